@@ -3,7 +3,8 @@
 //! A place that a later segment's fix edits, the decorator or the end of a dataflow block, is kept like a definition, under a
 //! name that no program can write: it moves with the text, and no result depends on where segments are cut.
 
-use super::{Elaborator, Role};
+use super::checker::Checker;
+use super::result::Role;
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
@@ -48,7 +49,7 @@ impl Anchor {
     }
 }
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Keeps a place, and a number with it.
     pub(super) fn set_anchor(&mut self, anchor: Anchor, place: Span, number: usize) {
         self.define(anchor.name(), Entry::value(StructInfo::Shape(Shape::Rank(number))), place);
@@ -320,8 +321,28 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The fix that writes something else at a place of this segment.
-    pub(super) fn replace_fix(&self, place: Span, title: impl Into<String>, text: impl Into<String>) -> Fix<Place> {
-        Fix { title: title.into(), edits: vec![(Place::Here(place), text.into())], safe: false }
+    /// Offers to leave out argument `index` to what was said of it since the diagnostic number `since`. One that is passed
+    /// twice may also be meant as it stands the second time.
+    pub(super) fn offer_removal(&mut self, since: usize, cursor: Cursor<'_>, arguments: &[Argument], index: usize) {
+        let Some(argument) = arguments.get(index) else { return };
+        let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));
+        let positional = arguments.iter().rposition(|other| other.keyword.is_none());
+        let duplicate = self.diagnostics.iter().skip(since).any(|it| it.code == Code::DuplicateArgument);
+        let by_name = |other: &&Argument| matches!((argument.keyword, other.keyword), (Some(a), Some(b)) if cursor.text(a) == cursor.text(b));
+        let is_named_twice = arguments.iter().filter(by_name).count() > 1;
+        let other = positional.filter(|_| duplicate && !is_named_twice).and_then(|at| Some((at, arguments.get(at)?)));
+        let mut fixes = Vec::new();
+        if let Some((at, other)) = other
+            && let Some(span) = self.removal(cursor, arguments, at)
+        {
+            let title = format!("leave out `{}`", cursor.source(other.value.tokens));
+            fixes.push(self.replace_fix(span, title, ""));
+        }
+        if let Some(span) = self.removal(cursor, arguments, index) {
+            fixes.push(self.replace_fix(span, format!("leave out `{shown}`"), ""));
+        }
+        for diagnostic in self.diagnostics.iter_mut().skip(since) {
+            diagnostic.fixes.extend(fixes.iter().cloned());
+        }
     }
 }

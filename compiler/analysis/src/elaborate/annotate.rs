@@ -1,57 +1,12 @@
-//! Inferred types as annotations: where they go and what they say.
+//! Notes inferred types as annotations: their places and their texts.
 
-use super::{BlockState, Elaborator};
-use crate::entry::Outer;
+use super::checker::Checker;
+use super::result::Annotate;
 use crate::reconcile::{reconcile, says_more};
 use rx_base::Span;
-use rx_context::FileContext;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
-use rx_syntax::dialect::Dialect;
-use rx_syntax::{Cursor, Segment, Statement};
-
-/// Which annotations are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Annotate {
-    /// Those that are missing.
-    Missing,
-    /// Those too that say less than is known.
-    All,
-}
-
-/// What is written, and how types are spelled.
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// Which annotations.
-    pub which: Annotate,
-    /// The spelling of the file.
-    pub dialect: Dialect,
-}
-
-/// The annotations of a segment.
-#[derive(Debug)]
-pub struct Annotated {
-    style: Style,
-    /// Edits of the segment, in order.
-    pub edits: Vec<(Span, String)>,
-    /// The return type of the function around, where the segment returns from it and it declares none; it begins with the
-    /// arrow.
-    pub returned: Option<String>,
-}
-
-/// Elaborates a segment again to annotate it.
-pub fn annotate(
-    segment: &Segment,
-    start: &BlockState,
-    file: &FileContext,
-    outer: &dyn Outer,
-    style: Style,
-) -> Annotated {
-    let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
-    elaborator.annotated = Some(Annotated { style, edits: Vec::new(), returned: None });
-    elaborator.run();
-    elaborator.annotated.unwrap_or(Annotated { style, edits: Vec::new(), returned: None })
-}
+use rx_syntax::{Cursor, Statement};
 
 /// Where a `def` takes the annotation of what it returns.
 pub fn return_place(cursor: Cursor<'_>, statement: &Statement) -> Option<Span> {
@@ -61,12 +16,7 @@ pub fn return_place(cursor: Cursor<'_>, statement: &Statement) -> Option<Span> {
     Some(Span::empty(cursor.span(TokenRange { start: last, end: last + 1 }).end))
 }
 
-impl Elaborator<'_> {
-    /// The spelling of the annotations that are being written.
-    pub(super) fn dialect(&self) -> Dialect {
-        self.annotated.as_ref().map_or(Dialect::Tvm027, |annotated| annotated.style.dialect)
-    }
-
+impl Checker<'_> {
     /// Notes the type of a variable at `span` that is bound without an annotation. Only a name by itself can have one.
     pub(super) fn note_binding(&mut self, span: Span, ty: &StructInfo) {
         if self.annotated.is_none() {

@@ -1,9 +1,10 @@
 //! Attributes of calls: values known when the program is written.
 
-use super::Elaborator;
+use super::bound_call::short;
+use super::elaborator::Elaborator;
 use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
-use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
+use rx_base::{Code, DType, Diagnostic, Fix, Span};
 use rx_ir::{Attr, StructInfo};
 use rx_ops::{AttrKind, Param, Schema};
 use rx_syntax::Cursor;
@@ -36,16 +37,16 @@ impl Elaborator<'_> {
                 Attr::Int(value) => Attr::Int(-&value),
                 _ => opaque(cursor, expr),
             },
-            ExprKind::Name => match self.lookup(cursor.name(expr.tokens.start)) {
+            ExprKind::Name => match self.check.lookup(cursor.name(expr.tokens.start)) {
                 Some(Entry::Symbol { .. }) => Attr::Int(self.dim(cursor, expr)),
                 Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => Attr::Int(self.dim(cursor, expr)),
                 Some(Entry::Captured) => {
-                    self.captured_name(cursor.name(expr.tokens.start), cursor.span(expr.tokens));
+                    self.check.captured_name(cursor.name(expr.tokens.start), cursor.span(expr.tokens));
                     opaque(cursor, expr)
                 }
                 Some(_) => opaque(cursor, expr),
                 None => {
-                    self.undefined_name(cursor.name(expr.tokens.start), cursor.span(expr.tokens));
+                    self.check.undefined_name(cursor.name(expr.tokens.start), cursor.span(expr.tokens));
                     opaque(cursor, expr)
                 }
             },
@@ -69,7 +70,7 @@ impl Elaborator<'_> {
             return text.trim().parse().map_or_else(|_| opaque(cursor, expr), Attr::Float);
         }
         let Some((head, function)) = source.split_once('.') else { return opaque(cursor, expr) };
-        if self.file.namespace(head).is_none() {
+        if self.check.file.namespace(head).is_none() {
             return opaque(cursor, expr);
         }
         match function {
@@ -100,7 +101,7 @@ impl Elaborator<'_> {
         if matches!(attr, Attr::Opaque(_)) || (matches!(attr, Attr::None) && accepts_none(param, kind)) {
             return attr;
         }
-        let (operator, name) = (super::call::short(schema), param.name);
+        let (operator, name) = (short(schema), param.name);
         match (kind, &attr) {
             (AttrKind::Choice(choices), Attr::Str(text)) if !choices.contains(&text.as_ref()) => {
                 let known = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
@@ -117,7 +118,7 @@ impl Elaborator<'_> {
                     });
                 }
                 let diagnostic = self.with_default(diagnostic, param, span);
-                self.report(diagnostic);
+                self.check.report(diagnostic);
                 bad(&attr)
             }
             (AttrKind::DType, Attr::Str(text)) => {
@@ -125,9 +126,9 @@ impl Elaborator<'_> {
                     return attr;
                 }
                 self.unknown_dtype(text, span);
-                if let Some(diagnostic) = self.diagnostics.pop() {
+                if let Some(diagnostic) = self.check.diagnostics.pop() {
                     let diagnostic = self.with_default(diagnostic, param, span);
-                    self.report(diagnostic);
+                    self.check.report(diagnostic);
                 }
                 bad(&attr)
             }
@@ -138,7 +139,7 @@ impl Elaborator<'_> {
                 let message = format!("{operator}: `{name}` must be {wanted}, it is {found}");
                 let diagnostic = Diagnostic::new(Code::AttrType, Place::Here(span), message);
                 let diagnostic = self.with_default(diagnostic, param, span);
-                self.report(diagnostic);
+                self.check.report(diagnostic);
                 bad(&attr)
             }
         }
@@ -148,7 +149,7 @@ impl Elaborator<'_> {
     fn with_default(&self, diagnostic: Diagnostic<Place>, param: &Param, span: Span) -> Diagnostic<Place> {
         match param.default.text() {
             Some(text) if diagnostic.fixes.is_empty() => {
-                diagnostic.with_fix(self.replace_fix(span, format!("use {}={text}", param.name), text))
+                diagnostic.with_fix(self.check.replace_fix(span, format!("use {}={text}", param.name), text))
             }
             _ => diagnostic,
         }
@@ -225,13 +226,5 @@ fn shown(attr: &Attr) -> String {
         Attr::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
         Attr::Dict(_) => "a dictionary".to_owned(),
         Attr::Opaque(text) => text.to_string(),
-    }
-}
-
-/// Whether a dim attribute is a constant, for callers that need one.
-pub(super) fn constant(attr: &Attr) -> Option<i64> {
-    match attr {
-        Attr::Int(dim) => Dim::as_constant(dim),
-        _ => None,
     }
 }

@@ -1,7 +1,8 @@
 //! Bindings: assignments, annotations, declared symbols, unpacked tuples.
 
+use super::elaborator::Elaborator;
 use super::explanation::guilty_part;
-use super::{Elaborator, Row, RowKind};
+use super::result::{Row, RowKind};
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
@@ -34,9 +35,9 @@ impl<'a> Elaborator<'a> {
         let target_name = cursor.name(target.tokens.start);
         let span = cursor.span(target.tokens);
         if let ExprKind::Name = value.kind
-            && let Some(Entry::Module) = self.lookup(cursor.name(value.tokens.start))
+            && let Some(Entry::Module) = self.check.lookup(cursor.name(value.tokens.start))
         {
-            self.define(target_name, Entry::Module, span);
+            self.check.define(target_name, Entry::Module, span);
             return;
         }
         let value = self.expr(cursor, value);
@@ -53,7 +54,7 @@ impl<'a> Elaborator<'a> {
             return false;
         }
         let Some((head, rest)) = cursor.path(callee.tokens).split_once('.') else { return false };
-        self.file.namespace(head) == Some(Namespace::Tir)
+        self.check.file.namespace(head) == Some(Namespace::Tir)
             && rx_base::DType::parse(rest).is_some_and(|dtype| dtype.is_int() || dtype.is_bool())
     }
 
@@ -63,18 +64,18 @@ impl<'a> Elaborator<'a> {
         }
         let symbol = cursor.name(target.tokens.start);
         let span = cursor.span(target.tokens);
-        match self.lookup(symbol) {
+        match self.check.lookup(symbol) {
             // `n = T.int64()` after a signature with "n" names the same symbol.
             Some(Entry::Symbol { bound: true, .. }) => {
                 if let Some(dtype) = scalar_dtype(cursor, value).filter(|dtype| *dtype != DType::INT64) {
                     let message = format!("`{symbol}` is a dim of a shape and so int64, not {dtype}");
-                    self.error(Code::DtypeMismatch, cursor.span(value.tokens), message);
+                    self.check.error(Code::DtypeMismatch, cursor.span(value.tokens), message);
                 }
             }
             Some(Entry::Value { ty: StructInfo::Prim(_) | StructInfo::Error, .. }) => {}
             _ => {
                 let dtype = scalar_dtype(cursor, value).unwrap_or(DType::INT64);
-                self.define(symbol, Entry::Symbol { bound: false, dtype }, span);
+                self.check.define(symbol, Entry::Symbol { bound: false, dtype }, span);
             }
         }
     }
@@ -86,7 +87,7 @@ impl<'a> Elaborator<'a> {
         let ExprKind::Tuple(targets) = &target.kind else {
             if !matches!(target.kind, ExprKind::Error) {
                 let span = cursor.span(target.tokens);
-                self.error(Code::UnsupportedConstruct, span, "only names can be bound in a Relax function");
+                self.check.error(Code::UnsupportedConstruct, span, "only names can be bound in a Relax function");
             }
             return;
         };
@@ -94,12 +95,12 @@ impl<'a> Elaborator<'a> {
             StructInfo::Tuple(fields) if fields.len() == targets.len() => fields.to_vec(),
             StructInfo::Tuple(fields) => {
                 let message = format!("{} names are bound to a tuple of {} fields", targets.len(), fields.len());
-                self.error(Code::NotATuple, value_span, message);
+                self.check.error(Code::NotATuple, value_span, message);
                 vec![StructInfo::Error; targets.len()]
             }
             StructInfo::Error | StructInfo::Object => vec![value.ty.clone(); targets.len()],
             other => {
-                self.error(Code::NotATuple, value_span, format!("{other} cannot be unpacked: it is no tuple"));
+                self.check.error(Code::NotATuple, value_span, format!("{other} cannot be unpacked: it is no tuple"));
                 vec![StructInfo::Error; targets.len()]
             }
         };
@@ -107,9 +108,9 @@ impl<'a> Elaborator<'a> {
             ExprKind::Name => Some(cursor.name(target.tokens.start)),
             _ => None,
         };
-        self.record_unpack(targets.iter().map(variable).collect(), &value);
-        let known = self.values_of(&value);
-        let recorder = self.recorder.take();
+        self.check.record_unpack(targets.iter().map(variable).collect(), &value);
+        let known = self.check.values_of(&value);
+        let recorder = self.check.recorder.take();
         for (at, (target, ty)) in targets.iter().zip(fields).enumerate() {
             if let Some(variable) = variable(target) {
                 let span = cursor.span(target.tokens);
@@ -118,7 +119,7 @@ impl<'a> Elaborator<'a> {
                 self.bind_known(variable, span, None, part, field);
             }
         }
-        self.recorder = recorder;
+        self.check.recorder = recorder;
     }
 
     pub(super) fn annotated(&mut self, cursor: Cursor<'a>, target: &Expr, annotation: &Expr, value: Option<&Expr>) {
@@ -127,7 +128,7 @@ impl<'a> Elaborator<'a> {
             let ty = self.type_of(cursor, annotation);
             if let ExprKind::Name = target.kind {
                 let target = cursor.name(target.tokens.start);
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::UndefinedName,
                         Place::Here(span),
@@ -135,14 +136,14 @@ impl<'a> Elaborator<'a> {
                     )
                     .with_help("bind it: `name: type = value`"),
                 );
-                self.define(target, Entry::value(ty), span);
+                self.check.define(target, Entry::value(ty), span);
             }
             return;
         };
         if self.symbol_declaration(cursor, value) {
             return self.declare_symbol(cursor, target, value);
         }
-        if self.is_relax_call(cursor, value, "match_cast")
+        if self.check.is_relax_call(cursor, value, "match_cast")
             && let ExprKind::Call { arguments, .. } = &value.kind
         {
             let cast = self.match_cast(cursor, arguments, cursor.span(value.tokens));
@@ -152,13 +153,13 @@ impl<'a> Elaborator<'a> {
         }
         let literal = is_literal(value);
         let mut value = self.expr(cursor, value);
-        let before = self.diagnostics.len();
+        let before = self.check.diagnostics.len();
         let ty = self.type_of(cursor, annotation);
-        if self.diagnostics.len() > before {
-            let text = self.written_type(&value.ty);
-            self.offer_type(before, cursor.span(annotation.tokens), "write the inferred type", text);
+        if self.check.diagnostics.len() > before {
+            let text = self.check.written_type(&value.ty);
+            self.check.offer_type(before, cursor.span(annotation.tokens), "write the inferred type", text);
         }
-        self.try_again(value.span, &ty);
+        self.check.try_again(value.span, &ty);
         if literal {
             adopt_dtype(&ty, &mut value);
         }
@@ -167,11 +168,11 @@ impl<'a> Elaborator<'a> {
 
     /// A match_cast says what is checked when the program runs; an annotation that says more would go unchecked.
     fn check_cast_annotation(&mut self, declared: &StructInfo, cast: &IrExpr, place: Span) {
-        let bounds = self.bounds.clone();
+        let bounds = self.check.bounds.clone();
         let reconciled = reconcile(declared, &cast.ty, &bounds);
         if reconciled.open && reconciled.clash.is_none() {
             let message = format!("the annotation {declared} is not what the match_cast checks, {}", cast.ty);
-            self.report(
+            self.check.report(
                 Diagnostic::new(Code::AnnotationShapeMismatch, Place::Here(place), message)
                     .with_label(Place::Here(cast.span), format!("this is {}", cast.ty))
                     .with_help("write what is known into the match_cast, and the same type as annotation"),
@@ -187,7 +188,7 @@ impl<'a> Elaborator<'a> {
 
     /// Defines a variable by its declared type, checked against the value's.
     fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<Declared<'_>>, value: IrExpr) {
-        let known = self.values_of(&value);
+        let known = self.check.values_of(&value);
         self.bind_known(variable, span, declared, value, known);
     }
 
@@ -205,14 +206,14 @@ impl<'a> Elaborator<'a> {
         let mut checked = None;
         let mut is_coarser = true;
         let mut ty = match declared {
-            None if self.is_broken() => StructInfo::Error,
+            None if self.check.is_broken() => StructInfo::Error,
             None => {
-                self.note_binding(span, &value.ty);
+                self.check.note_binding(span, &value.ty);
                 value.ty.clone()
             }
             Some(declared) => {
-                self.note_coarser(declared.place(), &declared.ty, &value);
-                let bounds = self.bounds.clone();
+                self.check.note_coarser(declared.place(), &declared.ty, &value);
+                let bounds = self.check.bounds.clone();
                 let reconciled = reconcile(&declared.ty, &value.ty, &bounds);
                 if let Some(clash) = &reconciled.clash {
                     self.annotation_clash(variable, &declared, &value, clash);
@@ -229,25 +230,25 @@ impl<'a> Elaborator<'a> {
         {
             // A scalar whose value is not known is a symbol of its own name from here on.
             info.value = Some(Dim::symbol(variable));
-            self.forget(variable);
+            self.check.forget(variable);
         }
         if let Some(Declared { ty, cursor, annotation }) = checked {
-            self.learn_types(&ty, &value.ty, cursor.span(annotation.tokens));
+            self.check.learn_types(&ty, &value.ty, cursor.span(annotation.tokens));
         }
-        let ty = self.types.share(ty);
-        self.record_value(variable, &ty, &value);
-        self.rows.push(Row {
+        let ty = self.check.types.share(ty);
+        self.check.record_value(variable, &ty, &value);
+        self.check.rows.push(Row {
             name: variable,
             kind: RowKind::Binding,
             ty: ty.clone(),
             inferred,
             span,
-            statement: self.statement,
+            statement: self.check.statement,
         });
         let values = super::values::named(known, variable, &value);
-        let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
-        let ways = if is_coarser { self.ways_of(&value, &ty) } else { None };
-        self.define(variable, Entry::Value { ty, dataflow, values, ways }, span);
+        let dataflow = self.check.state.dataflow.map(|(_, ordinal)| ordinal);
+        let ways = if is_coarser { self.check.ways_of(&value, &ty) } else { None };
+        self.check.define(variable, Entry::Value { ty, dataflow, values, ways }, span);
     }
 
     fn annotation_clash(&mut self, variable: Name, declared: &Declared<'_>, value: &IrExpr, clash: &Clash) {
@@ -258,7 +259,7 @@ impl<'a> Elaborator<'a> {
         let Declared { ty, cursor, annotation } = declared;
         let given = readings::of_type(&value.ty, Reading::Inferred);
         let inferred = given.to_string();
-        let text = self.written_type(&given);
+        let text = self.check.written_type(&given);
         let mut diagnostic = Diagnostic::new(
             code,
             Place::Here(guilty_part(*cursor, annotation, clash)),
@@ -275,17 +276,17 @@ impl<'a> Elaborator<'a> {
         )
         .with_primary_label(format!("declared {}", clash.part(ty)))
         .with_label(Place::Here(value.span), format!("this is {inferred}"));
-        diagnostic = self.explain_clash(diagnostic, value, ty, clash);
+        diagnostic = self.check.explain_clash(diagnostic, value, ty, clash);
         let clashing = format!("{} {}", clash.actual, clash.wanted);
-        diagnostic = self.with_symbols(diagnostic, &clashing, [ty, &given]);
-        diagnostic = self.with_facts(diagnostic, &clash.dims());
+        diagnostic = self.check.with_symbols(diagnostic, &clashing, [ty, &given]);
+        diagnostic = self.check.with_facts(diagnostic, &clash.dims());
         if !matches!(value.ty, StructInfo::Error) {
             diagnostic = diagnostic.with_help(format!("if the value is right, annotate it {inferred}"));
         }
         if let Some(text) = text {
-            diagnostic = diagnostic.with_fix(self.replace_fix(declared.place(), "write the inferred type", text));
+            diagnostic = diagnostic.with_fix(self.check.replace_fix(declared.place(), "write the inferred type", text));
         }
-        self.report(diagnostic);
+        self.check.report(diagnostic);
     }
 }
 

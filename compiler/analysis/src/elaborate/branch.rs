@@ -1,20 +1,15 @@
-//! `if`/`else`, and the one type both branches fit; `R.match_cast`.
+//! `if` with its branches, and the one type that all of them fit; nested functions.
 
-use super::explanation::guilty_part;
-use super::expr::error;
-use super::types::Binds;
-use super::{Elaborator, Role};
+use super::elaborator::Elaborator;
+use super::result::{Role, RowKind};
 use crate::decorators::{decorator_mistakes, undecorated};
 use crate::entry::{Entry, Place};
-use crate::readings::{self, Reading};
 use crate::reconcile::{join, reconcile};
-use crate::unify::Bindings;
 
-use rx_base::symbolic::Answer;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
-use rx_ir::{Body, Expr as IrExpr, ExprKind as IrKind, Known, Shape, StructInfo};
+use rx_ir::{Body, Expr as IrExpr, Known, Shape, StructInfo};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
+use rx_syntax::ast::{Expr, StatementKind};
 
 /// Of so many conditions that failed before a branch is known that they do not hold in it.
 const MAX_CONDITIONS: usize = 8;
@@ -37,19 +32,19 @@ impl<'a> Elaborator<'a> {
     /// An `if` with its `elif`s and `else`; returns the index of the statement after them. The arms are a list and not
     /// nested, since there may be any number.
     pub(super) fn branch(&mut self, at: usize, to: usize, cursor: Cursor<'a>, test: &Expr) -> usize {
-        let segment = self.segment;
+        let segment = self.check.segment;
         let (mut at, mut cursor, mut test) = (at, cursor, test);
         let mut arms: Vec<(Span, Ending)> = Vec::new();
         let mut bodies: Vec<(IrExpr, Body)> = Vec::new();
         let mut failed: Vec<(Cursor<'a>, &Expr)> = Vec::new();
-        let first = self.statement;
+        let first = self.check.statement;
         let otherwise = loop {
-            let Some(header) = self.statement_at(at) else { return to };
+            let Some(header) = self.check.statement_at(at) else { return to };
             if arms.is_empty() {
                 self.no_branch_in_dataflow(header.span);
             }
             let condition = self.expr(cursor, test);
-            self.used_for(Role::Condition, condition.span);
+            self.check.used_for(Role::Condition, condition.span);
             self.check_condition(&condition);
             let end = self.block_end(at, to);
             let (ending, body) = self.one_branch(at + 1, end, &failed, Some((cursor, test)));
@@ -59,7 +54,8 @@ impl<'a> Elaborator<'a> {
             arms.push((header.span, ending));
             bodies.push((condition, body));
             at = end;
-            let Some(next) = self.statement_at(end).filter(|next| end < to && next.indent == header.indent) else {
+            let Some(next) = self.check.statement_at(end).filter(|next| end < to && next.indent == header.indent)
+            else {
                 break None;
             };
             match &next.tree.kind {
@@ -80,20 +76,20 @@ impl<'a> Elaborator<'a> {
             ending = self.merge(span, then, ending);
         }
         let variable = ending.variable.as_ref().map(|(variable, ty, _)| (*variable, ty.clone()));
-        self.record_branches(first, bodies, otherwise, variable);
+        self.check.record_branches(first, bodies, otherwise, variable);
         if let Some((variable, ty, span)) = ending.variable {
             // A branch that does not give what the function returns is where the variable is said to be defined.
-            let span = self.unlike_return(&ending.ways).unwrap_or(span);
+            let span = self.check.unlike_return(&ending.ways).unwrap_or(span);
             let ways = ending.ways.iter().any(|(way, _)| *way != ty);
             let ways = ways.then(|| ending.ways.into_iter().map(|(way, _)| way).collect());
-            self.define(variable, Entry::Value { ty, dataflow: None, values: ending.values, ways }, span);
+            self.check.define(variable, Entry::Value { ty, dataflow: None, values: ending.values, ways }, span);
         }
         at
     }
 
     fn no_branch_in_dataflow(&mut self, span: Span) {
-        if self.state.dataflow.is_some() {
-            self.report(
+        if self.check.state.dataflow.is_some() {
+            self.check.report(
                 Diagnostic::new(
                     Code::MisplacedStatement,
                     Place::Here(Span::new(span.start, span.start + 2)),
@@ -113,20 +109,20 @@ impl<'a> Elaborator<'a> {
         )
         .with_help("add an `else:` that binds the same variable");
         diagnostic.fixes.extend(self.else_fix(span, last, next));
-        self.report(diagnostic);
+        self.check.report(diagnostic);
     }
 
     /// The fix that writes what an `if` without `else` means in Python: the variable keeps the value it had before.
     fn else_fix(&mut self, header: Span, last: &Ending, next: usize) -> Option<Fix<Place>> {
         let (variable, ty, _) = last.variable.as_ref()?;
-        let Some(Entry::Value { ty: before, dataflow: None, .. }) = self.lookup(*variable) else { return None };
-        if before.is_error() || reconcile(&before, ty, &self.bounds.clone()).clash.is_some() {
+        let Some(Entry::Value { ty: before, dataflow: None, .. }) = self.check.lookup(*variable) else { return None };
+        if before.is_error() || reconcile(&before, ty, &self.check.bounds.clone()).clash.is_some() {
             return None;
         }
-        let text = self.segment.text();
+        let text = self.check.segment.text();
         let line = text.get(..header.range().start)?.rfind('\n').map_or(0, |at| at + 1);
         let indent = text.get(line..header.range().start).filter(|indent| indent.trim().is_empty())?;
-        let end = self.statement_at(next.checked_sub(1)?)?.span.range().end;
+        let end = self.check.statement_at(next.checked_sub(1)?)?.span.range().end;
         let end = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
         let place = Place::Here(Span::empty(u32::try_from(end).ok()?));
         let branch = format!("\n{indent}else:\n{indent}    {variable} = {variable}");
@@ -144,7 +140,7 @@ impl<'a> Elaborator<'a> {
         };
         if !fits {
             let message = format!("the condition must be one boolean, it is {}", condition.ty);
-            self.report(
+            self.check.report(
                 Diagnostic::new(Code::ConditionType, Place::Here(condition.span), message)
                     .with_help("a condition is a `R.Tensor((), dtype=\"bool\")`"),
             );
@@ -159,21 +155,21 @@ impl<'a> Elaborator<'a> {
         failed: &[(Cursor<'a>, &Expr)],
         holds: Option<(Cursor<'a>, &Expr)>,
     ) -> (Ending, Body) {
-        let outer = self.begin_body();
-        let known = self.bounds.clone();
-        let saved = (self.state.returned, self.state.dataflow);
-        let ended = std::mem::replace(&mut self.state.ended, false);
-        self.push_scope(None);
+        let outer = self.check.begin_body();
+        let known = self.check.bounds.clone();
+        let saved = (self.check.state.returned, self.check.state.dataflow);
+        let ended = std::mem::replace(&mut self.check.state.ended, false);
+        self.check.push_scope(None);
         for (cursor, condition) in failed {
             self.learn_condition(*cursor, condition, false);
         }
         if let Some((cursor, condition)) = holds {
             self.learn_condition(cursor, condition, true);
         }
-        let before = self.rows.len();
+        let before = self.check.rows.len();
         self.block(from, to);
         let mut variable = self.last_binding(before);
-        let (values, ways) = match variable.as_mut().map(|variable| (self.lookup(variable.0), variable)) {
+        let (values, ways) = match variable.as_mut().map(|variable| (self.check.lookup(variable.0), variable)) {
             // The last row may stand in a branch of the branch; what the variable is behind that says its entry.
             Some((Some(Entry::Value { ty, values, ways, .. }), variable)) => {
                 variable.1 = ty;
@@ -186,13 +182,13 @@ impl<'a> Elaborator<'a> {
             (Some((_, ty, span)), None) => vec![(ty.clone(), *span)],
             (None, _) => Vec::new(),
         };
-        if self.state.returned && !saved.0 {
+        if self.check.state.returned && !saved.0 {
             let place = (from..to)
-                .filter_map(|at| self.statement_at(at))
+                .filter_map(|at| self.check.statement_at(at))
                 .find(|statement| matches!(statement.tree.kind, StatementKind::Return(_)))
                 .map(|statement| statement.span);
             if let Some(place) = place {
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::MisplacedStatement,
                         Place::Here(place),
@@ -202,16 +198,16 @@ impl<'a> Elaborator<'a> {
                 );
             }
         }
-        self.pop_scope();
-        self.leave_block(&known);
-        self.state.dataflow = saved.1;
-        self.state.ended = ended;
-        (Ending { variable, values, ways }, self.end_body(outer))
+        self.check.pop_scope();
+        self.check.leave_block(&known);
+        self.check.state.dataflow = saved.1;
+        self.check.state.ended = ended;
+        (Ending { variable, values, ways }, self.check.end_body(outer))
     }
 
     /// The variable bound by the last row of a branch.
     fn last_binding(&self, before: usize) -> Option<(Name, StructInfo, Span)> {
-        let row = self.rows.get(before..)?.iter().rev().find(|row| row.kind == super::RowKind::Binding)?;
+        let row = self.check.rows.get(before..)?.iter().rev().find(|row| row.kind == RowKind::Binding)?;
         (row.name != "_").then(|| (row.name, row.ty.clone(), row.span))
     }
 
@@ -220,14 +216,14 @@ impl<'a> Elaborator<'a> {
         let variable = match (then.variable, otherwise.variable) {
             (Some((a, ty_a, span_a)), Some((b, ty_b, span_b))) => {
                 if a == b {
-                    let ty = join(&ty_a, &ty_b, &self.bounds.clone());
-                    let values = rx_ops::values::join(&then.values, &otherwise.values, &self.bounds);
+                    let ty = join(&ty_a, &ty_b, &self.check.bounds.clone());
+                    let values = rx_ops::values::join(&then.values, &otherwise.values, &self.check.bounds);
                     let mut ways = then.ways;
                     ways.extend(otherwise.ways);
                     ways.truncate(MAX_WAYS);
                     return Ending { variable: Some((a, ty, span_a)), values, ways };
                 }
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::BranchMismatch,
                         Place::Here(span_b),
@@ -235,13 +231,17 @@ impl<'a> Elaborator<'a> {
                     )
                     .with_label(Place::Here(span_a), format!("the first branch ends in `{a}`"))
                     .with_help("both branches must bind the same variable last")
-                    .with_fix(self.replace_fix(span_b, format!("call it `{a}`"), a.to_string())),
+                    .with_fix(self.check.replace_fix(
+                        span_b,
+                        format!("call it `{a}`"),
+                        a.to_string(),
+                    )),
                 );
-                self.define(b, Entry::value(StructInfo::Error), span_b);
+                self.check.define(b, Entry::value(StructInfo::Error), span_b);
                 Some((a, StructInfo::Error, span_a))
             }
             (Some((variable, ..)), None) | (None, Some((variable, ..))) => {
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::BranchMismatch,
                         Place::Here(Span::new(span.start, span.start + 2)),
@@ -256,111 +256,27 @@ impl<'a> Elaborator<'a> {
         Ending { variable, values: None, ways: Vec::new() }
     }
 
-    /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
-    pub(super) fn match_cast(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        self.check_form(cursor, arguments, "match_cast");
-        let [value, ty, ..] = arguments else {
-            self.error(Code::MissingArgument, span, "an argument is missing: `R.match_cast(value, type)`");
-            return error(span);
-        };
-        let value = self.expr(cursor, &value.value);
-        self.bind_symbols(cursor, &ty.value, Binds::MatchCast);
-        let before = self.diagnostics.len();
-        let cast = self.type_of(cursor, &ty.value);
-        self.offer_symbols(before);
-        let bounds = self.bounds.clone();
-        if let Some(clash) = reconcile(&cast, &value.ty, &bounds).clash {
-            let mut diagnostic = Diagnostic::new(
-                Code::MatchCastNeverMatches,
-                Place::Here(guilty_part(cursor, &ty.value, &clash)),
-                format!("the cast never matches: {}, the cast wants {}", clash.actual_at_path(), clash.wanted),
-            )
-            .with_primary_label(format!("asserts {}", clash.part(&cast)))
-            .with_label(
-                Place::Here(value.span),
-                format!("this is {}", readings::of_type(&value.ty, Reading::Inferred)),
-            );
-            if let IrKind::Var(variable) = value.kind {
-                let definition = self.definition_of(variable);
-                diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
-            }
-            if let Some(text) = self.written_type(&value.ty) {
-                let place = cursor.span(ty.value.tokens);
-                diagnostic = diagnostic.with_fix(self.replace_fix(place, "cast to the inferred type", text));
-            }
-            let diagnostic = self.with_facts(diagnostic, &clash.dims());
-            self.report(diagnostic);
-        } else if !self.cast_contradicts_itself(cursor, &ty.value, &cast, &value) {
-            self.learn_types(&cast, &value.ty, cursor.span(ty.value.tokens));
-            self.learn_extents(&cast, cursor.span(ty.value.tokens));
-        }
-        // What is known of a scalar stays known: a cast to `T.int64` does not forget its value.
-        let ty = match (&cast, &value.ty) {
-            (StructInfo::Prim(cast), StructInfo::Prim(actual)) if cast.value.is_none() => {
-                StructInfo::Prim(rx_ir::PrimInfo { dtype: cast.dtype.or(actual.dtype), value: actual.value.clone() })
-            }
-            _ => cast,
-        };
-        IrExpr { kind: IrKind::MatchCast(Box::new(value)), ty, span }
-    }
-
-    /// Reports a cast that wants unequal dims to be one: `R.Tensor((d, d))` of a tensor of shape `(3, 4)`.
-    fn cast_contradicts_itself(
-        &mut self,
-        cursor: Cursor<'_>,
-        written: &Expr,
-        cast: &StructInfo,
-        value: &IrExpr,
-    ) -> bool {
-        let given = readings::of_type(&value.ty, Reading::Inferred);
-        let bounds = self.bounds.clone();
-        let equalities = Bindings::new(&bounds).meet_types(cast, &given, 0);
-        let Some(wrong) = equalities.iter().find(|equality| equality.answer == Answer::Refuted) else { return false };
-        let first = wrong.wanted_here.clone().unwrap_or(rx_base::Dim::ERROR);
-        let (wanted, actual) = (&wrong.wanted, &wrong.actual);
-        let message = match wanted.as_symbol() {
-            Some(symbol) => format!("the cast never matches: `{symbol}` cannot be {first} and {actual}"),
-            None => format!("the cast never matches: `{wanted}` is {first} here, the value has {actual}"),
-        };
-        let mut uses = Vec::new();
-        if let Some(symbol) = wanted.as_symbol() {
-            dims_called(cursor, written, &symbol, &mut uses);
-        }
-        let place = uses.get(1).copied().unwrap_or(cursor.span(written.tokens));
-        let mut diagnostic = Diagnostic::new(Code::MatchCastNeverMatches, Place::Here(place), message)
-            .with_label(Place::Here(value.span), format!("this is {given}"));
-        if let (Some(first_use), Some(symbol)) = (uses.first().filter(|_| uses.len() > 1), wanted.as_symbol()) {
-            diagnostic = diagnostic.with_label(Place::Here(*first_use), format!("`{symbol}` is {first} here"));
-        }
-        if let IrKind::Var(variable) = value.kind {
-            let definition = self.definition_of(variable);
-            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
-        }
-        let diagnostic = diagnostic.with_help("give dims that differ different names");
-        let diagnostic = self.with_facts(diagnostic, &[&first, actual]);
-        self.report(diagnostic);
-        true
-    }
-
     /// A nested `@R.function`; returns the index of the statement after it.
     pub(super) fn nested_function(&mut self, at: usize, to: usize) -> usize {
         let Some(def) = (at..to).find(|at| {
-            self.statement_at(*at).is_none_or(|statement| !matches!(statement.tree.kind, StatementKind::Decorator(_)))
+            self.check
+                .statement_at(*at)
+                .is_none_or(|statement| !matches!(statement.tree.kind, StatementKind::Decorator(_)))
         }) else {
             return to;
         };
-        let Some(statement) = self.statement_at(def) else { return to };
+        let Some(statement) = self.check.statement_at(def) else { return to };
         let StatementKind::Def { name, params, ret, type_params } = &statement.tree.kind else {
             return def;
         };
         let end = self.block_end(def, to);
-        let segment = self.segment;
+        let segment = self.check.segment;
         let cursor = segment.cursor(statement);
         let (mut pure, mut private) = (true, false);
         let mut mistakes = Vec::new();
-        for decorator in (at..def).filter_map(|at| self.statement_at(at)) {
+        for decorator in (at..def).filter_map(|at| self.check.statement_at(at)) {
             if let StatementKind::Decorator(expr) = &decorator.tree.kind {
-                mistakes.extend(decorator_mistakes(segment.cursor(decorator), expr, self.file, Place::Here));
+                mistakes.extend(decorator_mistakes(segment.cursor(decorator), expr, self.check.file, Place::Here));
                 let cursor = segment.cursor(decorator);
                 pure &= cursor.flag(expr, "pure").unwrap_or(true);
                 private |= cursor.flag(expr, "private").unwrap_or(false);
@@ -370,7 +286,7 @@ impl<'a> Elaborator<'a> {
             let name = rx_syntax::ast::TokenRange { start: *name, end: *name + 1 };
             mistakes.push(undecorated(cursor, name, Place::Here));
         }
-        mistakes.into_iter().for_each(|mistake| self.report(mistake));
+        mistakes.into_iter().for_each(|mistake| self.check.report(mistake));
         let function = cursor.name(*name);
         let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
         let context = crate::entry::FunctionContext {
@@ -380,20 +296,20 @@ impl<'a> Elaborator<'a> {
             pure,
             private: true,
             num_input: None,
-            bounds: self.bounds.clone(),
+            bounds: self.check.bounds.clone(),
             dims: crate::entry::SignatureDims::default(),
         };
-        self.push_scope(Some(std::sync::Arc::new(context.clone())));
-        self.nesting += 1;
+        self.check.push_scope(Some(std::sync::Arc::new(context.clone())));
+        self.check.nesting += 1;
         let saved_state = self.enter_function();
-        let saved_return = self.returned.take();
-        let outer = self.begin_body();
-        let saved_bounds = self.bounds.clone();
+        let saved_return = self.check.returned.take();
+        let outer = self.check.begin_body();
+        let saved_bounds = self.check.bounds.clone();
         for index in at..def {
-            if let Some(decorator) = self.statement_at(index)
+            if let Some(decorator) = self.check.statement_at(index)
                 && let StatementKind::Decorator(expr) = &decorator.tree.kind
             {
-                self.anchor_purity(segment.cursor(decorator), expr);
+                self.check.anchor_purity(segment.cursor(decorator), expr);
             }
         }
         let (params, declared) = self.header(cursor, type_params, params, ret.as_ref());
@@ -403,27 +319,27 @@ impl<'a> Elaborator<'a> {
         };
         let dims = self.signature_dims(type_params);
         // The function may call itself.
-        self.define(function, Entry::value(info(declared.clone().unwrap_or(StructInfo::Object))), span);
-        if let Some(scope) = self.scopes.last_mut() {
+        self.check.define(function, Entry::value(info(declared.clone().unwrap_or(StructInfo::Object))), span);
+        if let Some(scope) = self.check.scopes.last_mut() {
             let context = crate::entry::FunctionContext { ret: declared.clone(), dims, ..context };
             scope.context = Some(std::sync::Arc::new(context));
         }
         self.block(def + 1, end);
-        if !self.state.returned {
-            self.error(Code::MissingReturn, span, format!("`{function}` ends without a `return`"));
+        if !self.check.state.returned {
+            self.check.error(Code::MissingReturn, span, format!("`{function}` ends without a `return`"));
         }
-        let ret = self.returned.take().or(declared).unwrap_or(StructInfo::Error);
-        self.note_nested_return(statement, &ret);
-        let (body, attributes) = self.end_function_body(outer);
-        self.returned = saved_return;
-        let bounds = std::mem::replace(&mut self.bounds, saved_bounds);
-        self.state = saved_state;
-        self.nesting -= 1;
-        self.pop_scope();
-        let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
+        let ret = self.check.returned.take().or(declared).unwrap_or(StructInfo::Error);
+        self.check.note_nested_return(statement, &ret);
+        let (body, attributes) = self.check.end_function_body(outer);
+        self.check.returned = saved_return;
+        let bounds = std::mem::replace(&mut self.check.bounds, saved_bounds);
+        self.check.state = saved_state;
+        self.check.nesting -= 1;
+        self.check.pop_scope();
+        let dataflow = self.check.state.dataflow.map(|(_, ordinal)| ordinal);
         let ty = self.bounded(info(ret.clone()), span);
-        self.statement = u32::try_from(def).unwrap_or(u32::MAX);
-        self.record_function(rx_ir::Function {
+        self.check.statement = u32::try_from(def).unwrap_or(u32::MAX);
+        self.check.record_function(rx_ir::Function {
             name: function,
             params,
             ret,
@@ -434,23 +350,8 @@ impl<'a> Elaborator<'a> {
             bounds,
             body,
         });
-        self.define(function, Entry::Value { ty, dataflow, values: None, ways: None }, span);
+        self.check.define(function, Entry::Value { ty, dataflow, values: None, ways: None }, span);
         end
-    }
-}
-
-/// Where a written type has a dim of this name, in order.
-fn dims_called(cursor: Cursor<'_>, written: &Expr, symbol: &str, into: &mut Vec<Span>) {
-    let is_dim = match &written.kind {
-        ExprKind::Name => cursor.text(written.tokens.start) == symbol,
-        ExprKind::String => cursor.string_value(written).is_some_and(|text| text == symbol),
-        _ => false,
-    };
-    if is_dim {
-        into.push(cursor.span(written.tokens));
-    }
-    for child in written.children() {
-        dims_called(cursor, child, symbol, into);
     }
 }
 

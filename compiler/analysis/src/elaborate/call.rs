@@ -1,9 +1,8 @@
-//! Operator calls: arguments bound to the schema's parameters, then the operator's rule.
+//! Checks of operator calls whose arguments are bound: the type rule, the purity, the values of operands.
 
-mod arguments;
-
-use super::Elaborator;
-use super::expr::{error, tuple};
+use super::bound_call::BoundCall;
+use super::checker::Checker;
+use super::ir::{error, int, scalar, tuple};
 use crate::entry::Place;
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
@@ -15,77 +14,9 @@ use rx_ir::{
 };
 use rx_ops::values::ValueCall;
 use rx_ops::{Arg, CallInfo, Param, ParamPlace, Problem, Purity, Schema};
-use rx_syntax::Cursor;
-use rx_syntax::ast::Expr;
 use std::sync::Arc;
 
-/// A call's arguments in the order of the schema's parameters.
-#[derive(Clone, Debug)]
-pub(super) struct BoundCall {
-    pub schema: &'static Schema,
-    pub slots: Vec<Argument>,
-    /// Where each argument is written; `None` when it was left out.
-    pub spans: Vec<Option<Span>>,
-    pub call_span: Span,
-    pub callee_span: Span,
-    /// An argument was missing, unknown or too many; reported.
-    pub broken: bool,
-}
-
-impl BoundCall {
-    /// Whether an operand has two readings.
-    pub(super) fn has_readings(&self) -> bool {
-        self.slots.iter().any(readings::in_argument)
-    }
-
-    /// The call with one reading of its operands.
-    pub(super) fn read(&self, reading: Reading) -> BoundCall {
-        BoundCall { slots: readings::of_arguments(&self.slots, reading), ..self.clone() }
-    }
-
-    /// The index of a parameter.
-    pub(super) fn position(&self, name: &str) -> Option<usize> {
-        self.schema.params.iter().position(|param| param.name == name)
-    }
-
-    /// The operand passed for a parameter.
-    pub(super) fn operand(&self, name: &str) -> Option<&IrExpr> {
-        match self.slots.get(self.position(name)?)? {
-            Argument::Operand(expr) => Some(expr),
-            _ => None,
-        }
-    }
-
-    /// The types passed for a parameter.
-    pub(super) fn types(&self, name: &str) -> &[StructInfo] {
-        match self.position(name).and_then(|at| self.slots.get(at)) {
-            Some(Argument::Types(types)) => types,
-            _ => &[],
-        }
-    }
-
-    /// Replaces the types passed for a parameter.
-    pub(super) fn set_types(&mut self, name: &str, types: Vec<StructInfo>) {
-        if let Some(slot) = self.position(name).and_then(|at| self.slots.get_mut(at)) {
-            *slot = Argument::Types(types);
-        }
-    }
-
-    /// The attribute passed for a parameter.
-    pub(super) fn attr(&self, name: &str) -> Option<&Attr> {
-        match self.slots.get(self.position(name)?)? {
-            Argument::Attr(attr) => Some(attr),
-            _ => None,
-        }
-    }
-
-    /// Where a parameter's argument is written; the whole call when it was left out.
-    pub(super) fn span(&self, name: &str) -> Span {
-        self.position(name).and_then(|at| self.spans.get(at).copied().flatten()).unwrap_or(self.call_span)
-    }
-}
-
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// A call of the operator `operator` (without `R.`) on operands that are already elaborated: `x + y`.
     pub(super) fn operator_on(&mut self, operator: &str, operands: Vec<IrExpr>, span: Span) -> IrExpr {
         let Some(schema) = rx_ops::find(name(operator)) else { return error(span) };
@@ -95,19 +26,6 @@ impl Elaborator<'_> {
             slots.push(default_slot(param));
             spans.push(None);
         }
-        self.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
-    }
-
-    /// `R.astype(value, dtype)` on an operand that is already elaborated.
-    pub(super) fn cast(&mut self, cursor: Cursor<'_>, value: IrExpr, dtype: &Expr, span: Span) -> IrExpr {
-        let Some(schema) = rx_ops::find(name("astype")) else { return error(span) };
-        let mut spans = vec![Some(value.span), Some(cursor.span(dtype.tokens))];
-        let mut slots = vec![Argument::Operand(value)];
-        for param in schema.params.iter().skip(1) {
-            let slot = if slots.len() == 1 { self.argument(schema, param, cursor, dtype) } else { default_slot(param) };
-            slots.push(slot);
-        }
-        spans.resize(slots.len(), None);
         self.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
     }
 
@@ -287,11 +205,6 @@ impl Elaborator<'_> {
     }
 }
 
-/// An operator's name as messages begin with it: `conv2d`.
-pub(super) fn short(schema: &Schema) -> &'static str {
-    schema.name.rsplit('.').next().unwrap_or(schema.name)
-}
-
 /// The types of the values passed for a parameter.
 fn operand_types(slot: &Argument) -> impl Iterator<Item = &StructInfo> {
     let operands = match slot {
@@ -353,7 +266,7 @@ fn spread(ty: StructInfo, over: &dyn Fn(&TensorInfo) -> DTensorInfo) -> StructIn
     }
 }
 
-fn default_slot(param: &Param) -> Argument {
+pub(super) fn default_slot(param: &Param) -> Argument {
     match param.default.to_attr() {
         Some(attr) if param.is_attr() => Argument::Attr(attr),
         Some(attr) => Argument::Operand(operand_of(attr)),
@@ -365,9 +278,9 @@ fn default_slot(param: &Param) -> Argument {
 fn operand_of(attr: Attr) -> IrExpr {
     let span = rx_context::NOWHERE;
     match attr {
-        Attr::Int(dim) => super::expr::int(dim, span),
-        Attr::Float(value) => super::expr::scalar(rx_ir::PrimValue::Float(value), rx_base::DType::FLOAT64, span),
-        Attr::Bool(value) => super::expr::scalar(rx_ir::PrimValue::Bool(value), rx_base::DType::BOOL, span),
+        Attr::Int(dim) => int(dim, span),
+        Attr::Float(value) => scalar(rx_ir::PrimValue::Float(value), rx_base::DType::FLOAT64, span),
+        Attr::Bool(value) => scalar(rx_ir::PrimValue::Bool(value), rx_base::DType::BOOL, span),
         Attr::Str(text) => IrExpr { kind: IrKind::Str(text), ty: StructInfo::String, span },
         Attr::List(items) => tuple(items.into_iter().map(operand_of).collect(), span),
         _ => error(span),

@@ -7,38 +7,24 @@ mod arguments;
 mod fixes;
 mod inplace;
 mod outputs;
+mod parts;
 
-use super::Elaborator;
-use super::attribute::constant;
-use super::call::BoundCall;
+use super::bound_call::{BoundCall, short};
+use super::checker::Checker;
+use super::ir::int;
 use crate::entry::Place;
 use crate::readings::Reading;
 use crate::unify::Bindings;
 use outputs::Output;
-pub(super) use outputs::WrittenOutputs;
-use rx_base::name::NameSet;
-use rx_base::{Code, Diagnostic, Dim, Name, Span, counted};
+pub(super) use parts::WrittenOutputs;
+use parts::{CallState, Passed, TirCall, indices, scalars, shown};
+use rx_base::{Code, Diagnostic, Name, counted};
 use rx_context::ItemPart;
 use rx_ir::{
-    BufferParam, Call, Callee, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, Signature,
-    StructInfo,
+    Call, Callee, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Signature, StructInfo,
 };
 
-/// A call of a prim_func.
-struct TirCall<'a> {
-    bound: &'a BoundCall,
-    written: &'a WrittenOutputs<'a>,
-    function: Name,
-    prim: &'a PrimFuncSignature,
-}
-
-/// An argument together with its place in the call.
-struct Passed {
-    expr: IrExpr,
-    index: usize,
-}
-
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Types and checks a bound `call_tir`, `call_tir_inplace` or `call_tir_with_grad`.
     pub(super) fn call_tir(&mut self, bound: BoundCall, written: &WrittenOutputs<'_>) -> IrExpr {
         let outputs: Vec<StructInfo> = bound.types("out_ty").to_vec();
@@ -82,10 +68,7 @@ impl Elaborator<'_> {
         let mut diagnostic = Diagnostic::new(
             Code::ArgumentType,
             Place::Here(function.span),
-            format!(
-                "{}: the first argument must be a prim_func of the module, `cls.name`",
-                super::call::short(bound.schema)
-            ),
+            format!("{}: the first argument must be a prim_func of the module, `cls.name`", short(bound.schema)),
         );
         if let IrKind::Str(text) = &function.kind {
             diagnostic =
@@ -117,7 +100,7 @@ impl Elaborator<'_> {
     fn check_read_call_tir(&mut self, call: &TirCall<'_>, outputs: Vec<StructInfo>) -> Vec<StructInfo> {
         let TirCall { bound, function, prim, .. } = *call;
         let (Some(arguments), Some(scalars)) = (self.passed(bound), scalars(bound)) else { return outputs };
-        let inplace = inplace::indices(bound, outputs.len());
+        let inplace = indices(bound, outputs.len());
         if let Some(indices) = &inplace
             && self.wrong_inplace_indices(bound, indices, arguments.len())
         {
@@ -139,7 +122,7 @@ impl Elaborator<'_> {
         let behind_outputs = arguments.len() + fresh;
         let scalars = scalars.into_iter().enumerate().map(|(nth, (dim, span))| {
             let index = behind_outputs + nth;
-            Passed { expr: super::expr::int(dim, span), index }
+            Passed { expr: int(dim, span), index }
         });
         let scalars: Vec<Passed> = scalars.collect();
         for passed in arguments.iter().chain(&scalars) {
@@ -272,24 +255,6 @@ impl Given {
     }
 }
 
-/// The scalars of `tir_vars=`, each with its place; `None` where their number is not known.
-fn scalars(bound: &BoundCall) -> Option<Vec<(Dim, Span)>> {
-    let Some(shape) = bound.operand("tir_vars") else { return Some(Vec::new()) };
-    let StructInfo::Shape(Shape::Known(dims)) = &shape.ty else { return None };
-    Some(dims.iter().map(|dim| (dim.clone(), shape.span)).collect())
-}
-
-/// What of the call was already complained of.
-#[derive(Default)]
-struct CallState {
-    /// Symbols.
-    conflicted: NameSet,
-    /// Parameters whose argument does not fit.
-    reported: Vec<usize>,
-    /// Dims that are equal once the kernel runs.
-    learned: Vec<(Dim, Dim)>,
-}
-
 fn parameter_list(prim: &PrimFuncSignature) -> String {
     let params: Vec<String> = prim
         .params
@@ -301,13 +266,6 @@ fn parameter_list(prim: &PrimFuncSignature) -> String {
         })
         .collect();
     format!("({})", params.join(", "))
-}
-
-/// A buffer as messages show it: `(1, 64) float32`.
-fn shown(buffer: &BufferParam) -> String {
-    let dims: Vec<String> = buffer.shape.iter().map(Dim::to_string).collect();
-    let comma = if dims.len() == 1 { "," } else { "" };
-    format!("({}{comma}) {}", dims.join(", "), buffer.dtype)
 }
 
 fn declared_type(outputs: &[StructInfo]) -> StructInfo {

@@ -1,6 +1,8 @@
 //! Symbolic integers as text: dims of shapes, scalars passed to operators.
 
-use super::{Elaborator, Role, Unresolved};
+use super::elaborator::Elaborator;
+use super::names::collect_names;
+use super::result::{Role, Unresolved};
 use crate::entry::{Entry, Place};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
@@ -17,7 +19,11 @@ impl Elaborator<'_> {
             ExprKind::Integer => match cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()) {
                 Some(value) => Dim::constant(value),
                 None => {
-                    self.error(Code::AttrOutOfRange, cursor.span(expr.tokens), "the integer does not fit 64 bits");
+                    self.check.error(
+                        Code::AttrOutOfRange,
+                        cursor.span(expr.tokens),
+                        "the integer does not fit 64 bits",
+                    );
                     Dim::ERROR
                 }
             },
@@ -57,7 +63,7 @@ impl Elaborator<'_> {
             }
             ExprKind::Error => Dim::ERROR,
             _ => {
-                self.error(Code::MalformedType, cursor.span(expr.tokens), "a dim must be an integer expression");
+                self.check.error(Code::MalformedType, cursor.span(expr.tokens), "a dim must be an integer expression");
                 Dim::ERROR
             }
         }
@@ -65,8 +71,8 @@ impl Elaborator<'_> {
 
     fn dim_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> Dim {
         match cursor.path(callee.tokens).split_once('.') {
-            Some((head, function)) if callee.is_dotted_name() && self.file.namespace(head).is_some() => {
-                if self.file.namespace(head) == Some(Namespace::Tir)
+            Some((head, function)) if callee.is_dotted_name() && self.check.file.namespace(head).is_some() => {
+                if self.check.file.namespace(head) == Some(Namespace::Tir)
                     && self.is_wrong_tir_call(cursor, function, arguments, expr.tokens)
                 {
                     return Dim::ERROR;
@@ -75,7 +81,7 @@ impl Elaborator<'_> {
             }
             _ if matches!(callee.kind, ExprKind::Name | ExprKind::Attribute { .. }) => self.opaque_dim(cursor, expr),
             _ => {
-                self.error(Code::MalformedType, cursor.span(expr.tokens), "a dim must be an integer expression");
+                self.check.error(Code::MalformedType, cursor.span(expr.tokens), "a dim must be an integer expression");
                 Dim::ERROR
             }
         }
@@ -91,7 +97,7 @@ impl Elaborator<'_> {
 
     /// The value of a name where an integer is wanted.
     pub(super) fn symbol(&mut self, symbol: Name, span: Span) -> Dim {
-        match self.lookup(symbol) {
+        match self.check.lookup(symbol) {
             Some(Entry::Symbol { bound: true, .. }) => Dim::symbol(symbol),
             Some(Entry::Symbol { bound: false, .. }) => {
                 self.unbound_symbol(symbol, span);
@@ -99,11 +105,11 @@ impl Elaborator<'_> {
             }
             Some(Entry::Value { ty, .. }) => self.dim_of_variable(symbol, &ty, span),
             Some(Entry::Captured) => {
-                self.captured_name(symbol, span);
+                self.check.captured_name(symbol, span);
                 Dim::ERROR
             }
             Some(Entry::Module | Entry::Function(_) | Entry::Facts(_)) | None => {
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::UndefinedSymbolicVar,
                         Place::Here(span),
@@ -113,9 +119,9 @@ impl Elaborator<'_> {
                         "declare it by a parameter whose shape has `{symbol}` as a dim of its own, or by a `R.match_cast`"
                     )),
                 );
-                let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
-                self.unresolved.push(Unresolved { name: symbol, span, exports, role: Role::Dim });
-                self.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
+                let exports = u32::try_from(self.check.exports.len()).unwrap_or(u32::MAX);
+                self.check.unresolved.push(Unresolved { name: symbol, span, exports, role: Role::Dim });
+                self.check.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
                 Dim::ERROR
             }
         }
@@ -135,18 +141,18 @@ impl Elaborator<'_> {
             StructInfo::Error | StructInfo::Object => Dim::ERROR,
             // TVM takes a scalar tensor for a scalar nowhere; the value is known at run time only.
             StructInfo::Tensor(tensor) if is_integer_scalar(tensor) => {
-                self.error(Code::ArgumentType, span, "a dim must be a scalar, this is a tensor of no dimensions");
+                self.check.error(Code::ArgumentType, span, "a dim must be a scalar, this is a tensor of no dimensions");
                 Dim::ERROR
             }
             other => {
-                self.error(Code::ArgumentType, span, format!("a dim must be an integer scalar, this is {other}"));
+                self.check.error(Code::ArgumentType, span, format!("a dim must be an integer scalar, this is {other}"));
                 Dim::ERROR
             }
         }
     }
 
     fn unbound_symbol(&mut self, symbol: Name, span: Span) {
-        let definition = self.definition_of(symbol);
+        let definition = self.check.definition_of(symbol);
         let mut diagnostic = Diagnostic::new(
             Code::UndefinedSymbolicVar,
             Place::Here(span),
@@ -155,12 +161,12 @@ impl Elaborator<'_> {
         .with_help(format!(
             "a symbolic dim gets its value from a parameter's shape or from a `R.match_cast` that has `{symbol}` as a dim of its own"
         ));
-        if !self.file.symbols.contains(&symbol) && definition != Place::Here(span) {
+        if !self.check.file.symbols.contains(&symbol) && definition != Place::Here(span) {
             diagnostic = diagnostic.with_label(definition, format!("`{symbol}` is declared here"));
         }
-        self.report(diagnostic);
+        self.check.report(diagnostic);
         // What it is used for afterwards is no second mistake.
-        self.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
+        self.check.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
     }
 
     /// A dim written as a string: `"n"`, `"n + 1"`.
@@ -174,17 +180,17 @@ impl Elaborator<'_> {
         let parsed = inner.tree().statements.first().filter(|statement| statement.tree.error.is_none());
         match parsed.map(|statement| (statement, &statement.tree.kind)) {
             Some((statement, StatementKind::Expr(expr))) if inner.tree().statements.len() == 1 => {
-                let before = (self.diagnostics.len(), self.unresolved.len());
+                let before = (self.check.diagnostics.len(), self.check.unresolved.len());
                 let dim = self.dim(inner.cursor(statement).quoted_at(span), expr);
                 // The whole string is the guilty place, and what would mend one name in it is not to replace it all.
-                for diagnostic in self.diagnostics.iter_mut().skip(before.0) {
+                for diagnostic in self.check.diagnostics.iter_mut().skip(before.0) {
                     diagnostic.fixes.clear();
                 }
-                self.unresolved.truncate(before.1);
+                self.check.unresolved.truncate(before.1);
                 dim
             }
             _ => {
-                self.error(Code::MalformedType, span, format!("`{text}` is no integer expression"));
+                self.check.error(Code::MalformedType, span, format!("`{text}` is no integer expression"));
                 Dim::ERROR
             }
         }
@@ -200,49 +206,4 @@ pub(super) fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
         && chars.all(|c| c.is_alphanumeric() || c == '_')
-}
-
-/// The names an expression begins with: `np` of `np.array(x.y)`, and `x`.
-pub(super) fn heads(cursor: Cursor<'_>, expr: &Expr) -> Vec<(Name, Span)> {
-    let mut found = Vec::new();
-    let mut todo = vec![expr];
-    while let Some(expr) = todo.pop() {
-        match &expr.kind {
-            ExprKind::Attribute { value, .. } => todo.push(value),
-            ExprKind::Subscript { value, index } => todo.extend([&**index, value]),
-            ExprKind::Call { callee, arguments } => {
-                todo.extend(arguments.iter().rev().map(|argument| &argument.value));
-                todo.push(callee);
-            }
-            ExprKind::Tuple(items) | ExprKind::List(items) => todo.extend(items.iter().rev()),
-            _ => collect_names(cursor, expr, &mut found),
-        }
-    }
-    found
-}
-
-/// The names used in an expression that are not heads of attributes or callees.
-fn collect_names(cursor: Cursor<'_>, expr: &Expr, into: &mut Vec<(Name, Span)>) {
-    match &expr.kind {
-        ExprKind::Name => into.push((cursor.name(expr.tokens.start), cursor.span(expr.tokens))),
-        ExprKind::Parenthesized(inner) | ExprKind::Unary(_, inner) => collect_names(cursor, inner, into),
-        ExprKind::Binary(_, a, b) => {
-            collect_names(cursor, a, into);
-            collect_names(cursor, b, into);
-        }
-        ExprKind::Compare(first, rest) => {
-            collect_names(cursor, first, into);
-            rest.iter().for_each(|(_, operand)| collect_names(cursor, operand, into));
-        }
-        ExprKind::Bool2(_, operands) => operands.iter().for_each(|operand| collect_names(cursor, operand, into)),
-        ExprKind::Conditional { then, test, otherwise } => {
-            for part in [then, test, otherwise] {
-                collect_names(cursor, part, into);
-            }
-        }
-        ExprKind::Call { arguments, .. } => {
-            arguments.iter().for_each(|argument| collect_names(cursor, &argument.value, into));
-        }
-        _ => {}
-    }
 }

@@ -1,7 +1,7 @@
 //! What is said beside a mismatch: the guilty part of an annotation, the formula behind the inferred dim, the attribute that
 //! would give the declared one, where the symbols in play get their values.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind};
@@ -20,7 +20,7 @@ const MOST_REPAIRS: usize = 2;
 /// Symbols whose binders are shown for one mistake.
 const MOST_SYMBOLS: usize = 3;
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Adds to the report that `value` is not as declared: how its dim comes about, and which attribute would give what is
     /// declared.
     pub(super) fn explain_clash(

@@ -1,12 +1,12 @@
 //! Expressions: from trees to typed Relax expressions.
 
-use super::Elaborator;
+use super::elaborator::Elaborator;
+use super::ir::{error, int, prim_dim, scalar, tuple};
 use crate::entry::{Entry, Place};
-use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, counted};
+use rx_base::{Code, DType, Diagnostic, Name, Span, counted};
 use rx_ir::struct_info::{MAX_DEPTH, MAX_PARTS};
-use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Shape, Signature, StructInfo};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Signature, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
 use std::sync::Arc;
@@ -82,16 +82,16 @@ impl Elaborator<'_> {
     }
 
     fn unsupported(&mut self, span: Span, what: &str) -> IrExpr {
-        self.error(Code::UnsupportedConstruct, span, format!("{what} has no meaning as a Relax value"));
+        self.check.error(Code::UnsupportedConstruct, span, format!("{what} has no meaning as a Relax value"));
         error(span)
     }
 
     /// A name used as a value.
     pub(super) fn variable(&mut self, variable: Name, span: Span) -> IrExpr {
-        match self.lookup(variable) {
+        match self.check.lookup(variable) {
             Some(Entry::Value { ty, dataflow, .. }) => {
                 if let Some(ordinal) = dataflow
-                    && dataflow != self.state.dataflow.map(|(_, ordinal)| ordinal)
+                    && dataflow != self.check.state.dataflow.map(|(_, ordinal)| ordinal)
                 {
                     self.escaping(variable, ordinal, span);
                     return IrExpr { kind: IrKind::Var(variable), ty: StructInfo::Error, span };
@@ -106,15 +106,15 @@ impl Elaborator<'_> {
                 int(dim, span)
             }
             Some(Entry::Captured) => {
-                self.captured_name(variable, span);
+                self.check.captured_name(variable, span);
                 error(span)
             }
             Some(Entry::Module) => {
-                self.error(Code::ArgumentType, span, format!("`{variable}` is the module, no value"));
+                self.check.error(Code::ArgumentType, span, format!("`{variable}` is the module, no value"));
                 error(span)
             }
             Some(Entry::Function(_) | Entry::Facts(_)) | None => {
-                self.undefined_name(variable, span);
+                self.check.undefined_name(variable, span);
                 error(span)
             }
         }
@@ -122,7 +122,7 @@ impl Elaborator<'_> {
 
     /// Another variable may have been meant: nothing is said of its type.
     fn escaping(&mut self, variable: Name, ordinal: u32, span: Span) {
-        let definition = self.definition_of(variable);
+        let definition = self.check.definition_of(variable);
         let mut diagnostic = Diagnostic::new(
             Code::DataflowVarEscapes,
             Place::Here(span),
@@ -130,11 +130,11 @@ impl Elaborator<'_> {
         )
         .with_label(definition, "defined here, inside `with R.dataflow()`")
         .with_help(format!("add `{variable}` to the `R.output(…)` of its block"));
-        if let Some(fix) = self.output_fix(ordinal, variable) {
+        if let Some(fix) = self.check.output_fix(ordinal, variable) {
             diagnostic = diagnostic.with_fix(fix);
         }
-        self.report(diagnostic);
-        self.redefine_everywhere(variable, Entry::value(StructInfo::Error), span);
+        self.check.report(diagnostic);
+        self.check.redefine_everywhere(variable, Entry::value(StructInfo::Error), span);
     }
 
     /// `value[index]`: a field of a tuple, a dim of a shape, a constant of the metadata section.
@@ -152,7 +152,7 @@ impl Elaborator<'_> {
                 let position = self.dim(cursor, index);
                 let Some(position) = position.as_constant() else {
                     if !position.is_error() {
-                        self.error(Code::TupleIndexOutOfRange, index_span, "a tuple's index must be a constant");
+                        self.check.error(Code::TupleIndexOutOfRange, index_span, "a tuple's index must be a constant");
                     }
                     return error(span);
                 };
@@ -168,17 +168,17 @@ impl Elaborator<'_> {
                             format!("index {position} is out of range for a tuple of {} fields", fields.len()),
                         );
                         if let IrKind::Var(variable) = tuple.kind {
-                            let definition = self.definition_of(variable);
+                            let definition = self.check.definition_of(variable);
                             diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {}", tuple.ty));
                         }
                         if let Some(last) = fields.len().checked_sub(1) {
                             let nearest = if position < 0 { 0 } else { last };
                             diagnostic = diagnostic.with_help(format!("fields are 0 to {last}")).with_fix(
-                                self.replace_fix(index_span, format!("use field {nearest}"), nearest.to_string()),
+                                self.check.replace_fix(index_span, format!("use field {nearest}"), nearest.to_string()),
                             );
                         }
-                        self.report(diagnostic);
-                        self.keep_field(span, index_span, &tuple.ty);
+                        self.check.report(diagnostic);
+                        self.check.keep_field(span, index_span, &tuple.ty);
                         error(span)
                     }
                 }
@@ -191,7 +191,7 @@ impl Elaborator<'_> {
                 {
                     let message =
                         format!("index {position} is out of range for a shape of {}", counted(ndim, "dimension"));
-                    self.error(Code::TupleIndexOutOfRange, index_span, message);
+                    self.check.error(Code::TupleIndexOutOfRange, index_span, message);
                     return error(span);
                 }
                 let value = shape.dims().zip(at).and_then(|(dims, at)| dims.get(at)).cloned();
@@ -201,7 +201,7 @@ impl Elaborator<'_> {
             StructInfo::Error => error(span),
             other => {
                 let message = format!("{other} cannot be indexed: it is no tuple");
-                self.report(
+                self.check.report(
                     Diagnostic::new(Code::NotATuple, Place::Here(cursor.span(value.tokens)), message)
                         .with_help("to slice a tensor use `R.strided_slice` or `R.take`"),
                 );
@@ -218,7 +218,7 @@ impl Elaborator<'_> {
         }
         let key = name(&cursor.string_value(key)?);
         let index = u32::try_from(cursor.integer_value(index)?).ok()?;
-        let ty = match &self.file.constants {
+        let ty = match &self.check.file.constants {
             None => StructInfo::Error,
             Some(constants) => {
                 let listed = constants.get(&key).map_or(&[][..], Vec::as_slice);
@@ -236,19 +236,23 @@ impl Elaborator<'_> {
             1 => format!("the metadata section has 1 constant of `{key}`, so there is no index {index}"),
             _ => format!("the metadata section has {count} constants of `{key}`, so there is no index {index}"),
         };
-        self.error(Code::UnknownConstant, span, message);
+        self.check.error(Code::UnknownConstant, span, message);
         StructInfo::Error
     }
 
     fn attribute_access(&mut self, cursor: Cursor<'_>, value: &Expr, attribute: u32, span: Span) -> IrExpr {
         if matches!(value.kind, ExprKind::Name) {
             let head = cursor.name(value.tokens.start);
-            if let Some(Entry::Module) = self.lookup(head) {
+            if let Some(Entry::Module) = self.check.lookup(head) {
                 return self.global(cursor.name(attribute), span);
             }
-            if self.file.namespace(&head).is_some() {
+            if self.check.file.namespace(&head).is_some() {
                 let source = format!("{head}.{}", cursor.text(attribute));
-                self.error(Code::UnsupportedConstruct, span, format!("`{source}` is no value by itself; call it"));
+                self.check.error(
+                    Code::UnsupportedConstruct,
+                    span,
+                    format!("`{source}` is no value by itself; call it"),
+                );
                 return error(span);
             }
         }
@@ -258,7 +262,7 @@ impl Elaborator<'_> {
         }
         let value = self.expr(cursor, value);
         if let (StructInfo::Tensor(_), Some(operator)) = (&value.ty, super::inspected::of_tensor(attribute)) {
-            return self.operator_on(operator, vec![value], span);
+            return self.check.operator_on(operator, vec![value], span);
         }
         if !value.ty.is_error() {
             let mut diagnostic = Diagnostic::new(
@@ -269,16 +273,16 @@ impl Elaborator<'_> {
             if attribute == "shape" {
                 diagnostic = diagnostic.with_help("its shape is `R.shape_of(x)`");
             }
-            self.report(diagnostic);
+            self.check.report(diagnostic);
         }
         error(span)
     }
 
     /// A function of the module used as a value.
     pub(super) fn global(&mut self, function: Name, span: Span) -> IrExpr {
-        let ty = match self.signature(function).as_deref() {
+        let ty = match self.check.signature(function).as_deref() {
             None => {
-                self.undefined_global(function, span);
+                self.check.undefined_global(function, span);
                 StructInfo::Error
             }
             Some(Signature::Relax(signature)) => StructInfo::Function(Arc::new(FunctionInfo {
@@ -290,28 +294,6 @@ impl Elaborator<'_> {
             Some(Signature::Prim(_) | Signature::Opaque) => StructInfo::callable(),
         };
         IrExpr { kind: IrKind::Global(function), ty, span }
-    }
-
-    /// Reports a function the module does not have.
-    pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
-        let mut diagnostic =
-            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("the module has no function `{function}`"));
-        let items = || self.file.items.iter().map(|item| item.as_str());
-        let extended =
-            || items().filter(|item| super::namespace::is_extension(&function, item)).max_by_key(|it| it.len());
-        if let Some(near) = nearest(&function, items()).or_else(extended) {
-            let near = name(near);
-            diagnostic = diagnostic
-                .with_label(Place::Item(near, rx_context::ItemPart::Name), format!("`{near}` is defined here"))
-                .with_help(format!("did you mean `{near}`?"));
-            let start = span.end.saturating_sub(u32::try_from(function.len()).unwrap_or(0));
-            diagnostic = diagnostic.with_fix(Fix {
-                title: format!("change to {near}"),
-                edits: vec![(Place::Here(Span::new(start, span.end)), near.to_string())],
-                safe: false,
-            });
-        }
-        self.report(diagnostic);
     }
 
     fn unary(&mut self, cursor: Cursor<'_>, op: UnaryOp, operand: &Expr, span: Span) -> IrExpr {
@@ -340,9 +322,9 @@ impl Elaborator<'_> {
                 scalar(PrimValue::Opaque, dtype, span)
             }
             (StructInfo::Error, ..) => error(span),
-            (_, _, UnaryOp::Neg) => self.operator_on("negative", vec![operand], span),
-            (_, _, UnaryOp::Invert) => self.operator_on("bitwise_not", vec![operand], span),
-            (_, _, UnaryOp::Not) => self.operator_on("logical_not", vec![operand], span),
+            (_, _, UnaryOp::Neg) => self.check.operator_on("negative", vec![operand], span),
+            (_, _, UnaryOp::Invert) => self.check.operator_on("bitwise_not", vec![operand], span),
+            (_, _, UnaryOp::Not) => self.check.operator_on("logical_not", vec![operand], span),
             _ => operand,
         }
     }
@@ -361,7 +343,7 @@ impl Elaborator<'_> {
                     _ => scalar(PrimValue::Opaque, if op.is_some() { dtype } else { DType::BOOL }, span),
                 }
             }
-            _ => self.operator_on(operator, operands.into(), span),
+            _ => self.check.operator_on(operator, operands.into(), span),
         }
     }
 }
@@ -416,41 +398,12 @@ fn wider(a: Option<DType>, b: Option<DType>) -> DType {
     }
 }
 
-/// The integer a scalar expression is, where it is known.
-pub(super) fn prim_dim(expr: &IrExpr) -> Option<rx_base::Dim> {
-    match (&expr.kind, &expr.ty) {
-        (IrKind::Prim(PrimValue::Int(dim)), _) => Some(dim.clone()),
-        (IrKind::Var(variable), StructInfo::Prim(info)) if info.dtype.is_none_or(|dtype| dtype.is_int()) => {
-            Some(info.value.clone().unwrap_or_else(|| rx_base::Dim::symbol(*variable)))
-        }
-        _ => None,
-    }
-}
-
 /// The condition a scalar is: a comparison, or an integer that is not 0.
 fn condition(expr: &IrExpr) -> Option<rx_base::Dim> {
     match &expr.kind {
         IrKind::Prim(PrimValue::Bool(value)) => Some(rx_base::Dim::constant(i64::from(*value))),
         _ => prim_dim(expr).filter(|dim| !dim.is_error()),
     }
-}
-
-/// An integer scalar.
-pub(super) fn int(value: rx_base::Dim, span: Span) -> IrExpr {
-    if value.is_error() {
-        return error(span);
-    }
-    scalar(PrimValue::Int(value), DType::INT64, span)
-}
-
-/// A scalar.
-pub(super) fn scalar(value: PrimValue, dtype: DType, span: Span) -> IrExpr {
-    let dim = match &value {
-        PrimValue::Int(dim) => Some(dim.clone()),
-        _ => None,
-    };
-    let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: dim });
-    IrExpr { kind: IrKind::Prim(value), ty, span }
 }
 
 impl Elaborator<'_> {
@@ -466,7 +419,7 @@ impl Elaborator<'_> {
         if !ty.is_too_large() {
             return ty;
         }
-        self.report(
+        self.check.report(
             Diagnostic::new(
                 Code::NestingTooDeep,
                 Place::Here(span),
@@ -476,20 +429,4 @@ impl Elaborator<'_> {
         );
         StructInfo::Error
     }
-}
-
-/// A tuple of these.
-pub(super) fn tuple(items: Vec<IrExpr>, span: Span) -> IrExpr {
-    let fields: Vec<StructInfo> = items.iter().map(|item| item.ty.clone()).collect();
-    IrExpr { kind: IrKind::Tuple(items), ty: StructInfo::tuple(fields), span }
-}
-
-/// An error part.
-pub(super) fn error(span: Span) -> IrExpr {
-    IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span }
-}
-
-/// A shape value of these dims.
-pub(super) fn shape(dims: Vec<rx_base::Dim>, span: Span) -> IrExpr {
-    IrExpr { ty: StructInfo::Shape(Shape::known(dims.clone())), kind: IrKind::Shape(dims), span }
 }

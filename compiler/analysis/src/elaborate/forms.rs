@@ -1,6 +1,6 @@
 //! What the forms of `R` take that are no operators and have no schema: `R.const`, `R.match_cast`, `R.shape`.
 
-use super::Elaborator;
+use super::checker::Checker;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, counted};
 use rx_syntax::Cursor;
@@ -19,7 +19,7 @@ const FORMS: &[(&str, &[&[&str]])] = &[
     ("ExternFunc", &[&["global_symbol"], &["ty", "struct_info"], &["span"]]),
 ];
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Reports arguments that the form `function` does not take. What is missing, the form itself says.
     pub(super) fn check_form(&mut self, cursor: Cursor<'_>, arguments: &[Argument], function: &str) {
         let Some((_, params)) = FORMS.iter().find(|(name, _)| *name == function) else { return };

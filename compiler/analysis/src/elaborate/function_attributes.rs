@@ -1,6 +1,6 @@
 //! What a function says of itself: `R.func_attr({…})`.
 
-use super::Elaborator;
+use super::elaborator::Elaborator;
 use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
@@ -14,25 +14,25 @@ use std::sync::Arc;
 impl Elaborator<'_> {
     pub(super) fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
         let Some(argument) = arguments.first() else {
-            self.error(Code::MissingArgument, span, "`R.func_attr` takes a dictionary, it is missing");
+            self.check.error(Code::MissingArgument, span, "`R.func_attr` takes a dictionary, it is missing");
             return;
         };
         if let Some(surplus) = arguments.get(1) {
             let place = cursor.span(surplus.value.tokens);
-            self.error(Code::TooManyArguments, place, "`R.func_attr` takes one dictionary, more is passed");
+            self.check.error(Code::TooManyArguments, place, "`R.func_attr` takes one dictionary, more is passed");
         }
         let Attr::Dict(entries) = self.attribute(cursor, &argument.value) else {
-            self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
+            self.check.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
             return;
         };
         if let ExprKind::Dict(written) = &argument.value.kind {
             for RepeatedKey { key, first, again } in repeated_keys(cursor, written) {
                 let place = |key: &Expr| Place::Here(cursor.span(key.tokens));
-                self.report(repeated_key(&key, place(first), place(again)));
+                self.check.report(repeated_key(&key, place(first), place(again)));
             }
         }
-        self.record_attributes(&entries);
-        let Some(context) = self.function_context() else { return };
+        self.check.record_attributes(&entries);
+        let Some(context) = self.check.function_context() else { return };
         let mut context = FunctionContext::clone(&context);
         let mut bounds = Bounds::clone(&context.bounds);
         for (key, value) in &entries {
@@ -42,16 +42,18 @@ impl Elaborator<'_> {
                     self.check_num_input(value, context.params, entry_span(cursor, argument, key));
                     context.num_input = value.as_int();
                 }
-                ("global_symbol", Attr::Str(_)) if self.nesting == 0 && context.private => {
+                ("global_symbol", Attr::Str(_)) if self.check.nesting == 0 && context.private => {
                     let message = format!("`{}` is private, so it has no `global_symbol`", context.name);
                     let place = entry_span(cursor, argument, key);
-                    self.report(
+                    self.check.report(
                         Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
                             .with_help("leave out the attribute, or `private=True`"),
                     );
                 }
                 // A function by itself becomes a module under its symbol, whatever Python calls it.
-                ("global_symbol", Attr::Str(symbol)) if self.nesting == 0 && !self.file.modules.is_empty() => {
+                ("global_symbol", Attr::Str(symbol))
+                    if self.check.nesting == 0 && !self.check.file.modules.is_empty() =>
+                {
                     self.check_global_symbol(symbol, context.name, entry_span(cursor, argument, key));
                 }
                 ("relax.force_pure", Attr::Bool(true)) => context.pure = false,
@@ -61,23 +63,23 @@ impl Elaborator<'_> {
                 _ => {}
             }
         }
-        self.bounds = Arc::new(self.bounds.restated(&bounds));
+        self.check.bounds = Arc::new(self.check.bounds.restated(&bounds));
         context.bounds = Arc::new(bounds);
         let context = Arc::new(context);
-        match self.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
+        match self.check.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
             Some(scope) => scope.context = Some(context),
             // Of the whole function, in whatever block it is said.
-            None => self.redefine_in_place(name(FUNCTION_CONTEXT), Entry::Function(context)),
+            None => self.check.redefine_in_place(name(FUNCTION_CONTEXT), Entry::Function(context)),
         }
     }
 
     /// TVM takes one statement of each attribute.
     fn stated_once(&mut self, key: &str, place: Span) {
-        let marker = name(&format!("<attribute {key} at {}>", self.nesting));
-        if self.lookup(marker).is_some() {
-            self.error(Code::DuplicateDefinition, place, format!("the attribute `{key}` has a value already"));
+        let marker = name(&format!("<attribute {key} at {}>", self.check.nesting));
+        if self.check.lookup(marker).is_some() {
+            self.check.error(Code::DuplicateDefinition, place, format!("the attribute `{key}` has a value already"));
         }
-        self.define(marker, Entry::value(StructInfo::Error), place);
+        self.check.define(marker, Entry::value(StructInfo::Error), place);
     }
 
     /// `num_input` says how many leading parameters are inputs; the others are weights.
@@ -95,18 +97,21 @@ impl Elaborator<'_> {
                 // `"1"` is a number in quotes.
                 let number = value.as_str().and_then(|text| text.trim().parse().ok()).filter(|given| in_range(*given));
                 if let Some(number) = number {
-                    diagnostic =
-                        diagnostic.with_fix(self.replace_fix(place, format!("write {number}"), number.to_string()));
+                    diagnostic = diagnostic.with_fix(self.check.replace_fix(
+                        place,
+                        format!("write {number}"),
+                        number.to_string(),
+                    ));
                 }
-                self.report(diagnostic);
+                self.check.report(diagnostic);
             }
             Some(given) if !in_range(given) => {
                 let message = format!("`num_input` is {given}, the function has {}", counted(params, "parameter"));
                 let nearest = if given < 0 { 0 } else { params };
-                self.report(
+                self.check.report(
                     Diagnostic::new(Code::NumInputOutOfRange, Place::Here(place), message)
                         .with_help(format!("it is the number of leading parameters that are inputs: 0 to {params}"))
-                        .with_fix(self.replace_fix(place, format!("write {nearest}"), nearest.to_string())),
+                        .with_fix(self.check.replace_fix(place, format!("write {nearest}"), nearest.to_string())),
                 );
             }
             Some(_) => {}
@@ -116,7 +121,7 @@ impl Elaborator<'_> {
     fn check_global_symbol(&mut self, symbol: &str, function: Name, place: Span) {
         if symbol != function.as_str() {
             let message = format!("`global_symbol` is \"{symbol}\", the function is called `{function}`");
-            self.report(
+            self.check.report(
                 Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
                     .with_help("leave it out: a public function's symbol is its name"),
             );

@@ -1,20 +1,21 @@
 //! Calls of functions: of the module's (`cls.f(x)`) and of function values.
 
-use super::Elaborator;
-use super::expr::error;
+use super::checker::Checker;
+use super::ir::error;
+use super::names::is_extension;
 use super::vague::vague_part;
 use crate::entry::Place;
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
 use crate::unify::{Bindings, Equality};
+use rx_base::edit_distance::nearest;
+use rx_base::name::name;
 use rx_base::symbolic::Answer;
-use rx_base::{Code, Diagnostic, Name, Span};
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPart;
 use rx_ir::{
     Call, Callee, Expr as IrExpr, ExprKind as IrKind, FunctionSignature, PrimFuncSignature, Signature, StructInfo,
 };
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr};
 use std::sync::Arc;
 
 /// What is known of a callee: its parameters' types and names, and what a call gives.
@@ -27,19 +28,9 @@ struct Target<'a> {
     span: Span,
 }
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// `cls.f(arguments)`.
-    pub(super) fn global_call(
-        &mut self,
-        cursor: Cursor<'_>,
-        call: &Expr,
-        callee: &Expr,
-        function: Name,
-        arguments: &[Argument],
-    ) -> IrExpr {
-        let span = cursor.span(call.tokens);
-        let callee_span = cursor.span(callee.tokens);
-        let args = self.arguments(cursor, arguments);
+    pub(super) fn global_call(&mut self, function: Name, args: Vec<IrExpr>, callee_span: Span, span: Span) -> IrExpr {
         let ty = match self.signature(function) {
             None => {
                 self.undefined_global(function, callee_span);
@@ -59,12 +50,25 @@ impl Elaborator<'_> {
         IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 
-    fn arguments(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> Vec<IrExpr> {
-        arguments
-            .iter()
-            .filter(|argument| argument.keyword.is_none())
-            .map(|argument| self.expr(cursor, &argument.value))
-            .collect()
+    /// Reports a function the module does not have.
+    pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
+        let mut diagnostic =
+            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("the module has no function `{function}`"));
+        let items = || self.file.items.iter().map(|item| item.as_str());
+        let extended = || items().filter(|item| is_extension(&function, item)).max_by_key(|it| it.len());
+        if let Some(near) = nearest(&function, items()).or_else(extended) {
+            let near = name(near);
+            diagnostic = diagnostic
+                .with_label(Place::Item(near, ItemPart::Name), format!("`{near}` is defined here"))
+                .with_help(format!("did you mean `{near}`?"));
+            let start = span.end.saturating_sub(u32::try_from(function.len()).unwrap_or(0));
+            diagnostic = diagnostic.with_fix(Fix {
+                title: format!("change to {near}"),
+                edits: vec![(Place::Here(Span::new(start, span.end)), near.to_string())],
+                safe: false,
+            });
+        }
+        self.report(diagnostic);
     }
 
     fn relax_function_call(
@@ -232,14 +236,7 @@ impl Elaborator<'_> {
     }
 
     /// A call of a function value: a closure, a parameter, an external function.
-    pub(super) fn value_call(
-        &mut self,
-        cursor: Cursor<'_>,
-        function: IrExpr,
-        arguments: &[Argument],
-        span: Span,
-    ) -> IrExpr {
-        let args = self.arguments(cursor, arguments);
+    pub(super) fn value_call(&mut self, function: IrExpr, args: Vec<IrExpr>, span: Span) -> IrExpr {
         let ty = match &function.ty {
             StructInfo::Error => StructInfo::Error,
             StructInfo::Object => StructInfo::Object,

@@ -1,9 +1,11 @@
 //! Headers of Relax functions: decorators, parameters, return type.
 
 use super::advice::Anchor;
+use super::elaborator::Elaborator;
+use super::result::{BlockState, Row, RowKind, SegmentResult};
 use super::scope::Scope;
+use super::shared_types::SharedTypes;
 use super::types::Binds;
-use super::{BlockState, Elaborator, Row, RowKind, SegmentResult, SharedTypes};
 use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Outer, Place, SignatureDims};
 use rx_base::name::NameMap;
 use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
@@ -21,24 +23,24 @@ pub(crate) fn elaborate_signature(
 ) -> (Signature, SegmentResult, SharedTypes) {
     let mut elaborator = Elaborator::new(segment, BlockState::default(), file, outer);
     let signature = elaborator.function_header();
-    let types = std::mem::take(&mut elaborator.types);
-    (signature, elaborator.finish(), types)
+    let types = std::mem::take(&mut elaborator.check.types);
+    (signature, elaborator.check.finish(), types)
 }
 
 impl<'a> Elaborator<'a> {
     fn function_header(&mut self) -> Signature {
-        let segment = self.segment;
+        let segment = self.check.segment;
         let (mut pure, mut private) = (true, false);
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
             match &statement.tree.kind {
                 StatementKind::Decorator(expr) => {
                     pure &= cursor.flag(expr, "pure").unwrap_or(true);
-                    self.anchor_purity(cursor, expr);
+                    self.check.anchor_purity(cursor, expr);
                     private |= cursor.flag(expr, "private").unwrap_or(false);
                 }
                 StatementKind::Def { name, type_params, params, ret } => {
-                    self.state.header_indent = statement.indent;
+                    self.check.state.header_indent = statement.indent;
                     let (params, ret_ty) = self.header(cursor, type_params, params, ret.as_ref());
                     let place = match ret {
                         Some(ret) => cursor.span(ret.tokens),
@@ -54,7 +56,7 @@ impl<'a> Elaborator<'a> {
                         num_input: None,
                         dims: self.signature_dims(type_params),
                     };
-                    self.define(rx_base::name::name(FUNCTION_CONTEXT), Entry::Function(Arc::new(context)), place);
+                    self.check.define(rx_base::name::name(FUNCTION_CONTEXT), Entry::Function(Arc::new(context)), place);
                     return Signature::Relax(FunctionSignature {
                         params: params.into(),
                         ret: ret_ty,
@@ -79,7 +81,7 @@ impl<'a> Elaborator<'a> {
     ) -> (Vec<(Name, StructInfo)>, Option<StructInfo>) {
         for token in type_params {
             let span = cursor.span(TokenRange { start: *token, end: *token + 1 });
-            self.define(cursor.name(*token), Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
+            self.check.define(cursor.name(*token), Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
         }
         // Scalars and bare dims define symbols for all parameters, wherever they stand.
         for param in params {
@@ -89,7 +91,7 @@ impl<'a> Elaborator<'a> {
             {
                 let symbol = own.name(token);
                 let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(Dim::symbol(symbol)) });
-                self.define(symbol, Entry::value(ty), own.span(TokenRange { start: token, end: token + 1 }));
+                self.check.define(symbol, Entry::value(ty), own.span(TokenRange { start: token, end: token + 1 }));
             }
         }
         for param in params {
@@ -99,16 +101,16 @@ impl<'a> Elaborator<'a> {
             }
         }
         // Before the types are read: what they report as unbound is treated as bound afterwards.
-        self.signature_symbols = self.scopes.last().map(Scope::integers).unwrap_or_default();
+        self.check.signature_symbols = self.check.scopes.last().map(Scope::integers).unwrap_or_default();
         let types = self.parameters(cursor, params);
         for (param, (_, ty)) in params.iter().filter(|param| param.tree.name.is_some()).zip(&types) {
             let own = cursor.parameter(param);
             if let Some(annotation) = &param.tree.annotation {
-                self.learn_extents(ty, own.span(annotation.tokens));
+                self.check.learn_extents(ty, own.span(annotation.tokens));
             }
         }
         let ret = ret.map(|ret| {
-            self.set_anchor(Anchor::Return, cursor.span(ret.tokens), 0);
+            self.check.set_anchor(Anchor::Return, cursor.span(ret.tokens), 0);
             self.bind_symbols(cursor, ret, Binds::Return);
             self.type_of(cursor, ret)
         });
@@ -117,7 +119,7 @@ impl<'a> Elaborator<'a> {
 
     /// The dims that the parameters of the header elaborated last bind.
     pub(super) fn signature_dims(&self, type_params: &[TokenIndex]) -> SignatureDims {
-        let mut bound = self.signature_symbols.clone();
+        let mut bound = self.check.signature_symbols.clone();
         bound.sort_unstable();
         SignatureDims { bound, type_params: !type_params.is_empty() }
     }
@@ -127,8 +129,8 @@ impl<'a> Elaborator<'a> {
         let mut seen: NameMap<()> = NameMap::default();
         // Headers of tens of thousands of weights are real.
         seen.reserve(params.len());
-        self.rows.reserve(params.len());
-        self.reserve_definitions(params.len());
+        self.check.rows.reserve(params.len());
+        self.check.reserve_definitions(params.len());
         for param in params {
             let own = cursor.parameter(param);
             let Some(token) = param.tree.name else { continue };
@@ -140,23 +142,23 @@ impl<'a> Elaborator<'a> {
                         StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(Dim::symbol(variable)) })
                     }
                     None => {
-                        let before = self.diagnostics.len();
+                        let before = self.check.diagnostics.len();
                         let ty = self.type_of(own, annotation);
-                        self.offer_dim_declarations(before);
-                        self.types.share(ty)
+                        self.check.offer_dim_declarations(before);
+                        self.check.types.share(ty)
                     }
                 },
                 None => {
                     if param.tree.error.is_none() {
-                        let relax = self.file.spelled_namespace("R");
-                        self.report(
+                        let relax = self.check.file.spelled_namespace("R");
+                        self.check.report(
                             Diagnostic::new(
                                 Code::MissingAnnotation,
                                 Place::Here(span),
                                 format!("parameter `{variable}` has no type"),
                             )
                             .with_help(format!("write `{variable}: R.Tensor(…)`, or `{variable}: R.Any`"))
-                            .with_fix(self.replace_fix(
+                            .with_fix(self.check.replace_fix(
                                 Span::empty(span.end),
                                 format!("write `{variable}: {relax}.Tensor`"),
                                 format!(": {relax}.Tensor"),
@@ -168,31 +170,31 @@ impl<'a> Elaborator<'a> {
             };
             let clashes = !matches!(ty, StructInfo::Prim(_)) && self.symbol_of_header(variable).is_some();
             if seen.insert(variable, ()).is_some() {
-                self.error(Code::DuplicateDefinition, span, format!("two parameters are called `{variable}`"));
+                self.check.error(Code::DuplicateDefinition, span, format!("two parameters are called `{variable}`"));
             } else if let Some(place) = self.symbol_of_header(variable).filter(|_| clashes) {
                 self.parameter_and_symbol(variable, span, place, params.len());
             }
-            self.rows.push(Row {
+            self.check.rows.push(Row {
                 name: variable,
                 kind: RowKind::Param,
                 ty: ty.clone(),
                 inferred: false,
                 span,
-                statement: self.statement,
+                statement: self.check.statement,
             });
             if let Some(annotation) = &param.tree.annotation
-                && self.nesting > 0
+                && self.check.nesting > 0
             {
-                self.set_anchor(Anchor::TypeOf(variable), own.span(annotation.tokens), 0);
+                self.check.set_anchor(Anchor::TypeOf(variable), own.span(annotation.tokens), 0);
             }
-            let values = match self.nesting {
-                0 => super::values::of_parameter(types.len(), &ty, self.file.prepares_weights),
+            let values = match self.check.nesting {
+                0 => super::values::of_parameter(types.len(), &ty, self.check.file.prepares_weights),
                 // Of a nested function's parameters nothing is known, nor asked.
                 _ => None,
             };
             // Which of a parameter and a dim of one name is meant later is not known.
             let known = if clashes { StructInfo::Error } else { ty.clone() };
-            self.define(variable, Entry::Value { ty: known, dataflow: None, values, ways: None }, span);
+            self.check.define(variable, Entry::Value { ty: known, dataflow: None, values, ways: None }, span);
             types.push((variable, ty));
         }
         types
@@ -200,7 +202,7 @@ impl<'a> Elaborator<'a> {
 
     /// Where the header that is being read has `name` as a symbolic dim, in bytes of the segment.
     fn symbol_of_header(&self, name: Name) -> Option<Option<Span>> {
-        match self.scopes.last()?.definition(name)? {
+        match self.check.scopes.last()?.definition(name)? {
             (Entry::Symbol { bound: true, .. }, place) => Some(place),
             _ => None,
         }
@@ -214,16 +216,16 @@ impl<'a> Elaborator<'a> {
             diagnostic = diagnostic.with_label(Place::Here(symbol), format!("the dim `{name}`"));
         }
         let taken = |candidate: &str| {
-            self.scopes.last().is_some_and(|scope| scope.definition(rx_base::name::name(candidate)).is_some())
+            self.check.scopes.last().is_some_and(|scope| scope.definition(rx_base::name::name(candidate)).is_some())
         };
         // Of one candidate more than there are names, one is free.
         let mut candidates = (1..=params.saturating_mul(2) + 2).map(|number| format!("{name}_{number}"));
         if let Some(free) = candidates.find(|candidate| !taken(candidate)) {
-            let fix = self.replace_fix(span, format!("call the parameter `{free}`"), free.clone());
+            let fix = self.check.replace_fix(span, format!("call the parameter `{free}`"), free.clone());
             diagnostic =
                 diagnostic.with_help(format!("call the parameter `{free}`, or the dim otherwise")).with_fix(fix);
         }
-        self.report(diagnostic);
+        self.check.report(diagnostic);
     }
 
     /// The dtype of a scalar parameter: `T.int64`, `R.Prim("int64")`.
@@ -239,7 +241,7 @@ impl<'a> Elaborator<'a> {
             _ => return None,
         };
         let (head, rest) = cursor.path(callee.tokens).split_once('.')?;
-        match (self.file.namespace(head)?, dtype) {
+        match (self.check.file.namespace(head)?, dtype) {
             (Namespace::Tir, None) => DType::parse(rest),
             (Namespace::Relax, Some(dtype)) if rest == "Prim" => Some(dtype),
             _ => None,
@@ -254,7 +256,7 @@ pub(crate) fn extern_declarations(segment: &Segment, file: &FileContext, outer: 
     for statement in &segment.tree().statements {
         let cursor = segment.cursor(statement);
         let StatementKind::Assign { targets, value } = &statement.tree.kind else { continue };
-        if !elaborator.is_relax_call(cursor, value, "ExternFunc") {
+        if !elaborator.check.is_relax_call(cursor, value, "ExternFunc") {
             continue;
         }
         let ty = elaborator.expr(cursor, value).ty;

@@ -1,7 +1,7 @@
 //! Accesses by indices held against the axes they count along.
 
-use super::Elaborator;
-use super::call::BoundCall;
+use super::bound_call::BoundCall;
+use super::checker::Checker;
 use crate::entry::{Entry, Place};
 use rx_base::{Code, Diagnostic, Dim, Fix, Name, Severity, Span};
 use rx_ir::values::Step;
@@ -108,7 +108,7 @@ impl Described<'_> {
     }
 }
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Judges and counts the accesses of a call, and reports those out of bounds.
     pub(super) fn check_sites(&mut self, bound: &BoundCall) {
         let Some(sites) = bound.schema.flow.sites else { return };

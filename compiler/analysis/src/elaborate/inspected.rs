@@ -1,7 +1,8 @@
 //! What a tensor says of itself when the program runs, as TVM 0.17 to 0.25 let people write it: `x.ndim`, `x.shape[0]` and `x.dtype.bits` are
 //! `R.inspect.tensor_ndim(x)`, `R.inspect.tensor_shape_i(x, 0)` and `R.inspect.tensor_dtype_bits(x)`.
 
-use super::Elaborator;
+use super::elaborator::Elaborator;
+use super::ir::int;
 use crate::entry::Entry;
 use rx_base::Span;
 use rx_ir::{Expr as IrExpr, StructInfo};
@@ -48,7 +49,7 @@ impl Elaborator<'_> {
     ) -> Option<IrExpr> {
         let operator = of_dtype(attribute)?;
         let tensor = self.tensor_with(cursor, value, |inner| inner == "dtype")?;
-        Some(self.operator_on(operator, vec![tensor], span))
+        Some(self.check.operator_on(operator, vec![tensor], span))
     }
 
     /// `x.shape[0]` and `x.strides[0]` of a variable with a tensor.
@@ -69,7 +70,7 @@ impl Elaborator<'_> {
         let operator = of_axis(attribute)?;
         let tensor = self.tensor_with(cursor, value, |_| true)?;
         let axis = self.expr(cursor, index);
-        Some(self.operator_on(operator, vec![tensor, axis], span))
+        Some(self.check.operator_on(operator, vec![tensor, axis], span))
     }
 
     /// `x.ty.shape[0]`: the dim that the type of a tensor says.
@@ -79,7 +80,7 @@ impl Elaborator<'_> {
         let at = self.dim(cursor, index).as_constant()?;
         let from_end = if at < 0 { i64::try_from(dims.len()).ok()? } else { 0 };
         let dim = dims.get(usize::try_from(at.checked_add(from_end)?).ok()?)?;
-        Some(super::expr::int(dim.clone(), span))
+        Some(int(dim.clone(), span))
     }
 
     /// The tensor of `x.attribute`, where `x` is a variable that has one.
@@ -88,7 +89,7 @@ impl Elaborator<'_> {
         if !wanted(cursor.text(*name)) || !matches!(inner.kind, ExprKind::Name) {
             return None;
         }
-        match self.lookup(cursor.name(inner.tokens.start)) {
+        match self.check.lookup(cursor.name(inner.tokens.start)) {
             Some(Entry::Value { ty: StructInfo::Tensor(_), .. }) => Some(self.expr(cursor, inner)),
             _ => None,
         }

@@ -5,20 +5,18 @@
 //! Facts stand in the function's scope under a name of their own, like the header: a segment asks for them at its start,
 //! and is elaborated again when the answer is another.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::{Entry, FACTS, Place};
 use rx_base::name::name;
-use rx_base::symbolic::{Answer, Bounds, prove};
-use rx_base::{Code, Diagnostic, Dim, Name, Span};
+use rx_base::symbolic::{Bounds, prove};
+use rx_base::{Diagnostic, Dim, Name, Span};
 use rx_ir::{Shape, StructInfo};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, CompareOp, Expr, ExprKind, UnaryOp};
 use std::sync::Arc;
 
 /// The most places a diagnostic shows of what it stands on.
 const MAX_SHOWN: usize = 3;
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// What is known at the segment's start: what attributes state and what was learned.
     pub(super) fn known_at_start(&mut self) -> Arc<Bounds> {
         let stated = self.function_context().map(|context| context.bounds.clone()).unwrap_or_default();
@@ -29,7 +27,7 @@ impl Elaborator<'_> {
     }
 
     /// Adds facts that hold from here on in the innermost block; `span` is what says them. A broken statement says nothing.
-    fn learn(&mut self, span: Span, add: impl FnOnce(&mut Bounds)) {
+    pub(super) fn learn(&mut self, span: Span, add: impl FnOnce(&mut Bounds)) {
         if self.is_broken() {
             return;
         }
@@ -94,148 +92,6 @@ impl Elaborator<'_> {
         });
         if !extents.is_empty() {
             self.learn(span, |bounds| extents.iter().for_each(|dim| bounds.learn_at_least(dim, &Dim::constant(0))));
-        }
-    }
-
-    /// `R.assert_op(condition)`: the condition holds behind it. One that never does is a mistake.
-    pub(super) fn learn_assertion(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
-        let condition = arguments.iter().enumerate().find(|(at, argument)| match argument.keyword {
-            Some(keyword) => cursor.text(keyword) == "condition",
-            None => *at == 0,
-        });
-        let Some((_, condition)) = condition else { return };
-        if self.truth(cursor, &condition.value) == Answer::Refuted {
-            let span = cursor.span(condition.value.tokens);
-            let message = format!(
-                "the assertion never holds: `{}` is false for all values",
-                cursor.source(condition.value.tokens)
-            );
-            let mut report = Diagnostic::new(Code::AssertionNeverHolds, Place::Here(span), message);
-            let mut symbols = Vec::new();
-            self.relations(cursor, &condition.value, true, &mut |_, a, b| symbols.extend([a, b]));
-            report = self.with_facts(report, &symbols.iter().collect::<Vec<_>>());
-            self.report(report);
-            return;
-        }
-        self.learn_condition(cursor, &condition.value, true);
-    }
-
-    /// What a condition of scalars says where it holds, or where it does not.
-    pub(super) fn learn_condition(&mut self, cursor: Cursor<'_>, condition: &Expr, holds: bool) {
-        let mut facts = Vec::new();
-        self.relations(cursor, condition, holds, &mut |op, a, b| facts.push((op, a, b)));
-        if facts.is_empty() {
-            return;
-        }
-        let one = Dim::constant(1);
-        self.learn(cursor.span(condition.tokens), |bounds| {
-            for (op, a, b) in &facts {
-                match op {
-                    CompareOp::Eq => bounds.learn_equal(a, b),
-                    CompareOp::Ge => bounds.learn_at_least(a, b),
-                    CompareOp::Gt => bounds.learn_at_least(a, &(b + &one)),
-                    CompareOp::Le => bounds.learn_at_least(b, a),
-                    CompareOp::Lt => bounds.learn_at_least(b, &(a + &one)),
-                    _ => {}
-                }
-            }
-        });
-    }
-
-    /// Whether a condition of scalars holds, as far as is known.
-    fn truth(&mut self, cursor: Cursor<'_>, condition: &Expr) -> Answer {
-        let bounds = self.bounds.clone();
-        let mut answer = Answer::Proved;
-        let mut asked = false;
-        let mut relations = Vec::new();
-        self.relations(cursor, condition, true, &mut |op, a, b| relations.push((op, a, b)));
-        let one = Dim::constant(1);
-        for (op, a, b) in &relations {
-            asked = true;
-            let this = match op {
-                CompareOp::Eq => prove::equal(a, b, &bounds),
-                CompareOp::Ge => prove::at_least(a, b, &bounds),
-                CompareOp::Gt => prove::at_least(a, &(b + &one), &bounds),
-                CompareOp::Le => prove::at_least(b, a, &bounds),
-                CompareOp::Lt => prove::at_least(b, &(a + &one), &bounds),
-                CompareOp::Ne => match prove::equal(a, b, &bounds) {
-                    Answer::Proved => Answer::Refuted,
-                    Answer::Refuted => Answer::Proved,
-                    Answer::Open => Answer::Open,
-                },
-                _ => Answer::Open,
-            };
-            answer = match (answer, this) {
-                (Answer::Refuted, _) | (_, Answer::Refuted) => Answer::Refuted,
-                (Answer::Open, _) | (_, Answer::Open) => Answer::Open,
-                _ => Answer::Proved,
-            };
-        }
-        if asked { answer } else { Answer::Open }
-    }
-
-    /// The comparisons of integers that hold together where `condition` is `holds`.
-    fn relations(
-        &mut self,
-        cursor: Cursor<'_>,
-        condition: &Expr,
-        holds: bool,
-        visit: &mut dyn FnMut(CompareOp, Dim, Dim),
-    ) {
-        match &condition.kind {
-            ExprKind::Parenthesized(inner) => self.relations(cursor, inner, holds, visit),
-            ExprKind::Unary(UnaryOp::Not, inner) => self.relations(cursor, inner, !holds, visit),
-            ExprKind::Bool2(op, operands) if matches!(op, rx_syntax::ast::BoolOp::And) == holds => {
-                operands.iter().for_each(|operand| self.relations(cursor, operand, holds, visit));
-            }
-            ExprKind::Compare(first, rest) => {
-                let [(op, second)] = &rest[..] else { return };
-                let op = match (op, holds) {
-                    (op, true) => *op,
-                    (CompareOp::Lt, false) => CompareOp::Ge,
-                    (CompareOp::Le, false) => CompareOp::Gt,
-                    (CompareOp::Gt, false) => CompareOp::Le,
-                    (CompareOp::Ge, false) => CompareOp::Lt,
-                    (CompareOp::Eq, false) => CompareOp::Ne,
-                    (CompareOp::Ne, false) => CompareOp::Eq,
-                    _ => return,
-                };
-                if let (Some(a), Some(b)) = (self.integer_of(cursor, first), self.integer_of(cursor, second)) {
-                    visit(op, a, b);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The integer an operand of a condition is, if it is one. The condition was elaborated before: nothing is reported.
-    fn integer_of(&mut self, cursor: Cursor<'_>, operand: &Expr) -> Option<Dim> {
-        if !self.is_integer(cursor, operand) {
-            return None;
-        }
-        let dim = self.dim(cursor, operand);
-        (!dim.is_error()).then_some(dim)
-    }
-
-    /// Whether an expression is made of symbols, integer scalars and numbers only, so that its dim can be taken.
-    fn is_integer(&mut self, cursor: Cursor<'_>, operand: &Expr) -> bool {
-        match &operand.kind {
-            ExprKind::Integer => true,
-            ExprKind::Name => match self.lookup(cursor.name(operand.tokens.start)) {
-                Some(Entry::Symbol { bound, .. }) => bound,
-                Some(Entry::Value { ty: StructInfo::Prim(info), .. }) => info.dtype.is_none_or(|dtype| dtype.is_int()),
-                _ => false,
-            },
-            ExprKind::Parenthesized(inner) | ExprKind::Unary(UnaryOp::Neg | UnaryOp::Pos, inner) => {
-                self.is_integer(cursor, inner)
-            }
-            ExprKind::Binary(_, a, b) => self.is_integer(cursor, a) && self.is_integer(cursor, b),
-            ExprKind::Call { callee, arguments } => {
-                let head = cursor.path(callee.tokens).split_once('.').map(|(head, _)| head);
-                head.and_then(|head| self.file.namespace(head)) == Some(rx_context::Namespace::Tir)
-                    && arguments.iter().all(|argument| self.is_integer(cursor, &argument.value))
-            }
-            _ => false,
         }
     }
 

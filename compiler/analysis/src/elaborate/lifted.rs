@@ -1,7 +1,7 @@
 //! Calls of functions whose weights another function prepares: `main`, after `LiftTransformParams`, with
 //! `main_transform_params`.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::Place;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
@@ -9,7 +9,7 @@ use rx_context::ItemPart;
 use rx_context::file_context::TRANSFORM_PARAMS;
 use rx_ir::{Expr as IrExpr, FunctionSignature, Signature, StructInfo, Term, Values};
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// The function that prepares the weights of `function`, and the index of the first weight.
     fn weights_of(&self, function: Name, signature: &FunctionSignature) -> Option<(Name, usize)> {
         let first = usize::try_from(signature.num_input?).ok().filter(|first| *first < signature.params.len())?;

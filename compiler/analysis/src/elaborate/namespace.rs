@@ -1,8 +1,11 @@
 //! Calls by what is called: `R.…`, `T.…`, `cls.f`, function values.
 
-use super::Elaborator;
+use super::bound_call::{BoundCall, current_keyword};
+use super::call::default_slot;
 use super::call_tir::WrittenOutputs;
-use super::expr::{error, scalar, shape};
+use super::elaborator::Elaborator;
+use super::ir::{error, int, prim_dim, scalar, shape};
+use super::names::is_extension;
 use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
@@ -24,7 +27,7 @@ impl Elaborator<'_> {
             if let Some((head, rest)) = source.split_once('.')
                 && callee.is_dotted_name()
             {
-                match self.file.namespace(head) {
+                match self.check.file.namespace(head) {
                     Some(Namespace::Relax) => return self.relax_call(cursor, call, callee, arguments, rest.trim()),
                     Some(Namespace::Tir) => return self.tir_call(cursor, rest.trim(), arguments, call.tokens),
                     Some(Namespace::Ir) => return IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
@@ -33,9 +36,11 @@ impl Elaborator<'_> {
             }
             if let ExprKind::Attribute { value, name } = &callee.kind {
                 if matches!(value.kind, ExprKind::Name)
-                    && matches!(self.lookup(cursor.name(value.tokens.start)), Some(Entry::Module))
+                    && matches!(self.check.lookup(cursor.name(value.tokens.start)), Some(Entry::Module))
                 {
-                    return self.global_call(cursor, call, callee, cursor.name(*name), arguments);
+                    let args = self.operands(cursor, arguments);
+                    let callee = cursor.span(callee.tokens);
+                    return self.check.global_call(cursor.name(*name), args, callee, span);
                 }
                 if cursor.text(*name) == "astype" {
                     return self.astype(cursor, value, arguments, span);
@@ -43,7 +48,17 @@ impl Elaborator<'_> {
             }
         }
         let function = self.expr(cursor, callee);
-        self.value_call(cursor, function, arguments, span)
+        let args = self.operands(cursor, arguments);
+        self.check.value_call(function, args, span)
+    }
+
+    /// The arguments that a call passes by position.
+    fn operands(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> Vec<IrExpr> {
+        arguments
+            .iter()
+            .filter(|argument| argument.keyword.is_none())
+            .map(|argument| self.expr(cursor, &argument.value))
+            .collect()
     }
 
     /// `x.astype("float16")`: the one operator TVM has as a method.
@@ -52,10 +67,23 @@ impl Elaborator<'_> {
         let value = self.expr(cursor, value);
         if let StructInfo::Prim(_) = value.ty {
             let (dtype, _) = self.dtype_of(cursor, &argument.value);
-            let known = super::expr::prim_dim(&value).map_or(PrimValue::Opaque, PrimValue::Int);
+            let known = prim_dim(&value).map_or(PrimValue::Opaque, PrimValue::Int);
             return dtype.map_or_else(|| error(span), |dtype| scalar(known, dtype, span));
         }
         self.cast(cursor, value, &argument.value, span)
+    }
+
+    /// `R.astype(value, dtype)` on an operand that is already elaborated.
+    fn cast(&mut self, cursor: Cursor<'_>, value: IrExpr, dtype: &Expr, span: Span) -> IrExpr {
+        let Some(schema) = rx_ops::find(name("astype")) else { return error(span) };
+        let mut spans = vec![Some(value.span), Some(cursor.span(dtype.tokens))];
+        let mut slots = vec![IrArgument::Operand(value)];
+        for param in schema.params.iter().skip(1) {
+            let slot = if slots.len() == 1 { self.argument(schema, param, cursor, dtype) } else { default_slot(param) };
+            slots.push(slot);
+        }
+        spans.resize(slots.len(), None);
+        self.check.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
     }
 
     fn relax_call(
@@ -73,7 +101,7 @@ impl Elaborator<'_> {
             function => function,
         };
         if function != "match_cast" {
-            self.check_form(cursor, arguments, function);
+            self.check.check_form(cursor, arguments, function);
         }
         match function {
             "const" => return self.constant(cursor, arguments, span),
@@ -104,29 +132,29 @@ impl Elaborator<'_> {
             "dist.call_tir" => {
                 let Some(schema) = rx_ops::find(name("call_tir")) else { return error(span) };
                 let bound = self.bind(schema, cursor, call, callee, arguments);
-                return self.infer(bound);
+                return self.check.infer(bound);
             }
             _ => {}
         }
         if let Some(value) = self.sugar(cursor, function, arguments, span) {
             return value;
         }
-        match self.file.operator(name(function)) {
+        match self.check.file.operator(name(function)) {
             Some(schema) => {
                 let bound = self.bind(schema, cursor, call, callee, arguments);
                 match function {
                     "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => {
-                        self.call_tir(bound, &WrittenOutputs::of(schema, cursor, arguments))
+                        self.check.call_tir(bound, &WrittenOutputs::of(schema, cursor, arguments))
                     }
                     "assert_op" => {
-                        let sound = self.diagnostics.len();
-                        let value = self.infer(bound);
-                        if self.diagnostics.len() == sound {
+                        let sound = self.check.diagnostics.len();
+                        let value = self.check.infer(bound);
+                        if self.check.diagnostics.len() == sound {
                             self.learn_assertion(cursor, arguments);
                         }
                         value
                     }
-                    _ => self.infer(bound),
+                    _ => self.check.infer(bound),
                 }
             }
             None => self.unknown_operator(cursor, callee, arguments, function, span),
@@ -134,7 +162,7 @@ impl Elaborator<'_> {
     }
 
     pub(super) fn missing(&mut self, span: Span, usage: &str) -> IrExpr {
-        self.error(Code::MissingArgument, span, format!("an argument is missing: `{usage}`"));
+        self.check.error(Code::MissingArgument, span, format!("an argument is missing: `{usage}`"));
         error(span)
     }
 
@@ -150,7 +178,7 @@ impl Elaborator<'_> {
     ) -> IrExpr {
         let place = cursor.span(callee.tokens);
         let declared =
-            self.file.operators.iter().flat_map(|operators| operators.all()).map(|operator| &operator.schema);
+            self.check.file.operators.iter().flat_map(|operators| operators.all()).map(|operator| &operator.schema);
         let known: Vec<&str> = rx_ops::all()
             .chain(declared)
             .map(|schema| schema.name)
@@ -164,7 +192,7 @@ impl Elaborator<'_> {
         match near {
             Some(near) => {
                 let head = source.split('.').next().unwrap_or("R");
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::UnknownOperator,
                         Place::Here(place),
@@ -180,7 +208,7 @@ impl Elaborator<'_> {
             }
             None if !function.contains('.') && !BUILDER_FORMS.contains(&function) => {
                 let message = format!("there is no operator `{source}`");
-                self.report(
+                self.check.report(
                     Diagnostic::new(Code::UnknownOperator, Place::Here(place), message).with_help(
                         "an operator of your own build of TVM is declared in `rx.toml`, as one of `[[ops]]`",
                     ),
@@ -188,13 +216,13 @@ impl Elaborator<'_> {
             }
             None => {
                 let marker = name(&format!("<no schema of {function}>"));
-                if self.lookup(marker).is_none() {
-                    self.report(Diagnostic::new(
+                if self.check.lookup(marker).is_none() {
+                    self.check.report(Diagnostic::new(
                         Code::NoSchema,
                         Place::Here(place),
                         format!("rx has no schema of `{source}`; its annotation is trusted"),
                     ));
-                    self.redefine_everywhere(marker, Entry::value(StructInfo::Error), place);
+                    self.check.redefine_everywhere(marker, Entry::value(StructInfo::Error), place);
                 }
             }
         }
@@ -261,7 +289,7 @@ impl Elaborator<'_> {
         const MOST_CHECKED: i64 = 1 << 16;
         let count = dims.iter().try_fold(1i64, |count, dim| count.checked_mul(*dim));
         let is_small = count.is_some_and(|count| count <= MOST_CHECKED);
-        if dims.is_empty() || !(self.is_recording() || is_small) {
+        if dims.is_empty() || !(self.check.is_recording() || is_small) {
             return IrKind::Constant(literal);
         }
         let mut elements = Vec::new();
@@ -310,7 +338,7 @@ impl Elaborator<'_> {
                     Ok(value) => Some((Vec::new(), Literal::Float(value))),
                     Err(_) => {
                         let span = cursor.span(value.tokens);
-                        self.error(Code::AttrType, span, format!("const: \"{text}\" is no number"));
+                        self.check.error(Code::AttrType, span, format!("const: \"{text}\" is no number"));
                         None
                     }
                 }
@@ -329,7 +357,7 @@ impl Elaborator<'_> {
                         None => first = Some((dims, literal)),
                         Some((known, _)) if *known != dims => {
                             let span = cursor.span(item.tokens);
-                            self.error(Code::AttrType, span, "const: rows of different shapes make no tensor");
+                            self.check.error(Code::AttrType, span, "const: rows of different shapes make no tensor");
                             return None;
                         }
                         // As NumPy has it: one float makes all floats.
@@ -348,7 +376,7 @@ impl Elaborator<'_> {
             }
             // `np.array(…)`: Python's to evaluate.
             _ => {
-                self.python_names(cursor, value);
+                self.check.python_names(cursor, value);
                 None
             }
         }
@@ -356,7 +384,7 @@ impl Elaborator<'_> {
 
     fn is_scalar_maker(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
         let source = cursor.path(callee.tokens);
-        source == "float" || source.split_once('.').is_some_and(|(head, _)| self.file.namespace(head).is_some())
+        source == "float" || source.split_once('.').is_some_and(|(head, _)| self.check.file.namespace(head).is_some())
     }
 
     fn shape_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
@@ -372,7 +400,7 @@ impl Elaborator<'_> {
             Some(other) => {
                 let value = self.expr(cursor, other);
                 if !matches!(value.ty, StructInfo::Error | StructInfo::Shape(_) | StructInfo::Object) {
-                    self.error(
+                    self.check.error(
                         Code::ArgumentType,
                         value.span,
                         format!("shape: a list of dims is wanted, this is {}", value.ty),
@@ -389,7 +417,7 @@ impl Elaborator<'_> {
         let text = cursor.string_value(&argument.value);
         if text.is_none() && is_number(&argument.value) {
             let place = cursor.span(argument.value.tokens);
-            self.error(Code::ArgumentType, place, "str: a string is wanted, this is a number");
+            self.check.error(Code::ArgumentType, place, "str: a string is wanted, this is a number");
         }
         let kind = IrKind::Str(text.unwrap_or_default().as_ref().into());
         IrExpr { kind, ty: StructInfo::String, span }
@@ -407,7 +435,11 @@ impl Elaborator<'_> {
         let Some(first) = arguments.first() else { return self.missing(span, "R.ExternFunc(\"name\")") };
         if is_number(&first.value) {
             let place = cursor.span(first.value.tokens);
-            self.error(Code::ArgumentType, place, "ExternFunc: the name of a function is wanted, this is a number");
+            self.check.error(
+                Code::ArgumentType,
+                place,
+                "ExternFunc: the name of a function is wanted, this is a number",
+            );
         }
         let symbol = cursor.string_value(&first.value).unwrap_or_default();
         let ty = match arguments.get(1) {
@@ -421,7 +453,7 @@ impl Elaborator<'_> {
         let mut types = None;
         let mut operands = Vec::new();
         for (at, argument) in arguments.iter().enumerate() {
-            let keyword = argument.keyword.map(|keyword| super::current_keyword(cursor.text(keyword)));
+            let keyword = argument.keyword.map(|keyword| current_keyword(cursor.text(keyword)));
             match keyword {
                 Some("ty_args") => {
                     types = Some(match &argument.value.kind {
@@ -438,7 +470,7 @@ impl Elaborator<'_> {
                     if at == 0 && !may_name_function(&value) {
                         let message =
                             format!("call_packed: the first argument is a function's name, this is {}", value.ty);
-                        self.error(Code::ArgumentType, value.span, message);
+                        self.check.error(Code::ArgumentType, value.span, message);
                     }
                     operands.push(value);
                 }
@@ -450,8 +482,8 @@ impl Elaborator<'_> {
         let callee = cursor.span(callee.tokens);
         let is_pure =
             matches!(operands.first().map(|first| &first.kind), Some(IrKind::Str(name)) if is_known_as_pure(name));
-        let fix = self.pure_call_fix(callee, (types.is_some(), span), is_pure);
-        self.impure_call("call_packed", callee, fix);
+        let fix = self.check.pure_call_fix(callee, (types.is_some(), span), is_pure);
+        self.check.impure_call("call_packed", callee, fix);
         let ty = match types.as_deref() {
             None | Some([]) => StructInfo::Object,
             Some([one]) => one.clone(),
@@ -481,7 +513,7 @@ impl Elaborator<'_> {
         for wrong in &wrong {
             let place = Place::Here(cursor.span(wrong.tokens));
             let diagnostic = Diagnostic::new(wrong.code, place.clone(), wrong.message.clone());
-            self.report(match wrong.meant {
+            self.check.report(match wrong.meant {
                 Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
                 None => diagnostic,
             });
@@ -495,7 +527,11 @@ impl Elaborator<'_> {
         if let Some(dtype) = DType::parse(function) {
             if let Some(surplus) = arguments.get(1).filter(|argument| argument.keyword.is_none()) {
                 let place = cursor.span(surplus.value.tokens);
-                self.error(Code::TooManyArguments, place, format!("T.{function}: takes one value, more are passed"));
+                self.check.error(
+                    Code::TooManyArguments,
+                    place,
+                    format!("T.{function}: takes one value, more are passed"),
+                );
             }
             let value = match arguments {
                 [argument] if dtype.is_float() => match self.literal(cursor, &argument.value) {
@@ -519,7 +555,7 @@ impl Elaborator<'_> {
             "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod" | "Div"
             | "Mod" | "if_then_else" | "Select" | "ceildiv" => {
                 let dim = integer::written_call(cursor, function, arguments, |value| self.dim(cursor, value));
-                super::expr::int(dim, span)
+                int(dim, span)
             }
             "Cast" | "cast" => {
                 let arguments = functions::values(cursor, function, arguments);
@@ -539,7 +575,7 @@ impl Elaborator<'_> {
             _ => {
                 let member = function.split('.').next().unwrap_or(function);
                 if !members::is_member(member) {
-                    self.error(Code::UnknownOperator, span, format!("`T` has no `{member}`"));
+                    self.check.error(Code::UnknownOperator, span, format!("`T` has no `{member}`"));
                 }
                 for argument in arguments {
                     self.argument_of_unknown(cursor, argument);
@@ -569,11 +605,6 @@ fn may_name_function(value: &IrExpr) -> bool {
         StructInfo::Object => !matches!(value.kind, IrKind::Var(_) | IrKind::DType(_)),
         ty => matches!(ty, StructInfo::String | StructInfo::Function(_) | StructInfo::Error),
     }
-}
-
-/// `known` with a suffix after an underscore, in the same namespace.
-pub(super) fn is_extension(wrong: &str, known: &str) -> bool {
-    wrong.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
 }
 
 /// Whether `R.name` has a meaning without being an operator.

@@ -1,21 +1,13 @@
 //! Keeping what statements do, as typed bindings, for lowering.
 
-use super::Elaborator;
+use super::checker::Checker;
+use super::result::Recorded;
 use rx_base::Name;
 use rx_base::name::name;
 use rx_ir::{Attr, Binding, BindingKind, Body, Expr, ExprKind, Function, Origin, StructInfo};
 use std::sync::Arc;
 
-/// The bindings of the innermost body that is being elaborated.
-#[derive(Debug, Default)]
-pub(super) struct Recorder {
-    pub(super) bindings: Vec<Binding>,
-    pub(super) returned: Option<Expr>,
-    pub(super) outputs: Vec<(u32, Name)>,
-    pub(super) attributes: Vec<(Arc<str>, Attr)>,
-}
-
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Whether bindings are kept.
     pub(super) fn is_recording(&self) -> bool {
         self.recorder.is_some()
@@ -62,18 +54,18 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Begins a body of its own, a branch or a nested function; gives what [`Elaborator::end_body`] needs.
-    pub(super) fn begin_body(&mut self) -> Option<Recorder> {
+    /// Begins a body of its own, a branch or a nested function; gives what [`Checker::end_body`] needs.
+    pub(super) fn begin_body(&mut self) -> Option<Recorded> {
         self.recorder.as_mut().map(std::mem::take)
     }
 
     /// Ends the body begun last.
-    pub(super) fn end_body(&mut self, outer: Option<Recorder>) -> Body {
+    pub(super) fn end_body(&mut self, outer: Option<Recorded>) -> Body {
         self.end_function_body(outer).0
     }
 
     /// Ends the body begun last, a function's; with its attributes.
-    pub(super) fn end_function_body(&mut self, outer: Option<Recorder>) -> (Body, Vec<(Arc<str>, Attr)>) {
+    pub(super) fn end_function_body(&mut self, outer: Option<Recorded>) -> (Body, Vec<(Arc<str>, Attr)>) {
         let Some(outer) = outer else { return Default::default() };
         let inner = self.recorder.replace(outer).unwrap_or_default();
         let body = Body { bindings: inner.bindings, result: inner.returned, outputs: inner.outputs };

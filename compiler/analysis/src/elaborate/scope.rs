@@ -1,21 +1,16 @@
-//! Names in scope: definitions of this segment, then earlier segments, then the file.
+//! The names of one block.
 
-use super::{Elaborator, Export, Role, Unresolved};
-use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place};
-use rx_base::edit_distance::nearest;
-use rx_base::name::{NameMap, name};
-use rx_base::{Code, DType, Diagnostic, Name, Span};
-use rx_context::mistakes::{captured_diagnostic, suggest};
-use rx_ir::{Signature, StructInfo, Summary};
-use rx_syntax::Cursor;
-use rx_syntax::ast::Expr;
+use crate::entry::{Entry, FunctionContext};
+use rx_base::name::NameMap;
+use rx_base::{Name, Span};
+use rx_ir::StructInfo;
 use std::sync::Arc;
 
 /// Definitions of one block of this segment.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     /// What each stands for, and where it was defined if that is in this segment.
-    names: NameMap<(Entry, Option<Span>)>,
+    pub(super) names: NameMap<(Entry, Option<Span>)>,
     /// A nested function: the function context differs, dataflow blocks are its own.
     pub(crate) context: Option<Arc<FunctionContext>>,
 }
@@ -34,200 +29,5 @@ impl Scope {
             _ => false,
         };
         self.names.iter().filter(|(_, (entry, _))| is_integer(entry)).map(|(name, _)| *name).collect()
-    }
-}
-
-impl Elaborator<'_> {
-    /// Opens a block whose definitions end with it.
-    pub(super) fn push_scope(&mut self, context: Option<Arc<FunctionContext>>) {
-        self.scopes.push(Scope { names: NameMap::default(), context });
-    }
-
-    /// Ends the innermost block.
-    pub(super) fn pop_scope(&mut self) {
-        if self.scopes.len() > 1 {
-            self.scopes.pop();
-        }
-    }
-
-    /// Defines a name in the innermost block; in the outermost it is exported.
-    pub(super) fn define(&mut self, name: Name, entry: Entry, span: Span) {
-        self.define_at(self.scopes.len().saturating_sub(1), name, entry, Some(span));
-    }
-
-    /// Makes room for what a segment of this many statements needs: most bind one name and ask for one or two.
-    pub(super) fn reserve(&mut self, statements: usize) {
-        self.reserve_definitions(statements);
-        self.rows.reserve(statements);
-        self.imports.reserve(2 * statements);
-        self.import_index.reserve(2 * statements);
-    }
-
-    /// Makes room for definitions in the innermost block.
-    pub(super) fn reserve_definitions(&mut self, count: usize) {
-        if self.scopes.len() == 1 {
-            self.exports.reserve(count);
-        }
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.names.reserve(count);
-        }
-    }
-
-    /// Gives a name another meaning where it was defined: a symbol that became bound, a mistake already reported.
-    pub(super) fn redefine_everywhere(&mut self, name: Name, entry: Entry, span: Span) {
-        self.define_at(self.depth_of(name), name, entry, Some(span));
-    }
-
-    /// Like [`Self::redefine_everywhere`], but who asks where the name was defined is told what was true before: the same
-    /// place, whether or not a segment ends between.
-    pub(super) fn redefine_in_place(&mut self, name: Name, entry: Entry) {
-        let span = match self.definition_of(name) {
-            Place::Here(span) => Some(span),
-            _ => None,
-        };
-        self.define_at(self.depth_of(name), name, entry, span);
-    }
-
-    /// The innermost block that defines a name; the outermost where none does.
-    fn depth_of(&self, name: Name) -> usize {
-        self.scopes.iter().rposition(|scope| scope.names.contains_key(&name)).unwrap_or(0)
-    }
-
-    fn define_at(&mut self, depth: usize, name: Name, entry: Entry, span: Option<Span>) {
-        if depth == 0 {
-            self.exports.push(Export { name, entry: entry.clone(), span });
-        }
-        if let Some(scope) = self.scopes.get_mut(depth) {
-            scope.names.insert(name, (entry, span));
-        }
-    }
-
-    /// What `name` stands for here.
-    pub(super) fn lookup(&mut self, name: Name) -> Option<Entry> {
-        for scope in self.scopes.iter().rev() {
-            if let Some((entry, _)) = scope.names.get(&name) {
-                return Some(entry.clone());
-            }
-        }
-        let outer = self.import(name);
-        outer.or_else(|| self.lookup_file(name))
-    }
-
-    fn import(&mut self, name: Name) -> Option<Entry> {
-        if let Some(&at) = self.import_index.get(&name) {
-            return self.imports.get(at).and_then(|(_, entry)| entry.clone());
-        }
-        let entry = self.outer.lookup(name);
-        self.import_index.insert(name, self.imports.len());
-        self.imports.push((name, entry.clone()));
-        entry
-    }
-
-    fn lookup_file(&self, name: Name) -> Option<Entry> {
-        if self.file.symbols.contains(&name) {
-            return Some(Entry::Symbol { bound: false, dtype: DType::INT64 });
-        }
-        if self.file.modules.contains(&name) {
-            return Some(Entry::Module);
-        }
-        self.file.captured.contains(&name).then_some(Entry::Captured)
-    }
-
-    /// The place where `name` was defined, as a diagnostic speaks of it.
-    pub(super) fn definition_of(&self, name: Name) -> Place {
-        for scope in self.scopes.iter().rev() {
-            if let Some((_, span)) = scope.names.get(&name) {
-                return span.map_or(Place::Definition(name), Place::Here);
-            }
-        }
-        Place::Definition(name)
-    }
-
-    /// The signature of the module's item `name`, recorded.
-    pub(super) fn signature(&mut self, name: Name) -> Option<Arc<Signature>> {
-        if let Some(&at) = self.global_index.get(&name) {
-            return self.globals.get(at).and_then(|(_, signature)| signature.clone());
-        }
-        let signature = self.outer.signature(name);
-        self.global_index.insert(name, self.globals.len());
-        self.globals.push((name, signature.clone()));
-        signature
-    }
-
-    /// What is known of the values of the module's function `name`, recorded.
-    pub(super) fn summary(&mut self, name: Name) -> Option<Arc<Summary>> {
-        // Few functions are asked of in one segment.
-        if let Some((_, known)) = self.summaries.iter().find(|(known, _)| *known == name) {
-            return known.clone();
-        }
-        let summary = self.outer.summary(name);
-        self.summaries.push((name, summary.clone()));
-        summary
-    }
-
-    /// What the header of the function around says.
-    pub(super) fn function_context(&mut self) -> Option<Arc<FunctionContext>> {
-        if let Some(context) = self.scopes.iter().rev().find_map(|scope| scope.context.clone()) {
-            return Some(context);
-        }
-        match self.lookup(name(FUNCTION_CONTEXT)) {
-            Some(Entry::Function(context)) => Some(context),
-            _ => None,
-        }
-    }
-
-    /// Reports a name nothing defines, once; later uses find an error part.
-    pub(super) fn undefined_name(&mut self, wrong: Name, span: Span) {
-        // Names of blocks inside this segment; those of the function's own body are looked through by the function's
-        // check, which alone sees them in the same way however segments are cut.
-        let mut known: Vec<Name> = self.scopes.iter().skip(1).flat_map(|scope| scope.names.keys().copied()).collect();
-        known.sort_unstable();
-        let mut diagnostic =
-            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("`{wrong}` is not defined"));
-        if self.signature(wrong).is_some() {
-            let module = self.file.modules.iter().map(|module| module.as_str()).min();
-            let how = match module {
-                Some(module) => {
-                    format!("`{wrong}` is a function of the module: write `cls.{wrong}` after `cls = {module}`")
-                }
-                None => format!(
-                    "`{wrong}` is another function: only functions of one module call each other, as `cls.{wrong}`"
-                ),
-            };
-            diagnostic = diagnostic.with_help(how);
-            if self.lookup(name("cls")) == Some(Entry::Module) {
-                let fix = self.replace_fix(span, format!("use cls.{wrong}"), format!("cls.{wrong}"));
-                diagnostic = diagnostic.with_fix(fix);
-            }
-        } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
-            diagnostic = suggest(diagnostic, near, vec![(Place::Here(span), near.to_owned())]);
-        } else {
-            let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
-            self.unresolved.push(Unresolved { name: wrong, span, exports, role: Role::Value });
-        }
-        self.report(diagnostic);
-        self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
-    }
-
-    /// Resolves the names of an expression that is Python's to evaluate: captured ones are reported once, undefined ones
-    /// are mistakes.
-    pub(super) fn python_names(&mut self, cursor: Cursor<'_>, expr: &Expr) {
-        const BUILTINS: [&str; 12] =
-            ["tvm", "float", "int", "bool", "len", "range", "list", "tuple", "min", "max", "abs", "sum"];
-        for (used, span) in super::dim::heads(cursor, expr) {
-            match self.lookup(used) {
-                Some(Entry::Captured) => self.captured_name(used, span),
-                None if self.file.namespace(&used).is_none() && !BUILTINS.contains(&&*used) => {
-                    self.undefined_name(used, span);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Reports a captured Python name, once.
-    pub(super) fn captured_name(&mut self, captured: Name, span: Span) {
-        self.report(captured_diagnostic(captured, Place::Here(span)));
-        self.redefine_everywhere(captured, Entry::value(StructInfo::Error), span);
     }
 }

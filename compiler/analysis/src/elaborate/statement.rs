@@ -1,12 +1,13 @@
 //! Statements of a Relax function: bindings, dataflow blocks, returns.
 
-use super::{BlockState, Elaborator, Role, Row, RowKind};
+use super::elaborator::Elaborator;
+use super::ir::tuple;
+use super::result::{BlockState, Role, Row, RowKind};
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span};
-use rx_context::Namespace;
 use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Statement};
@@ -17,26 +18,21 @@ const MAX_BLOCKS: u32 = 256;
 impl<'a> Elaborator<'a> {
     /// Elaborates every statement of the segment.
     pub(super) fn run(&mut self) {
-        let count = self.segment.tree().statements.len();
-        self.reserve(count);
+        let count = self.check.segment.tree().statements.len();
+        self.check.reserve(count);
         self.statements(0, count);
-    }
-
-    pub(super) fn statement_at(&self, at: usize) -> Option<&'a Statement> {
-        let segment = self.segment;
-        segment.tree().statements.get(at)
     }
 
     /// Elaborates statements `from..to`, which make up a block.
     pub(super) fn block(&mut self, from: usize, to: usize) {
-        if self.blocks >= MAX_BLOCKS {
+        if self.check.blocks >= MAX_BLOCKS {
             return;
         }
-        self.blocks += 1;
-        let level = self.state.level.take();
+        self.check.blocks += 1;
+        let level = self.check.state.level.take();
         self.statements(from, to);
-        self.state.level = level;
-        self.blocks -= 1;
+        self.check.state.level = level;
+        self.check.blocks -= 1;
     }
 
     fn statements(&mut self, from: usize, to: usize) {
@@ -50,42 +46,42 @@ impl<'a> Elaborator<'a> {
     /// The index after the block that statement `at` opens. A header whose line is indented as no block around it opens
     /// none: the lines below are the block's they would be without it.
     pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
-        let Some(header) = self.statement_at(at) else { return to };
-        if self.state.level != Some(header.indent) {
+        let Some(header) = self.check.statement_at(at) else { return to };
+        if self.check.state.level != Some(header.indent) {
             return at + 1;
         }
         (at + 1..to)
-            .find(|next| self.statement_at(*next).is_none_or(|s| s.indent <= header.indent && !s.inline))
+            .find(|next| self.check.statement_at(*next).is_none_or(|s| s.indent <= header.indent && !s.inline))
             .unwrap_or(to)
     }
 
     /// Elaborates statement `at` and what it opens; returns the index of the next.
     fn statement(&mut self, at: usize, to: usize) -> usize {
-        let Some(statement) = self.statement_at(at) else { return to };
-        self.statement = u32::try_from(at).unwrap_or(u32::MAX);
-        if let Some((indent, _)) = self.state.dataflow
+        let Some(statement) = self.check.statement_at(at) else { return to };
+        self.check.statement = u32::try_from(at).unwrap_or(u32::MAX);
+        if let Some((indent, _)) = self.check.state.dataflow
             && !statement.inline
             // A line indented less than the function's body closes nothing: it is a mistake of indentation.
-            && (statement.indent == indent || (self.scopes.len() > 1 && statement.indent < indent))
+            && (statement.indent == indent || (self.check.scopes.len() > 1 && statement.indent < indent))
         {
-            self.anchor_missing_output(statement.span);
-            self.state.dataflow = None;
-            self.state.level = Some(indent);
+            self.check.anchor_missing_output(statement.span);
+            self.check.state.dataflow = None;
+            self.check.state.level = Some(indent);
         }
-        if self.state.level.is_none() && !statement.inline && statement.indent > self.state.header_indent {
+        if self.check.state.level.is_none() && !statement.inline && statement.indent > self.check.state.header_indent {
             // A dataflow block without a line of its own leaves the block around it as it was.
-            let outer = self.state.dataflow.map(|(indent, _)| indent);
-            self.state.level = outer.filter(|outer| statement.indent <= *outer).or(Some(statement.indent));
+            let outer = self.check.state.dataflow.map(|(indent, _)| indent);
+            self.check.state.level = outer.filter(|outer| statement.indent <= *outer).or(Some(statement.indent));
         }
-        let segment = self.segment;
+        let segment = self.check.segment;
         let cursor = segment.cursor(statement);
-        let before = self.diagnostics.len();
+        let before = self.check.diagnostics.len();
         if let StatementKind::Assign { .. } | StatementKind::AnnAssign { .. } = &statement.tree.kind
-            && self.state.dataflow.is_some()
-            && self.state.output_seen
+            && self.check.state.dataflow.is_some()
+            && self.check.state.output_seen
         {
             let message = "a dataflow block ends with its `R.output`, this binding stands behind it";
-            self.error(Code::MisplacedStatement, statement.span, message);
+            self.check.error(Code::MisplacedStatement, statement.span, message);
         }
         match &statement.tree.kind {
             StatementKind::Assign { targets, value } => self.assignment(cursor, targets, value),
@@ -96,32 +92,36 @@ impl<'a> Elaborator<'a> {
             StatementKind::Return(value) => self.return_value(cursor, value.as_ref(), statement.span),
             StatementKind::With(items) => {
                 let is_dataflow =
-                    items.first().is_some_and(|item| self.is_relax_call(cursor, &item.context, "dataflow"));
+                    items.first().is_some_and(|item| self.check.is_relax_call(cursor, &item.context, "dataflow"));
                 if !is_dataflow && statement.tree.error.is_none() {
-                    self.error(
+                    self.check.error(
                         Code::UnsupportedConstruct,
                         statement.span,
                         "only `with R.dataflow():` has a meaning in a Relax function",
                     );
                 }
                 // Whatever was meant, what follows is looked at as a dataflow block: a broken header costs itself only.
-                if self.state.dataflow.is_some() {
+                if self.check.state.dataflow.is_some() {
                     // The outer block goes on, so that its variables stay visible.
-                    self.error(Code::MisplacedStatement, statement.span, "a dataflow block cannot stand in another");
+                    self.check.error(
+                        Code::MisplacedStatement,
+                        statement.span,
+                        "a dataflow block cannot stand in another",
+                    );
                 } else {
                     // A header at no block's column is taken for one of the block around it: segments are cut by that
                     // reading.
-                    let indent = self.state.level.unwrap_or(statement.indent);
-                    self.state.dataflow = Some((indent, self.state.dataflow_count));
-                    self.state.dataflow_count += 1;
-                    self.state.output_seen = false;
+                    let indent = self.check.state.level.unwrap_or(statement.indent);
+                    self.check.state.dataflow = Some((indent, self.check.state.dataflow_count));
+                    self.check.state.dataflow_count += 1;
+                    self.check.state.output_seen = false;
                 }
-                self.state.level = None;
+                self.check.state.level = None;
             }
             StatementKind::If(test) => return self.branch(at, to, cursor, test),
             StatementKind::Else | StatementKind::Elif(_) => {
                 if statement.tree.error.is_none() {
-                    self.error(Code::MisplacedStatement, statement.span, "no `if` stands before this");
+                    self.check.error(Code::MisplacedStatement, statement.span, "no `if` stands before this");
                 }
                 return self.block_end(at, to);
             }
@@ -145,19 +145,14 @@ impl<'a> Elaborator<'a> {
         }
         if statement.tree.error.is_some() {
             // A broken statement has one mistake, that of its syntax; what is left of it is guessed.
-            self.diagnostics.truncate(before);
+            self.check.diagnostics.truncate(before);
         }
         at + 1
     }
 
-    /// Whether the statement being elaborated has a mistake of syntax.
-    pub(super) fn is_broken(&self) -> bool {
-        self.statement_at(self.statement as usize).is_some_and(|statement| statement.tree.error.is_some())
-    }
-
     fn unsupported_statement(&mut self, statement: &Statement, what: &str) {
         if statement.tree.error.is_none() {
-            self.error(
+            self.check.error(
                 Code::UnsupportedConstruct,
                 statement.span,
                 format!("{what} has no meaning in a Relax function"),
@@ -166,50 +161,43 @@ impl<'a> Elaborator<'a> {
     }
 
     fn unsupported_block(&mut self, at: usize, to: usize, what: &str) -> usize {
-        if let Some(statement) = self.statement_at(at).filter(|statement| statement.tree.error.is_none()) {
+        if let Some(statement) = self.check.statement_at(at).filter(|statement| statement.tree.error.is_none()) {
             let message = format!("{what} has no meaning in a Relax function");
             let mut diagnostic = Diagnostic::new(Code::UnsupportedConstruct, Place::Here(statement.span), message);
             if what.contains("loop") {
                 diagnostic = diagnostic.with_help("loops stand in a `T.prim_func`; call it with `R.call_tir`");
             }
-            self.report(diagnostic);
+            self.check.report(diagnostic);
         }
         self.block_end(at, to)
-    }
-
-    /// Whether an expression is a call of `R.<function>`.
-    pub(super) fn is_relax_call(&self, cursor: Cursor<'_>, expr: &Expr, function: &str) -> bool {
-        let ExprKind::Call { callee, .. } = &expr.kind else { return false };
-        let Some((head, rest)) = cursor.path(callee.tokens).split_once('.') else { return false };
-        rest == function && self.file.namespace(head) == Some(Namespace::Relax)
     }
 
     fn bare(&mut self, cursor: Cursor<'a>, expr: &Expr) {
         match &expr.kind {
             ExprKind::String | ExprKind::Ellipsis | ExprKind::Error => return,
-            ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "output") => {
+            ExprKind::Call { arguments, .. } if self.check.is_relax_call(cursor, expr, "output") => {
                 let span = cursor.span(expr.tokens);
-                if self.state.dataflow.is_some() && self.state.output_seen {
-                    self.error(Code::MisplacedStatement, span, "the dataflow block has an `R.output` already");
+                if self.check.state.dataflow.is_some() && self.check.state.output_seen {
+                    self.check.error(Code::MisplacedStatement, span, "the dataflow block has an `R.output` already");
                 }
-                self.anchor_output(cursor, expr, arguments);
+                self.check.anchor_output(cursor, expr, arguments);
                 return self.output(cursor, arguments, span);
             }
-            ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "func_attr") => {
+            ExprKind::Call { arguments, .. } if self.check.is_relax_call(cursor, expr, "func_attr") => {
                 return self.func_attr(cursor, arguments, cursor.span(expr.tokens));
             }
             _ => {}
         }
         let value = self.expr(cursor, expr);
         self.unused_value(&value);
-        self.record_value(name("_"), &value.ty, &value);
-        self.rows.push(Row {
+        self.check.record_value(name("_"), &value.ty, &value);
+        self.check.rows.push(Row {
             name: name("_"),
             kind: RowKind::Binding,
             ty: value.ty,
             inferred: true,
             span: value.span,
-            statement: self.statement,
+            statement: self.check.statement,
         });
     }
 
@@ -221,9 +209,9 @@ impl<'a> Elaborator<'a> {
         };
         if !void {
             let message = format!("the value of this statement, {}, is bound to no variable", value.ty);
-            let mut fix = self.replace_fix(Span::empty(value.span.start), "bind it to `_`", "_ = ");
+            let mut fix = self.check.replace_fix(Span::empty(value.span.start), "bind it to `_`", "_ = ");
             fix.safe = true;
-            self.report(
+            self.check.report(
                 Diagnostic::new(Code::MisplacedStatement, Place::Here(value.span), message)
                     .with_help("bind it: `name = …`; where only its effect is wanted: `_ = …`")
                     .with_fix(fix),
@@ -233,30 +221,34 @@ impl<'a> Elaborator<'a> {
 
     /// `R.output(x, y)`: makes dataflow variables visible after their block.
     fn output(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
-        if self.state.dataflow.is_none() {
-            self.error(Code::MisplacedStatement, span, "`R.output` stands outside a dataflow block");
+        if self.check.state.dataflow.is_none() {
+            self.check.error(Code::MisplacedStatement, span, "`R.output` stands outside a dataflow block");
         }
         for argument in arguments {
             let place = cursor.span(argument.value.tokens);
             if !matches!(argument.value.kind, ExprKind::Name) {
                 if !matches!(argument.value.kind, ExprKind::Error) {
-                    self.error(Code::ArgumentType, place, "`R.output` takes variables of the dataflow block");
+                    self.check.error(Code::ArgumentType, place, "`R.output` takes variables of the dataflow block");
                 }
                 continue;
             }
             let variable = cursor.name(argument.value.tokens.start);
-            match self.lookup(variable) {
+            match self.check.lookup(variable) {
                 Some(Entry::Value { ty, values, ways, .. }) => {
-                    self.record_output(variable);
-                    self.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, ways });
+                    self.check.record_output(variable);
+                    self.check.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, ways });
                 }
                 Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_) | Entry::Facts(_)) => {
-                    self.error(Code::ArgumentType, place, format!("`{variable}` is no variable of the dataflow block"));
+                    self.check.error(
+                        Code::ArgumentType,
+                        place,
+                        format!("`{variable}` is no variable of the dataflow block"),
+                    );
                 }
-                Some(Entry::Captured) => self.captured_name(variable, place),
+                Some(Entry::Captured) => self.check.captured_name(variable, place),
                 None => {
-                    self.undefined_name(variable, place);
-                    self.used_for(Role::Output, place);
+                    self.check.undefined_name(variable, place);
+                    self.check.used_for(Role::Output, place);
                 }
             }
         }
@@ -265,46 +257,47 @@ impl<'a> Elaborator<'a> {
     fn return_value(&mut self, cursor: Cursor<'a>, value: Option<&Expr>, span: Span) {
         let mut value = match value {
             Some(value) => self.expr(cursor, value),
-            None => super::expr::tuple(Vec::new(), span),
+            None => tuple(Vec::new(), span),
         };
-        self.used_for(Role::Return, value.span);
+        self.check.used_for(Role::Return, value.span);
         value.ty = self.bounded(value.ty, value.span);
-        self.record_return(&value);
-        if std::mem::replace(&mut self.state.ended, true) {
-            self.error(Code::MisplacedStatement, span, "the function has returned above");
+        self.check.record_return(&value);
+        if std::mem::replace(&mut self.check.state.ended, true) {
+            self.check.error(Code::MisplacedStatement, span, "the function has returned above");
         }
-        self.state.returned = true;
-        let context = self.function_context();
+        self.check.state.returned = true;
+        let context = self.check.function_context();
         let declared = context.and_then(|context| context.ret.clone());
         let inferred = declared.is_none();
         let ty = match declared {
             None => {
-                self.note_return(&value.ty);
+                self.check.note_return(&value.ty);
                 value.ty.clone()
             }
             Some(declared) => {
-                let bounds = self.bounds.clone();
+                let bounds = self.check.bounds.clone();
                 let reconciled = reconcile(&declared, &value.ty, &bounds);
                 match &reconciled.clash {
                     Some(clash) => self.return_clash(&declared, &value, clash),
-                    None => self.check_ways(&declared, &value),
+                    None => self.check.check_ways(&declared, &value),
                 }
-                if self.nesting == 0
-                    && self.written_in_signature(&declared).is_none()
-                    && !self.speaks_of_unbound(&value.ty)
+                if self.check.nesting == 0
+                    && self.check.written_in_signature(&declared).is_none()
+                    && !self.check.speaks_of_unbound(&value.ty)
                 {
-                    self.return_text = self.written_in_signature(&value.ty).map(String::into_boxed_str);
+                    self.check.return_text = self.check.written_in_signature(&value.ty).map(String::into_boxed_str);
                 }
                 declared
             }
         };
         // Callers of a nested function see its body, as in TVM 0.27.
-        let body = if self.nesting > 0 && !inferred { self.visible_outside(&value.ty) } else { None };
-        let says_more =
-            |body: &StructInfo| reconcile(&ty, body, &self.bounds).is_proved() && says_more(body, &ty, &self.bounds);
-        self.returned = Some(body.filter(says_more).unwrap_or_else(|| ty.clone()));
-        if self.nesting == 0 {
-            self.returned_values = self.values_of(&value);
+        let body = if self.check.nesting > 0 && !inferred { self.check.visible_outside(&value.ty) } else { None };
+        let says_more = |body: &StructInfo| {
+            reconcile(&ty, body, &self.check.bounds).is_proved() && says_more(body, &ty, &self.check.bounds)
+        };
+        self.check.returned = Some(body.filter(says_more).unwrap_or_else(|| ty.clone()));
+        if self.check.nesting == 0 {
+            self.check.returned_values = self.check.values_of(&value);
         }
         let row = Row {
             name: name("return"),
@@ -312,9 +305,9 @@ impl<'a> Elaborator<'a> {
             ty,
             inferred,
             span: value.span,
-            statement: self.statement,
+            statement: self.check.statement,
         };
-        self.rows.push(row);
+        self.check.rows.push(row);
     }
 
     fn return_clash(&mut self, declared: &StructInfo, value: &IrExpr, clash: &Clash) {
@@ -338,28 +331,29 @@ impl<'a> Elaborator<'a> {
             },
         )
         .with_primary_label(format!("returns {given}"));
-        if self.nesting == 0 {
+        if self.check.nesting == 0 {
             // Where the function's context is defined, its return type is written.
-            let header = self.definition_of(name(FUNCTION_CONTEXT));
+            let header = self.check.definition_of(name(FUNCTION_CONTEXT));
             diagnostic = diagnostic.with_label(header, format!("declared {declared}"));
         }
         if let rx_ir::ExprKind::Var(variable) = value.kind {
-            let definition = self.definition_of(variable);
+            let definition = self.check.definition_of(variable);
             diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
         }
-        if let Some(fix) = self.return_type_fix(&given) {
+        if let Some(fix) = self.check.return_type_fix(&given) {
             diagnostic = diagnostic.with_fix(fix);
         }
-        diagnostic = self.explain_clash(diagnostic, value, declared, clash);
+        diagnostic = self.check.explain_clash(diagnostic, value, declared, clash);
         let clashing = format!("{} {}", clash.actual, clash.wanted);
-        diagnostic = self.with_symbols(diagnostic, &clashing, [declared, &given]);
-        diagnostic = self.with_facts(diagnostic, &clash.dims());
-        self.report(diagnostic.with_help(format!("declare `-> {given}`, or return a value of the declared type")));
+        diagnostic = self.check.with_symbols(diagnostic, &clashing, [declared, &given]);
+        diagnostic = self.check.with_facts(diagnostic, &clash.dims());
+        self.check
+            .report(diagnostic.with_help(format!("declare `-> {given}`, or return a value of the declared type")));
     }
 
     /// Saves the block state for a nested function, which has blocks of its own.
     pub(super) fn enter_function(&mut self) -> BlockState {
-        let inner = BlockState { header_indent: self.state.header_indent, ..BlockState::default() };
-        std::mem::replace(&mut self.state, inner)
+        let inner = BlockState { header_indent: self.check.state.header_indent, ..BlockState::default() };
+        std::mem::replace(&mut self.check.state, inner)
     }
 }

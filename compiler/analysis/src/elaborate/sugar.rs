@@ -1,6 +1,7 @@
 //! Functions of `R` that are no operators: Python composes them of operators, or they spell what has a notation of its own.
 
-use super::Elaborator;
+use super::elaborator::Elaborator;
+use super::ir::{error, int};
 use rx_base::{Dim, Span};
 use rx_context::NOWHERE;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
@@ -39,8 +40,8 @@ impl Elaborator<'_> {
             },
             // A tensor expression that Python builds.
             "emit_te" => {
-                arguments.iter().for_each(|argument| self.python_names(cursor, &argument.value));
-                super::expr::error(span)
+                arguments.iter().for_each(|argument| self.check.python_names(cursor, &argument.value));
+                error(span)
             }
             "TupleGetItem" => match arguments {
                 [tuple, index] => self.subscript(cursor, &tuple.value, &index.value, span),
@@ -54,8 +55,8 @@ impl Elaborator<'_> {
     fn relu6(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         let [argument] = arguments else { return self.missing(span, "R.nn.relu6(data)") };
         let data = self.expr(cursor, &argument.value);
-        let bound = |value| super::expr::int(Dim::constant(value), NOWHERE);
-        self.operator_on("clip", vec![data, bound(0), bound(6)], span)
+        let bound = |value| int(Dim::constant(value), NOWHERE);
+        self.check.operator_on("clip", vec![data, bound(0), bound(6)], span)
     }
 
     /// `R.linear(data, weight, bias)`: `data` times `weight` transposed, plus `bias` (TVM relax/op/tensor/linear_algebra.py).
@@ -66,12 +67,12 @@ impl Elaborator<'_> {
             return self.missing(span, "R.linear(data, weight, bias=None)");
         };
         let (data, weight) = (self.expr(cursor, data), self.expr(cursor, weight));
-        let transposed = self.operator_on("permute_dims", vec![weight], span);
-        let product = self.operator_on("matmul", vec![data, transposed], span);
+        let transposed = self.check.operator_on("permute_dims", vec![weight], span);
+        let product = self.check.operator_on("matmul", vec![data, transposed], span);
         match argument(cursor, arguments, 2, "bias").filter(|bias| !matches!(bias.kind, ExprKind::None)) {
             Some(bias) => {
                 let bias = self.expr(cursor, bias);
-                self.operator_on("add", vec![product, bias], span)
+                self.check.operator_on("add", vec![product, bias], span)
             }
             None => product,
         }

@@ -1,49 +1,15 @@
-//! Values through calls of the module's functions: what a callee needs of its arguments' elements, what it gives.
+//! Checks of calls of the module's functions: the arguments' elements against the requirements of the callee's summary.
 
-use super::Elaborator;
+use super::checker::Checker;
 use super::index_sites::{Described, softened};
 use super::values::origin_of;
 use crate::entry::Place;
-use crate::unify::Bindings;
-use rx_base::name::name;
 use rx_base::{Dim, Name};
 use rx_context::ItemPart;
-use rx_ir::{
-    Expr as IrExpr, FunctionSignature, Known, Requirement, Signature, StructInfo, Summary, TensorValues, Term, Values,
-};
+use rx_ir::{Expr as IrExpr, Requirement, TensorValues, Term, Values};
 use rx_ops::values::{Access, Context, Judgement, evaluate, in_type, judge};
-use std::sync::Arc;
 
-/// A call of a function of which more is known than its signature.
-struct Applied<'a> {
-    function: Name,
-    summary: Arc<Summary>,
-    arguments: Vec<Known>,
-    bindings: Bindings<'a>,
-}
-
-impl Applied<'_> {
-    /// A dim of the callee in the caller's terms. A symbol that no argument binds is one of the callee's own.
-    fn dim(&self, dim: &Dim) -> Dim {
-        dim.substitute(&|symbol| {
-            Some(match self.bindings.get(symbol) {
-                Some(bound) => bound.value.clone(),
-                None => Dim::symbol(name(&format!("{}.{symbol}", self.function))),
-            })
-        })
-    }
-}
-
-impl Elaborator<'_> {
-    /// What is known of the result of a call.
-    pub(super) fn function_values(&mut self, function: Name, args: &[&IrExpr]) -> Known {
-        let bounds = self.bounds.clone();
-        let applied = self.applied(function, args, &bounds)?;
-        let dim = |dim: &Dim| applied.dim(dim);
-        let context = Context { arguments: &applied.arguments, dim: &dim, bounds: &bounds };
-        evaluate(&applied.summary.result, &context)
-    }
-
+impl Checker<'_> {
     /// Holds what is known of the arguments against what the callee needs of them.
     pub(super) fn check_requirements(&mut self, function: Name, args: &[IrExpr]) {
         let bounds = self.bounds.clone();
@@ -109,51 +75,6 @@ impl Elaborator<'_> {
             report = self.with_limit_fixes(report, arg.span, &met.extent, met.from_end, &arg.ty, true);
         }
         self.report(report);
-    }
-
-    /// The callee's summary with the call's arguments, where something is known of them or asked of the result.
-    fn applied<'b>(
-        &mut self,
-        function: Name,
-        args: &[&IrExpr],
-        bounds: &'b rx_base::symbolic::Bounds,
-    ) -> Option<Applied<'b>> {
-        if self.is_recording() {
-            return None;
-        }
-        let signature = self.signature(function)?;
-        let Signature::Relax(FunctionSignature { params, ret, .. }) = &*signature else { return None };
-        let arguments: Vec<Known> = args.iter().map(|arg| self.values_of(arg)).collect();
-        let tells = |(values, arg): (&Known, &&IrExpr)| values.as_deref().is_some_and(|values| tells(values, &arg.ty));
-        let asks = ret.as_ref().is_none_or(holds_integers);
-        if params.len() != args.len() || !(asks || arguments.iter().zip(args).any(tells)) {
-            return None;
-        }
-        let summary = self.summary(function)?;
-        let mut bindings = Bindings::new(bounds);
-        for (at, ((_, param), arg)) in params.iter().zip(args).enumerate() {
-            bindings.meet_types(param, &arg.ty, at);
-        }
-        Some(Applied { function, summary, arguments, bindings })
-    }
-}
-
-/// Whether something is known of a value, or it may be an index that a parameter of the caller is.
-fn tells(values: &Values, ty: &StructInfo) -> bool {
-    match values {
-        Values::Tensor(tensor) => tensor.has_facts() || tensor.term.is_some() && holds_integers(ty),
-        Values::Tuple(fields) => {
-            let types = ty.as_tuple().unwrap_or_default();
-            fields.iter().zip(types).any(|(field, ty)| field.as_deref().is_some_and(|field| tells(field, ty)))
-        }
-    }
-}
-
-/// Whether there are integers in a type.
-fn holds_integers(ty: &StructInfo) -> bool {
-    match ty {
-        StructInfo::Tuple(fields) => fields.iter().any(holds_integers),
-        ty => ty.as_tensor().and_then(|tensor| tensor.dtype).is_some_and(|dtype| dtype.is_int()),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Fixes of operator calls that are found by trying: an argument is changed, the operator's rule runs again, and what makes it
 //! give a type is offered. Only calls that are wrong pay for it.
 
-use super::Elaborator;
-use super::call::BoundCall;
+use super::bound_call::{BoundCall, Tried};
+use super::checker::Checker;
+use super::ir::shape;
 use crate::entry::Place;
 use crate::reconcile::reconcile;
 use rx_base::name::name;
@@ -14,21 +15,13 @@ use rx_ops::{Arg, AttrKind, CallInfo, Param, ParamKind, ParamPlace};
 /// The most fixes offered for one mistake.
 const MOST_FIXES: usize = 3;
 
-/// A call that was reported, before its fixes were looked for.
-#[derive(Debug)]
-pub(super) struct Tried {
-    bound: BoundCall,
-    report: Diagnostic<ParamPlace>,
-    placed: Diagnostic<Place>,
-}
-
 /// A changed call: what to say of it, what each changed parameter gets, and how that is written.
 struct Candidate {
     title: String,
     changes: Vec<(usize, Argument, String)>,
 }
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Adds the fixes found by trying to a diagnostic of `bound`, and takes back those of the rule that do not mend it. With
     /// them the call must give what is `declared` of it.
     pub(super) fn try_fixes(
@@ -280,7 +273,7 @@ fn of_elements(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Cand
         let shown: Vec<String> = dims.iter().map(Dim::to_string).collect();
         let text = format!("R.shape([{}])", shown.join(", "));
         let title = format!("use {}=[{}]", param.name, shown.join(", "));
-        found.push(Candidate { title, changes: vec![(at, Argument::Operand(super::expr::shape(dims, *span)), text)] });
+        found.push(Candidate { title, changes: vec![(at, Argument::Operand(shape(dims, *span)), text)] });
     }
 }
 

@@ -1,13 +1,13 @@
 //! Arguments of types: `R.Tensor((2, 3), dtype="float32")`, by position or by keyword.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::Place;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenIndex, TokenRange};
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// The argument for `wanted` of a type whose arguments are `order`. Asked for the first, it also reports what the type
     /// does not take and what is passed twice.
     pub(super) fn type_argument<'e>(

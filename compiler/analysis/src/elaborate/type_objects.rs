@@ -1,10 +1,10 @@
 //! Types written as objects of TVM's classes: `relax.TensorStructInfo((2, 3), "float32")`.
 
-use super::Elaborator;
+use super::checker::Checker;
 use rx_base::name::name;
 use rx_context::Namespace;
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// The type that a class of TVM's makes: `relax.TensorStructInfo`, `tvm.relax.ShapeType`, and `TensorStructInfo` where it
     /// is imported.
     pub(super) fn type_object(&self, source: &str) -> Option<&'static str> {

@@ -1,7 +1,7 @@
 //! Struct info annotations: `R.Tensor((n, 64), dtype="float32")` and its kin, in every spelling.
 
-use super::Elaborator;
 use super::dim::is_identifier;
+use super::elaborator::Elaborator;
 use crate::entry::{Entry, Place};
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span, counted};
@@ -45,19 +45,19 @@ impl Elaborator<'_> {
         match &expr.kind {
             ExprKind::Call { callee, arguments } => {
                 if let Some(known) =
-                    self.types.constant(cursor.source(expr.tokens)).filter(|_| !cursor.is_substituted())
+                    self.check.types.constant(cursor.source(expr.tokens)).filter(|_| !cursor.is_substituted())
                 {
                     return known.clone();
                 }
-                let before = self.diagnostics.len();
+                let before = self.check.diagnostics.len();
                 let ty = self.type_call(cursor, expr, callee, arguments);
-                let ty = self.types.share(ty);
-                if self.diagnostics.len() == before
+                let ty = self.check.types.share(ty);
+                if self.check.diagnostics.len() == before
                     && !cursor.is_substituted()
                     && arguments.iter().all(|argument| is_constant(&argument.value))
                     && self.type_name(cursor, callee).is_some()
                 {
-                    self.types.keep_constant(cursor.source(expr.tokens), &ty);
+                    self.check.types.keep_constant(cursor.source(expr.tokens), &ty);
                 }
                 ty
             }
@@ -76,7 +76,7 @@ impl Elaborator<'_> {
     }
 
     fn malformed(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
-        self.report(
+        self.check.report(
             Diagnostic::new(Code::MalformedType, Place::Here(cursor.span(expr.tokens)), "this is no Relax type")
                 .with_help(
                     "write `R.Tensor((2, 3), dtype=\"float32\")`, `R.Shape([n])`, `R.Tuple(…)`, `T.int64` or `R.Any`",
@@ -88,15 +88,15 @@ impl Elaborator<'_> {
     fn named_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
         let name = cursor.name(expr.tokens.start);
         let span = cursor.span(expr.tokens);
-        match self.lookup(name) {
+        match self.check.lookup(name) {
             Some(Entry::Captured) => {
-                self.captured_name(name, span);
+                self.check.captured_name(name, span);
                 StructInfo::Error
             }
             Some(Entry::Value { ty: StructInfo::Error, .. }) => StructInfo::Error,
             Some(_) => self.malformed(cursor, expr),
             None => {
-                self.undefined_name(name, span);
+                self.check.undefined_name(name, span);
                 StructInfo::Error
             }
         }
@@ -105,11 +105,11 @@ impl Elaborator<'_> {
     /// The namespace and name of `R.Tensor`; reports a head that is no namespace.
     fn type_name<'t>(&mut self, cursor: Cursor<'t>, expr: &Expr) -> Option<(Namespace, &'t str)> {
         let source = cursor.path(expr.tokens);
-        if let Some(known) = self.type_object(source) {
+        if let Some(known) = self.check.type_object(source) {
             return Some((Namespace::Relax, known));
         }
         let (head, rest) = source.split_once('.')?;
-        Some((self.file.namespace(head)?, rest))
+        Some((self.check.file.namespace(head)?, rest))
     }
 
     fn bare_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
@@ -139,15 +139,16 @@ impl Elaborator<'_> {
             Diagnostic::new(Code::MalformedType, Place::Here(span), format!("there is no type `{wrong}`"));
         if let Some(near) = rx_base::edit_distance::nearest(wrong, TYPES.into_iter().chain(OTHER_TYPES)) {
             let head = self
+                .check
                 .segment
                 .text()
                 .get(span.range())
                 .and_then(|text| text.split_once('.'))
                 .map_or("R", |(head, _)| head);
-            let fix = self.replace_fix(span, format!("change to {near}"), format!("{head}.{near}"));
+            let fix = self.check.replace_fix(span, format!("change to {near}"), format!("{head}.{near}"));
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
         }
-        self.report(diagnostic);
+        self.check.report(diagnostic);
     }
 
     /// The type of a value, `x.ty` (`x.struct_info` in the classic spelling), or one spelled by a name of the Python
@@ -175,8 +176,8 @@ impl Elaborator<'_> {
                 let mut tensor = self.tensor_type(cursor, expr, arguments, &order);
                 // Unlike `R.Tensor`, the class has a default (TVM python/tvm/relax/struct_info.py).
                 if tensor.dtype.is_none()
-                    && self.type_object(cursor.path(callee.tokens)).is_some()
-                    && self.type_argument(cursor, arguments, &order, "dtype").is_none()
+                    && self.check.type_object(cursor.path(callee.tokens)).is_some()
+                    && self.check.type_argument(cursor, arguments, &order, "dtype").is_none()
                 {
                     tensor.dtype = Some(DType::FLOAT32);
                 }
@@ -187,7 +188,7 @@ impl Elaborator<'_> {
             Some((Namespace::Relax, "Tuple")) => {
                 let fields: Vec<StructInfo> = match arguments {
                     [Argument { value: Expr { kind: ExprKind::Tuple(fields), .. }, .. }]
-                        if self.type_object(cursor.path(callee.tokens)).is_some() =>
+                        if self.check.type_object(cursor.path(callee.tokens)).is_some() =>
                     {
                         fields.iter().map(|field| self.type_of(cursor, field)).collect()
                     }
@@ -210,13 +211,13 @@ impl Elaborator<'_> {
     }
 
     fn tensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument], order: &[&str]) -> TensorInfo {
-        let mut shape_arg = self.type_argument(cursor, arguments, order, "shape");
-        let mut dtype_arg = self.type_argument(cursor, arguments, order, "dtype");
+        let mut shape_arg = self.check.type_argument(cursor, arguments, order, "shape");
+        let mut dtype_arg = self.check.type_argument(cursor, arguments, order, "dtype");
         if dtype_arg.is_none() && shape_arg.is_some_and(|arg| matches!(arg.kind, ExprKind::String)) {
             // `R.Tensor("float32", ndim=2)`: TVM reads a lone string as the dtype.
             dtype_arg = shape_arg.take();
         }
-        let ndim = self.type_argument(cursor, arguments, order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
+        let ndim = self.check.type_argument(cursor, arguments, order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
         let shape = match shape_arg {
             None => Shape::of_rank(ndim),
             Some(arg) => self.tensor_shape(cursor, arg),
@@ -226,11 +227,15 @@ impl Elaborator<'_> {
             && stated != actual
         {
             let span = cursor.span(expr.tokens);
-            self.error(Code::MalformedType, span, format!("`ndim={stated}` contradicts a shape of {actual} dims"));
+            self.check.error(
+                Code::MalformedType,
+                span,
+                format!("`ndim={stated}` contradicts a shape of {actual} dims"),
+            );
         }
         let (dtype, dtype_error) = dtype_arg.map_or((None, false), |arg| self.dtype_of(cursor, arg));
         let vdevice =
-            self.type_argument(cursor, arguments, order, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
+            self.check.type_argument(cursor, arguments, order, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
         TensorInfo { shape, dtype, vdevice, dtype_error, readings: None }
     }
 
@@ -247,7 +252,7 @@ impl Elaborator<'_> {
             }
         };
         if stated.is_none_or(|ndim| ndim < -1) {
-            self.error(
+            self.check.error(
                 Code::MalformedType,
                 cursor.span(arg.tokens),
                 "`ndim` is a number of dimensions, or -1 where it is not known",
@@ -265,7 +270,7 @@ impl Elaborator<'_> {
             ExprKind::Parenthesized(inner) => {
                 let span = cursor.span(arg.tokens);
                 let fixed = format!("({},)", cursor.source(inner.tokens));
-                self.report(
+                self.check.report(
                     Diagnostic::new(
                         Code::MalformedType,
                         Place::Here(span),
@@ -296,14 +301,14 @@ impl Elaborator<'_> {
             },
             ExprKind::Error => Shape::Error,
             _ => {
-                self.error(Code::MalformedType, cursor.span(arg.tokens), "a shape must be a tuple of dims");
+                self.check.error(Code::MalformedType, cursor.span(arg.tokens), "a shape must be a tuple of dims");
                 Shape::Error
             }
         }
     }
 
     fn shape_variable(&mut self, name: Name, span: Span) -> Shape {
-        match self.lookup(name) {
+        match self.check.lookup(name) {
             Some(Entry::Value { ty: StructInfo::Shape(shape), .. }) => match shape {
                 Shape::Error => Shape::Error,
                 value => Shape::variable(name, &value),
@@ -311,15 +316,15 @@ impl Elaborator<'_> {
             Some(Entry::Value { ty: StructInfo::Error, .. }) => Shape::Error,
             Some(Entry::Value { ty: StructInfo::Object, .. }) => Shape::variable(name, &Shape::Unknown),
             Some(Entry::Captured) => {
-                self.captured_name(name, span);
+                self.check.captured_name(name, span);
                 Shape::Error
             }
             None => {
-                self.undefined_name(name, span);
+                self.check.undefined_name(name, span);
                 Shape::Error
             }
             Some(_) => {
-                self.report(
+                self.check.report(
                     Diagnostic::new(Code::MalformedType, Place::Here(span), format!("`{name}` is no shape"))
                         .with_help(format!("a shape of one dim is written `({name},)`")),
                 );
@@ -348,14 +353,14 @@ impl Elaborator<'_> {
             ExprKind::None => (None, false),
             ExprKind::Name => {
                 let name = cursor.name(arg.tokens.start);
-                match self.lookup(name) {
-                    Some(Entry::Captured) => self.captured_name(name, span),
+                match self.check.lookup(name) {
+                    Some(Entry::Captured) => self.check.captured_name(name, span),
                     Some(Entry::Value { ty: StructInfo::Error | StructInfo::Object, .. }) => {}
                     None => {
-                        self.undefined_name(name, span);
-                        self.offer_quotes(name, span);
+                        self.check.undefined_name(name, span);
+                        self.check.offer_quotes(name, span);
                     }
-                    Some(_) => self.error(Code::UnknownDtype, span, format!("`{name}` is no dtype")),
+                    Some(_) => self.check.error(Code::UnknownDtype, span, format!("`{name}` is no dtype")),
                 }
                 (None, true)
             }
@@ -368,7 +373,7 @@ impl Elaborator<'_> {
             }
             ExprKind::Error => (None, true),
             _ => {
-                self.error(Code::UnknownDtype, span, "a dtype is a string such as \"float32\"");
+                self.check.error(Code::UnknownDtype, span, "a dtype is a string such as \"float32\"");
                 (None, true)
             }
         }
@@ -384,13 +389,13 @@ impl Elaborator<'_> {
                 safe: false,
             });
         }
-        self.report(diagnostic);
+        self.check.report(diagnostic);
     }
 
     /// The whole name of a virtual device that the module declares.
     pub(super) fn declared_vdevice(&self, text: &str) -> Option<String> {
         let (kind, index) = kind_and_index(text);
-        declared_device(self.file.vdevices.as_ref()?, kind, index)
+        declared_device(self.check.file.vdevices.as_ref()?, kind, index)
     }
 
     /// A virtual device as a type names it, checked against the module's; `None` after a mistake.
@@ -402,10 +407,10 @@ impl Elaborator<'_> {
         };
         let (kind, index) = kind_and_index(&text);
         let span = cursor.span(arg.tokens);
-        let Some(declared) = &self.file.vdevices else {
+        let Some(declared) = &self.check.file.vdevices else {
             let message = format!("the module declares no virtual devices, so \"{text}\" names none");
             let report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message);
-            self.report(
+            self.check.report(
                 report.with_help("add `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})` to the module"),
             );
             return None;
@@ -423,9 +428,10 @@ impl Elaborator<'_> {
             let of_kind = names.iter().find(|name| name.split(':').next() == Some(kind));
             let near = of_kind.or(names.first());
             if let Some(near) = near {
-                report = report.with_fix(self.replace_fix(span, format!("use \"{near}\""), format!("\"{near}\"")));
+                report =
+                    report.with_fix(self.check.replace_fix(span, format!("use \"{near}\""), format!("\"{near}\"")));
             }
-            self.report(report);
+            self.check.report(report);
         }
         device.map(|device| VDevice(name(&device)))
     }
@@ -434,13 +440,13 @@ impl Elaborator<'_> {
         let order = ["shape", "dtype", "device_mesh", "placement", "ndim", "vdevice"];
         let tensor = self.tensor_type(cursor, expr, arguments, &order);
         let mut text = |wanted| {
-            let arg = self.type_argument(cursor, arguments, &order, wanted);
+            let arg = self.check.type_argument(cursor, arguments, &order, wanted);
             name(&arg.map_or_else(String::new, |arg| {
                 cursor.string_value(arg).map_or_else(|| cursor.source(arg.tokens).to_owned(), |text| text.into_owned())
             }))
         };
         let (device_mesh, placement) = (text("device_mesh"), text("placement"));
-        let mesh = self.file.mesh_ndim(&device_mesh);
+        let mesh = self.check.file.mesh_ndim(&device_mesh);
         let wrong = match Placement::parse(&placement) {
             None => format!("\"{placement}\" is no placement: `R` or `S[axis]` for each axis of the mesh"),
             Some(parsed) if mesh.is_some_and(|ndim| ndim != parsed.mesh_ndim()) => {
@@ -454,31 +460,34 @@ impl Elaborator<'_> {
                 }
             },
         };
-        let place = self.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
-        self.error(Code::MalformedType, cursor.span(place), wrong);
+        let place =
+            self.check.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
+        self.check.error(Code::MalformedType, cursor.span(place), wrong);
         StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement: Placement::unknown() }))
     }
 
     fn shape_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
         let order = ["values", "ndim"];
-        if let Some(values) = self.type_argument(cursor, arguments, &order, "values") {
+        if let Some(values) = self.check.type_argument(cursor, arguments, &order, "values") {
             let shape = match &values.kind {
                 ExprKind::Parenthesized(inner) => Shape::known(vec![self.dim(cursor, inner)]),
                 _ => self.tensor_shape(cursor, values),
             };
             return StructInfo::Shape(shape);
         }
-        let ndim = self.type_argument(cursor, arguments, &order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
+        let ndim =
+            self.check.type_argument(cursor, arguments, &order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
         StructInfo::Shape(Shape::of_rank(ndim))
     }
 
     fn prim_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
         let order = ["dtype", "value"];
         let dtype = self
+            .check
             .type_argument(cursor, arguments, &order, "dtype")
             .map(|arg| self.dtype_of(cursor, arg))
             .and_then(|(dtype, _)| dtype);
-        let written = self.type_argument(cursor, arguments, &order, "value");
+        let written = self.check.type_argument(cursor, arguments, &order, "value");
         let value = written.map(|arg| self.dim(cursor, arg));
         let dtype = dtype.or_else(|| written.map(|arg| self.symbol_dtype(cursor, arg)));
         StructInfo::Prim(PrimInfo { dtype, value })
@@ -487,18 +496,20 @@ impl Elaborator<'_> {
     fn callable_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
         let order = ["params", "ret", "purity", "derive_func"];
         let was_lenient = std::mem::replace(&mut self.lenient_symbols, true);
-        self.push_scope(None);
+        self.check.push_scope(None);
         for argument in arguments {
             self.bind_symbols(cursor, &argument.value, Binds::Parameters);
         }
-        let params = self.type_argument(cursor, arguments, &order, "params").map(|arg| match &arg.kind {
+        let params = self.check.type_argument(cursor, arguments, &order, "params").map(|arg| match &arg.kind {
             ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().map(|ty| self.type_of(cursor, ty)).collect(),
             _ => vec![self.type_of(cursor, arg)],
         });
-        let ret = self.type_argument(cursor, arguments, &order, "ret").map(|arg| self.type_of(cursor, arg));
-        let pure =
-            self.type_argument(cursor, arguments, &order, "purity").map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
-        self.pop_scope();
+        let ret = self.check.type_argument(cursor, arguments, &order, "ret").map(|arg| self.type_of(cursor, arg));
+        let pure = self
+            .check
+            .type_argument(cursor, arguments, &order, "purity")
+            .map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
+        self.check.pop_scope();
         self.lenient_symbols = was_lenient;
         // TVM: a callable is pure unless said otherwise, but one that takes anything is not.
         let pure = pure.unwrap_or(params.is_some());
@@ -548,7 +559,7 @@ impl Elaborator<'_> {
     fn symbol_dtype(&mut self, cursor: Cursor<'_>, value: &Expr) -> DType {
         match &value.kind {
             ExprKind::Parenthesized(inner) => self.symbol_dtype(cursor, inner),
-            ExprKind::Name => match self.lookup(cursor.name(value.tokens.start)) {
+            ExprKind::Name => match self.check.lookup(cursor.name(value.tokens.start)) {
                 Some(Entry::Symbol { dtype, .. }) => dtype,
                 _ => DType::INT64,
             },
@@ -566,20 +577,20 @@ impl Elaborator<'_> {
             },
             _ => return,
         };
-        match self.lookup(symbol) {
+        match self.check.lookup(symbol) {
             Some(Entry::Captured) | None if binds == Binds::Return && quoted => {
-                self.define(symbol, Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
+                self.check.define(symbol, Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
             }
             _ if binds == Binds::Return => {}
             Some(Entry::Symbol { bound: false, dtype }) => {
-                self.redefine_everywhere(symbol, Entry::Symbol { bound: true, dtype }, span);
+                self.check.redefine_everywhere(symbol, Entry::Symbol { bound: true, dtype }, span);
             }
             Some(Entry::Captured) | None if quoted || self.lenient_symbols => {
-                self.define(symbol, Entry::Symbol { bound: true, dtype: DType::INT64 }, span);
+                self.check.define(symbol, Entry::Symbol { bound: true, dtype: DType::INT64 }, span);
             }
             Some(Entry::Value { ty: StructInfo::Prim(_) | StructInfo::Error, .. } | Entry::Symbol { .. }) => {}
             _ if binds == Binds::MatchCast && quoted => {
-                self.define(symbol, Entry::Symbol { bound: true, dtype: DType::INT64 }, span);
+                self.check.define(symbol, Entry::Symbol { bound: true, dtype: DType::INT64 }, span);
             }
             _ => {}
         }

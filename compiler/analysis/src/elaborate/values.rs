@@ -1,16 +1,40 @@
-//! What is known of the elements of expressions, by way of the operators' rules.
+//! Values of expressions (`rx_ir::values`): by the rules of operators, and by the summaries of called functions.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::Entry;
-use rx_base::Name;
+use crate::unify::Bindings;
+use rx_base::name::name;
+use rx_base::{Dim, Name};
 use rx_ir::values::{MAX_STEPS, Step};
 use rx_ir::{
     Argument, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Known, StructInfo, TensorValues, Term, Values,
 };
+use rx_ir::{FunctionSignature, Signature, Summary};
+use rx_ops::values::{Context, evaluate};
 use rx_ops::{Arg, CallInfo};
 use std::sync::Arc;
 
-impl Elaborator<'_> {
+/// A call of a function of which more is known than its signature.
+pub(super) struct Applied<'a> {
+    pub(super) function: Name,
+    pub(super) summary: Arc<Summary>,
+    pub(super) arguments: Vec<Known>,
+    pub(super) bindings: Bindings<'a>,
+}
+
+impl Applied<'_> {
+    /// A dim of the callee in the caller's terms. A symbol that no argument binds is one of the callee's own.
+    pub(super) fn dim(&self, dim: &Dim) -> Dim {
+        dim.substitute(&|symbol| {
+            Some(match self.bindings.get(symbol) {
+                Some(bound) => bound.value.clone(),
+                None => Dim::symbol(name(&format!("{}.{symbol}", self.function))),
+            })
+        })
+    }
+}
+
+impl Checker<'_> {
     /// What is known of the elements of a value.
     pub(super) fn values_of(&mut self, expr: &IrExpr) -> Known {
         match &expr.kind {
@@ -65,6 +89,60 @@ impl Elaborator<'_> {
             Argument::Operands(exprs) => Values::tuple(exprs.iter().map(|expr| self.values_of(expr)).collect()),
             _ => None,
         }
+    }
+
+    /// What is known of the result of a call.
+    fn function_values(&mut self, function: Name, args: &[&IrExpr]) -> Known {
+        let bounds = self.bounds.clone();
+        let applied = self.applied(function, args, &bounds)?;
+        let dim = |dim: &Dim| applied.dim(dim);
+        let context = Context { arguments: &applied.arguments, dim: &dim, bounds: &bounds };
+        evaluate(&applied.summary.result, &context)
+    }
+
+    /// The callee's summary with the call's arguments, where something is known of them or asked of the result.
+    pub(super) fn applied<'b>(
+        &mut self,
+        function: Name,
+        args: &[&IrExpr],
+        bounds: &'b rx_base::symbolic::Bounds,
+    ) -> Option<Applied<'b>> {
+        if self.is_recording() {
+            return None;
+        }
+        let signature = self.signature(function)?;
+        let Signature::Relax(FunctionSignature { params, ret, .. }) = &*signature else { return None };
+        let arguments: Vec<Known> = args.iter().map(|arg| self.values_of(arg)).collect();
+        let tells = |(values, arg): (&Known, &&IrExpr)| values.as_deref().is_some_and(|values| tells(values, &arg.ty));
+        let asks = ret.as_ref().is_none_or(holds_integers);
+        if params.len() != args.len() || !(asks || arguments.iter().zip(args).any(tells)) {
+            return None;
+        }
+        let summary = self.summary(function)?;
+        let mut bindings = Bindings::new(bounds);
+        for (at, ((_, param), arg)) in params.iter().zip(args).enumerate() {
+            bindings.meet_types(param, &arg.ty, at);
+        }
+        Some(Applied { function, summary, arguments, bindings })
+    }
+}
+
+/// Whether something is known of a value, or it may be an index that a parameter of the caller is.
+fn tells(values: &Values, ty: &StructInfo) -> bool {
+    match values {
+        Values::Tensor(tensor) => tensor.has_facts() || tensor.term.is_some() && holds_integers(ty),
+        Values::Tuple(fields) => {
+            let types = ty.as_tuple().unwrap_or_default();
+            fields.iter().zip(types).any(|(field, ty)| field.as_deref().is_some_and(|field| tells(field, ty)))
+        }
+    }
+}
+
+/// Whether there are integers in a type.
+fn holds_integers(ty: &StructInfo) -> bool {
+    match ty {
+        StructInfo::Tuple(fields) => fields.iter().any(holds_integers),
+        ty => ty.as_tensor().and_then(|tensor| tensor.dtype).is_some_and(|dtype| dtype.is_int()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values that have one type on one way and another on another: what the branches of an `if` give, held against the declared
 //! return.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
 use crate::reconcile::{ClashKind, reconcile};
 use rx_base::name::name;
@@ -9,7 +9,7 @@ use rx_base::{Code, Diagnostic, Span};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use std::sync::Arc;
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// What a variable of the type `ty` bound to `value` has beyond that.
     pub(super) fn ways_of(&mut self, value: &IrExpr, ty: &StructInfo) -> Option<Arc<[StructInfo]>> {
         let known = match value.kind {

@@ -1,6 +1,6 @@
 //! Types as they would be written at a place: in the spelling of the file, with the symbols that mean something there.
 
-use super::Elaborator;
+use super::checker::Checker;
 use crate::entry::Entry;
 use rx_base::name::NameSet;
 use rx_base::{Dim, Name};
@@ -9,7 +9,7 @@ use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Shape, Spelling, StructInfo, Te
 use rx_syntax::dialect::Dialect;
 use std::sync::Arc;
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// The type as an annotation at this place of a body says it; `None` where part of it is an error. A shape with a symbol
     /// that has no value here is written by its number of dims.
     pub(super) fn written_type(&mut self, ty: &StructInfo) -> Option<String> {

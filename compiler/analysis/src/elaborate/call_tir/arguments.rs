@@ -1,7 +1,8 @@
 //! Arguments of `R.call_tir` against the parameters of the prim_func: kind, rank, dtype, dims, and the symbols they bind.
 
 use super::fixes::needed_type;
-use super::{CallState, Elaborator, Passed, shown};
+use super::parts::{CallState, Passed, shown};
+use crate::elaborate::checker::Checker;
 use crate::elaborate::vague::vague;
 use crate::entry::Place;
 use crate::unify::{Bindings, Equality, Given};
@@ -10,7 +11,7 @@ use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, counted};
 use rx_context::ItemPart;
 use rx_ir::{BufferParam, ExprKind as IrKind, PrimParamKind, StructInfo, TensorInfo};
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     pub(super) fn check_argument(
         &mut self,
         function: Name,

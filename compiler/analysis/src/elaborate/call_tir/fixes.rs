@@ -1,7 +1,8 @@
 //! Fixes of `R.call_tir`: outputs as the prim_func's buffers have them, arguments that fit its parameters.
 
-use super::Elaborator;
-use crate::elaborate::call::BoundCall;
+use super::parts::{indices, scalars};
+use crate::elaborate::bound_call::BoundCall;
+use crate::elaborate::checker::Checker;
 use crate::entry::Place;
 use crate::unify::Bindings;
 use rx_base::{Dim, Fix, Span};
@@ -9,7 +10,7 @@ use rx_ir::{
     BufferParam, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, StructInfo, TensorInfo,
 };
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Offers to write the outputs the prim_func has to whatever was said of the call's `out_ty`.
     pub(super) fn offer_outputs(&mut self, bound: &BoundCall, prim: &PrimFuncSignature) {
         let written = bound.types("out_ty");
@@ -49,14 +50,14 @@ impl Elaborator<'_> {
                 dims.for_each(|(wanted, actual)| drop(bindings.meet(wanted, actual, at)));
             }
         }
-        let aliased = super::inplace::indices(bound, written.len());
+        let aliased = indices(bound, written.len());
         let indices: Vec<usize> = match aliased {
             Some(indices) => {
                 let mut fresh = arguments.len()..;
                 let index = |at: &i64| usize::try_from(*at).ok().or_else(|| fresh.next());
                 indices.iter().map(index).collect::<Option<_>>()?
             }
-            None => (arguments.len()..prim.params.len().checked_sub(super::scalars(bound)?.len())?).collect(),
+            None => (arguments.len()..prim.params.len().checked_sub(scalars(bound)?.len())?).collect(),
         };
         let mut texts = Vec::new();
         for (nth, index) in indices.iter().enumerate() {
@@ -127,7 +128,7 @@ impl Elaborator<'_> {
         }
         // `R.call_tir` passes arguments, outputs, then scalars: the parameters after the arguments must be in that order.
         let rest = prim.params.get(wanted..)?;
-        let (outputs, scalars) = rest.split_at_checked(rest.len().checked_sub(super::scalars(bound)?.len())?)?;
+        let (outputs, scalars) = rest.split_at_checked(rest.len().checked_sub(scalars(bound)?.len())?)?;
         let is_output = |kind: &PrimParamKind| matches!(kind, PrimParamKind::Buffer(buffer) if buffer.written);
         let follow = outputs.iter().all(|param| is_output(&param.kind))
             && scalars.iter().all(|param| !matches!(param.kind, PrimParamKind::Buffer(_)));

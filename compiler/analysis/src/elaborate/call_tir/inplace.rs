@@ -1,21 +1,11 @@
 //! Outputs of `R.call_tir_inplace` that take the memory of arguments (TVM src/relax/op/op.cc, `NormalizeCallTIRInPlace`).
 
-use super::{BoundCall, Elaborator, Passed, constant};
+use super::parts::Passed;
+use crate::elaborate::bound_call::{BoundCall, constant};
+use crate::elaborate::checker::Checker;
 use rx_base::symbolic::{Answer, prove};
 use rx_base::{Code, Name};
 use rx_ir::{StructInfo, TensorInfo};
-
-/// For each output the argument in whose memory it is written, -1 for one of its own; `None` where the call has no such
-/// list.
-pub(super) fn indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
-    let attr = bound.attr("inplace_indices")?;
-    let mut indices = match attr {
-        rx_ir::Attr::List(items) => items.iter().map(|item| constant(item).unwrap_or(-1)).collect(),
-        other => vec![constant(other)?],
-    };
-    indices.resize(outputs, -1);
-    Some(indices)
-}
 
 /// Whether the call is in place and has as many indices as outputs.
 pub(super) fn has_index_for_each(bound: &BoundCall, outputs: usize) -> bool {
@@ -26,7 +16,7 @@ pub(super) fn has_index_for_each(bound: &BoundCall, outputs: usize) -> bool {
     }
 }
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Reports indices that name no argument, or one twice. True: there are such.
     pub(super) fn wrong_inplace_indices(&mut self, bound: &BoundCall, indices: &[i64], arguments: usize) -> bool {
         let outside = |index: &&i64| !(-1..i64::try_from(arguments).unwrap_or(i64::MAX)).contains(*index);

@@ -2,8 +2,8 @@
 //!
 //! The outputs are allocated from `out_ty` before the kernel can check anything, so they must be *proved* to be what it writes.
 
-use super::{CallState, Elaborator, TirCall, shown};
-use crate::elaborate::explanation::part_of_type;
+use super::parts::{CallState, TirCall, shown};
+use crate::elaborate::checker::Checker;
 use crate::entry::Place;
 use crate::reconcile::ClashKind;
 use crate::unify::{Bindings, Equality};
@@ -11,44 +11,7 @@ use rx_base::symbolic::{Answer, prove};
 use rx_base::{Code, Diagnostic, Dim, Fix, Span, counted};
 use rx_context::ItemPart;
 use rx_ir::{BufferParam, DTensorInfo, PrimParamKind, Shape, StructInfo, TensorInfo};
-use rx_ops::Schema;
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, ExprKind};
 use std::sync::Arc;
-
-/// The types of a call's outputs as they are written.
-pub(in crate::elaborate) struct WrittenOutputs<'e> {
-    cursor: Cursor<'e>,
-    types: &'e [Expr],
-}
-
-impl<'e> WrittenOutputs<'e> {
-    /// Those of a call with these arguments.
-    pub(in crate::elaborate) fn of(schema: &Schema, cursor: Cursor<'e>, arguments: &'e [Argument]) -> Self {
-        let named = |argument: &&Argument| {
-            argument.keyword.is_some_and(|keyword| crate::elaborate::current_keyword(cursor.text(keyword)) == "out_ty")
-        };
-        let position = schema.params.iter().position(|param| param.name == "out_ty");
-        let positional = || arguments.get(position?).filter(|argument| argument.keyword.is_none());
-        let written = arguments.iter().find(named).or_else(positional);
-        let types = match written.map(|argument| &argument.value) {
-            Some(Expr { kind: ExprKind::Tuple(types) | ExprKind::List(types), .. }) => &types[..],
-            Some(one) => std::slice::from_ref(one),
-            None => &[],
-        };
-        WrittenOutputs { cursor, types }
-    }
-
-    /// The whole type of an output.
-    fn whole(&self, nth: usize) -> Option<Span> {
-        self.types.get(nth).map(|ty| self.cursor.span(ty.tokens))
-    }
-
-    /// The part of an output's type that is of this kind; the whole type where it is not written.
-    fn part(&self, nth: usize, kind: ClashKind, axis: Option<usize>) -> Option<Span> {
-        self.types.get(nth).map(|ty| part_of_type(self.cursor, ty, kind, axis))
-    }
-}
 
 /// An output, and the buffer it is.
 pub(super) struct Output<'a> {
@@ -61,7 +24,7 @@ pub(super) struct Output<'a> {
     pub ty: &'a StructInfo,
 }
 
-impl Elaborator<'_> {
+impl Checker<'_> {
     /// Checks an output; returns its type with error parts where it clashes with the buffer.
     pub(super) fn check_output(
         &mut self,

@@ -1,8 +1,9 @@
 //! A call's arguments, bound to the schema's parameters.
 
-use super::{BoundCall, default_slot, short, signature_text};
-use crate::elaborate::Elaborator;
-use crate::elaborate::expr::{shape, tuple};
+use super::bound_call::{BoundCall, current_keyword, short};
+use super::call::{default_slot, signature_text};
+use super::elaborator::Elaborator;
+use super::ir::{shape, tuple};
 use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Dim, Fix, counted};
@@ -36,7 +37,7 @@ impl Elaborator<'_> {
         let by_keyword: Vec<&str> = by_keyword.map(|keyword| current_parameter(schema, cursor.text(keyword))).collect();
         let order = classic_order(schema, arguments);
         for (index, argument) in arguments.iter().enumerate() {
-            let before = self.diagnostics.len();
+            let before = self.check.diagnostics.len();
             if let ExprKind::Starred { .. } = argument.value.kind {
                 self.starred(cursor, argument);
                 bound.broken = true;
@@ -60,7 +61,7 @@ impl Elaborator<'_> {
             });
             let Some((at, param)) = at.and_then(|at| Some((at, schema.params.get(at)?))) else {
                 bound.broken = true;
-                self.offer_removal(before, cursor, arguments, index);
+                self.check.offer_removal(before, cursor, arguments, index);
                 self.argument_without_parameter(cursor, argument);
                 continue;
             };
@@ -97,7 +98,7 @@ impl Elaborator<'_> {
     ) -> bool {
         let Some(param) = schema.params.get(at).filter(|param| by_keyword.contains(&param.name)) else { return false };
         let message = format!("{}: `{}` is passed twice, here and by name", short(schema), param.name);
-        self.report(
+        self.check.report(
             Diagnostic::new(Code::DuplicateArgument, Place::Here(cursor.span(argument.value.tokens)), message)
                 .with_note(signature_text(schema)),
         );
@@ -106,9 +107,7 @@ impl Elaborator<'_> {
 
     /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
     fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &WrittenArgument) -> bool {
-        let is_types = argument
-            .keyword
-            .is_some_and(|keyword| crate::elaborate::current_keyword(cursor.text(keyword)) == "ty_args");
+        let is_types = argument.keyword.is_some_and(|keyword| current_keyword(cursor.text(keyword)) == "ty_args");
         if !is_types || schema.params.iter().any(|param| param.name == "ty_args") {
             return false;
         }
@@ -142,11 +141,15 @@ impl Elaborator<'_> {
                     safe: false,
                 });
             }
-            self.report(diagnostic);
+            self.check.report(diagnostic);
             return None;
         };
         if bound.spans.get(at).is_some_and(Option::is_some) {
-            self.error(Code::DuplicateArgument, span, format!("{}: `{written}` is passed twice", short(bound.schema)));
+            self.check.error(
+                Code::DuplicateArgument,
+                span,
+                format!("{}: `{written}` is passed twice", short(bound.schema)),
+            );
             return None;
         }
         Some(at)
@@ -177,7 +180,7 @@ impl Elaborator<'_> {
                         counted(at, "argument"),
                         arguments.len()
                     );
-                    self.report(
+                    self.check.report(
                         Diagnostic::new(
                             Code::TooManyArguments,
                             Place::Here(cursor.span(argument.value.tokens)),
@@ -188,37 +191,6 @@ impl Elaborator<'_> {
                 }
                 None
             }
-        }
-    }
-
-    /// Offers to leave out argument `index` to what was said of it since the diagnostic number `since`. One that is passed
-    /// twice may also be meant as it stands the second time.
-    pub(in crate::elaborate) fn offer_removal(
-        &mut self,
-        since: usize,
-        cursor: Cursor<'_>,
-        arguments: &[WrittenArgument],
-        index: usize,
-    ) {
-        let Some(argument) = arguments.get(index) else { return };
-        let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));
-        let positional = arguments.iter().rposition(|other| other.keyword.is_none());
-        let duplicate = self.diagnostics.iter().skip(since).any(|it| it.code == Code::DuplicateArgument);
-        let by_name = |other: &&WrittenArgument| matches!((argument.keyword, other.keyword), (Some(a), Some(b)) if cursor.text(a) == cursor.text(b));
-        let is_named_twice = arguments.iter().filter(by_name).count() > 1;
-        let other = positional.filter(|_| duplicate && !is_named_twice).and_then(|at| Some((at, arguments.get(at)?)));
-        let mut fixes = Vec::new();
-        if let Some((at, other)) = other
-            && let Some(span) = self.removal(cursor, arguments, at)
-        {
-            let title = format!("leave out `{}`", cursor.source(other.value.tokens));
-            fixes.push(self.replace_fix(span, title, ""));
-        }
-        if let Some(span) = self.removal(cursor, arguments, index) {
-            fixes.push(self.replace_fix(span, format!("leave out `{shown}`"), ""));
-        }
-        for diagnostic in self.diagnostics.iter_mut().skip(since) {
-            diagnostic.fixes.extend(fixes.iter().cloned());
         }
     }
 
@@ -235,7 +207,7 @@ impl Elaborator<'_> {
 
     fn starred(&mut self, cursor: Cursor<'_>, argument: &WrittenArgument) {
         let span = cursor.span(argument.value.tokens);
-        self.error(Code::UnsupportedConstruct, span, "spreading a Python sequence is not evaluated here");
+        self.check.error(Code::UnsupportedConstruct, span, "spreading a Python sequence is not evaluated here");
     }
 
     /// Puts defaults in and reports what is missing.
@@ -258,7 +230,8 @@ impl Elaborator<'_> {
                 1 => format!("{}: argument `{first}` is missing", short(bound.schema)),
                 _ => format!("{}: arguments {names} are missing", short(bound.schema)),
             };
-            self.report(Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)));
+            self.check
+                .report(Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)));
         }
         bound.broken |= !missing.is_empty();
     }
@@ -283,7 +256,7 @@ impl Elaborator<'_> {
                         param.name,
                         cursor.source(value.tokens)
                     );
-                    self.error(Code::AttrType, span, message);
+                    self.check.error(Code::AttrType, span, message);
                     return Argument::Attr(Attr::Opaque(cursor.source(value.tokens).into()));
                 }
                 let attr = self.attribute(cursor, value);
@@ -301,7 +274,7 @@ impl Elaborator<'_> {
                 }
                 ExprKind::None => {
                     let message = format!("{}: `{}` must be a type, it is None", short(schema), param.name);
-                    self.error(Code::AttrType, span, message);
+                    self.check.error(Code::AttrType, span, message);
                     vec![StructInfo::Error]
                 }
                 _ => vec![self.type_of(cursor, value)],
@@ -323,7 +296,7 @@ impl Elaborator<'_> {
     fn is_run_time_value(&mut self, cursor: Cursor<'_>, value: &Expr) -> bool {
         matches!(value.kind, ExprKind::Name)
             && matches!(
-                self.lookup(cursor.name(value.tokens.start)),
+                self.check.lookup(cursor.name(value.tokens.start)),
                 Some(Entry::Value { ty: StructInfo::Tensor(_) | StructInfo::DTensor(_) | StructInfo::Tuple(_), .. })
             )
     }
@@ -342,7 +315,7 @@ impl Elaborator<'_> {
 
 /// Today's name of the parameter that a keyword of any release names.
 fn current_parameter<'w>(schema: &Schema, written: &'w str) -> &'w str {
-    rx_ops::classic::parameter(schema.name, crate::elaborate::current_keyword(written))
+    rx_ops::classic::parameter(schema.name, current_keyword(written))
 }
 
 /// The parameters that arguments by position are for, where these stand in an order of older releases: at the first place where the

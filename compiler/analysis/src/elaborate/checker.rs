@@ -1,0 +1,177 @@
+//! The state of an elaboration: names, facts, diagnostics and what is recorded.
+//!
+//! [`Checker`] judges typed values and writes fixes; it reads no expressions and drives no statements. Its methods are by subject: names
+//! (`names`), facts about symbols (`learn`), values of elements (`values`), calls (`call`, `call_tir`), and wording (`written`, `advice`,
+//! `explanation`). [`Elaborator`](Elaborator) reads trees and asks it.
+
+use super::bound_call::Tried;
+use super::result::{Annotated, BlockState, Export, Recorded, Row, SegmentResult, Unresolved};
+use super::scope::Scope;
+use super::shared_types::SharedTypes;
+use crate::entry::{Entry, Outer, Place};
+use rx_base::name::NameMap;
+use rx_base::symbolic::Bounds;
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_context::{FileContext, Namespace};
+use rx_ir::{IndexSites, Known, Requirement, Signature, StructInfo, Summary};
+use rx_syntax::ast::{Expr, ExprKind};
+use rx_syntax::dialect::Dialect;
+use rx_syntax::{Cursor, Segment, Statement};
+use std::sync::Arc;
+
+/// The state of the elaboration of one segment.
+pub(super) struct Checker<'a> {
+    pub(super) segment: &'a Segment,
+    pub(super) file: &'a FileContext,
+    pub(super) outer: &'a dyn Outer,
+    pub(super) state: BlockState,
+    /// Innermost last; the first is the function's own.
+    pub(super) scopes: Vec<Scope>,
+    pub(super) exports: Vec<Export>,
+    pub(super) imports: Vec<(Name, Option<Entry>)>,
+    pub(super) import_index: NameMap<usize>,
+    /// The types of what was defined and asked for.
+    pub(super) types: SharedTypes,
+    pub(super) globals: Vec<(Name, Option<Arc<Signature>>)>,
+    pub(super) global_index: NameMap<usize>,
+    pub(super) summaries: Vec<(Name, Option<Arc<Summary>>)>,
+    pub(super) diagnostics: Vec<Diagnostic<Place>>,
+    pub(super) rows: Vec<Row>,
+    pub(super) returned: Option<StructInfo>,
+    pub(super) return_text: Option<Box<str>>,
+    pub(super) returned_values: Known,
+    pub(super) requirements: Vec<Requirement>,
+    pub(super) index_sites: IndexSites,
+    pub(super) unresolved: Vec<Unresolved>,
+    /// The last call whose mistake was looked into.
+    pub(super) tried: Option<Box<Tried>>,
+    /// The last field that a tuple does not have: where it and its index are written, and the tuple's type.
+    pub(super) tried_field: Option<(Span, Span, StructInfo)>,
+    /// The symbols that the parameters of the last header bind.
+    pub(super) signature_symbols: Vec<Name>,
+    /// The index of the statement being elaborated.
+    pub(super) statement: u32,
+    /// What is known of symbols here: stated by attributes, and learned.
+    pub(super) bounds: Arc<Bounds>,
+    /// Depth of nested functions; rows and exports of inner bodies differ from the outermost's.
+    pub(super) nesting: u32,
+    /// Blocks around the statement; deeper ones than the parser allows are reported by it and not looked into.
+    pub(super) blocks: u32,
+    /// Annotations, where they are asked for.
+    pub(super) annotated: Option<Annotated>,
+    /// Keeps the bindings, where they are asked for; checking alone does without.
+    pub(super) recorder: Option<Recorded>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(
+        segment: &'a Segment,
+        state: BlockState,
+        file: &'a FileContext,
+        outer: &'a dyn Outer,
+    ) -> Checker<'a> {
+        Checker {
+            segment,
+            file,
+            outer,
+            state,
+            scopes: vec![Scope::default()],
+            exports: Vec::new(),
+            imports: Vec::new(),
+            import_index: NameMap::default(),
+            types: SharedTypes::default(),
+            globals: Vec::new(),
+            global_index: NameMap::default(),
+            summaries: Vec::new(),
+            diagnostics: Vec::new(),
+            rows: Vec::new(),
+            returned: None,
+            return_text: None,
+            returned_values: None,
+            requirements: Vec::new(),
+            index_sites: IndexSites::default(),
+            unresolved: Vec::new(),
+            tried: None,
+            tried_field: None,
+            signature_symbols: Vec::new(),
+            statement: 0,
+            bounds: Arc::default(),
+            nesting: 0,
+            blocks: 0,
+            recorder: None,
+            annotated: None,
+        }
+    }
+
+    pub(super) fn finish(mut self) -> SegmentResult {
+        for diagnostic in rx_syntax::syntax_diagnostics(self.segment) {
+            let primary = Place::Here(diagnostic.primary);
+            self.diagnostics.push(diagnostic.map_places(primary, |span| Some(Place::Here(*span))));
+        }
+        let statements = u32::try_from(self.segment.tree().statements.len()).unwrap_or(u32::MAX);
+        let mut diagnostics = std::mem::take(&mut self.diagnostics);
+        diagnostics.sort_by_key(|diagnostic| match diagnostic.primary {
+            Place::Here(span) => span,
+            _ => Span::default(),
+        });
+        // Results live as long as their segment, and there are thousands: what was set aside for growth goes back.
+        self.imports.shrink_to_fit();
+        self.globals.shrink_to_fit();
+        self.exports.shrink_to_fit();
+        self.rows.shrink_to_fit();
+        self.requirements.shrink_to_fit();
+        diagnostics.shrink_to_fit();
+        SegmentResult {
+            imports: self.imports,
+            globals: self.globals,
+            summaries: self.summaries,
+            exports: self.exports,
+            end: self.state,
+            diagnostics,
+            rows: self.rows,
+            returned: self.returned,
+            return_text: self.return_text,
+            returned_values: self.returned_values,
+            requirements: self.requirements,
+            index_sites: self.index_sites,
+            unresolved: self.unresolved,
+            statements,
+        }
+    }
+
+    /// Adds a diagnostic at `span`.
+    pub(super) fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(code, Place::Here(span), message));
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic<Place>) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn statement_at(&self, at: usize) -> Option<&'a Statement> {
+        let segment = self.segment;
+        segment.tree().statements.get(at)
+    }
+
+    /// Whether the statement being elaborated has a mistake of syntax.
+    pub(super) fn is_broken(&self) -> bool {
+        self.statement_at(self.statement as usize).is_some_and(|statement| statement.tree.error.is_some())
+    }
+
+    /// Whether an expression is a call of `R.<function>`.
+    pub(super) fn is_relax_call(&self, cursor: Cursor<'_>, expr: &Expr, function: &str) -> bool {
+        let ExprKind::Call { callee, .. } = &expr.kind else { return false };
+        let Some((head, rest)) = cursor.path(callee.tokens).split_once('.') else { return false };
+        rest == function && self.file.namespace(head) == Some(Namespace::Relax)
+    }
+
+    /// The fix that writes something else at a place of this segment.
+    pub(super) fn replace_fix(&self, place: Span, title: impl Into<String>, text: impl Into<String>) -> Fix<Place> {
+        Fix { title: title.into(), edits: vec![(Place::Here(place), text.into())], safe: false }
+    }
+
+    /// The spelling of the annotations that are being written.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.annotated.as_ref().map_or(Dialect::Tvm027, |annotated| annotated.style.dialect)
+    }
+}
