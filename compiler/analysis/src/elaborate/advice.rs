@@ -185,7 +185,7 @@ impl Checker<'_> {
     /// thousands.
     fn annotation_of(&mut self, parameter: Name) -> Option<Place> {
         let Some(Entry::Function(context)) = self.lookup(name(FUNCTION_CONTEXT)) else { return None };
-        let signature = self.signature(context.name)?;
+        let signature = self.asked.signature(context.name)?;
         let Signature::Relax(signature) = &*signature else { return None };
         let index = signature.params.iter().rposition(|(name, ty)| *name == parameter && !ty.is_error())?;
         Some(Place::Item(context.name, ItemPart::ParamType(u32::try_from(index).ok()?)))

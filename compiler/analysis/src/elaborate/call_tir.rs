@@ -35,7 +35,7 @@ impl Checker<'_> {
             }
             return call_of(bound, outputs);
         };
-        let signature = self.signature(function);
+        let signature = self.asked.signature(function);
         let outputs = match signature.as_deref() {
             Some(Signature::Prim(prim)) if !bound.broken => {
                 if self.vague_output(&bound, &outputs) {

@@ -4,16 +4,16 @@
 //! (`names`), facts about symbols (`learn`), values of elements (`values`), calls (`call`, `call_tir`), and wording (`written`, `advice`,
 //! `explanation`). [`Elaborator`](Elaborator) reads trees and asks it.
 
+use super::asked::Asked;
 use super::bound_call::Tried;
 use super::result::{Annotated, BlockState, Export, Recorded, Row, SegmentResult, Unresolved};
 use super::scope::Scope;
 use super::shared_types::SharedTypes;
-use crate::entry::{Entry, Outer, Place};
-use rx_base::name::NameMap;
+use crate::entry::{Outer, Place};
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::{FileContext, Namespace};
-use rx_ir::{IndexSites, Known, Requirement, Signature, StructInfo, Summary};
+use rx_ir::{IndexSites, Known, Requirement, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind};
 use rx_syntax::dialect::Dialect;
 use rx_syntax::{Cursor, Segment, Statement};
@@ -23,18 +23,13 @@ use std::sync::Arc;
 pub(super) struct Checker<'a> {
     pub(super) segment: &'a Segment,
     pub(super) file: &'a FileContext,
-    pub(super) outer: &'a dyn Outer,
     pub(super) state: BlockState,
     /// Innermost last; the first is the function's own.
     pub(super) scopes: Vec<Scope>,
     pub(super) exports: Vec<Export>,
-    pub(super) imports: Vec<(Name, Option<Entry>)>,
-    pub(super) import_index: NameMap<usize>,
+    pub(super) asked: Asked<'a>,
     /// The types of what was defined and asked for.
     pub(super) types: SharedTypes,
-    pub(super) globals: Vec<(Name, Option<Arc<Signature>>)>,
-    pub(super) global_index: NameMap<usize>,
-    pub(super) summaries: Vec<(Name, Option<Arc<Summary>>)>,
     pub(super) diagnostics: Vec<Diagnostic<Place>>,
     pub(super) rows: Vec<Row>,
     pub(super) returned: Option<StructInfo>,
@@ -73,16 +68,11 @@ impl<'a> Checker<'a> {
         Checker {
             segment,
             file,
-            outer,
+            asked: Asked::new(outer),
             state,
             scopes: vec![Scope::default()],
             exports: Vec::new(),
-            imports: Vec::new(),
-            import_index: NameMap::default(),
             types: SharedTypes::default(),
-            globals: Vec::new(),
-            global_index: NameMap::default(),
-            summaries: Vec::new(),
             diagnostics: Vec::new(),
             rows: Vec::new(),
             returned: None,
@@ -115,16 +105,16 @@ impl<'a> Checker<'a> {
             _ => Span::default(),
         });
         // Results live as long as their segment, and there are thousands: what was set aside for growth goes back.
-        self.imports.shrink_to_fit();
-        self.globals.shrink_to_fit();
+        self.asked.imports.shrink_to_fit();
+        self.asked.globals.shrink_to_fit();
         self.exports.shrink_to_fit();
         self.rows.shrink_to_fit();
         self.requirements.shrink_to_fit();
         diagnostics.shrink_to_fit();
         SegmentResult {
-            imports: self.imports,
-            globals: self.globals,
-            summaries: self.summaries,
+            imports: self.asked.imports,
+            globals: self.asked.globals,
+            summaries: self.asked.summaries,
             exports: self.exports,
             end: self.state,
             diagnostics,

@@ -280,7 +280,7 @@ impl Elaborator<'_> {
 
     /// A function of the module used as a value.
     pub(super) fn global(&mut self, function: Name, span: Span) -> IrExpr {
-        let ty = match self.check.signature(function).as_deref() {
+        let ty = match self.check.asked.signature(function).as_deref() {
             None => {
                 self.check.undefined_global(function, span);
                 StructInfo::Error

@@ -31,7 +31,7 @@ struct Target<'a> {
 impl Checker<'_> {
     /// `cls.f(arguments)`.
     pub(super) fn global_call(&mut self, function: Name, args: Vec<IrExpr>, callee_span: Span, span: Span) -> IrExpr {
-        let ty = match self.signature(function) {
+        let ty = match self.asked.signature(function) {
             None => {
                 self.undefined_global(function, callee_span);
                 StructInfo::Error

@@ -76,7 +76,7 @@ impl Checker<'_> {
         args: &[IrExpr],
         callee_span: Span,
     ) -> Diagnostic<Place> {
-        let Some(signature) = self.signature(function) else { return report };
+        let Some(signature) = self.asked.signature(function) else { return report };
         let Signature::Relax(signature) = &*signature else { return report };
         let Some((transform, first)) = self.weights_of(function, signature).filter(|(_, first)| at >= *first) else {
             return report;
@@ -94,7 +94,7 @@ impl Checker<'_> {
 
     /// The edit that prepares all weights of a call before it, where these are what the function that does it takes.
     fn transform_fix(&mut self, transform: Name, weights: &[IrExpr], raw: usize, callee: Span) -> Option<Fix<Place>> {
-        let signature = self.signature(transform)?;
+        let signature = self.asked.signature(transform)?;
         let Signature::Relax(signature) = &*signature else { return None };
         let [(_, StructInfo::Tuple(wanted))] = &signature.params[..] else { return None };
         if raw != weights.len() || wanted.len() != weights.len() {

@@ -8,7 +8,7 @@ use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Name, Span};
 use rx_context::mistakes::{captured_diagnostic, suggest};
-use rx_ir::{Signature, StructInfo, Summary};
+use rx_ir::StructInfo;
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind};
 use std::sync::Arc;
@@ -85,18 +85,8 @@ impl Checker<'_> {
                 return Some(entry.clone());
             }
         }
-        let outer = self.import(name);
+        let outer = self.asked.entry(name);
         outer.or_else(|| self.lookup_file(name))
-    }
-
-    fn import(&mut self, name: Name) -> Option<Entry> {
-        if let Some(&at) = self.import_index.get(&name) {
-            return self.imports.get(at).and_then(|(_, entry)| entry.clone());
-        }
-        let entry = self.outer.lookup(name);
-        self.import_index.insert(name, self.imports.len());
-        self.imports.push((name, entry.clone()));
-        entry
     }
 
     fn lookup_file(&self, name: Name) -> Option<Entry> {
@@ -119,28 +109,6 @@ impl Checker<'_> {
         Place::Definition(name)
     }
 
-    /// The signature of the module's item `name`, recorded.
-    pub(super) fn signature(&mut self, name: Name) -> Option<Arc<Signature>> {
-        if let Some(&at) = self.global_index.get(&name) {
-            return self.globals.get(at).and_then(|(_, signature)| signature.clone());
-        }
-        let signature = self.outer.signature(name);
-        self.global_index.insert(name, self.globals.len());
-        self.globals.push((name, signature.clone()));
-        signature
-    }
-
-    /// What is known of the values of the module's function `name`, recorded.
-    pub(super) fn summary(&mut self, name: Name) -> Option<Arc<Summary>> {
-        // Few functions are asked of in one segment.
-        if let Some((_, known)) = self.summaries.iter().find(|(known, _)| *known == name) {
-            return known.clone();
-        }
-        let summary = self.outer.summary(name);
-        self.summaries.push((name, summary.clone()));
-        summary
-    }
-
     /// What the header of the function around says.
     pub(super) fn function_context(&mut self) -> Option<Arc<FunctionContext>> {
         if let Some(context) = self.scopes.iter().rev().find_map(|scope| scope.context.clone()) {
@@ -160,7 +128,7 @@ impl Checker<'_> {
         known.sort_unstable();
         let mut diagnostic =
             Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("`{wrong}` is not defined"));
-        if self.signature(wrong).is_some() {
+        if self.asked.signature(wrong).is_some() {
             let module = self.file.modules.iter().map(|module| module.as_str()).min();
             let how = match module {
                 Some(module) => {

@@ -110,7 +110,7 @@ impl Checker<'_> {
         if self.is_recording() {
             return None;
         }
-        let signature = self.signature(function)?;
+        let signature = self.asked.signature(function)?;
         let Signature::Relax(FunctionSignature { params, ret, .. }) = &*signature else { return None };
         let arguments: Vec<Known> = args.iter().map(|arg| self.values_of(arg)).collect();
         let tells = |(values, arg): (&Known, &&IrExpr)| values.as_deref().is_some_and(|values| tells(values, &arg.ty));
@@ -118,7 +118,7 @@ impl Checker<'_> {
         if params.len() != args.len() || !(asks || arguments.iter().zip(args).any(tells)) {
             return None;
         }
-        let summary = self.summary(function)?;
+        let summary = self.asked.summary(function)?;
         let mut bindings = Bindings::new(bounds);
         for (at, ((_, param), arg)) in params.iter().zip(args).enumerate() {
             bindings.meet_types(param, &arg.ty, at);
