@@ -7,9 +7,9 @@
 //!
 //! | layer | modules | state |
 //! |---|---|---|
-//! | statements | `statement`, `branch`, `binding`, `header`, `function_attributes` | [`Elaborator`] |
-//! | expressions | `expr`, `namespace`, `arguments`, `attribute`, `dim`, `types`, `sugar`, `inspected`, `match_cast`, `condition` | [`Elaborator`] |
-//! | judgements of typed values | `call`, `call_tir`, `function_call`, `trial`, `summaries`, `index_sites`, `values`, `learn`, `advice`, `names` and others | [`Checker`](checker::Checker) |
+//! | statements | `statement`, `branch`, `binding`, `header`, `function_attributes` | `Elaborator` |
+//! | expressions | `expr`, `namespace`, `arguments`, `attribute`, `dim`, `types`, `sugar`, `inspected`, `match_cast`, `condition` | `Elaborator` |
+//! | judgements of typed values | `call`, `call_tir`, `function_call`, `trial`, `summaries`, `index_sites`, `values`, `learn`, `advice`, `names` and others | `Checker` |
 //! | data | `asked`, `bound_call`, `ir`, `result`, `scope`, `shared_types` | |
 //!
 //! Only the modules of the expressions call each other in circles, since expressions nest in each other by all of them; a nested

@@ -2,7 +2,7 @@
 //!
 //! [`Checker`] judges typed values and writes fixes; it reads no expressions and drives no statements. Its methods are by subject: names
 //! (`names`), facts about symbols (`learn`), values of elements (`values`), calls (`call`, `call_tir`), and wording (`written`, `advice`,
-//! `explanation`). [`Elaborator`](Elaborator) reads trees and asks it.
+//! `explanation`). `Elaborator` reads trees and asks it.
 
 use super::asked::Asked;
 use super::bound_call::Tried;
