@@ -14,7 +14,7 @@ echo "== Conformance (argued disagreements: docs/findings.md, tests/conformance/
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-cargo test --quiet --release -p rx-tests --test conformance -- --nocapture --test-threads 1 >"$log" 2>&1 || status=$?
+cargo test --quiet --release -p rx-tests --test suite conformance:: -- --nocapture --test-threads 1 >"$log" 2>&1 || status=$?
 # The first line of a test follows the dot of the one before it.
 grep -E ': [0-9]+/[0-9]+ \(' "$log" | sed "s/^\.*//" | sort
 [[ $status == 0 ]] || { tail -n 40 "$log"; exit "$status"; }

@@ -3,7 +3,7 @@
 
     python tests/scripts/operator_values_nn.py tests/operators
 
-Needs numpy, torch and torchvision. One case a line, as compiler/ops/tests/values_nn.rs reads it: the operator, its arguments, the
+Needs numpy, torch and torchvision. One case a line, as compiler/ops/tests/suite/values_nn.rs reads it: the operator, its arguments, the
 values of symbols in their dims, the results. Below a dim written "n=4" is the symbol n, of value 4.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reference values of the programs in tests/operators/programs, for compiler/runtime/tests/program_values.rs.
+"""Reference values of the programs in tests/operators/programs, for compiler/runtime/tests/suite/program_values.rs.
 
     pip install numpy==2.4.6
     operator_values_programs.py tests/operators/programs

@@ -1,0 +1,190 @@
+//! Incremental equals from scratch: after any edit, diagnostics and types are those of a fresh workspace over the text.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use rx_db::{FileKind, Workspace};
+
+/// Small programs that between them hold most constructs.
+const TEXTS: &[&str] = &[
+    include_str!("../../../../examples/convnet.rx"),
+    include_str!("../../../../examples/transformer_block.rx"),
+    include_str!("../../../../examples/conv_relu_mismatch.rx"),
+    include_str!("../../../../examples/prim_func.rx"),
+    include_str!("../../../../examples/handwritten.rx"),
+    include_str!("../../../../examples/classic_spelling.rx"),
+    include_str!("../texts/branches.rx"),
+    include_str!("../texts/many_bindings.rx"),
+    include_str!("../texts/values.rx"),
+    include_str!("../texts/facts.rx"),
+    include_str!("../texts/suppressed.rx"),
+];
+
+/// What an edit does at a place chosen by a number.
+#[derive(Clone, Debug)]
+enum Edit {
+    /// Inserts a piece of text.
+    Insert(usize, &'static str),
+    /// Deletes some characters.
+    Delete(usize, usize),
+    /// Deletes a line.
+    DeleteLine(usize),
+    /// Doubles a line: defines its names again.
+    RepeatLine(usize),
+    /// Moves a line behind another.
+    MoveLine(usize, usize),
+    /// Replaces a digit: dims change.
+    Digit(usize, char),
+    /// Takes the last edit back.
+    Undo,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let pieces = prop::sample::select(vec![
+        "(",
+        ")",
+        "[",
+        "]",
+        "\"",
+        "\"\"\"",
+        "\n",
+        " ",
+        "    ",
+        "x",
+        "7",
+        ",",
+        ":",
+        "=",
+        "#",
+        "@",
+        "\\",
+        "é",
+        "R.",
+        "cls.",
+        "        return gv\n",
+        "    @R.function\n",
+        "\n\n",
+        "T.int64()",
+        "with R.dataflow():\n",
+        "else:\n",
+        "lv",
+        "  # rx: ignore[RX0201]",
+        "# rx: ignore\n",
+    ]);
+    prop_oneof![
+        4 => (any::<usize>(), pieces).prop_map(|(at, piece)| Edit::Insert(at, piece)),
+        3 => (any::<usize>(), 1..12usize).prop_map(|(at, count)| Edit::Delete(at, count)),
+        1 => any::<usize>().prop_map(Edit::DeleteLine),
+        1 => any::<usize>().prop_map(Edit::RepeatLine),
+        1 => (any::<usize>(), any::<usize>()).prop_map(|(from, to)| Edit::MoveLine(from, to)),
+        3 => (any::<usize>(), prop::sample::select(vec!['1', '2', '4', '9'])).prop_map(|(at, digit)| Edit::Digit(at, digit)),
+        2 => Just(Edit::Undo),
+    ]
+}
+
+/// The bytes an edit replaces, and by what.
+fn replacement(text: &str, edit: &Edit) -> Option<(std::ops::Range<usize>, String)> {
+    let place = |at: usize| {
+        let mut at = at % (text.len() + 1);
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let lines: Vec<(usize, usize)> = text
+        .split_inclusive('\n')
+        .scan(0, |start, line| {
+            let range = (*start, *start + line.len());
+            *start = range.1;
+            Some(range)
+        })
+        .collect();
+    let line = |at: usize| lines.get(at % lines.len().max(1)).copied();
+    Some(match edit {
+        Edit::Insert(at, piece) => (place(*at)..place(*at), (*piece).to_owned()),
+        Edit::Delete(at, count) => {
+            let start = place(*at);
+            let end = text[start..].char_indices().nth(*count).map_or(text.len(), |(offset, _)| start + offset);
+            (start..end, String::new())
+        }
+        Edit::DeleteLine(at) => {
+            let (start, end) = line(*at)?;
+            (start..end, String::new())
+        }
+        Edit::RepeatLine(at) => {
+            let (start, end) = line(*at)?;
+            (start..start, text[start..end].to_owned())
+        }
+        Edit::MoveLine(from, to) => {
+            let ((a, b), (c, _)) = (line(*from)?, line(*to)?);
+            match c >= b {
+                true => (a..c, format!("{}{}", &text[b..c], &text[a..b])),
+                false => (c..b, format!("{}{}", &text[a..b], &text[c..a])),
+            }
+        }
+        Edit::Digit(at, digit) => {
+            let start = place(*at);
+            let offset = text[start..].find(|c: char| c.is_ascii_digit())?;
+            (start + offset..start + offset + 1, digit.to_string())
+        }
+        Edit::Undo => return None,
+    })
+}
+
+fn assert_like_scratch(workspace: &Workspace, file: rx_db::FileId, text: &str) {
+    assert_eq!(workspace.document(file).text(), text);
+    let mut fresh = Workspace::new();
+    let scratch = fresh.add(text, FileKind::Rx);
+    assert_eq!(workspace.diagnostics(file), fresh.diagnostics(scratch), "diagnostics of:\n{text}");
+    assert_eq!(workspace.types(file), fresh.types(scratch), "types of:\n{text}");
+}
+
+fn seed() -> RngSeed {
+    let wanted = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+    RngSeed::Fixed(wanted.unwrap_or(20))
+}
+
+proptest! {
+    // The same edits on every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look further.
+    #![proptest_config(ProptestConfig {
+        max_shrink_iters: 400,
+        failure_persistence: None,
+        rng_seed: seed(),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn edits_give_what_a_fresh_check_gives(which in 0..TEXTS.len(), edits in prop::collection::vec(edit(), 1..14)) {
+        let mut text = TEXTS[which].to_owned();
+        let mut workspace = Workspace::new();
+        let file = workspace.add(&text, FileKind::Rx);
+        workspace.diagnostics(file);
+        let mut history: Vec<String> = Vec::new();
+        for edit in &edits {
+            let (range, new) = match replacement(&text, edit) {
+                Some(change) => change,
+                None => match history.pop() {
+                    Some(before) => (0..text.len(), before),
+                    None => continue,
+                },
+            };
+            if !matches!(edit, Edit::Undo) {
+                history.push(text.clone());
+            }
+            workspace.edit(file, range.clone(), &new);
+            text.replace_range(range, &new);
+            assert_like_scratch(&workspace, file, &text);
+        }
+    }
+}
+
+/// A removed file leaves nothing behind that a later file could see.
+#[test]
+fn inputs_of_a_removed_file_are_used_again() {
+    let mut workspace = Workspace::new();
+    for text in TEXTS.iter().cycle().take(3 * TEXTS.len()) {
+        let file = workspace.add(text, FileKind::Rx);
+        assert_like_scratch(&workspace, file, text);
+        workspace.remove(file);
+        assert!(workspace.diagnostics(file).is_empty());
+    }
+}

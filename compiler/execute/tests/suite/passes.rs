@@ -1,0 +1,297 @@
+//! Passes keep what programs compute: every public function of the conformance cases is run before and after.
+
+use rx_db::{FileId, FileKind, Workspace};
+use rx_execute::values::{File, Verdict, compare_functions};
+use rx_transform::Bound;
+use rx_transform::pass::{ALL, Arguments, Step, parse};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Room for interpreters and walks that are recursive.
+const STACK: usize = 256 << 20;
+
+fn read(text: &str) -> Option<(Workspace, FileId)> {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let has_errors = workspace.diagnostics(file).iter().any(|found| found.severity == rx_base::Severity::Error);
+    (!has_errors).then_some((workspace, file))
+}
+
+/// What becomes of the public functions of a text; `None` where a pass cannot be run on it.
+fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
+    let (before, file) = read(text)?;
+    let mut module = before.module(before.first_module(file)).ok()?;
+    // A row binds parameters in one step.
+    let bound = steps.iter().find_map(|step| rx_transform::bound(&module, step));
+    for step in steps {
+        module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate)).ok()?;
+    }
+    compared((&before, file), &rx_transform::print(&module), bound.as_ref())
+}
+
+/// What becomes of the public functions of a file in another text; `None` where that has errors.
+fn compared(
+    (before, file): (&Workspace, FileId),
+    after: &str,
+    bound: Option<&Bound>,
+) -> Option<Vec<(String, Verdict)>> {
+    let (after, new) = read(after)?;
+    let old = File { workspace: before, file };
+    let found = compare_functions(old, File { workspace: &after, file: new }, bound, 0);
+    Some(found.into_iter().map(|(name, verdict)| (name.to_string(), verdict)).collect())
+}
+
+#[derive(Default)]
+struct Tally {
+    same: usize,
+    differ: usize,
+    not_run: BTreeMap<String, usize>,
+    worst: f64,
+}
+
+impl Tally {
+    /// Counts a verdict; gives the difference, if it is one.
+    fn count(&mut self, verdict: Verdict) -> Option<String> {
+        match verdict {
+            Verdict::Same(error) => {
+                self.same += 1;
+                self.worst = self.worst.max(error);
+                None
+            }
+            Verdict::NotRun(why) => {
+                *self.not_run.entry(why).or_default() += 1;
+                None
+            }
+            Verdict::Differs(what) => {
+                self.differ += 1;
+                Some(what)
+            }
+        }
+    }
+
+    fn print(&self, what: &str) {
+        let Tally { same, differ, not_run, worst } = self;
+        println!("{what:<28}{same:>6}{differ:>8}{:>9}{worst:>12.1e}", not_run.values().sum::<usize>());
+        not_run.iter().for_each(|(why, count)| println!("    {count} not run: {why}"));
+    }
+}
+
+/// The steps of a row; `None` where rx lacks a pass, or an argument is nothing that JSON says.
+fn steps(row: &Value) -> Option<Vec<Step>> {
+    let steps = row["passes"].as_array()?.iter().map(|given| {
+        let name = given["ctor"].as_str().or(given["name"].as_str())?;
+        let pass = ALL.iter().find(|pass| name.rsplit('.').next() == Some(pass.name))?;
+        let named = given["kwargs"].as_object().cloned().unwrap_or_default();
+        let given = given["args"].as_array().cloned().unwrap_or_default();
+        Some(Step { pass, arguments: Arguments::bind_named(pass, given, named).ok()? })
+    });
+    steps.collect()
+}
+
+/// `DecomposeOpsForInference` says that a program is for inference, whatever its calls say: it is held against a text that
+/// says so too; `DecomposeOpsForTraining` likewise.
+fn in_its_mode(text: &str, pass: &str) -> String {
+    match pass {
+        "DecomposeOpsForInference" => text.replace("training=True", "training=False"),
+        "DecomposeOpsForTraining" => text.replace("training=False", "training=True"),
+        _ => text.to_owned(),
+    }
+}
+
+#[test]
+fn what_is_computed_stays() {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
+    let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/passes.jsonl")).ok()) else {
+        println!("skipped: RX_CASES names no folder with cases/passes.jsonl");
+        return;
+    };
+    let rows: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || all_rows(&rows)).expect("a thread");
+    let (tallies, mistakes) = worker.join().expect("every row is run");
+    println!("{:<28}{:>6}{:>8}{:>9}{:>12}", "pass", "same", "differ", "not run", "worst");
+    tallies.iter().for_each(|(pass, tally)| tally.print(pass));
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+}
+
+fn all_rows(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
+    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for row in rows {
+        let (Some(pass), Some(before), Some(steps)) = (row["pass"].as_str(), row["before"].as_str(), steps(row)) else {
+            continue;
+        };
+        let Some(found) = verdicts(&in_its_mode(before, pass), &steps) else { continue };
+        let tally = tallies.entry(pass.to_owned()).or_default();
+        for (function, verdict) in found {
+            if let Some(what) = tally.count(verdict) {
+                mistakes.push(format!("{pass}, {}, `{function}`: {what}", row["test"]));
+            }
+        }
+    }
+    (tallies, mistakes)
+}
+
+/// Passes that make kernels: what TVM makes of the same texts is run as well.
+const THREE_WAYS: &[&str] = &["LegalizeOps", "FuseOps", "FuseTIR"];
+
+/// Rows in which what TVM makes computes something else than the text before, each for a reason.
+const TVM_DIFFERS: &[(&str, &str)] = &[];
+
+#[test]
+fn kernels_of_passes_and_of_tvm_compute_what_the_text_before_does() {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
+    let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/passes.jsonl")).ok()) else {
+        println!("skipped: RX_CASES names no folder with cases/passes.jsonl");
+        return;
+    };
+    let rows: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || three_ways(&rows)).expect("a thread");
+    let (tallies, mistakes) = worker.join().expect("every row is run");
+    println!("{:<28}{:>6}{:>8}{:>9}{:>12}", "before and", "same", "differ", "not run", "worst");
+    tallies.iter().for_each(|(who, tally)| tally.print(who));
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+}
+
+/// The text before each row against what rx makes of it, and against what TVM makes of it. Reasons name the row.
+fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
+    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for row in rows {
+        let (Some(pass), Some(text), Some(test)) = (row["pass"].as_str(), row["before"].as_str(), row["test"].as_str())
+        else {
+            continue;
+        };
+        let Some((before, file)) = read(text).filter(|_| THREE_WAYS.contains(&pass)) else { continue };
+        let expected = if row["assert_passed"].as_bool() == Some(false) { "actual" } else { "expected" };
+        let tvm = row[expected].as_str().and_then(|after| compared((&before, file), after, None));
+        let own = match steps(row) {
+            Some(steps) => verdicts(text, &steps).ok_or("the pass cannot be run, or its output has errors"),
+            None => Err("rx lacks a pass, or an argument is a Python function"),
+        };
+        for (who, found) in [("TVM", tvm.ok_or("what TVM makes has errors")), ("rx", own)] {
+            let tally = tallies.entry(format!("{pass} of {who}")).or_default();
+            let all = found.unwrap_or_else(|why| vec![("all".to_owned(), Verdict::NotRun(why.to_owned()))]);
+            for (function, verdict) in all {
+                let verdict = match verdict {
+                    // TVM's text was kept without its constants.
+                    Verdict::Differs(why) if who == "TVM" && why.contains("has no metadata section") => {
+                        Verdict::NotRun(format!("{test}, `{function}`: {why}"))
+                    }
+                    Verdict::NotRun(why) => Verdict::NotRun(format!("{test}, `{function}`: {why}")),
+                    other => other,
+                };
+                let is_argued = who == "TVM" && TVM_DIFFERS.iter().any(|(argued, _)| *argued == test);
+                if let Some(what) = tally.count(verdict).filter(|_| !is_argued) {
+                    mistakes.push(format!("{pass} of {who}, {test}, `{function}`: {what}"));
+                }
+            }
+        }
+    }
+    (tallies, mistakes)
+}
+
+#[test]
+#[ignore = "takes minutes; cargo test -p rx-execute --test suite passes:: -- --ignored --nocapture; RX_PASS names one pass"]
+fn what_any_module_computes_stays() {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
+    let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/modules.jsonl")).ok()) else {
+        println!("skipped: RX_CASES names no folder with cases/modules.jsonl");
+        return;
+    };
+    let texts: Vec<String> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["text"].as_str().map(str::to_owned))
+        .collect();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || all_modules(&texts)).expect("a thread");
+    let (counts, mistakes) = worker.join().expect("every module is run");
+    for (pass, (same, not_run)) in &counts {
+        println!("{pass:<28}{same:>6} the same, {not_run} not run");
+    }
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+}
+
+/// For each pass how many functions agree and how many are not run, of modules that it changes; and those that differ.
+fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec<String>) {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    let general = ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }));
+    let layouts = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})"#).expect("a pass");
+    let split = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]})"#).expect("a pass");
+    // All of them take minutes.
+    let wanted = std::env::var("RX_PASS").ok();
+    let is_wanted = |step: &Step| wanted.as_ref().is_none_or(|wanted| wanted == step.pass.name);
+    let general: Vec<Step> = general.chain(layouts).chain(split).filter(is_wanted).collect();
+    for text in texts {
+        for step in &general {
+            let text = in_its_mode(text, step.pass.name);
+            if !changes(&text, step) {
+                continue;
+            }
+            let count = counts.entry(step.pass.name).or_default();
+            for (function, verdict) in verdicts(&text, std::slice::from_ref(step)).unwrap_or_default() {
+                match verdict {
+                    Verdict::Same(_) => count.0 += 1,
+                    Verdict::NotRun(_) => count.1 += 1,
+                    Verdict::Differs(what) => {
+                        mistakes.push(format!("{}, `{function}`: {what}\n{text}", step.pass.name))
+                    }
+                }
+            }
+        }
+    }
+    (counts, mistakes)
+}
+
+/// Whether a pass makes another text of a module.
+fn changes(text: &str, step: &Step) -> bool {
+    let made = |module| {
+        (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate))
+            .ok()
+            .map(|made| rx_transform::print(&made))
+    };
+    let read = read(text).and_then(|(workspace, file)| workspace.module(workspace.first_module(file)).ok());
+    read.is_some_and(|module: rx_transform::Module| {
+        let before = rx_transform::print(&module);
+        made(module).is_some_and(|after| after != before)
+    })
+}
+
+const PROGRAM: &str = "\
+n = TypeVar(\"n\")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, 3), dtype=\"float32\"), w: R.Tensor((3, 2), dtype=\"float32\"), v: R.Tensor((3, 5), dtype=\"float32\")) -> R.Tensor((n, 7), dtype=\"float32\"):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.matmul(x, v)
+            c = R.concat((a, b), axis=1)
+            R.output(c)
+        return c
+
+    @R.function
+    def opaque(x: R.Object) -> R.Object:
+        return x
+";
+
+#[test]
+fn functions_that_can_be_run_are_compared_and_others_named_with_the_reason() {
+    let found = verdicts(PROGRAM, &parse("CombineParallelMatmul").expect("a pass")).expect("a module");
+    assert!(
+        matches!(found.as_slice(), [(main, Verdict::Same(error)), ..] if main == "main" && *error < 1e-5),
+        "{found:?}"
+    );
+    let why = "the parameter `x` is R.Any: values of this type cannot be drawn";
+    assert_eq!(found.get(1), Some(&("opaque".to_owned(), Verdict::NotRun(why.to_owned()))));
+}
+
+#[test]
+fn a_function_that_gives_something_else_is_found() {
+    let (before, file) = read(PROGRAM).expect("a program");
+    let (after, new) = read(&PROGRAM.replace("(a, b), axis=1", "(b, a), axis=1")).expect("a program");
+    let old = File { workspace: &before, file };
+    let found = compare_functions(old, File { workspace: &after, file: new }, None, 0);
+    let what = found.first().map(|(_, verdict)| format!("{verdict:?}")).unwrap_or_default();
+    assert!(what.starts_with("Differs(\"output 0: ") && what.contains("the worst at ["), "{what}");
+}

@@ -1,0 +1,4 @@
+//! The integration tests of `rx-interp`: one module a subject, one program to link.
+
+mod expressions;
+mod programs;

@@ -1,0 +1,128 @@
+//! A module's text made into a program and run, for tests.
+
+use rx_base::name::{NameMap, name};
+use rx_base::{Name, Severity};
+use rx_db::{FileId, FileKind, Workspace};
+use rx_ir::Function;
+use rx_lower::{Module, Preferences, Problem, Program};
+use rx_runtime::{Backend, Executor, Limits, Output, RunError};
+use rx_tensor::Tensor;
+use rx_tir::PrimFunc;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A module's text, checked.
+pub struct Text(pub Workspace, pub FileId);
+
+/// What came of a run.
+pub struct Ran {
+    /// What `main` returned, or why it did not.
+    pub result: Result<Output, RunError>,
+    /// What was printed.
+    pub printed: Vec<String>,
+}
+
+impl Text {
+    /// A text without errors.
+    #[track_caller]
+    pub fn new(text: &str) -> Text {
+        let mut workspace = Workspace::new();
+        let file = workspace.add(text, FileKind::Rx);
+        let mut said = workspace.diagnostics(file);
+        said.retain(|diagnostic| diagnostic.severity == Severity::Error);
+        assert!(said.is_empty(), "{said:#?}\n{text}");
+        Text(workspace, file)
+    }
+
+    /// The module of these functions, whose lines stand as in a file of their own.
+    #[track_caller]
+    pub fn module(functions: &str) -> Text {
+        let head = "from tvm.script import ir as I\nfrom tvm.script import relax as R\nfrom tvm.script import tirx as T\n\n@I.ir_module\nclass Module:\n";
+        let body: String = functions.lines().map(|line| format!("    {line}\n")).collect();
+        Text::new(&format!("{head}{body}"))
+    }
+
+    /// `main`, else the first function.
+    pub fn entry(&self) -> Name {
+        let functions = self.0.functions(self.1);
+        let main = functions.iter().find(|function| function.name == name("main"));
+        main.or(functions.first()).map_or(name("main"), |function| function.name)
+    }
+
+    /// The program of the entry, memory planned; kernels are joined where `optimized`.
+    ///
+    /// # Errors
+    /// What has no lowering.
+    pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
+        self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn Preferences))
+    }
+
+    /// As [`Text::program`], for a device; kernels are joined where it has preferences.
+    pub fn program_for(&self, preferences: Option<&dyn Preferences>) -> Result<Program, Vec<Problem>> {
+        let mut program = rx_lower::lower(self, self.entry())?;
+        rx_lower::steps::run(&mut program, preferences);
+        Ok(program)
+    }
+
+    /// The program's constants; those of the metadata section as the text has them.
+    ///
+    /// # Errors
+    /// Where the text has no data for one.
+    pub fn constants(&self, program: &Program) -> Result<Vec<Tensor>, String> {
+        rx_execute::program::constants(&self.0, self.1, program, &rx_execute::program::GivenConstants::new())
+    }
+
+    /// Runs the entry.
+    #[track_caller]
+    pub fn run(&self, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
+        self.run_within(Limits::default(), optimized, backend, arguments)
+    }
+
+    /// Runs the entry within limits.
+    #[track_caller]
+    pub fn run_within(&self, limits: Limits, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
+        let program = self
+            .program_for(optimized.then(|| backend.preferences()))
+            .unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let constants = self.constants(&program).unwrap_or_else(|why| panic!("{why}"));
+        let mut executor = Executor::new(Arc::new(program), backend, &constants, &mut |_| {})
+            .unwrap_or_else(|error| panic!("{error}"));
+        executor.limit(limits);
+        let printed = Rc::new(RefCell::new(Vec::new()));
+        let into = printed.clone();
+        executor.on_print(move |text| into.borrow_mut().push(text.to_owned()));
+        let arguments = arguments.iter().map(|tensor| executor.upload(tensor).expect("memory")).collect();
+        let result = executor.run(arguments, &NameMap::default());
+        let result = result.and_then(|result| executor.download(&result));
+        drop(executor);
+        Ran { result, printed: printed.take() }
+    }
+
+    /// What `main` returns on the interpreter, operator by operator, and on the CPU, joined: the same.
+    #[track_caller]
+    pub fn results(&self, arguments: &[Tensor]) -> (Vec<Tensor>, Vec<String>) {
+        let interpreted = self.run(false, rx_runtime::interp::Interpreter::default(), arguments);
+        let compiled = self.run(true, rx_runtime::cpu::Cpu::default(), arguments);
+        assert_eq!(interpreted.printed, compiled.printed);
+        let [a, b] = [interpreted.result, compiled.result]
+            .map(|result| result.unwrap_or_else(|error| panic!("{error}")).tensors());
+        assert_eq!(a.len(), b.len());
+        assert!(a.iter().zip(&b).all(|(a, b)| a.bytes() == b.bytes() && a.shape() == b.shape()), "{a:?} and {b:?}");
+        (a, compiled.printed)
+    }
+}
+
+impl Module for Text {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.0.function(self.0.first_module(self.1), name).map(Arc::new)
+    }
+
+    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+        let read = self.0.prim_func(self.0.first_module(self.1), name)?;
+        let said = |diagnostics: Vec<rx_base::Diagnostic<_>>| {
+            diagnostics.first().map_or_else(String::new, |first| first.message.clone())
+        };
+        Some(read.map(Arc::new).map_err(said))
+    }
+}

@@ -1,0 +1,230 @@
+//! The known defects as programs: what is right gives one result everywhere, and an index that the checker refuses is an
+//! error when the program is run all the same. `RX_CASES` names the folder; without it the tests say that they are skipped.
+
+use crate::common::Text;
+use rx_base::Severity;
+use rx_db::{FileKind, Workspace};
+use rx_runtime::cuda::Simulated;
+use rx_runtime::{Backend, Fault, Limits, Output, RunError, cpu::Cpu, interp::Interpreter};
+use rx_tensor::{Tensor, compare, random};
+use std::path::PathBuf;
+
+/// What every symbol is, and what it is where a program needs more rows than that.
+const EXTENTS: [i64; 2] = [3, 64];
+
+/// Rounds that the interpreter and simulated CUDA are asked for at most: some hundred times fewer than the largest
+/// convolutions take, which are left to the CPU.
+const MOST_ROUNDS: u64 = 1 << 24;
+
+/// A case: its name, its text, and the kind of its mistake, `-` of one that is right.
+struct Defect {
+    name: String,
+    text: String,
+    kind: String,
+}
+
+/// The cases on shapes, layouts and indices.
+fn defects() -> Option<Vec<Defect>> {
+    let Some(folder) = std::env::var_os("RX_CASES").map(|cases| PathBuf::from(cases).join("cases/defects")) else {
+        println!("skipped: RX_CASES is not set");
+        return None;
+    };
+    let rows = std::fs::read_to_string(folder.join("expected.tsv")).expect("readable");
+    let row = |row: &str| {
+        let mut fields = row.split('\t');
+        let (name, _, kind) = (fields.next()?, fields.next()?, fields.next()?);
+        let ours = ["s0_", "s1_", "s3_"].iter().any(|prefix| name.starts_with(prefix));
+        let text = std::fs::read_to_string(folder.join(name)).ok().filter(|_| ours)?;
+        Some(Defect { name: name.to_owned(), text, kind: kind.to_owned() })
+    };
+    Some(rows.lines().skip(1).filter_map(row).collect())
+}
+
+/// The module, whatever the checker says of it.
+fn read(text: &str) -> (Text, bool) {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let wrong = workspace.diagnostics(file).iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    (Text(workspace, file), wrong)
+}
+
+/// Tensors for the parameters of the entry.
+fn arguments(text: &Text) -> Vec<Tensor> {
+    drawn(text, EXTENTS[0])
+}
+
+/// Zeros for the parameters of the entry: what is computed of them as an index is the first, and there are rows enough.
+fn zeros(text: &Text) -> Vec<Tensor> {
+    let zeros = |tensor: &Tensor| Tensor::zeros(tensor.dtype(), tensor.shape()).expect("memory");
+    drawn(text, EXTENTS[1]).iter().map(zeros).collect()
+}
+
+fn drawn(text: &Text, extent: i64) -> Vec<Tensor> {
+    let main = text.0.function(text.0.first_module(text.1), text.entry()).expect("a function");
+    let drawn = |(at, (_, ty)): (usize, &(rx_base::Name, rx_ir::StructInfo))| {
+        let tensor = ty.as_tensor().expect("a tensor");
+        let dims = tensor.shape.dims().expect("dims").iter();
+        let shape = dims.map(|dim| dim.substitute(&|_| Some(extent.into())).as_constant().expect("an extent"));
+        let dtype = tensor.dtype.expect("a dtype");
+        random::draw(11, at as u64, dtype, &shape.collect::<Vec<_>>(), Some(4)).expect("drawn")
+    };
+    main.params.iter().enumerate().map(drawn).collect()
+}
+
+fn outcome(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Result<Vec<Tensor>, RunError> {
+    text.run(true, backend, arguments).result.map(Output::tensors)
+}
+
+/// As [`outcome`], of what takes at most so many rounds.
+fn short(
+    text: &Text,
+    backend: impl Backend,
+    arguments: &[Tensor],
+    rounds: u64,
+) -> Option<Result<Vec<Tensor>, RunError>> {
+    let limits = Limits { rounds: Some(rounds), bytes: None };
+    let result = text.run_within(limits, true, backend, arguments).result.map(Output::tensors);
+    (!matches!(&result, Err(error) if error.to_string().starts_with("stopped"))).then_some(result)
+}
+
+/// Whether two runs came to the same: values, or the same kind of failure.
+fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) -> Result<(), String> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => {
+            for (a, b) in a.iter().zip(b) {
+                let tolerance = if a.dtype() == rx_base::DType::FLOAT32 { 1e-4 } else { 2e-2 };
+                let result = compare(a, b, tolerance, tolerance).map_err(|error| error.to_string())?;
+                if !result.ok {
+                    return Err(result.to_string());
+                }
+            }
+            Ok(())
+        }
+        (Err(a), Err(b)) => match std::mem::discriminant(&a.fault) == std::mem::discriminant(&b.fault) {
+            true => Ok(()),
+            false => Err(format!("{a}, and {b}")),
+        },
+        (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(format!("only one fails: {error}")),
+    }
+}
+
+#[test]
+fn what_is_right_gives_one_result_everywhere() {
+    one_result_everywhere(MOST_ROUNDS);
+}
+
+/// The largest convolutions, too: minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn what_is_right_and_large_gives_one_result_everywhere() {
+    one_result_everywhere(1 << 36);
+}
+
+/// Runs what is right on the CPU and, where it takes no more than so many rounds, on the interpreter and as CUDA.
+fn one_result_everywhere(rounds: u64) {
+    let Some(defects) = defects() else { return };
+    let simulated = rx_cuda::simulator::compiler().is_ok();
+    if !simulated {
+        println!("skipped: CUDA text, no C++ compiler");
+    }
+    let mut table = Table::default();
+    for Defect { name, text, .. } in defects.iter().filter(|defect| defect.kind == "-") {
+        let (text, wrong) = read(text);
+        assert!(!wrong, "{name}");
+        let ended = table.add(name, &text, &arguments(&text), (rounds, simulated));
+        // What is right for some values only ends with an index for those drawn, everywhere; and so it is run for zeros, too.
+        if !ended && !table.add(name, &text, &zeros(&text), (rounds, simulated)) {
+            table.failed.push(format!("{name}: ends with an error for zeros, too"));
+        }
+    }
+    let Table { ran, interpreted, as_cuda, failed } = table;
+    println!("{ran} run to an end on the CPU; {interpreted} on the interpreter and {as_cuda} as CUDA come to the same");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What came of the cases.
+#[derive(Default)]
+struct Table {
+    ran: usize,
+    interpreted: usize,
+    as_cuda: usize,
+    failed: Vec<String>,
+}
+
+impl Table {
+    /// Runs a case everywhere; says whether it ran to an end on the CPU.
+    fn add(&mut self, name: &str, text: &Text, arguments: &[Tensor], (rounds, simulated): (u64, bool)) -> bool {
+        let compiled = outcome(text, Cpu::default(), arguments);
+        let mut others = Vec::new();
+        if let Some(other) = short(text, Interpreter::default(), arguments, rounds) {
+            self.interpreted += usize::from(compiled.is_ok());
+            others.push(("the interpreter", other));
+            if simulated {
+                self.as_cuda += usize::from(compiled.is_ok());
+                others.push(("CUDA", outcome(text, Simulated::default(), arguments)));
+            }
+        }
+        self.ran += usize::from(compiled.is_ok());
+        if let Err(error) = &compiled {
+            println!("{name}: {error}");
+        }
+        for (device, other) in others {
+            self.failed.extend(same(&compiled, &other).err().map(|why| format!("{name}: {device}: {why}")));
+        }
+        compiled.is_ok()
+    }
+}
+
+/// The lines of a text that a place is in.
+fn line_of(text: &str, span: rx_base::Span) -> &str {
+    let (start, end) = (span.start as usize, span.end as usize);
+    let first = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    &text[first..text[end..].find('\n').map_or(text.len(), |at| end + at)]
+}
+
+/// The error says where in the file, in which operator, and which values.
+#[test]
+fn an_index_that_is_refused_is_an_error_when_it_runs() {
+    let Some(defects) = defects() else { return };
+    let about_indices = |defect: &&Defect| defect.kind.ends_with("out-of-bounds");
+    let (mut caught, mut failed) = (0, Vec::new());
+    for Defect { name, text, .. } in defects.iter().filter(about_indices) {
+        let source = text;
+        let (text, wrong) = read(source);
+        assert!(wrong, "{name}");
+        let arguments = arguments(&text);
+        for (device, result) in [
+            ("the interpreter", outcome(&text, Interpreter::default(), &arguments)),
+            ("the CPU", outcome(&text, Cpu::default(), &arguments)),
+        ] {
+            let Err(error) = result else {
+                failed.push(format!("{name} on {device}: it gives values"));
+                continue;
+            };
+            // A line of the file; the operator and the values are in the words.
+            let line = error
+                .origin
+                .and_then(|origin| text.0.origin_span(text.0.first_module(text.1), origin))
+                .map(|span| line_of(source, span));
+            let told = error.to_string();
+            let named = match &error.fault {
+                Fault::OutOfBounds { operator, buffer, index, extent, .. } => {
+                    !(0..*extent).contains(index)
+                        && [operator.as_str(), &index.to_string(), &extent.to_string()]
+                            .iter()
+                            .all(|it| told.contains(it))
+                        // The call of the operator; of a prim_func's block the statement in it.
+                        && line.is_some_and(|line| line.contains(operator.as_str()) || line.contains(buffer.as_str()))
+                }
+                // Of a slice the operator itself says so, when its operands are there.
+                _ => told.contains("out of bounds") && told.starts_with("R.") && line.is_some(),
+            };
+            match named {
+                true => caught += 1,
+                false => failed.push(format!("{name} on {device}: {told}, in {line:?}")),
+            }
+        }
+    }
+    println!("{caught} runs end with an index");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

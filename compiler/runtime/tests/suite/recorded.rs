@@ -1,0 +1,140 @@
+//! What is asked of a CUDA device while a program runs, by a driver that notes it and computes nothing.
+
+use crate::common::Text;
+use rx_base::name::NameMap;
+use rx_cuda::CudaSource;
+use rx_cuda::device::Device;
+use rx_cuda::device::driver::Refusal;
+use rx_cuda::device::recorder::Recorder;
+use rx_cuda::images::Image;
+use rx_cuda::nvrtc::NvrtcError;
+use rx_cuda::rules::RuleOrder;
+use rx_runtime::cuda::Cuda;
+use rx_runtime::{Executor, Value};
+use rx_tensor::Tensor;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Two products, and what is computed of them element by element.
+const NET: &str = r#"@R.function
+def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, 64), "float32")) -> R.Tensor(("n", 64), "float32"):
+    a = R.matmul(x, w)
+    b = R.nn.softmax(a, axis=-1)
+    c = R.matmul(b, w)
+    d = R.nn.softmax(c, axis=-1)
+    return d
+"#;
+
+/// One image without code that is said to hold every kernel.
+fn empty(source: &CudaSource, _: u32, _: &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>, NvrtcError> {
+    let functions = source.functions.iter().enumerate();
+    let kernels = functions.flat_map(|(at, function)| (0..function.kernels.len()).map(move |number| (at, number)));
+    Ok(vec![Image { code: Vec::new(), kernels: kernels.collect(), was_kept: false }])
+}
+
+/// The rule that every function's kernels can be counted by.
+fn plain() -> RuleOrder {
+    RuleOrder::of(["fallback"]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn executor(recorder: &Recorder, text: &str) -> Executor<Cuda> {
+    let text = Text::module(text);
+    let program = text.program(true).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let backend = Cuda::of(Rc::new(Device::of(recorder.clone())), empty).with_rules(plain());
+    Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn arguments(executor: &mut Executor<Cuda>, rows: i64) -> Vec<Value<rx_cuda::device::DeviceBuffer>> {
+    [[rows, 64], [64, 64]]
+        .map(|shape| Tensor::zeros(rx_base::DType::FLOAT32, &shape).expect("memory"))
+        .iter()
+        .map(|tensor| executor.upload(tensor).expect("memory"))
+        .collect()
+}
+
+/// Calls of a kind.
+fn count(calls: &[String], kind: &str) -> usize {
+    calls.iter().filter(|call| call.split(' ').next() == Some(kind)).count()
+}
+
+#[test]
+fn a_run_whose_shapes_repeat_becomes_one_graph() {
+    let recorder = Recorder::default();
+    let mut executor = executor(&recorder, NET);
+    let (small, large) = (arguments(&mut executor, 3), arguments(&mut executor, 5));
+    let mut run = |arguments: &[Value<_>]| {
+        recorder.calls();
+        executor.run(arguments.to_vec(), &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
+        recorder.calls()
+    };
+    let first = run(&small);
+    let launches = count(&first, "launch");
+    assert!(launches >= 3 && count(&first, "replay") == 0, "{first:?}");
+    let second = run(&small);
+    assert_eq!((count(&second, "begin_capture"), count(&second, "replay")), (1, 1), "{second:?}");
+    assert_eq!(count(&second, "allocate"), 0, "memory of the first run is used again: {second:?}");
+    let third = run(&small);
+    assert_eq!(third, ["replay 1", "wait", "copy_down 24"], "one launch, and what checks say behind it");
+    // Another shape is another sequence. It needs larger memory, which the first is then run in, too: it is known there in its turn.
+    for arguments in [&large, &small, &large, &small] {
+        run(arguments);
+    }
+    for arguments in [&large, &small, &small, &large] {
+        let calls = run(arguments);
+        assert_eq!((count(&calls, "replay"), count(&calls, "launch"), calls.len()), (1, 0, 3), "{calls:?}");
+    }
+}
+
+#[test]
+fn what_a_frame_needs_is_one_block() {
+    let recorder = Recorder::default();
+    let products = ["a = R.matmul(x, w)", "b = R.matmul(a, w)", "c = R.matmul(b, w)", "d = R.matmul(c, w)"];
+    let head = NET.lines().next().into_iter().chain(NET.lines().nth(1)).collect::<Vec<_>>().join("\n");
+    let text = format!("{head}\n    {}\n    return d\n", products.join("\n    "));
+    let mut executor = executor(&recorder, &text);
+    let arguments = arguments(&mut executor, 3);
+    recorder.calls();
+    executor.run(arguments, &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
+    // The values between the kernels, and the result, which outlives the run.
+    assert_eq!(count(&recorder.calls(), "allocate"), 2);
+}
+
+#[test]
+fn who_watches_sees_every_kernel_by_itself() {
+    struct Names(usize);
+    impl rx_runtime::Observer for Names {
+        fn kernel(&mut self, _: &rx_runtime::KernelRun<'_>) {
+            self.0 += 1;
+        }
+        fn bound(&mut self, _: rx_ir::Origin, _: rx_base::Name, _: rx_runtime::Output) {}
+    }
+    let recorder = Recorder::default();
+    let mut executor = executor(&recorder, NET);
+    let arguments = arguments(&mut executor, 3);
+    for _ in 0..3 {
+        recorder.calls();
+        let mut names = Names(0);
+        executor
+            .run_observed(arguments.clone(), &NameMap::default(), &mut names)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let calls = recorder.calls();
+        assert_eq!(names.0, 4);
+        assert!(count(&calls, "wait") >= 8, "before each and behind it: {calls:?}");
+    }
+}
+
+#[test]
+fn a_kernel_that_fails_has_its_statement() {
+    let recorder = Recorder::default();
+    let text = NET
+        .replace("    d = R.nn.softmax(c, axis=-1)\n    return d", "    return c")
+        .replace("    b = R.nn.softmax(a, axis=-1)\n    c = R.matmul(b, w)", "    c = R.negative(a)");
+    let mut executor = executor(&recorder, &text);
+    let arguments = arguments(&mut executor, 3);
+    recorder.fails_at("wait", Refusal::Lost, "an illegal memory access was encountered");
+    let error = executor.run(arguments.clone(), &NameMap::default()).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("failed on the device: an illegal memory access"), "{error}");
+    assert!(error.origin.is_some(), "the only kernel is it: {error}");
+    let after = executor.run(arguments, &NameMap::default()).map(|_| ()).unwrap_err();
+    assert!(after.to_string().contains("cannot be used any more in this process"), "{after}");
+}

@@ -1,0 +1,136 @@
+//! `--annotate`: types written into a text that has as few as can be are those of the text that has them all.
+
+use super::{Tally, findings};
+use rx_base::fix::{apply, new_error};
+use rx_base::{Diagnostic, Span};
+use rx_db::{Annotate, FileKind, RowKind, Workspace};
+use rx_tests::cases::{self, CaseSet};
+use rx_tests::check::{TypeFound, check};
+use rx_tests::types::same_text;
+use serde_json::Value;
+
+/// A text annotated, what is wrong with it before and after, and how many annotations it got.
+struct Annotated {
+    text: String,
+    before: Vec<Diagnostic<Span>>,
+    after: Vec<Diagnostic<Span>>,
+    edits: usize,
+}
+
+fn annotate(text: &str, which: Annotate) -> Annotated {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let edits = workspace.annotations(file, which, None);
+    let before = workspace.diagnostics(file);
+    let annotated = apply(text, &edits);
+    let file = workspace.add(&annotated, FileKind::Rx);
+    let after = workspace.diagnostics(file);
+    Annotated { text: annotated, before, after, edits: edits.len() }
+}
+
+/// What is wrong with the annotated text: a new error, another type, or something left to write.
+fn fault(text: &str) -> Option<String> {
+    let annotated = annotate(text, Annotate::Missing);
+    if let Some(error) = new_error(&annotated.before, &annotated.after) {
+        return Some(format!("a new error: {} {}", error.code, error.message));
+    }
+    let again = annotate(&annotated.text, Annotate::Missing);
+    if again.text != annotated.text {
+        let line = again.text.lines().zip(annotated.text.lines()).find(|(a, b)| a != b);
+        return Some(format!("annotated again: {line:?}"));
+    }
+    let types = |text: &str| check(text, FileKind::Rx).types;
+    let bound: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_suffix(" = T.int64()")).collect();
+    let (before, after) = (types(text), types(&annotated.text));
+    let differ = |(a, b): (&TypeFound, &TypeFound)| {
+        // A signature cannot name a shape variable, nor a dim that the body binds: such a return is declared by its rank.
+        let widened = a.kind == RowKind::Return
+            && (a.ty.split("R.Tensor(").skip(1).any(|shape| !shape.starts_with(['(', 'd', 'n', 'v']))
+                || bound.iter().any(|symbol| cases::words(&a.ty).any(|word| word == *symbol)));
+        let same = widened || same_text(&a.ty, &b.ty) == Some(true);
+        (a.name != b.name || !same).then(|| format!("line {}: {}: {} became {}", b.line, a.name, a.ty, b.ty))
+    };
+    if before.len() != after.len() {
+        return Some("another number of values".to_owned());
+    }
+    before.iter().zip(&after).find_map(differ)
+}
+
+#[test]
+fn annotations_are_what_was_inferred() {
+    cases::sets().iter().for_each(annotations_are_those_inferred);
+}
+
+fn annotations_are_those_inferred(set: &CaseSet) {
+    let mut tally = Tally::new(set.figure("modules annotated"));
+    let mut all = Tally::new(set.figure("modules annotated anew"));
+    let mut count = 0;
+    for row in set.rows("modules") {
+        let Some(text) = cases::text(&row, "text_min") else { continue };
+        let id = cases::text(&row, "id").unwrap_or_default();
+        count += annotate(text, Annotate::Missing).edits;
+        let says = |fault: Option<String>| format!("{id} {}", fault.unwrap_or_default());
+        let missing = fault(text);
+        tally.count(missing.is_none(), || says(missing));
+        let more = cases::text(&row, "text").and_then(|text| {
+            let annotated = annotate(text, Annotate::All);
+            new_error(&annotated.before, &annotated.after).map(|error| format!("a new error: {}", error.message))
+        });
+        all.count(more.is_none(), || says(more));
+    }
+    println!("{count} annotations");
+    tally.must_be_complete();
+    all.must_be_complete();
+}
+
+/// The annotations of a text, name by name: those of bindings as `name: type`.
+fn annotations(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().filter_map(|line| {
+        let (head, _) = line.trim().split_once(" = ")?;
+        let (name, ty) = head.split_once(": ")?;
+        name.chars().all(|c| c.is_alphanumeric() || c == '_').then(|| (name.to_owned(), ty.to_owned()))
+    });
+    lines.collect()
+}
+
+#[test]
+fn annotations_are_tvms() {
+    cases::sets().iter().for_each(annotations_are_those_of_tvm);
+}
+
+fn annotations_are_those_of_tvm(set: &CaseSet) {
+    let argued = findings::argued();
+    let mut tally = Tally::new(set.figure("annotations as TVM prints them"));
+    for row in set.rows("modules") {
+        let (Some(least), Some(full)) = (cases::text(&row, "text_min"), cases::text(&row, "text")) else { continue };
+        let id = cases::text(&row, "id").unwrap_or_default();
+        if argued.contains(id) || row.get("kind").and_then(Value::as_str) == Some("prim_func") {
+            continue;
+        }
+        let (got, wanted) = (annotations(&annotate(least, Annotate::Missing).text), annotations(full));
+        if got.len() != wanted.len() {
+            continue;
+        }
+        for ((name, got), (_, wanted)) in got.iter().zip(&wanted).filter(|((a, _), (b, _))| a == b) {
+            let right = same_text(got, wanted) == Some(true);
+            tally.count(right, || format!("{id} {name}\n    wanted {wanted}\n    got    {got}"));
+        }
+    }
+    tally.must_be_mostly_right(if set.own { 100 } else { 99 });
+}
+
+#[test]
+fn operators_annotated() {
+    cases::sets().iter().for_each(annotated_operators_keep_their_types);
+}
+
+fn annotated_operators_keep_their_types(set: &CaseSet) {
+    let argued = findings::argued();
+    let mut tally = Tally::new(set.figure("operators annotated"));
+    for row in set.rows("op_inference") {
+        let Some(text) = cases::text(&row, "text_bare").filter(|_| !cases::is_true(&row, "negative")) else { continue };
+        let (id, fault) = (cases::text(&row, "id").unwrap_or_default(), fault(text));
+        tally.count(fault.is_none() || argued.contains(id), || format!("{id} {}", fault.unwrap_or_default()));
+    }
+    tally.must_be_complete();
+}
