@@ -1,0 +1,105 @@
+//! `cargo xtask TASK`: the developers' tasks of CONTRIBUTING.md by name. Each task runs the scripts and commands that do the work, in the
+//! repository's folder, and ends with the status of the first that fails.
+
+use clap::Parser;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Developers' tasks. What each runs is printed before it starts.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
+enum Task {
+    /// Everything a change must pass: .ci/run
+    Check {
+        /// Runs the sweeps too: .ci/full
+        #[arg(long)]
+        full: bool,
+    },
+    /// The tests: .ci/tests
+    Test {
+        /// Arguments of `cargo nextest run`, or of `cargo test` where nextest is not installed: `-p rx-ops values`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Rewrites the pages that are derived from data, then builds the API documentation; a rustdoc warning is an error
+    Docs,
+    /// The figures of conformance and speed: tests/scripts/figures.sh
+    Figures,
+    /// A benchmark of rx-bench, built with --release
+    Bench {
+        /// edits, corpus, generate, guards or servers
+        #[arg(default_value = "edits")]
+        name: String,
+        /// Arguments of the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// The VS Code extension's checks, and the real editors of the folder that RX_EDITORS names: .ci/editors
+    Editors {
+        /// Drives these alone (tests/editors/run.sh): vscode, neovim, emacs, helix
+        names: Vec<OsString>,
+    },
+    /// The packages of a release, built and tried on this machine as docs/releasing.md says
+    Release,
+}
+
+/// Runs a program in the repository's folder; an error is the exit code to end with.
+fn run<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Result<(), ExitCode> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    println!("== {command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            Err(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+        }
+        Err(error) => {
+            eprintln!("xtask: {program} cannot be started: {error}");
+            Err(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Runs a script of the repository by bash, which Windows needs to be asked for.
+fn script(path: &str, arguments: &[OsString]) -> Result<(), ExitCode> {
+    run("bash", [path.into()].iter().chain(arguments))
+}
+
+fn task(task: Task) -> Result<(), ExitCode> {
+    match task {
+        Task::Check { full: false } => script(".ci/run", &[]),
+        Task::Check { full: true } => script(".ci/full", &[]),
+        Task::Test { arguments } => script(".ci/tests", &arguments),
+        Task::Docs => {
+            run("cargo", ["run", "--quiet", "--package", "rx-docs"])?;
+            run("cargo", ["doc", "--workspace", "--no-deps", "--config", "build.rustdocflags=['-Dwarnings']"])
+        }
+        Task::Figures => script("tests/scripts/figures.sh", &[]),
+        Task::Bench { name, arguments } => {
+            let mut command: Vec<OsString> = ["run", "--release", "--package", "rx-bench"].map(Into::into).into();
+            if name == "guards" {
+                command.extend(["--features", "guards"].map(Into::into));
+            }
+            command.extend(["--bin".into(), name.into(), "--".into()]);
+            run("cargo", command.iter().chain(&arguments))
+        }
+        Task::Editors { names } if names.is_empty() => script(".ci/editors", &[]),
+        Task::Editors { names } => script("tests/editors/run.sh", &names),
+        Task::Release => release(),
+    }
+}
+
+/// Builds the archive, the wheel and the VS Code extension for this machine, then takes each from its file to a first run.
+fn release() -> Result<(), ExitCode> {
+    run("cargo", ["build", "--profile", "dist", "--locked", "--bins"])?;
+    script("tests/scripts/wheel.sh", &["dist".into()])?;
+    run("npm", ["ci", "--prefix", "editors/vscode", "--no-audit", "--no-fund"])?;
+    run("python3", ["tests/packages/make.py", "--programs", "target/dist", "--out", "target/packages"])?;
+    // The shell lists the packages.
+    run("bash", ["-c", "python3 tests/packages/check.py target/packages/* target/wheels/*.whl"])
+}
+
+fn main() -> ExitCode {
+    task(Task::parse()).err().unwrap_or(ExitCode::SUCCESS)
+}
