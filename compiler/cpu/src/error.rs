@@ -2,37 +2,29 @@
 
 use rx_base::{DType, Name};
 use rx_tir::{BindError, Site};
-use std::fmt;
 
 /// Why a function has no machine code. Whoever runs it interprets it instead, and says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// A dtype that generated code does not compute with.
+    #[error("no code for {0}")]
     Dtype(DType),
     /// What the emitter has no instructions for, or does not expect of a prepared function; in words.
+    #[error("{0}")]
     Unsupported(String),
     /// The code generator refused: a host without support, or an error of its own.
+    #[error("code generator: {0}")]
     Generator(String),
 }
 
-impl fmt::Display for CompileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CompileError::Dtype(dtype) => write!(f, "no code for {dtype}"),
-            CompileError::Unsupported(what) => f.write_str(what),
-            CompileError::Generator(what) => write!(f, "code generator: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for CompileError {}
-
 /// Why a run ended early, or was not begun.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// Shapes or scalars that do not fit the function.
-    Bind(BindError),
+    #[error("{0}")]
+    Bind(#[from] BindError),
     /// Another number of buffers than parameters.
+    #[error("{passed} buffers passed, {wanted} needed")]
     BufferCount {
         /// How many were wanted.
         wanted: usize,
@@ -40,6 +32,7 @@ pub enum RunError {
         passed: usize,
     },
     /// A buffer of too few bytes.
+    #[error("buffer {buffer} has {passed} bytes, its shape needs {wanted}")]
     BufferSize {
         /// The parameter's name.
         buffer: Name,
@@ -49,23 +42,28 @@ pub enum RunError {
         passed: usize,
     },
     /// A buffer that the function writes was passed for reading only.
+    #[error("buffer {buffer} is written but was passed for reading")]
     ReadOnly {
         /// The parameter's name.
         buffer: Name,
     },
     /// Two buffers share bytes that the function writes.
+    #[error("buffer {buffer} is written and overlaps another")]
     Overlap {
         /// The parameter that is written.
         buffer: Name,
     },
     /// More memory than there is, or than can be counted.
+    #[error("buffer {buffer} does not fit in memory")]
     TooLarge {
         /// The buffer.
         buffer: Name,
     },
     /// More rounds than the caller allows.
+    #[error("stopped after the rounds allowed")]
     Rounds,
     /// An index outside its axis.
+    #[error("{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}", .site.operator)]
     OutOfBounds {
         /// Where.
         site: Site,
@@ -79,46 +77,17 @@ pub enum RunError {
         extent: i64,
     },
     /// An integer divided by zero.
+    #[error("{}: division by zero", .site.operator)]
     DivisionByZero {
         /// Where.
         site: Site,
     },
     /// An assertion that does not hold.
+    #[error("{}: assertion failed: {message}", .site.operator)]
     Assert {
         /// Where.
         site: Site,
         /// What it says.
         message: Name,
     },
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Bind(error) => error.fmt(f),
-            RunError::BufferCount { wanted, passed } => write!(f, "{passed} buffers passed, {wanted} needed"),
-            RunError::BufferSize { buffer, wanted, passed } => {
-                write!(f, "buffer {buffer} has {passed} bytes, its shape needs {wanted}")
-            }
-            RunError::ReadOnly { buffer } => write!(f, "buffer {buffer} is written but was passed for reading"),
-            RunError::Overlap { buffer } => write!(f, "buffer {buffer} is written and overlaps another"),
-            RunError::TooLarge { buffer } => write!(f, "buffer {buffer} does not fit in memory"),
-            RunError::Rounds => f.write_str("stopped after the rounds allowed"),
-            RunError::OutOfBounds { site, buffer, axis, index, extent } => write!(
-                f,
-                "{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}",
-                site.operator
-            ),
-            RunError::DivisionByZero { site } => write!(f, "{}: division by zero", site.operator),
-            RunError::Assert { site, message } => write!(f, "{}: assertion failed: {message}", site.operator),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<BindError> for RunError {
-    fn from(error: BindError) -> RunError {
-        RunError::Bind(error)
-    }
 }

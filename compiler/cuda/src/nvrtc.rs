@@ -6,7 +6,6 @@
 
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
-use std::fmt;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
@@ -20,15 +19,19 @@ pub enum Output {
 }
 
 /// Why there is no code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NvrtcError {
     /// The library is not found: what was tried, and why it did not load.
+    #[error("NVRTC not found: set RX_NVRTC to the path of libnvrtc.so (tried {})", .0.join("; "))]
     NotFound(Vec<String>),
     /// The library has not a function that is needed.
+    #[error("this is no NVRTC that rx can use: {0}")]
     Symbol(String),
     /// The text is refused: NVRTC's log, with line numbers.
+    #[error("NVRTC refuses the kernels:\n{0}")]
     Compile(String),
     /// A call of the library failed.
+    #[error("{function} failed with code {code}")]
     Call {
         /// Which function.
         function: &'static str,
@@ -36,24 +39,9 @@ pub enum NvrtcError {
         code: i32,
     },
     /// The text or an option holds a zero byte.
+    #[error("the text of the kernels holds a zero byte")]
     ZeroByte,
 }
-
-impl fmt::Display for NvrtcError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NvrtcError::NotFound(tried) => {
-                write!(f, "NVRTC not found: set RX_NVRTC to the path of libnvrtc.so (tried {})", tried.join("; "))
-            }
-            NvrtcError::Symbol(what) => write!(f, "this is no NVRTC that rx can use: {what}"),
-            NvrtcError::Compile(log) => write!(f, "NVRTC refuses the kernels:\n{log}"),
-            NvrtcError::Call { function, code } => write!(f, "{function} failed with code {code}"),
-            NvrtcError::ZeroByte => f.write_str("the text of the kernels holds a zero byte"),
-        }
-    }
-}
-
-impl std::error::Error for NvrtcError {}
 
 /// `nvrtcProgram`.
 type Program = *mut c_void;

@@ -2,36 +2,21 @@
 //! toolkit.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Why there is no text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SassError {
     /// The program is not there: what was looked for.
+    #[error("no disassembler: `{0}` is not found; set RX_NVDISASM to the path of nvdisasm, of the CUDA toolkit")]
     NotFound(String),
     /// It failed, or its input could not be written.
+    #[error("nvdisasm: {0}")]
     Failed(String),
 }
-
-impl fmt::Display for SassError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SassError::NotFound(name) => {
-                write!(
-                    f,
-                    "no disassembler: `{name}` is not found; set RX_NVDISASM to the path of nvdisasm, of the CUDA toolkit"
-                )
-            }
-            SassError::Failed(why) => write!(f, "nvdisasm: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for SassError {}
 
 /// Whether the disassembler is there.
 ///

@@ -6,7 +6,6 @@ mod process;
 use crate::source::{ArgumentValue, CudaSource, Fault, Plan, PlanError};
 use process::Process;
 use std::ffi::OsString;
-use std::fmt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,47 +35,26 @@ pub struct Options {
 }
 
 /// Why the simulator gives no result.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SimulatorError {
     /// No C++ compiler is found.
+    #[error("no C++ compiler: set CXX, or install g++ or clang++")]
     NoCompiler,
     /// The compiler refuses the text: what it says.
+    #[error("the C++ compiler refuses the kernels:\n{0}")]
     Compile(String),
     /// Files or the process.
-    Io(std::io::Error),
+    #[error("simulator: {0}")]
+    Io(#[from] std::io::Error),
     /// The run ended early: a sanitizer's report, or a barrier that is not met.
+    #[error("the simulated kernels ended early:\n{0}")]
     Run(String),
     /// A call cannot be launched.
-    Plan(PlanError),
+    #[error("{0}")]
+    Plan(#[from] PlanError),
     /// A call passes another number of buffers, or one of another size.
+    #[error("{0}")]
     Buffer(String),
-}
-
-impl fmt::Display for SimulatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SimulatorError::NoCompiler => f.write_str("no C++ compiler: set CXX, or install g++ or clang++"),
-            SimulatorError::Compile(log) => write!(f, "the C++ compiler refuses the kernels:\n{log}"),
-            SimulatorError::Io(error) => write!(f, "simulator: {error}"),
-            SimulatorError::Run(report) => write!(f, "the simulated kernels ended early:\n{report}"),
-            SimulatorError::Plan(error) => error.fmt(f),
-            SimulatorError::Buffer(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for SimulatorError {}
-
-impl From<std::io::Error> for SimulatorError {
-    fn from(error: std::io::Error) -> SimulatorError {
-        SimulatorError::Io(error)
-    }
-}
-
-impl From<PlanError> for SimulatorError {
-    fn from(error: PlanError) -> SimulatorError {
-        SimulatorError::Plan(error)
-    }
 }
 
 /// A call of a function of the source.

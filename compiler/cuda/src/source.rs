@@ -325,15 +325,19 @@ pub enum ArgumentValue {
 }
 
 /// Why a call cannot be launched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// An extent of a buffer or the number of blocks has no value, or one that does not fit.
+    #[error("the size of {0} is not known or too large")]
     Extent(String),
     /// The condition under which a kernel is launched has no value: it divides by zero, say.
+    #[error("the condition under which {0} is launched has no value")]
     Condition(String),
     /// A call would launch kernels more often than [`MOST_LAUNCHES`], or count so many rounds without.
+    #[error("a call of {0} takes more than {most} launches", most = MOST_LAUNCHES)]
     Launches(Name),
     /// More blocks than a launch can have on an axis.
+    #[error("{kernel} needs {blocks} blocks, too many to launch")]
     Blocks {
         /// The kernel.
         kernel: String,
@@ -341,19 +345,6 @@ pub enum PlanError {
         blocks: i64,
     },
 }
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::Extent(what) => write!(f, "the size of {what} is not known or too large"),
-            PlanError::Condition(kernel) => write!(f, "the condition under which {kernel} is launched has no value"),
-            PlanError::Launches(function) => write!(f, "a call of {function} takes more than {MOST_LAUNCHES} launches"),
-            PlanError::Blocks { kernel, blocks } => write!(f, "{kernel} needs {blocks} blocks, too many to launch"),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 impl CudaFunction {
     /// What to allocate and launch, given the values of scalars and symbols as `rx_tir::bind_symbols` gives them: by

@@ -6,24 +6,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::{DType, Name};
 use rx_tir::rewrite::{map_children, map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
-use std::fmt;
 
 /// Why a function cannot be printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{function} cannot be printed as CUDA: {what}")]
 pub struct Unsupported {
     /// The function.
     pub function: Name,
     /// What in it.
     pub what: String,
 }
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be printed as CUDA: {}", self.function, self.what)
-    }
-}
-
-impl std::error::Error for Unsupported {}
 
 /// A statement of a function's top level, which needs all of those before it.
 #[derive(Clone, Debug)]

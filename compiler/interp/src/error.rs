@@ -3,12 +3,12 @@
 use rx_base::{DType, Name};
 use rx_tensor::TensorError;
 use rx_tir::{BindError, BufferId, PrimFunc, Site};
-use std::fmt;
 
 /// Why a run ended early, or did not begin.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// The arguments' number or shapes are not the function's.
+    #[error("the call does not fit {func}: {}", misfit(*.buffer, .error))]
     Call {
         /// The function.
         func: Name,
@@ -18,6 +18,7 @@ pub enum RunError {
         error: BindError,
     },
     /// An argument of another dtype than the parameter's.
+    #[error("{buffer} is {wanted}, the argument {passed}")]
     ArgumentDType {
         /// The parameter.
         buffer: Name,
@@ -27,6 +28,7 @@ pub enum RunError {
         passed: DType,
     },
     /// A scalar argument that is no value of the parameter's dtype.
+    #[error("the argument for {param} is not a value of {dtype}")]
     ArgumentScalar {
         /// The parameter.
         param: Name,
@@ -34,6 +36,7 @@ pub enum RunError {
         dtype: DType,
     },
     /// A buffer's extent that no argument tells.
+    #[error("dim {axis} of buffer {buffer} is not known")]
     UnknownExtent {
         /// The buffer.
         buffer: Name,
@@ -41,6 +44,7 @@ pub enum RunError {
         axis: usize,
     },
     /// A buffer of the function that cannot be made.
+    #[error("buffer {buffer}: {error}")]
     Allocation {
         /// The buffer.
         buffer: Name,
@@ -48,6 +52,7 @@ pub enum RunError {
         error: TensorError,
     },
     /// An index that its buffer does not have.
+    #[error("index {index} is out of range for dim {axis} of {buffer}, whose extent is {extent}{}", place(.site))]
     OutOfBounds {
         /// Where.
         site: Site,
@@ -61,11 +66,13 @@ pub enum RunError {
         extent: i64,
     },
     /// An integer divided by 0.
+    #[error("integer division by zero{}", place(.site))]
     DivisionByZero {
         /// Where.
         site: Site,
     },
     /// An assertion that did not hold.
+    #[error("assertion failed{}: {message}", place(.site))]
     Assertion {
         /// Where.
         site: Site,
@@ -73,12 +80,16 @@ pub enum RunError {
         message: Name,
     },
     /// The caller's limit was reached.
+    #[error("{0}")]
     Stopped(Limit),
     /// A dtype without values here.
+    #[error("values of dtype {0} cannot be computed")]
     UnsupportedDType(DType),
     /// Deeper nesting than is run.
+    #[error("expressions or statements are nested too deep")]
     TooDeep,
     /// The function breaks the invariants of [`PrimFunc`].
+    #[error("{func} is malformed: {reason}")]
     Malformed {
         /// The function.
         func: Name,
@@ -88,13 +99,16 @@ pub enum RunError {
 }
 
 /// Which limit of the caller ended a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
     /// The number of rounds.
+    #[error("stopped after the rounds allowed")]
     Rounds,
     /// The bytes of buffers.
+    #[error("stopped: its buffers need more memory than is allowed")]
     Bytes,
     /// The run was cancelled.
+    #[error("cancelled")]
     Cancelled,
 }
 
@@ -133,44 +147,16 @@ fn place(site: &Site) -> String {
     }
 }
 
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Call { func, buffer, error } => {
-                write!(f, "the call does not fit {func}: ")?;
-                match (buffer, error) {
-                    (Some(buffer), BindError::Rank { wanted, passed, .. }) => {
-                        write!(f, "{buffer} has {wanted} dims, the argument {passed}")
-                    }
-                    (Some(buffer), BindError::Extent { axis, wanted, passed, .. }) => {
-                        write!(f, "dim {axis} of {buffer} is {wanted}, the argument's {passed}")
-                    }
-                    (Some(buffer), BindError::Unknown { axis, .. }) => write!(f, "dim {axis} of {buffer} is not known"),
-                    (_, error) => write!(f, "{error}"),
-                }
-            }
-            RunError::ArgumentDType { buffer, wanted, passed } => {
-                write!(f, "{buffer} is {wanted}, the argument {passed}")
-            }
-            RunError::ArgumentScalar { param, dtype } => {
-                write!(f, "the argument for {param} is not a value of {dtype}")
-            }
-            RunError::UnknownExtent { buffer, axis } => write!(f, "dim {axis} of buffer {buffer} is not known"),
-            RunError::Allocation { buffer, error } => write!(f, "buffer {buffer}: {error}"),
-            RunError::OutOfBounds { site, buffer, axis, index, extent } => {
-                let place = place(site);
-                write!(f, "index {index} is out of range for dim {axis} of {buffer}, whose extent is {extent}{place}")
-            }
-            RunError::DivisionByZero { site } => write!(f, "integer division by zero{}", place(site)),
-            RunError::Assertion { site, message } => write!(f, "assertion failed{}: {message}", place(site)),
-            RunError::Stopped(Limit::Rounds) => write!(f, "stopped after the rounds allowed"),
-            RunError::Stopped(Limit::Bytes) => write!(f, "stopped: its buffers need more memory than is allowed"),
-            RunError::Stopped(Limit::Cancelled) => write!(f, "cancelled"),
-            RunError::UnsupportedDType(dtype) => write!(f, "values of dtype {dtype} cannot be computed"),
-            RunError::TooDeep => write!(f, "expressions or statements are nested too deep"),
-            RunError::Malformed { func, reason } => write!(f, "{func} is malformed: {reason}"),
+/// How an argument does not fit, with the parameter's name where it is one.
+fn misfit(buffer: Option<Name>, error: &BindError) -> String {
+    match (buffer, error) {
+        (Some(buffer), BindError::Rank { wanted, passed, .. }) => {
+            format!("{buffer} has {wanted} dims, the argument {passed}")
         }
+        (Some(buffer), BindError::Extent { axis, wanted, passed, .. }) => {
+            format!("dim {axis} of {buffer} is {wanted}, the argument's {passed}")
+        }
+        (Some(buffer), BindError::Unknown { axis, .. }) => format!("dim {axis} of {buffer} is not known"),
+        (_, error) => error.to_string(),
     }
 }
-
-impl std::error::Error for RunError {}

@@ -1,5 +1,6 @@
 //! Tensors as TVM saves them, in base64 (TVM `3rdparty/tvm-ffi/src/ffi/extra/serialization.cc`, `NDArrayNode::Save` of older
-//! versions): header, extents, number of bytes, bytes; all little-endian.
+//! versions): header, extents, number of bytes, bytes; all little-endian. The crate `base64` does not
+//! serve: a header is read without decoding the data after it, and line breaks are allowed between digits.
 
 use rx_base::DType;
 use rx_base::dtype::TypeCode;

@@ -5,7 +5,8 @@ use rx_ir::Origin;
 use std::fmt;
 
 /// Why a kernel was not built.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel `{kernel}`: {message}")]
 pub struct BuildError {
     /// The kernel.
     pub kernel: Name,
@@ -14,14 +15,6 @@ pub struct BuildError {
     /// Why.
     pub message: String,
 }
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "kernel `{}`: {}", self.kernel, self.message)
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 /// Why a run ended, and where.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,5 @@
-//! Many inputs at once, results in order.
+//! Maps many inputs on a few threads and hands the results over in order. `rayon` does not serve: it has no ordered
+//! hand-over that bounds how many results wait and that a consumer can end.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,8 +1,9 @@
 //! `--watch`: checks again whenever a file changes.
 //!
 //! Files are looked at a few times a second: names, sizes and times of change. That needs nothing of the system, holds for
-//! network drives and containers, and finds new and renamed files and a changed rx.toml in one way. Each file keeps its
-//! database between rounds ([`kept`](crate::kept)), so that a change costs what it touches.
+//! network drives and containers (where the crate `notify` may see no changes), and finds new and renamed files and a
+//! changed rx.toml in one way. Each file keeps its database between rounds ([`kept`](crate::kept)), so that a change costs
+//! what it touches.
 
 use crate::args::Args;
 use crate::check::{self, Options, Outcome};

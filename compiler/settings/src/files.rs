@@ -1,4 +1,5 @@
-//! The search for the files below a folder that rx reads.
+//! The search for the files below a folder that rx reads. The crate `ignore` does not serve: which files
+//! count is decided by each folder's `rx.toml`, not by `.gitignore`.
 
 use crate::Settings;
 use std::io;

@@ -1,14 +1,15 @@
 //! Why a tensor cannot be made.
 
 use rx_base::DType;
-use std::fmt;
 
 /// Why a tensor cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// A dtype of vectors, of elements that rx does not read, or of no numbers.
+    #[error("tensors of dtype {0} cannot be held in memory")]
     Unsupported(DType),
     /// An extent below 0.
+    #[error("dim {axis} has the negative extent {extent}")]
     NegativeExtent {
         /// Which dim.
         axis: usize,
@@ -16,6 +17,7 @@ pub enum TensorError {
         extent: i64,
     },
     /// More bytes than a machine can address.
+    #[error("a {dtype} tensor of shape {shape:?} is too large")]
     TooLarge {
         /// The shape.
         shape: Vec<i64>,
@@ -23,11 +25,13 @@ pub enum TensorError {
         dtype: DType,
     },
     /// The memory is not there.
+    #[error("no memory for a tensor of {bytes} bytes")]
     OutOfMemory {
         /// How many bytes were asked for.
         bytes: usize,
     },
     /// A number of elements or bytes that is not the shape's.
+    #[error("the shape has {wanted} of them, {given} were given")]
     Length {
         /// How many the shape has.
         wanted: usize,
@@ -35,6 +39,7 @@ pub enum TensorError {
         given: usize,
     },
     /// An element that another dtype does not have.
+    #[error("its element {at} is {value}, which is no value of {dtype}")]
     Unequal {
         /// Its place in the row-major order.
         at: usize,
@@ -44,6 +49,7 @@ pub enum TensorError {
         dtype: DType,
     },
     /// Tensors of two shapes where one is needed.
+    #[error("the shape is {actual:?}, expected is {expected:?}")]
     ShapesDiffer {
         /// The shape that is there.
         actual: Vec<i64>,
@@ -51,23 +57,3 @@ pub enum TensorError {
         expected: Vec<i64>,
     },
 }
-
-impl fmt::Display for TensorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TensorError::Unsupported(dtype) => write!(f, "tensors of dtype {dtype} cannot be held in memory"),
-            TensorError::NegativeExtent { axis, extent } => write!(f, "dim {axis} has the negative extent {extent}"),
-            TensorError::TooLarge { shape, dtype } => write!(f, "a {dtype} tensor of shape {shape:?} is too large"),
-            TensorError::OutOfMemory { bytes } => write!(f, "no memory for a tensor of {bytes} bytes"),
-            TensorError::Length { wanted, given } => write!(f, "the shape has {wanted} of them, {given} were given"),
-            TensorError::Unequal { at, value, dtype } => {
-                write!(f, "its element {at} is {value}, which is no value of {dtype}")
-            }
-            TensorError::ShapesDiffer { actual, expected } => {
-                write!(f, "the shape is {actual:?}, expected is {expected:?}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TensorError {}

@@ -37,17 +37,22 @@ pub struct FileError {
 }
 
 /// What is wrong with a file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
     /// The system says no.
+    #[error("{0}")]
     Io(io::Error),
     /// The contents are not what such a file has.
+    #[error("corrupt: {0}")]
     Corrupt(String),
     /// Arrays of this type, in the file's words, are not read.
+    #[error("arrays of type {0} are not read")]
     UnsupportedType(String),
     /// Arrays of this size or dtype cannot be held.
-    Tensor(TensorError),
+    #[error("{0}")]
+    Tensor(#[from] TensorError),
     /// There is no array of this name.
+    #[error("there is no such array in the file")]
     NoSuchArray,
 }
 
@@ -76,24 +81,6 @@ impl From<io::Error> for FileProblem {
             // What a decoder of compressed data says of its input.
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => FileProblem::corrupt(error.to_string()),
             _ => FileProblem::Io(error),
-        }
-    }
-}
-
-impl From<TensorError> for FileProblem {
-    fn from(error: TensorError) -> FileProblem {
-        FileProblem::Tensor(error)
-    }
-}
-
-impl fmt::Display for FileProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FileProblem::Io(error) => write!(f, "{error}"),
-            FileProblem::Corrupt(reason) => write!(f, "corrupt: {reason}"),
-            FileProblem::UnsupportedType(code) => write!(f, "arrays of type {code} are not read"),
-            FileProblem::Tensor(error) => write!(f, "{error}"),
-            FileProblem::NoSuchArray => write!(f, "there is no such array in the file"),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! NumPy's `.npy` format, versions 1 to 3: one array.
+//! NumPy's `.npy` format, versions 1 to 3: one array. No crate serves: memory is bounded by the file's
+//! length here, whatever the header asks for, and types that NumPy lacks have the forms described below.
 //!
 //! Little- and big-endian, C and Fortran order are read; rows first and little-endian is written. NumPy has no `bfloat16`
 //! and no 8-bit floats: their bits are written as `uint16` and `uint8`, and what other packages write as raw bytes of these

@@ -3,12 +3,12 @@
 use crate::evaluate::evaluate_index;
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc};
-use std::fmt;
 
 /// Why a call does not fit a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
     /// Another number of buffers or scalars than parameters.
+    #[error("{passed} arguments passed, {wanted} needed")]
     ArgumentCount {
         /// How many were wanted.
         wanted: usize,
@@ -16,6 +16,7 @@ pub enum BindError {
         passed: usize,
     },
     /// A buffer of another rank.
+    #[error("buffer {} has {wanted} dims, the argument {passed}", .buffer.0)]
     Rank {
         /// The parameter's buffer.
         buffer: BufferId,
@@ -25,6 +26,7 @@ pub enum BindError {
         passed: usize,
     },
     /// A buffer with another extent.
+    #[error("dim {axis} of buffer {} is {wanted}, the argument's {passed}", .buffer.0)]
     Extent {
         /// The parameter's buffer.
         buffer: BufferId,
@@ -36,6 +38,7 @@ pub enum BindError {
         passed: i64,
     },
     /// An extent or symbol whose value follows from nothing that is passed, or overflows.
+    #[error("dim {axis} of buffer {} is not known", .buffer.0)]
     Unknown {
         /// The parameter's buffer.
         buffer: BufferId,
@@ -43,23 +46,6 @@ pub enum BindError {
         axis: usize,
     },
 }
-
-impl fmt::Display for BindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BindError::ArgumentCount { wanted, passed } => write!(f, "{passed} arguments passed, {wanted} needed"),
-            BindError::Rank { buffer, wanted, passed } => {
-                write!(f, "buffer {} has {wanted} dims, the argument {passed}", buffer.0)
-            }
-            BindError::Extent { buffer, axis, wanted, passed } => {
-                write!(f, "dim {axis} of buffer {} is {wanted}, the argument's {passed}", buffer.0)
-            }
-            BindError::Unknown { buffer, axis } => write!(f, "dim {axis} of buffer {} is not known", buffer.0),
-        }
-    }
-}
-
-impl std::error::Error for BindError {}
 
 /// The values of a function's scalars and symbols, by variable; `None` for variables that are bound in the body.
 ///

@@ -6,17 +6,19 @@ use crate::rules::OLDEST_ARCH;
 use crate::source::{Fault, PlanError};
 use rx_base::Name;
 use rx_ir::Origin;
-use std::fmt;
 use std::time::Duration;
 
 /// What goes wrong with a device.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
     /// The driver's library is not there.
+    #[error("no CUDA driver: libcuda is not found")]
     NoDriver,
     /// The driver has no device.
+    #[error("the CUDA driver has no device")]
     NoDevice,
     /// The device's architecture is older than what kernels are made for.
+    #[error("{name} is sm_{arch}; kernels are made for sm_{oldest} and newer", oldest = OLDEST_ARCH)]
     TooOld {
         /// Its name.
         name: String,
@@ -24,6 +26,7 @@ pub enum DeviceError {
         arch: u32,
     },
     /// The driver's answer to something.
+    #[error("CUDA: {what}: {message}")]
     Driver {
         /// What was asked.
         what: &'static str,
@@ -31,6 +34,7 @@ pub enum DeviceError {
         message: String,
     },
     /// Memory that the device has not.
+    #[error("the device has not enough memory: {} are wanted{}", shown(*.bytes), free(.room.as_ref()))]
     Memory {
         /// How many bytes were wanted.
         bytes: u64,
@@ -38,6 +42,7 @@ pub enum DeviceError {
         room: Option<Room>,
     },
     /// A kernel was not launched.
+    #[error("kernel `{}` cannot be launched: {message}", .kernel.kernel)]
     Launch {
         /// Which.
         kernel: Launched,
@@ -46,6 +51,7 @@ pub enum DeviceError {
     },
     /// A kernel did what none may, or the device failed. The driver says so when the host waits: all that was launched since the last
     /// time is listed, the latest last, at most [`MOST_NAMED`].
+    #[error("{} failed on the device: {message}", named(.kernels))]
     Failed {
         /// One of these did it.
         kernels: Vec<Launched>,
@@ -53,6 +59,7 @@ pub enum DeviceError {
         message: String,
     },
     /// Kernels did not end in time. They run on; nothing else does on this device before the process ends.
+    #[error("{} did not end in {} s and is given up", named(.kernels), .limit.as_secs())]
     TooLong {
         /// One of these did not.
         kernels: Vec<Launched>,
@@ -60,14 +67,19 @@ pub enum DeviceError {
         limit: Duration,
     },
     /// The device is of no use any more, for what failed before.
+    #[error("the device cannot be used any more in this process: {0}")]
     Lost(String),
     /// The kernels are not compiled.
-    Nvrtc(NvrtcError),
+    #[error("{0}")]
+    Nvrtc(#[from] NvrtcError),
     /// A call cannot be launched.
-    Plan(PlanError),
+    #[error("{0}")]
+    Plan(#[from] PlanError),
     /// A call passes another number of buffers, or one of another size.
+    #[error("{0}")]
     Buffer(String),
     /// A check in a kernel failed.
+    #[error("{0}")]
     Fault(Fault),
 }
 
@@ -115,6 +127,12 @@ fn shown(bytes: u64) -> String {
     }
 }
 
+/// `, 1.0 MiB of 2.0 GiB are free`, where it is known.
+fn free(room: Option<&Room>) -> String {
+    room.map(|room| format!(", {} of {} are free", shown(room.free), shown(room.total))).unwrap_or_default()
+}
+
+/// The kernels of which one failed.
 fn named(kernels: &[Launched]) -> String {
     match kernels {
         [] => "a kernel".to_owned(),
@@ -123,51 +141,5 @@ fn named(kernels: &[Launched]) -> String {
             let names: Vec<String> = several.iter().map(|one| format!("`{}`", one.kernel)).collect();
             format!("one of the kernels {}", names.join(", "))
         }
-    }
-}
-
-impl fmt::Display for DeviceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DeviceError::NoDriver => f.write_str("no CUDA driver: libcuda is not found"),
-            DeviceError::NoDevice => f.write_str("the CUDA driver has no device"),
-            DeviceError::TooOld { name, arch } => {
-                write!(f, "{name} is sm_{arch}; kernels are made for sm_{OLDEST_ARCH} and newer")
-            }
-            DeviceError::Driver { what, message } => write!(f, "CUDA: {what}: {message}"),
-            DeviceError::Memory { bytes, room: None } => {
-                write!(f, "the device has not enough memory: {} are wanted", shown(*bytes))
-            }
-            DeviceError::Memory { bytes, room: Some(Room { free, total }) } => {
-                let [bytes, free, total] = [*bytes, *free, *total].map(shown);
-                write!(f, "the device has not enough memory: {bytes} are wanted, {free} of {total} are free")
-            }
-            DeviceError::Launch { kernel, message } => {
-                write!(f, "kernel `{}` cannot be launched: {message}", kernel.kernel)
-            }
-            DeviceError::Failed { kernels, message } => write!(f, "{} failed on the device: {message}", named(kernels)),
-            DeviceError::TooLong { kernels, limit } => {
-                write!(f, "{} did not end in {} s and is given up", named(kernels), limit.as_secs())
-            }
-            DeviceError::Lost(why) => write!(f, "the device cannot be used any more in this process: {why}"),
-            DeviceError::Nvrtc(error) => error.fmt(f),
-            DeviceError::Plan(error) => error.fmt(f),
-            DeviceError::Buffer(what) => f.write_str(what),
-            DeviceError::Fault(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DeviceError {}
-
-impl From<NvrtcError> for DeviceError {
-    fn from(error: NvrtcError) -> DeviceError {
-        DeviceError::Nvrtc(error)
-    }
-}
-
-impl From<PlanError> for DeviceError {
-    fn from(error: PlanError) -> DeviceError {
-        DeviceError::Plan(error)
     }
 }
