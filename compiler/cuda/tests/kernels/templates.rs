@@ -3,12 +3,13 @@
 use crate::case::Case;
 use crate::products::{Behind, Product, product};
 use crate::small_device;
+use expect_test::expect_file;
 use rx_base::DType;
 use rx_cuda::images::resources::of as resources;
 use rx_cuda::nvrtc::{Output, compile, probe};
 use rx_cuda::rules::Target;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A template by a kernel that is made from it.
 struct Template {
@@ -142,7 +143,7 @@ fn templates() -> Vec<Template> {
 const HEAD: &str = "\
 # Templates of matrix products, windows and attention in CUDA
 
-Written by `RX_WRITE=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
+Written by `UPDATE_EXPECT=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
 multiprocessor follow from registers, shared memory and threads; operations per byte count what a warp multiplies for each
 byte that it reads from shared memory. Registers are for sm_80 / sm_90a.
 ";
@@ -177,19 +178,6 @@ fn line(template: &Template) -> String {
     )
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Compares a text with a file, or writes it where `RX_WRITE` asks for that.
-fn is_file(path: &Path, text: &str) {
-    if std::env::var_os("RX_WRITE").is_some() {
-        std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-    let written = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(written, text, "{} is stale: RX_WRITE=1 writes it", path.display());
-}
-
 #[test]
 fn templates_fit_registers_and_the_table_says_what_they_need() {
     if !crate::nvrtc::is_found() {
@@ -202,11 +190,11 @@ fn templates_fit_registers_and_the_table_says_what_they_need() {
     for template in templates() {
         let _ = writeln!(text, "{}", line(&template));
     }
-    let path = root().join("docs/cuda-templates.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cuda-templates.md");
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     // Another compiler gives out other registers.
-    if std::env::var_os("RX_WRITE").is_some() || known.contains(&format!("NVRTC {major}.{minor}.")) {
-        is_file(&path, &text);
+    if std::env::var_os("UPDATE_EXPECT").is_some() || known.contains(&format!("NVRTC {major}.{minor}.")) {
+        expect_file![path].assert_eq(&text);
     }
 }
 
@@ -294,7 +282,7 @@ fn the_text_of_windows_reads_like_this() {
     }
 }
 
-/// Compares a kernel's text with the one that is kept, or writes it where `RX_WRITE` asks for that.
+/// Compares a kernel's text with `golden/NAME.cu`; `UPDATE_EXPECT=1` rewrites the file.
 pub fn is_written(name: &str, text: &str) {
-    is_file(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+    expect_file![format!("golden/{name}.cu")].assert_eq(text);
 }

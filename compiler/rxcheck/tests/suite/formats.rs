@@ -1,8 +1,9 @@
-//! What each `--format` writes, compared with files in `tests/formats` that people can read. `RX_WRITE=1` writes them anew.
+//! Compares the output of each `--format` with files in `tests/formats` that people can read. `UPDATE_EXPECT=1` rewrites them.
 
+use expect_test::expect_file;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -27,19 +28,6 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
-fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats").join(name)
-}
-
-/// Compares with a golden file.
-fn compare(name: &str, found: &str) {
-    if std::env::var_os("RX_WRITE").is_some() {
-        fs::write(golden(name), found).expect("tests/formats can be written");
-    }
-    let wanted = fs::read_to_string(golden(name)).unwrap_or_default();
-    assert_eq!(found, wanted, "tests/formats/{name} is not what rxcheck writes: look, then RX_WRITE=1");
-}
-
 /// What a format writes of the folder.
 fn written(format: &str) -> String {
     let folder = folder();
@@ -56,29 +44,29 @@ fn indented(json: &str) -> (Value, String) {
 
 #[test]
 fn text() {
-    compare("text.txt", &written("text"));
+    expect_file!["../formats/text.txt"].assert_eq(&written("text"));
     assert_eq!(written("full"), written("text"), "the old name");
 }
 
 #[test]
 fn concise() {
-    compare("concise.txt", &written("concise"));
+    expect_file!["../formats/concise.txt"].assert_eq(&written("concise"));
 }
 
 #[test]
 fn github() {
-    compare("github.txt", &written("github"));
+    expect_file!["../formats/github.txt"].assert_eq(&written("github"));
 }
 
 #[test]
 fn junit() {
-    compare("junit.xml", &written("junit"));
+    expect_file!["../formats/junit.xml"].assert_eq(&written("junit"));
 }
 
 #[test]
 fn gitlab() {
     let (report, text) = indented(&written("gitlab"));
-    compare("gitlab.json", &text);
+    expect_file!["../formats/gitlab.json"].assert_eq(&text);
     // Lines in front do not change what an issue is known by.
     let folder = folder();
     fs::write(folder.path().join("net.rx"), format!("# more\n\n{NET}")).expect("a file");
@@ -100,7 +88,7 @@ fn sarif() {
         rule["help"]["markdown"] = "PAGE".into();
     }
     let text = serde_json::to_string_pretty(&shown).expect("JSON") + "\n";
-    compare("sarif.json", &text);
+    expect_file!["../formats/sarif.json"].assert_eq(&text);
     let run = &log["runs"][0];
     let rules: Vec<&Value> = run["tool"]["driver"]["rules"].as_array().expect("rules").iter().collect();
     assert!(rules.iter().all(|rule| rule["help"]["markdown"].as_str().is_some_and(|page| !page.is_empty())));
