@@ -28,6 +28,12 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// Makes room for so many definitions.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.imports.reserve(count);
+        self.import_index.reserve(count);
+    }
+
     /// The definition of `name` in an earlier segment, or the header.
     pub(super) fn entry(&mut self, name: Name) -> Option<Entry> {
         if let Some(&at) = self.import_index.get(&name) {

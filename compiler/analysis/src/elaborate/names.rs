@@ -35,8 +35,7 @@ impl Checker<'_> {
     pub(super) fn reserve(&mut self, statements: usize) {
         self.reserve_definitions(statements);
         self.rows.reserve(statements);
-        self.imports.reserve(2 * statements);
-        self.import_index.reserve(2 * statements);
+        self.asked.reserve(2 * statements);
     }
 
     /// Makes room for definitions in the innermost block.

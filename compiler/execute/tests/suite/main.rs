@@ -4,3 +4,4 @@ mod layouts;
 mod operators;
 mod passes;
 mod pipeline;
+mod steps;
