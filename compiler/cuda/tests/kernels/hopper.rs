@@ -205,6 +205,7 @@ fn texts() -> Vec<(String, String, bool)> {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn tiles_that_are_copied_by_themselves_agree_in_every_order() {
     for note in notes(&copied(), &hopper(1)) {
         assert!(note.contains("wgmma") && note.contains("tiles copied by themselves"), "{note}");
@@ -229,6 +230,7 @@ fn brought() -> Vec<Case> {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn every_product_agrees_on_such_a_device() {
     let mut cases = crate::products::cases();
     cases.extend(crate::products::narrow_cases());

@@ -46,6 +46,7 @@ fn expect(case: &Case, faults: &[(&str, &str, &str)]) {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn what_is_wrong_about_copied_tiles_shows() {
     // One tile of the result, ten of the factors: each slot is used twice and more.
     let case = product(DType::FLOAT16, DType::FLOAT32, [64, 128, 640]).case("ten tiles", [64, 128, 640]);

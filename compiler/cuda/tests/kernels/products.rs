@@ -258,16 +258,19 @@ impl Dequantised {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn products_agree_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&cases());
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn large_tiles_agree_with_the_interpreter_in_every_order() {
     crate::simulated::agree_for(&cases(), &small_device());
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn tensor_cores_multiply_float32_where_the_target_lets_them() {
     let target = Target { tf32: true, ..Target::default() };
     let cases: Vec<Case> = cases()

@@ -340,6 +340,7 @@ fn each_is_taken_by_its_rule() {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn each_agrees_with_the_interpreter_in_every_order() {
     let cases: Vec<Case> = cases().into_iter().map(|one| one.case).collect();
     for some in cases.chunks(40) {

@@ -191,8 +191,9 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
     (tallies, mistakes)
 }
 
+/// `cargo test -p rx-execute --test suite passes:: -- --ignored --nocapture` prints the table; `RX_PASS` names one pass.
 #[test]
-#[ignore = "takes minutes; cargo test -p rx-execute --test suite passes:: -- --ignored --nocapture; RX_PASS names one pass"]
+#[ignore = "sweep: .ci/full"]
 fn what_any_module_computes_stays() {
     let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
     let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/modules.jsonl")).ok()) else {

@@ -192,11 +192,13 @@ fn all_agree(file: &str, extents: &[i64]) {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn kernels_of_modules_agree() {
     all_agree("modules.jsonl", &[5]);
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn kernels_of_inferred_calls_agree() {
     // Of rows of 16 elements memory is read by several at once.
     all_agree("op_inference.jsonl", &[5, 16]);

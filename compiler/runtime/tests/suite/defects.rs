@@ -109,13 +109,14 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn what_is_right_gives_one_result_everywhere() {
     one_result_everywhere(MOST_ROUNDS);
 }
 
 /// The largest convolutions, too: minutes.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "sweep: .ci/full"]
 fn what_is_right_and_large_gives_one_result_everywhere() {
     one_result_everywhere(1 << 36);
 }
