@@ -27,7 +27,8 @@ mod source;
 mod statements;
 mod work;
 
-pub use printer::{listing, makes_one, module};
+use printer::makes_one;
+pub use printer::{listing, module};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, HostLoop,
     KernelInfo, Launch, LaunchShape, Listing, MOST_BLOCKS, MOST_LAUNCHES, MOST_ROUNDS, Plan, PlanError, Temporary,
@@ -35,3 +36,8 @@ pub use source::{
 };
 pub use statements::Unsupported;
 pub use work::LaunchSize;
+
+/// A kernel's function as rules take it: without 4-bit dtypes, and with checks of the indices that nothing proves.
+pub fn prepared(func: &rx_tir::PrimFunc) -> rx_tir::PrimFunc {
+    rx_schedule::guards(&rx_schedule::legalize_sub_byte(func)).0
+}

@@ -24,6 +24,7 @@ use crate::source::LaunchShape;
 use crate::statements::{Statement, Statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
+use rx_schedule::Preferences;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
 use std::fmt;
 
@@ -129,10 +130,18 @@ impl Default for Target {
     }
 }
 
-impl Target {
-    /// How many channels of a convolution's data are read at once where they are neighbours in memory: those of 16 bytes, where
-    /// tensor cores multiply elements of this type. Elsewhere threads multiply, and read any layout as well.
-    pub fn channels_together(&self, dtype: DType) -> Option<i64> {
+impl Preferences for Target {
+    fn joins_chains(&self) -> bool {
+        true
+    }
+
+    fn makes_one(&self, func: &PrimFunc) -> bool {
+        crate::makes_one(&crate::prepared(func), self)
+    }
+
+    /// The channels of 16 bytes, where tensor cores multiply elements of this type. Elsewhere threads multiply, and read any
+    /// layout as well.
+    fn channels_together(&self, dtype: DType) -> Option<i64> {
         match dtype {
             DType::FLOAT16 | DType::BFLOAT16 => Some(8),
             DType::FLOAT32 if self.tf32 => Some(4),
@@ -140,7 +149,9 @@ impl Target {
             _ => None,
         }
     }
+}
 
+impl Target {
     /// Bytes of shared memory that a block may have: 99 KiB on compute capability 8.6, 8.9 and 12, and where nothing is known; 163 KiB
     /// on 8.0, and as much is used of newer ones of that kind, which have more (CUDA programming guide, "Compute Capabilities").
     pub(crate) fn shared_bytes(&self) -> u32 {

@@ -17,6 +17,9 @@ use rx_transform::{Module, pass_scalars_among_arguments, print_with_parts};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Looks at the module after a step: the step's name, the pipeline, and the module before it; an error ends the steps.
+pub type EachStep<'e, E> = dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E> + 'e;
+
 /// The name of the step that makes a kernel of each operator: that of TVM's pass.
 pub const LOWERING: &str = "LegalizeOps";
 
@@ -158,7 +161,7 @@ impl Pipeline {
         &mut self,
         entry: Name,
         preferences: Option<&dyn Preferences>,
-        each: &mut dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E>,
+        each: &mut EachStep<'_, E>,
     ) -> Result<Result<(), E>, PassError> {
         let (workspace, file) = self.checked();
         let lowered = rx_lower::lower(&FileModule::new(&workspace, workspace.first_module(file)), entry);

@@ -5,7 +5,6 @@
 //! call of known types, and [`specialize`] the program of that.
 
 use crate::lower::{Module, lower_complete};
-use crate::preferences::Preferences;
 use crate::program::Program;
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
@@ -15,6 +14,7 @@ use rx_ir::{
     PrimValue, StructInfo,
 };
 use rx_ops::{Arg, CallInfo, Problem, Schema};
+use rx_schedule::Preferences;
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 

@@ -23,9 +23,9 @@ mod moves;
 mod reshape;
 mod sink;
 
-use crate::preferences::Preferences;
 use crate::program::{Instruction, Kernel, KernelId, Operation, Output, Procedure, Program, Register};
 use rustc_hash::FxHashMap;
+use rx_schedule::Preferences;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{IterKind, Stmt};
 
@@ -40,7 +40,7 @@ const MAX_READERS: usize = 4;
 
 /// Removes what nothing reads.
 pub(crate) fn remove_dead_code(program: &mut Program) {
-    each_procedure(program, |procedure, program| dead::remove(procedure, program));
+    each_procedure(program, dead::remove);
 }
 
 /// Makes views of kernels that leave elements in their order, and views of views views of the first tensor.

@@ -21,7 +21,6 @@ mod registers;
 mod rewrite;
 mod weights;
 
-use crate::preferences::Preferences;
 use crate::program::{Instruction, KernelId, Operation, Procedure, Program, Register};
 use groups::{Group, Node};
 use reading::Reading;
@@ -29,6 +28,7 @@ use registers::{Registers, Use};
 use rewrite::{Orders, Rewriter};
 use rustc_hash::FxHashMap;
 use rx_base::DType;
+use rx_schedule::Preferences;
 use rx_tir::PrimFunc;
 use rx_tir::permute::reordered;
 

@@ -10,13 +10,12 @@ mod layout;
 mod lower;
 mod names;
 mod plan;
-mod preferences;
 pub mod program;
 pub mod steps;
 
 pub use lower::{Module, Problem, lower, lower_watched};
-pub use preferences::{NoPreferences, Preferences};
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,
     Scalar, StorageId,
 };
+pub use rx_schedule::{NoPreferences, Preferences};

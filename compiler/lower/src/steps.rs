@@ -3,9 +3,9 @@
 //! [`STEPS`] is the one list of its steps. Each takes a program to a program that computes the same; the last one's kernels are
 //! what runs, and [`crate::to_module`] shows the program between any two of them.
 
-use crate::preferences::Preferences;
 use crate::program::{Kernel, Program};
 use crate::{fuse, layout, names, plan};
+use rx_schedule::Preferences;
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ pub fn run_each(
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
     for step in steps(preferences.is_some()) {
-        (step.run)(program, preferences.unwrap_or(&crate::NoPreferences));
+        (step.run)(program, preferences.unwrap_or(&rx_schedule::NoPreferences));
         after(step, program);
     }
 }

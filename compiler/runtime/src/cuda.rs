@@ -23,7 +23,7 @@ pub use simulated::Simulated;
 /// Where a kernel has no CUDA C.
 pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functions), BuildError> {
     let (index, funcs) = distinct(program);
-    let funcs: Vec<PrimFunc> = funcs.into_iter().map(prepared).collect();
+    let funcs: Vec<PrimFunc> = funcs.into_iter().map(rx_cuda::prepared).collect();
     let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(|error| BuildError {
         kernel: Name::from("cuda"),
         origins: Vec::new(),
@@ -33,19 +33,9 @@ pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functio
     Ok((source, Functions { index, funcs, rounds }))
 }
 
-/// Whether the target's rules make one kernel of a function, built as [`source`] builds it.
-fn makes_one(func: &PrimFunc, target: &Target) -> bool {
-    rx_cuda::makes_one(&prepared(func), target)
-}
-
-/// A kernel's function as rules take it: without 4-bit dtypes, and with checks of the indices that nothing proves.
-fn prepared(func: &PrimFunc) -> PrimFunc {
-    rx_schedule::guards(&rx_schedule::legalize_sub_byte(func)).0
-}
-
 /// The CUDA C of some kernels' functions as it is built, to be read.
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> rx_cuda::Listing {
-    let prepared: Vec<PrimFunc> = funcs.iter().map(|func| prepared(func)).collect();
+    let prepared: Vec<PrimFunc> = funcs.iter().map(|func| rx_cuda::prepared(func)).collect();
     rx_cuda::listing(&prepared.iter().collect::<Vec<_>>(), target)
 }
 

@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
 /// Runs passes over a Relax module and prints what they make of it.
@@ -26,6 +26,13 @@ pub struct Args {
     /// Passes under one name, in front of those of --pass; --list-passes names them.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
+    /// Lower the function --entry after the passes, and run the steps that lead to the kernels of a device, each as a pass: those
+    /// that rxrun runs for it.
+    #[arg(long, value_enum, value_name = "DEVICE")]
+    pub target: Option<Target>,
+    /// The function that --target lowers [default: `main`].
+    #[arg(long, value_name = "NAME", requires = "target", default_value = "main")]
+    pub entry: String,
     /// Constants that the text has no data of: an .npz or .safetensors file whose arrays are called by key and index,
     /// `ir.GenericConst[0]`, as the text calls them behind `metadata`. They go before what its metadata section has.
     #[arg(long, value_name = "FILE")]
@@ -55,4 +62,15 @@ pub struct Args {
     /// Name every pass with its arguments, and what it does.
     #[arg(long)]
     pub list_passes: bool,
+}
+
+/// `--target`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The CPU.
+    Cpu,
+    /// CUDA, the architecture sm_80.
+    Cuda,
+    /// The interpreter, in which each operator stays a kernel.
+    Interp,
 }

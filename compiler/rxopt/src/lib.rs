@@ -8,7 +8,7 @@ mod pipeline;
 
 use args::Args;
 use clap::Parser;
-use pipeline::{Failure, Pipeline};
+use pipeline::{Failure, Pipeline, Ran};
 use rx_execute::program::{GivenConstants, give_constants};
 use rx_tensor::{npz, safetensors};
 use std::io::{self, Write};
@@ -63,31 +63,55 @@ fn transformed(args: &Args) -> Result<String, Failure> {
     let steps: Vec<_> = steps.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::usage(&error.0))?;
     let file = args.file.as_deref().unwrap_or("-");
     let mut pipeline = Pipeline::open(file, args.module.as_deref(), &given_constants(&args.constants)?)?;
-    let mut diffs = String::new();
-    let mut dump = args.dump.as_deref().map(Dump::new).transpose()?;
-    if let Some(dump) = &mut dump {
-        dump.write("input", pipeline.text())?;
-    }
+    let mut shown = Shown::new(args, pipeline.text())?;
+    let verify = args.verify_values.then_some(args.seed);
     for step in steps.iter().flatten() {
         let before = pipeline.text().to_owned();
-        let remarks = pipeline.apply(step, args.verify_values.then_some(args.seed))?;
+        let remarks = pipeline.apply(step, verify)?;
+        shown.pass(Ran { pass: step.pass.name, before: &before, after: pipeline.text(), remarks })?;
+    }
+    if let Some(target) = args.target {
+        pipeline.lower((&args.entry, target), verify, &mut |ran| shown.pass(ran))?;
+    }
+    Ok(if args.diff { shown.diffs } else { pipeline.spelled() })
+}
+
+/// What is shown of each pass, as the options ask.
+struct Shown<'a> {
+    args: &'a Args,
+    diffs: String,
+    dump: Option<Dump<'a>>,
+}
+
+impl Shown<'_> {
+    /// For a module that is `text` before the first pass.
+    fn new<'a>(args: &'a Args, text: &str) -> Result<Shown<'a>, Failure> {
+        let mut dump = args.dump.as_deref().map(Dump::new).transpose()?;
+        if let Some(dump) = &mut dump {
+            dump.write("input", text)?;
+        }
+        Ok(Shown { args, diffs: String::new(), dump })
+    }
+
+    fn pass(&mut self, ran: Ran<'_>) -> Result<(), Failure> {
+        let Ran { pass, before, after, remarks } = ran;
         if !remarks.text.is_empty() {
             complain(remarks.text.trim_end());
         }
         remarks.values.iter().for_each(|line| complain(&format!("rxopt: {line}")));
-        if args.print_after_all {
-            complain(&format!("# ----- after {} -----\n{}", step.pass.name, pipeline.text()));
+        if self.args.print_after_all {
+            complain(&format!("# ----- after {pass} -----\n{after}"));
         }
-        if let Some(dump) = &mut dump {
-            dump.write(step.pass.name, pipeline.text())?;
+        if let Some(dump) = &mut self.dump {
+            dump.write(pass, after)?;
         }
-        if args.diff {
-            let (old, new) = (format!("before {}", step.pass.name), format!("after {}", step.pass.name));
-            let diff = similar::TextDiff::from_lines(before.as_str(), pipeline.text());
-            diffs.push_str(&diff.unified_diff().header(&old, &new).to_string());
+        if self.args.diff {
+            let (old, new) = (format!("before {pass}"), format!("after {pass}"));
+            let diff = similar::TextDiff::from_lines(before, after);
+            self.diffs.push_str(&diff.unified_diff().header(&old, &new).to_string());
         }
+        Ok(())
     }
-    Ok(if args.diff { diffs } else { pipeline.spelled() })
 }
 
 /// The constants of the files that --constants names.
@@ -137,6 +161,10 @@ fn list() -> String {
         for parameter in pass.parameters {
             text.push_str(&format!("    {}: {}\n", parameter.name, parameter.doc));
         }
+    }
+    text.push_str("--target DEVICE\n    Lowers a function (LegalizeOps), and leads it to the kernels of a device:\n");
+    for step in rx_lower::steps::STEPS {
+        text.push_str(&format!("    {}: {}\n", step.name, step.doc));
     }
     for sequence in rx_transform::pipeline::ALL {
         text.push_str(&format!("--pipeline {}\n    {}\n    {}\n", sequence.name, sequence.doc, sequence.passes));

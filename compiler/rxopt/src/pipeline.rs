@@ -1,5 +1,6 @@
 //! The module on its way through the passes.
 
+use crate::args::Target;
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_db::{FileKind, Projects};
 use rx_execute::modules::choose;
@@ -11,6 +12,7 @@ use rx_report::load::{Loaded, Place, load};
 use rx_settings::Finder;
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
+use rx_transform::Bound;
 use rx_transform::pass::{Step, changed_signatures};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,18 @@ impl Failure {
 pub struct Pipeline {
     inner: rx_execute::pipeline::Pipeline,
     dialect: Dialect,
+}
+
+/// A pass that ran.
+pub struct Ran<'r> {
+    /// Its name.
+    pub pass: &'r str,
+    /// The module before it.
+    pub before: &'r str,
+    /// The module after it.
+    pub after: &'r str,
+    /// Remarks about it.
+    pub remarks: Remarks,
 }
 
 /// What a pass did that its user is told.
@@ -100,27 +114,76 @@ impl Pipeline {
         let name = step.pass.name;
         let before_text = self.text().to_owned();
         let (before, before_file) = self.inner.checked();
-        let Applied { before: module, workspace, file } = self.inner.apply(step).map_err(|why| match why {
-            Unapplied::Refused(error) => Failure::program(format!("rxopt: {error}")),
-            Unapplied::Broken(text, errors) => {
-                let errors = drawn(&format!("after {name}"), &text, &errors);
-                Failure::program(format!("{errors}rxopt: {name} made a module with errors\n"))
-            }
-        })?;
+        let applied = self.inner.apply(step).map_err(|why| unapplied(name, why))?;
+        let Applied { before: module, workspace, file } = applied;
         let old = Stage { text: &before_text, file: File { workspace: &before, file: before_file } };
         let new = Stage { text: self.text(), file: File { workspace: &workspace, file } };
         let mut remarks = Remarks::default();
         for function in changed_signatures(&module, self.inner.module()) {
             remarks.text.push_str(&signature_changed(name, function, old, new));
         }
-        if let Some(seed) = verify.filter(|_| *old.text != *new.text) {
-            let bound = rx_transform::bound(&module, step);
-            let verdicts = compare_functions(old.file, new.file, bound.as_ref(), seed);
-            remarks.values = verdicts.into_iter().map(|verdict| said(name, verdict)).collect::<Result<_, _>>()?;
-        } else if verify.is_some() {
-            remarks.values.push(format!("{name}: the module is as it was"));
-        }
+        remarks.values = values(name, old, new, verify, rx_transform::bound(&module, step).as_ref())?;
         Ok(remarks)
+    }
+
+    /// Lowers a function and runs the steps that lead to the kernels of a device, each as a pass that is given to `each`.
+    pub fn lower(
+        &mut self,
+        (entry, target): (&str, Target),
+        verify: Option<u64>,
+        each: &mut dyn FnMut(Ran<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut before_text = self.text().to_owned();
+        let (mut before, mut before_file) = self.inner.checked();
+        let cuda = rx_cuda::rules::Target::default();
+        let preferences: Option<&dyn rx_lower::Preferences> = match target {
+            Target::Interp => None,
+            Target::Cpu => Some(&rx_lower::NoPreferences),
+            Target::Cuda => Some(&cuda),
+        };
+        let lowered = self.inner.lower(rx_base::name::name(entry), preferences, &mut |step, pipeline, applied| {
+            let Applied { workspace, file, .. } = applied.map_err(|why| unapplied(step, why))?;
+            let text = pipeline.text().to_owned();
+            let old = Stage { text: &before_text, file: File { workspace: &before, file: before_file } };
+            let new = Stage { text: &text, file: File { workspace: &workspace, file } };
+            let mut values = values(step, old, new, verify, None)?;
+            // Other functions are no part of the program.
+            values.retain(|line| line.contains(&format!("`{entry}`")));
+            let remarks = Remarks { values, ..Remarks::default() };
+            each(Ran { pass: step, before: old.text, after: new.text, remarks })?;
+            (before_text, before, before_file) = (text, workspace, file);
+            Ok(())
+        });
+        lowered.map_err(|error| Failure::program(format!("rxopt: `{entry}`: {error}")))?
+    }
+}
+
+/// Why a pass or a step has no result.
+fn unapplied(pass: &str, why: Unapplied) -> Failure {
+    match why {
+        Unapplied::Refused(error) => Failure::program(format!("rxopt: {error}")),
+        Unapplied::Broken(text, errors) => {
+            let errors = drawn(&format!("after {pass}"), &text, &errors);
+            Failure::program(format!("{errors}rxopt: {pass} made a module with errors\n"))
+        }
+    }
+}
+
+/// What running public functions before and after a pass shows, where there is a seed.
+fn values(
+    pass: &str,
+    old: Stage<'_>,
+    new: Stage<'_>,
+    verify: Option<u64>,
+    bound: Option<&Bound>,
+) -> Result<Vec<String>, Failure> {
+    match verify {
+        Some(seed) if *old.text != *new.text => {
+            let verdicts = compare_functions(old.file, new.file, bound, seed);
+            verdicts.into_iter().map(|verdict| said(pass, verdict)).collect()
+        }
+        Some(_) => Ok(vec![format!("{pass}: the module is as it was")]),
+        None => Ok(Vec::new()),
     }
 }
 

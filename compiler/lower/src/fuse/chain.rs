@@ -10,12 +10,12 @@
 use super::digits::by_digits;
 use super::reshape::reshaped;
 use super::{forget, is_injective, merge, readers};
-use crate::preferences::Preferences;
 use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::Dim;
 use rx_base::name::name;
 use rx_schedule::Nest;
+use rx_schedule::Preferences;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Kernels on a CUDA device.
 
-use super::{Functions, check_failed, makes_one, source};
+use super::{Functions, check_failed, source};
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
@@ -13,7 +13,6 @@ use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::{RuleOrder, Target};
 use rx_lower::{KernelId, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
-use rx_tir::PrimFunc;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -79,20 +78,6 @@ impl Cuda {
     }
 }
 
-impl Preferences for Cuda {
-    fn joins_chains(&self) -> bool {
-        true
-    }
-
-    fn makes_one(&self, func: &PrimFunc) -> bool {
-        makes_one(func, &self.target)
-    }
-
-    fn channels_together(&self, dtype: DType) -> Option<i64> {
-        self.target.channels_together(dtype)
-    }
-}
-
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
@@ -101,7 +86,7 @@ impl Backend for Cuda {
     }
 
     fn preferences(&self) -> &dyn Preferences {
-        self
+        &self.target
     }
 
     fn another(&self) -> Cuda {

@@ -1,6 +1,6 @@
 //! Kernels simulated on the host.
 
-use super::{Functions, check_failed, makes_one, source};
+use super::{Functions, check_failed, source};
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
@@ -10,7 +10,6 @@ use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_lower::{KernelId, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
-use rx_tir::PrimFunc;
 
 /// The CUDA C, compiled by a C++ compiler and run on the host with a fiber per thread: to check kernels without a GPU.
 #[derive(Default)]
@@ -38,25 +37,11 @@ impl Simulated {
     }
 }
 
-impl Preferences for Simulated {
-    fn joins_chains(&self) -> bool {
-        true
-    }
-
-    fn makes_one(&self, func: &PrimFunc) -> bool {
-        makes_one(func, &self.target)
-    }
-
-    fn channels_together(&self, dtype: DType) -> Option<i64> {
-        self.target.channels_together(dtype)
-    }
-}
-
 impl Backend for Simulated {
     type Memory = Tensor;
 
     fn preferences(&self) -> &dyn Preferences {
-        self
+        &self.target
     }
 
     fn another(&self) -> Simulated {

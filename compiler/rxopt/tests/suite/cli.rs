@@ -457,3 +457,20 @@ class Module:
     assert_eq!(printed.matches("R.vm.call_tir_dyn(cls.shift, (").count(), 2, "{printed}");
     assert_eq!(printed.matches(", R.shape([k])))").count(), 2, "{printed}");
 }
+
+#[test]
+fn target_leads_to_the_kernels_of_a_device_step_by_step() {
+    let arguments = ["-", "--target", "cpu", "--verify-values", "--print-after-all"];
+    let output = rxopt(&program(), &arguments);
+    let (printed, said) = (out(&output), err(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for step in ["LegalizeOps", "FuseProducers", "StaticPlanBlockMemory"] {
+        assert!(said.contains(&format!("# ----- after {step} -----")), "{step}: {said}");
+    }
+    assert!(said.contains("LegalizeOps: `main`: the values agree") && !said.contains("unused"), "{said}");
+    assert!(printed.contains("@T.prim_func") && printed.contains("R.call_tir(cls.fused_exp_exp_add"), "{printed}");
+
+    let output = rxopt(&program(), &["-", "--target", "cpu", "--entry", "other"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(err(&output), "rxopt: `other`: the module has no Relax function `other`\n");
+}

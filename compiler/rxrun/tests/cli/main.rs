@@ -3,6 +3,7 @@
 mod constants;
 mod four_bits;
 mod inputs;
+mod kernels;
 mod macros;
 mod modules;
 mod progress;

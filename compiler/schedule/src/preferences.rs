@@ -1,4 +1,4 @@
-//! What a device would have of a program that others have no use for.
+//! Preferences of a device for the programs that it runs.
 
 use rx_base::DType;
 use rx_tir::PrimFunc;
