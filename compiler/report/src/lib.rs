@@ -27,6 +27,7 @@ mod json;
 mod junit;
 pub mod load;
 mod plain;
+pub mod process;
 mod sarif;
 mod source;
 pub mod stdout;

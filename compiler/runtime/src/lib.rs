@@ -1,12 +1,16 @@
 //! Programs executed: values, instructions, devices.
 //!
 //! [`Executor`] runs the instructions of a [`rx_lower::Program`]; a [`Backend`] runs its kernels and owns the memory they
-//! work on. What the two share, and every device has in common, stands here; nothing here knows text.
+//! work on. The crate knows no text.
+//!
+//! The interpreter is always compiled; the features `cpu` and `cuda` add the other devices.
 
 mod backend;
 mod budget;
 mod constant;
+#[cfg(feature = "cpu")]
 pub mod cpu;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 mod distinct;
 mod error;

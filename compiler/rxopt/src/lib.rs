@@ -15,25 +15,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Stack of the thread that does the work: branches and expressions are walked recursively.
-const STACK: usize = 256 << 20;
-
 /// The binary: the process's arguments, standard streams and exit status.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
     };
-    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(&args));
-    match worker.map(std::thread::JoinHandle::join) {
-        Ok(Ok(status)) => ExitCode::from(status),
-        // The panic's message stands on standard error already.
-        Ok(Err(_)) => ExitCode::from(3),
-        Err(error) => {
-            complain(&format!("rxopt: no thread could be started: {error}"));
-            ExitCode::from(2)
-        }
-    }
+    rx_report::process::run("rxopt", move || run(&args))
 }
 
 /// The command line, as its manual page has it.

@@ -31,26 +31,13 @@ use report::Report;
 use session::Session;
 use std::process::ExitCode;
 
-/// Stack of the thread that does the work: trees and loop nests are walked recursively.
-const STACK: usize = 256 << 20;
-
 /// The binary: the process's arguments, standard streams and exit status.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
     };
-    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(&args));
-    let status = match worker.map(std::thread::JoinHandle::join) {
-        Ok(Ok(status)) => status,
-        // The panic has printed its message to standard error.
-        Ok(Err(_)) => 3,
-        Err(error) => {
-            eprintln!("rxrun: no thread could be started: {error}");
-            2
-        }
-    };
-    ExitCode::from(status)
+    rx_report::process::run("rxrun", move || run(&args))
 }
 
 /// The command line, as its manual page has it.

@@ -4,8 +4,6 @@ use rx_build::{FileModule, to_module};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_lower::{NoPreferences, Preferences};
-use rx_runtime::Backend;
-use rx_runtime::cuda::Simulated;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,8 +31,8 @@ impl Tally {
             return;
         }
         let Ok(source) = workspace.module(module) else { return };
-        let simulated = Simulated::default();
-        let devices: [(&str, &dyn Preferences); 2] = [("cpu", &NoPreferences), ("cuda", simulated.preferences())];
+        let cuda = rx_cuda::rules::Target::default();
+        let devices: [(&str, &dyn Preferences); 2] = [("cpu", &NoPreferences), ("cuda", &cuda)];
         for (device, preferences) in devices {
             let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry.into());
             let Ok(mut program) = lowered else {

@@ -68,14 +68,15 @@ fn kernels_that_run_are_those_shown(folder: &Folder, args: &[&str], inputs: &[&s
         *ran.entry(name).or_default() += event["calls"].as_u64().expect("a number");
     }
     let mut wanted = BTreeMap::new();
-    shown.calls("main", &mut wanted);
+    let entry = shown.relax.first().map_or("", |(name, _)| name);
+    shown.calls(entry, &mut wanted);
     assert_eq!(ran, wanted, "{args:?}");
 }
 
 /// How many elements the parameters of a program have; symbolic dims count as 1.
 fn weights(program: &str) -> u64 {
     let text = std::fs::read_to_string(program).expect("a program");
-    let signature = text.split("def main(").nth(1).and_then(|rest| rest.split(" with R.").next()).unwrap_or_default();
+    let signature = text.split("@R.function").nth(1).and_then(|rest| rest.split(" with R.").next()).unwrap_or_default();
     let elements = |shape: &str| {
         let dims = shape.split(')').next().unwrap_or_default().split(',');
         dims.filter_map(|dim| dim.trim().parse::<u64>().ok()).product::<u64>()
@@ -106,6 +107,7 @@ fn kernels_of_examples_are_the_functions_of_the_last_step() {
 }
 
 #[test]
+#[ignore = "sweep: .ci/full"]
 fn kernels_of_models_are_the_functions_of_the_last_step() {
     let Some(models) = models() else { return };
     let folder = Folder::new();
