@@ -1,7 +1,7 @@
 /**
  * Relax IR text (TVMScript) for tree-sitter: layer 1 of `../rx.ebnf`, the Python subset every line is read with.
  *
- * Two decisions shape this grammar (ARCHITECTURE.md, "Grammars for editors"):
+ * Two decisions shape this grammar (../README.md, "Fast edits with tree-sitter"):
  *
  * - It is LR(1) without conflicts. A node that came about while several parses were alive is never reused.
  * - A list of statements is a tree. See `_statements`.

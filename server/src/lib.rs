@@ -1,9 +1,22 @@
 //! `rx-lsp`: the language server.
 //!
-//! Messages come in over stdin ([`transport`]), are decoded by tower-lsp and turned into [`event::Event`]s by handlers
-//! without state ([`backend`]). One thread, the [`main_loop`], owns the documents and the database: it applies edits in
-//! order, publishes diagnostics, hands reads to workers ([`reads`]) and starts children ([`run`]). Protocol types stay in
-//! [`lsp`].
+//! Messages come in over stdin ([`transport`]), are decoded by tower-lsp and turned into [`event::Event`]s by handlers without
+//! state ([`backend`]). One thread, the [`main_loop`], owns the documents and the database: it applies edits in order, publishes
+//! diagnostics, hands reads to workers ([`reads`]) and starts children ([`run`]). Protocol types are in [`lsp`] only. tokio is
+//! used for the transport and the children.
+//!
+//! # Invariants
+//!
+//! - Handlers keep nothing but the client's folders; each pushes one event, in the client's order. Reads run on snapshots and are
+//!   retried if an edit cancels them. Files that are not open are read on a separate thread, without the database ([`folders`]).
+//! - No work on the path of an edit is proportional to the size of the file.
+//! - For answers sent as differences (semantic tokens), the server remembers, for each segment, the key and the number of tokens
+//!   that it sent, not the tokens.
+//! - Opening or checking a file executes nothing of it. On request `rxrun` runs the editor's text, or prints a stage of it, in a
+//!   child process; a crash of the child is a message. A child ends with its run: cancelled, replaced, out of time, or when the
+//!   client is gone.
+//! - Settings files are read when a document is opened and when the client reports a change, never on an edit. While a file is
+//!   wrong, its last correct settings apply.
 
 pub mod arguments;
 pub mod backend;

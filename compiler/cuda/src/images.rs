@@ -1,4 +1,8 @@
 //! A source as machine code: in parts that are compiled at the same time, each kept on disk for the next time.
+//!
+//! The key is a hash of the text, the architecture and the compiler. Failures of the cache's folder are never errors, and a file that
+//! was changed is compiled again. A kernel that spills registers is compiled a second time with all registers that a thread can
+//! have: the compiler otherwise reserves some for blocks that nobody asked for.
 
 pub mod resources;
 

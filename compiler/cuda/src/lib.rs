@@ -1,15 +1,32 @@
-//! CUDA C of loop-level functions, and everything between that text and numbers.
+//! CUDA C of loop-level functions, its compilation, and its execution on a GPU or simulated.
 //!
-//! A function's statements become kernels by schedule [`rules`], asked in order: each takes some statements or says why it
-//! does not, and the last takes everything.
+//! A function's top-level statements become kernels by schedule [`rules`], asked in order: each takes some statements or declines
+//! with a reason, and the last takes everything.
 //!
-//! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] says what is launched for given extents.
-//! - [`nvrtc`] compiles the text for an architecture; [`images`] does so in parts at once, and keeps them.
-//!   [`images::resources`] reads what they need of a device, [`sass`] what they are made of.
-//! - [`device`] runs it on a GPU.
-//! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler.
+//! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] lists the launches for
+//!   given extents.
+//! - [`nvrtc`] compiles the text for an architecture; [`images`] does so in parallel parts, and caches them.
+//!   [`images::resources`] reads their registers and memory, [`sass`] disassembles them.
+//! - [`device`] runs them on a GPU.
+//! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler with a fiber for each thread.
 //!
-//! Probing for a driver, NVRTC or a compiler says what is missing; nothing here panics for the want of one.
+//! # Invariants
+//!
+//! - Looking for a driver, NVRTC or a compiler never panics, and reports what is missing. Unsafe code is in `device::live` and
+//!   `nvrtc` only.
+//! - A rule that cannot print the statements that it took has declined. A function that the fallback prints never fails for a
+//!   rule.
+//! - A sum is done in an order that depends on extents alone, so every run gives the same bits. Slices of a sum are added by a
+//!   second kernel, in order. No value goes through atomics; attention finds the key range of a block by integer atomics in
+//!   shared memory, which any order leaves the same.
+//! - In a kernel whose threads synchronize, a failed check is noted and the thread goes on with a value in range: no barrier
+//!   waits for a thread that ended.
+//! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in multiples of
+//!   512 bytes.
+//! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by helpers
+//!   (`prelude`) only. The simulator implements them lane by lane, with each asynchronous copy completing as late as it may;
+//!   `tests/kernels/hopper_faults.rs` checks that a kernel with a missing wait gives other results. No rule uses an instruction
+//!   that the target does not have.
 
 mod accumulate;
 pub mod device;

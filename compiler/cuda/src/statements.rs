@@ -1,4 +1,10 @@
 //! A function as a sequence of statements, which rules make kernels of.
+//!
+//! Loops around launches run on the host: a kernel knows the loops and the condition that it is launched under, and
+//! `CudaFunction::plan` enumerates them. A rule sees the statements of one iteration of such loops only.
+//!
+//! Invariants: a temporary is live after a statement as long as a later iteration of one of its loops reads it without writing it
+//! first. A loop over blocks is inside no other loop of its kernel, since blocks cannot wait for each other.
 
 use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};

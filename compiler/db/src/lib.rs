@@ -1,8 +1,15 @@
-//! The queries, shared by the command line and the language server. Salsa is used in this crate only.
+//! The queries of checking, shared by the command line and the language server. Of the crates that check, only this one depends
+//! on salsa.
 //!
 //! A [`Workspace`] owns documents and a salsa database. Each item of a document is one salsa input; queries are per item
-//! (`queries`), and each body is one call into a pure function of `rx-analysis`. Results hold no file positions: those
-//! are computed from the document when somebody asks.
+//! (`queries`). Results hold no file positions: those are computed from the document on request.
+//!
+//! # Invariants
+//!
+//! - The body of a query is one call of a pure function of a crate below.
+//! - Inputs are per item, queries per function or per file; never per binding (`docs/decisions/0002-memo-below-salsa.md`).
+//! - Incremental results equal those from scratch; a property test over random edits compares them.
+//! - A snapshot's reader is cancelled by unwinding, so no profile may set `panic = "abort"`.
 
 mod annotate;
 mod module;

@@ -1,6 +1,16 @@
-//! Checked files as programs: which module is meant ([`modules`]), its functions for lowering ([`program`]), arguments drawn from a seed ([`inputs`]), the
-//! functions of two files run on the same arguments ([`values`]), modules of passes evaluated by the interpreter
-//! ([`evaluate`]), and passes in a row with a check behind each ([`pipeline`]).
+//! Runs checked files: the parts that `rxrun` and `rxopt` share.
+//!
+//! - [`modules`]: the module of a file that is meant; [`program`]: its constants, decoded; [`inputs`]: arguments drawn from a
+//!   seed.
+//! - [`pipeline`]: passes, each followed by a check. It maps every line of a pass's output to the statements of the file that it
+//!   comes from.
+//! - [`values`]: the functions of two files run on the same arguments, which is the test of a pass; [`evaluate`]: a function run
+//!   by the interpreter within limits, for passes that need values.
+//!
+//! # Invariants
+//!
+//! - Names of functions are looked up within one module (`rx_db::ModuleId`), never in a whole file.
+//! - A function that is not run is reported with the reason. Results that could not be compared never count as equal.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,23 @@
-//! What an editor asks of a place in a file, answered in bytes of the file.
+//! Answers an editor's questions about a place in a file, in bytes of the file.
 //!
-//! Each module answers one kind of question as a function of a [`FileView`] and a place. Nothing here knows a protocol:
-//! positions are byte offsets, texts are Markdown or source. Nothing here is kept between questions: what has to be fast
-//! after an edit asks the queries, which are, and looks at as little text as the answer needs.
+//! Each module answers one kind of question as a function of a [`FileView`] and a place. Nothing here knows a protocol: positions
+//! are byte offsets, texts are Markdown or source.
 //!
 //! [`FileView`]: rx_db::FileView
+//!
+//! # Invariants
+//!
+//! - Nothing is kept between questions. An answer that must be fast after an edit comes from the queries, or from as little text
+//!   as it needs.
+//! - Every question has an answer on broken text, and no answer names a place outside the text.
+//! - Texts about an operator come from its schema, formulas from its rule, types from `annotations`, and the variables that fit a
+//!   call from its elaboration (`rx_analysis::before`). The editor has no lists of its own, except for snippets.
+//! - The call around a place is found by brackets (`call_site`), since a call that is being written has no tree yet.
+//! - Only `names` resolves variables: it reads an item's segments that contain the name, in order, with the blocks around them. A
+//!   rename is correct if the renamed text resolves the same way.
+//! - The tokens of a segment (`semantic`) depend on their key and on nothing else.
+//! - A graph (`graph`) reads the segments around the place only; of the others it counts the bindings. A pass offered as an
+//!   action (`raw_entry`) is run, and its result applied as edits, so that comments and layout around them stay.
 
 mod actions;
 mod call_site;

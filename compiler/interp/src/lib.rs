@@ -1,13 +1,13 @@
-//! The reference interpreter of the loop-level IR: the judge of every other way to run a function.
+//! The reference interpreter of the loop-level IR, with which every other way to run a function is compared.
 //!
-//! Plain before fast. Every index is checked. Each operation rounds to its dtype: floats are computed in `f64` and then
-//! rounded, which for `+ - * / sqrt` of the narrower floats is the correctly rounded result; integers wrap. What the
-//! function has not written reads as NaN or as an odd number.
+//! The code prefers simplicity to speed. Every index is checked. Each operation rounds to its dtype: floats are computed in `f64`
+//! and then rounded, which for `+ - * / sqrt` of the narrower floats is the correctly rounded result; integers wrap. Memory that
+//! the function has not written reads as NaN or as an odd number.
 //!
 //! A [`Program`] is the function with names resolved and dtypes sorted out; [`run`] makes one and runs it once.
 //!
-//! Where C leaves a result open, this one has it: a float beyond an integer's range becomes the nearest end of it and NaN
-//! becomes 0; shifting by the width or more shifts everything out; the smallest integer divided by -1 wraps.
+//! Results that C leaves open are defined: a float beyond an integer's range becomes the nearest end of the range and NaN becomes
+//! 0; a shift by the width or more gives 0 (or -1 of a negative number shifted right); the smallest integer divided by -1 wraps.
 
 mod arithmetic;
 mod compile;

@@ -1,7 +1,17 @@
-//! The data of Relax: struct info, typed expressions, functions, signatures, origins.
+//! The Relax IR: struct info, typed expressions, functions with their bodies, signatures.
 //!
-//! Everything here is immutable data without rules: inference stands in `rx-ops` and `rx-analysis`, spelling in
-//! `rx-syntax`.
+//! - [`struct_info`], [`expr`], [`function`], [`signature`]: a checked function, statement by statement. [`values`]: ranges and
+//!   elements that are known of a value before the program runs.
+//! - [`module`]: a module as passes take and return it, in A-normal form, with prim_funcs as text or as loops. [`rewrite`] walks
+//!   and renames.
+//! - [`constants`]: the tensors of a module, shared by its copies; [`saved_tensor`]: TVM's serialization of a tensor.
+//!
+//! The crate has data only: inference is in `rx-ops` and `rx-analysis`, spelling in `rx-syntax`.
+//!
+//! # Invariants
+//!
+//! - All data is immutable, compared by value and free of positions. Equal data may be shared, and equality is what ends
+//!   recomputation after an edit.
 
 pub mod constants;
 pub mod expr;

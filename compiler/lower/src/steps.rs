@@ -1,7 +1,7 @@
 //! The pass pipeline of the back end: from a program with a kernel for each operator to the kernels that a device runs.
 //!
 //! [`STEPS`] is the one list of its steps. Each takes a program to a program that computes the same; the last one's kernels are
-//! what runs, and [`crate::to_module`] shows the program between any two of them.
+//! what runs, and `rx_build::to_module` shows the program between any two of them.
 
 use crate::program::{Kernel, Program};
 use crate::{fuse, layout, names, plan};

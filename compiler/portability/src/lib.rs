@@ -1,10 +1,11 @@
-//! Whether a release of TVM reads, lowers and builds a program that is right.
+//! Reports the parts of a correct program that a chosen release of TVM (0.25, 0.26, 0.27) cannot read, lower or build.
 //!
-//! Two looks at an item, both pure and made only when a release is chosen: [`of_text`] at its trees, for what the parser of
-//! that release refuses; [`of_function`] at the typed body of a Relax function, for what the default pipelines cannot lower.
-//! What is wrong by itself is not said here: callers ask about programs without errors.
+//! Two looks at an item, both pure and made only when a release is chosen: [`of_text`] at its trees, for spellings that the
+//! parser of that release rejects; [`of_function`] at the typed body of a Relax function, for calls that the default pipelines
+//! cannot lower. Callers ask about programs without errors only.
 //!
-//! One file per kind of limit; what limits an operator stands in `rx_ops::tvm`.
+//! One file per kind of limit. The limits of operators are in `rx_ops::tvm`, those of spellings in the table of dialects
+//! (`since`, `still_read`).
 
 mod declarations;
 mod layouts;

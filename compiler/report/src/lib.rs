@@ -1,4 +1,4 @@
-//! Diagnostics as text.
+//! Renders diagnostics: as text, JSON and the formats of other tools.
 //!
 //! A [`Diagnostic`](rx_base::Diagnostic) is built once by a check and rendered here:
 //!
@@ -6,14 +6,19 @@
 //! - [`concise`]: one line, `path:line:column: error[RX0501] message`;
 //! - [`json`]: one JSON object, the machine-readable contract of `docs/json.md`.
 //!
-//! A whole run is written in a [`Format`], which is one of these or a form other tools read: SARIF, GitHub's workflow
-//! commands, GitLab's code quality report, JUnit's XML. [`explain`] lays out the page of a code.
+//! A run over files is written in a [`Format`], which is one of these or a form other tools read: SARIF, GitHub's workflow
+//! commands, GitLab's code quality report, JUnit's XML. [`explain`] lays out the page of a code, which the build script puts into
+//! the binary.
 //!
-//! All forms read positions through a [`Source`]: the text with its path and a table of positions that is built once,
-//! on first use. The cost of a report does not depend on the length of the file or of its lines: of a long line only a
-//! window round each label is looked at.
+//! All forms read positions through a [`Source`]: the text with its path and a table of positions that is built once, on first
+//! use. [`load`] reads a text, [`store`] writes one, as a whole or not at all.
 //!
-//! [`load`] reads a text, [`store`] writes one, whole or not at all.
+//! # Invariants
+//!
+//! - The cost of a report does not depend on the length of the file or of its lines: of a long line only a window around each
+//!   label is read.
+//! - Fields of the JSON form are added, never changed.
+//! - Forms that are one document (SARIF, GitLab, JUnit) are complete, whatever was found or could not be read.
 
 mod concise;
 mod excerpt;

@@ -1,9 +1,9 @@
 //! `rxcheck`: checks Relax IR text and reports every mistake.
 //!
-//! A face: it finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or types
-//! (`check`), mends texts where that is asked for (`rewrite`), several files at once (`pool`), and prints what comes
-//! back in the order asked (`output`); or it makes room for the language server (`lsp`). No rule of the language lives here. A library, so that the Python wheel's binary
-//! of the same name is this one.
+//! The command line finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or types
+//! (`check`), applies fixes (`rewrite`), several files in parallel (`pool`), and prints the results in the order of the files
+//! (`output`); `rxcheck lsp` is replaced by the `rx-lsp` beside it (`lsp`). No rule of the language is here. It is a library,
+//! too, so that the Python wheel's binary of the same name can call it.
 
 mod args;
 mod check;

@@ -1,7 +1,7 @@
 //! `rxfmt`: formats Relax IR text.
 //!
-//! A face: it finds files (`discover`) and reads them (`source`), asks the formatter of `rx-syntax`, and writes files or says
-//! what it would have written (`output`). No rule of the language lives here.
+//! The command line finds files (`discover`) and reads them (`source`), asks the formatter of `rx-syntax`, and writes files or
+//! reports the differences (`output`). No rule of the language is here.
 
 mod args;
 mod discover;

@@ -1,7 +1,7 @@
 //! `rxopt`: runs passes over a Relax module.
 //!
-//! A face: it reads the command line (`args`), runs passes one after the other with a check behind each (`pipeline`), and
-//! prints. No rule of the language and no pass lives here.
+//! It reads the command line (`args`), runs passes one after the other with a check after each (`pipeline`), and prints. No rule
+//! of the language and no pass is here.
 
 mod args;
 mod pipeline;

@@ -1,8 +1,8 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! A face: it loads and checks the program (`session`), finds or draws the inputs (`arrays`, `arguments`, `inputs`, `dims`, `constants`), prepares
-//! weights (`weights`), has it lowered, built and run (`execute`) and watched (`progress`, `profile`, `values`), or prints a stage of it (`emit`), and says how it went
-//! (`report`). No rule of the language lives here.
+//! It loads and checks the program (`session`), finds or draws the inputs (`arrays`, `arguments`, `inputs`, `dims`, `constants`),
+//! prepares weights (`weights`), lowers, builds and runs it (`execute`), observes the run (`progress`, `profile`, `values`), or
+//! prints a stage of it (`emit`), and reports the result (`report`). No rule of the language is here.
 
 mod args;
 mod arguments;

@@ -1,12 +1,18 @@
-//! `rx.toml`: where it is found, what may stand in it, and what it says of a file.
+//! `rx.toml`: where it is found, its keys, and the settings that it gives a file.
 //!
 //! - [`keys`]: the one table of keys. Reading, the JSON schema of editors and the manual follow it.
 //! - [`read`]: from text to [`Settings`], or mistakes with their places in the text.
 //! - [`Finder`]: the settings of each file, those of the nearest folder above it.
 //! - [`files`]: the search for files below a folder, which honours `include` and `exclude`.
-//! - [`Severities`]: what becomes of each diagnostic code in one file.
+//! - [`Severities`]: the severity of each diagnostic code in one file.
 //!
-//! The same for every face: what the command line says is a [`Choice`] on top.
+//! It is the same for every program: a command line adds a [`Choice`] on top. `rx-db` adds the declared operators (`Projects`).
+//!
+//! # Invariants
+//!
+//! - Nothing in the file is silently ignored.
+//! - Severities are applied where diagnostics are shown; no check knows them. A text that cannot be read (`RX01xx`) stays an
+//!   error.
 
 pub mod files;
 mod find;

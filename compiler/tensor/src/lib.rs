@@ -1,8 +1,15 @@
-//! Tensors in memory, as every way of running a function takes and gives them.
+//! Tensors in memory, as every way to run a function takes and returns them.
 //!
-//! A [`Tensor`] is a dtype, a shape and dense row-major bytes, aligned to 64. [`Element`] is what a dtype's bytes mean:
-//! how an integer wraps, how a float rounds. Around it: NumPy's files ([`npy`], [`npz`]), [`mod@safetensors`], what is said of a
-//! result ([`stats`]), and tensors drawn from a seed ([`random`]).
+//! A [`Tensor`] is a dtype, a shape and dense row-major bytes, aligned to 64. [`Element`] is the meaning of a dtype's bytes: how
+//! an integer wraps, how a float rounds. Around it: NumPy's files ([`npy`], [`npz`]), [`mod@safetensors`], statistics of a result
+//! ([`stats`]), and tensors drawn from a seed ([`random`], described in `docs/random.md`).
+//!
+//! Elements of 4-bit dtypes take one byte each in memory; files hold their values ([`in_files`]).
+//!
+//! # Invariants
+//!
+//! - A reader allocates no more than the length of the file allows, whatever the header states. Files are written as a whole or
+//!   not at all.
 
 pub mod element;
 mod error;

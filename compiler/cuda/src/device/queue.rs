@@ -3,6 +3,8 @@
 //! A sequence is what is launched between two points where the host waits or copies. It is known by all of it: kernels, shapes of launches,
 //! addresses, scalars. So a replay does what the launches would have done, whatever the program did on the host to come to them; other
 //! shapes, other memory or another branch make another sequence. Launches are held back only as long as they are those of a known one.
+//!
+//! Invariant: delayed launches are submitted before anything else that touches memory: a copy, a wait, a free.
 
 use super::driver::{Driver, Graph, KernelLaunch, Mark, Refused};
 use std::collections::VecDeque;

@@ -8,6 +8,9 @@
 //!
 //! Sums are of `float32` whatever the dtypes of the buffers between are, and scores are not rounded on the way to their
 //! exponentials but where the program's own casts say so: results are nearer to the exact ones than those of the loops.
+//!
+//! Exported models contain attention as several statements. `rx-lower` joins those into one function if `makes_one` says
+//! that one schedule takes all of it and keeps the values between its statements.
 
 mod bring;
 mod join;

@@ -3,6 +3,8 @@
 //! neighbouring rows. Few long rows have several blocks each: a first kernel brings the parts' sums, and a second one scans
 //! each part from the sum of those before. Every element is read once, or twice where a row is split, and the order in which
 //! values are combined is the same in every run.
+//!
+//! The recurrence is recognized by its accesses (`rx_schedule::Recurrence`); statements before and after it are stages of elements.
 
 mod kernel;
 

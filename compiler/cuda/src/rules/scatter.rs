@@ -2,6 +2,8 @@
 //! place, in the loops' order, so their loops cannot be threads by themselves. Places can be: each thread goes through all
 //! iterations and does those whose place is its own. What it does is in the loops' order for every place, so results are those
 //! of the loops to the bit, sums too. All threads of a warp read the same indices; no thread waits for a store of another.
+//!
+//! Exception: products and sums that the device's compiler contracts to fused multiply-adds (`--fmad`) are rounded once.
 
 use super::fallback::{loops_of, thread_count, with_loops};
 use super::{Declined, KernelBody, Rule, Schedule, Task};

@@ -6,6 +6,8 @@
 //! stood. Rows that shared memory holds are sorted there by a bitonic network, several short ones in a block. Of a longer row
 //! each tile is, and tiles are merged by eights: the place of an element among eight sorted runs is its place in its own, and
 //! how many come before it in the others, by binary search. Where few of the first are wanted, each tile hands on those alone.
+//!
+//! Whether an expression counts in a sorting order is decided case by case (`rx_schedule::Ranking`).
 
 mod kernel;
 

@@ -4,6 +4,10 @@
 //! element, combines such values to one of the row, or computes one of the row from others. Values of earlier stages are
 //! variables of later ones, so they need no memory unless something behind reads them. That holds because every access to a
 //! buffer that a stage writes is at the place it writes: [`gather`] takes no statement for which this is not so.
+//!
+//! `rows`, `reduction` (few long rows), `columns` (along leading axes), `elementwise` and `transpose` are stages under different
+//! threads. A tuple reduction (a maximum and its index) is one stage for each value; it is taken if the update chooses the same side in
+//! any order (`rx_schedule::commutes`). A let value of a statement is a stage that is not stored.
 
 pub(super) mod gather;
 pub(super) mod lanes;

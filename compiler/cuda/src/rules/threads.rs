@@ -6,6 +6,8 @@
 //! different threads to one buffer, and a reduction over an axis that is bound to threads is made by those threads together.
 //! Fragments of tensor cores are in the registers of a warp.
 //! (TVM: `unify_thread_binding`, `compact_buffer_region`, `thread_storage_sync`, `lower_cross_thread_reduction`.)
+//!
+//! A function that computes something else when its threads run one after the other, as on the other devices, is declined.
 
 mod apart;
 mod barriers;

@@ -4,6 +4,8 @@
 //! many they are. Of an extent that the call says, that is known at the launch: there is a kernel for when they are, and one
 //! for when they are not, and the host gives one of them no blocks. Two kernels and not two ways in one, as the plain one
 //! needs the fewer registers, and a thread of it has one element instead of a group.
+//!
+//! Invariant: the conditions of a statement's kernels exclude each other, and one of them holds for any extents.
 
 use super::{Axis, Kind, Stages};
 use rx_base::{DType, Dim};
