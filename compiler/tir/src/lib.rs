@@ -5,7 +5,7 @@
 //! which are named by index. [`Expr`]s know their dtypes. Nothing here runs, schedules or prints for a device.
 //!
 //! [`builder`] and [`rewrite`] make and change functions; [`dim`] converts between symbolic integers and expressions;
-//! [`evaluate`] computes an expression on the host where that needs no buffer's contents; [`print`] writes TVMScript. While a
+//! [`evaluate`] computes an expression on the host where that needs no buffer's contents; [`mod@print`] writes TVMScript. While a
 //! text is read, [`marks`] are placeholders for barriers, all-reduces and early exits; [`spmd`] and [`leave`] eliminate them.
 //!
 //! # Invariants
