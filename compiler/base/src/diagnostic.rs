@@ -1,7 +1,7 @@
 //! Diagnostics as values: built once, rendered many ways.
 //!
 //! A [`Diagnostic`] is generic over its places `P`. Pure checks produce places relative to what they read, so that
-//! results stay valid when the text before them moves; faces ask for file positions only when they print.
+//! results stay valid when the text before them moves; programs ask for file positions only when they print.
 
 mod code;
 
