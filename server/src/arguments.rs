@@ -1,12 +1,13 @@
 //! The command line of `rx-lsp`.
 
 /// How to call it.
-pub const USAGE: &str = "usage: rx-lsp [--stdio] [--clientProcessId N]
+pub const USAGE: &str = "usage: rx-lsp [--stdio] [--clientProcessId N] [--verbose]
 
 Speaks the Language Server Protocol on stdin and stdout.
 
   --stdio               the only transport, and the default
   --clientProcessId N   end when process N is gone
+  --verbose             log spans with their times to standard error; RX_LOG chooses among them
   --version             print the version
   --help                print this";
 
@@ -17,6 +18,8 @@ pub enum Command {
     Serve {
         /// The process whose end ends the server.
         client_process: Option<u32>,
+        /// Whether spans are logged.
+        verbose: bool,
     },
     /// Print this text and leave.
     Print(String),
@@ -25,10 +28,12 @@ pub enum Command {
 /// Reads the arguments after the program's name. The error is a sentence for the user.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut client_process = None;
+    let mut verbose = false;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--stdio" => {}
+            "--verbose" => verbose = true,
             "--version" | "-V" => return Ok(Command::Print(format!("rx-lsp {}", env!("CARGO_PKG_VERSION")))),
             "--help" | "-h" => return Ok(Command::Print(USAGE.to_owned())),
             "--clientProcessId" => {
@@ -41,7 +46,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, Str
             },
         }
     }
-    Ok(Command::Serve { client_process })
+    Ok(Command::Serve { client_process, verbose })
 }
 
 fn process_id(text: &str) -> Result<u32, String> {
@@ -58,9 +63,13 @@ mod tests {
 
     #[test]
     fn what_editors_pass_is_accepted() {
-        assert_eq!(of(&[]), Ok(Command::Serve { client_process: None }));
-        assert_eq!(of(&["--stdio", "--clientProcessId=7"]), Ok(Command::Serve { client_process: Some(7) }));
-        assert_eq!(of(&["--clientProcessId", "7"]), Ok(Command::Serve { client_process: Some(7) }));
+        assert_eq!(of(&[]), Ok(Command::Serve { client_process: None, verbose: false }));
+        assert_eq!(
+            of(&["--stdio", "--clientProcessId=7"]),
+            Ok(Command::Serve { client_process: Some(7), verbose: false })
+        );
+        assert_eq!(of(&["--clientProcessId", "7"]), Ok(Command::Serve { client_process: Some(7), verbose: false }));
+        assert_eq!(of(&["--verbose"]), Ok(Command::Serve { client_process: None, verbose: true }));
         assert!(matches!(of(&["--version"]), Ok(Command::Print(text)) if text.starts_with("rx-lsp ")));
     }
 

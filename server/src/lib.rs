@@ -42,7 +42,13 @@ use std::io::Write;
 /// The binary: reads the process's arguments and serves one client on stdin and stdout.
 pub fn main() -> ! {
     let code = match arguments::parse(std::env::args().skip(1)) {
-        Ok(Command::Serve { client_process }) => server::run(client_process),
+        Ok(Command::Serve { client_process, verbose }) => match rx_trace::init(verbose) {
+            Ok(()) => server::run(client_process),
+            Err(message) => {
+                eprintln!("rx-lsp: {message}");
+                2
+            }
+        },
         Ok(Command::Print(text)) => {
             // A closed stdout is no failure of ours.
             let _ = writeln!(std::io::stdout(), "{text}");

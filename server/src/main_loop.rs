@@ -193,6 +193,7 @@ impl MainLoop {
     /// Makes the changes that were gathered.
     fn make_changes(&mut self) {
         let Some(Changes { uri, version, changes }) = self.changes.take() else { return };
+        let _span = tracing::debug_span!("change", uri = uri.as_str(), version).entered();
         if self.documents.change(&uri, version, &changes, &self.profile) {
             self.touch(uri);
         } else {
@@ -276,6 +277,7 @@ impl MainLoop {
     /// is not told.
     fn publish(&mut self) {
         let touched = std::mem::take(&mut self.touched);
+        let _span = (!touched.is_empty()).then(|| tracing::debug_span!("publish").entered());
         if self.profile.pulls {
             self.held = None;
             return;

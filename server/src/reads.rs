@@ -221,6 +221,7 @@ fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
 /// Answers one question. The snapshot is gone when this returns, so that edits are not held up.
 fn run(job: Job) -> Event {
     let Job { mut read, snapshot, documents, profile, preferences } = job;
+    let _span = tracing::debug_span!("read", uri = read.uri.as_ref().map(|uri| uri.as_str())).entered();
     let find = || {
         snapshot.catch(|snapshot| {
             read.question.begin();

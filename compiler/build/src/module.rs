@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 /// The program in the place of the functions of the module that it was lowered from.
 pub fn to_module(program: &Program, source: &Module<PrimFunc>) -> Module<PrimFunc> {
+    let _span = tracing::debug_span!("to_module").entered();
     let mut program = program.clone();
     rx_lower::steps::name_kernels(&mut program);
     let names = procedure_names(&program);

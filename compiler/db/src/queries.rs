@@ -298,6 +298,7 @@ fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> 
 /// Checks an item. Not compared with the last result: nothing tracked is built on it but [`full_signature`], which is.
 #[salsa::tracked(returns(clone), no_eq, cycle_result = unchecked)]
 pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck {
+    let _span = tracing::debug_span!("check", item = item.name(db).map(|name| name.as_str())).entered();
     let segments = texts(db, item);
     let mut diagnostics: Vec<Diagnostic<ItemPlace>> = Vec::new();
     let function = match item.kind(db) {

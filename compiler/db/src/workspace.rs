@@ -103,6 +103,7 @@ impl Workspace {
     /// Replaces the bytes `range` of a file; out of range or inside a character, the nearest valid range is taken.
     pub fn edit(&mut self, file: FileId, range: Range<usize>, new: &str) {
         let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
+        let _span = tracing::debug_span!("edit").entered();
         let edit = file.document.edit(range, new);
         file.inputs.follow(&mut self.db, &mut self.pool, &file.document, edit.old, edit.new);
     }

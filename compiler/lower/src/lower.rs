@@ -64,6 +64,7 @@ pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Pr
 }
 
 fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> Result<Program, Vec<Problem>> {
+    let _span = tracing::debug_span!("lower", entry = entry.as_str()).entered();
     let (program, ids, problems) = (Program::default(), NameMap::default(), Vec::new());
     let mut lowerer = Lowerer { module, program, ids, waiting: VecDeque::new(), problems, watched, complete };
     if lowerer.procedure(entry).is_none() {

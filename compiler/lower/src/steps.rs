@@ -106,7 +106,8 @@ pub fn run_each(
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
     for step in steps(preferences.is_some()) {
-        (step.run)(program, preferences.unwrap_or(&rx_schedule::NoPreferences));
+        tracing::debug_span!("step", name = step.name)
+            .in_scope(|| (step.run)(program, preferences.unwrap_or(&rx_schedule::NoPreferences)));
         after(step, program);
     }
 }

@@ -72,7 +72,8 @@ impl<B: Backend> Executor<B> {
         progress: &mut dyn FnMut(Stage),
     ) -> Result<Executor<B>, BuildError> {
         program.kernels.iter().try_for_each(held)?;
-        backend.build(&program, progress)?;
+        tracing::debug_span!("build", kernels = program.kernels.len())
+            .in_scope(|| backend.build(&program, progress))?;
         let mut memory = Vec::with_capacity(constants.len());
         for tensor in constants {
             let uploaded = backend.upload(tensor).map_err(|error| BuildError {

@@ -125,6 +125,9 @@ pub struct Args {
     /// Print diagnostics and nothing else.
     #[arg(short, long)]
     pub quiet: bool,
+    /// Print the tool's own spans with their times on standard error; the environment variable RX_LOG chooses among all of them.
+    #[arg(long)]
+    pub verbose: bool,
 
     /// The path standard input is shown under; `.py` at its end makes it Python.
     #[arg(long, value_name = "PATH", default_value = "<stdin>")]

@@ -36,6 +36,10 @@ pub fn main() -> ExitCode {
         return lsp::serve(arguments);
     }
     let args = Args::of_process();
+    if let Err(message) = rx_trace::init(args.verbose) {
+        eprintln!("rxcheck: {message}");
+        return ExitCode::from(2);
+    }
     panics::record();
     let status = match (&args.explain, args.completions, &args.why) {
         (Some(code), ..) => explain::explain(code, args.color()),

@@ -59,6 +59,9 @@ pub struct Args {
     /// Where to write; standard output unless given.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Print the tool's own spans with their times on standard error; the environment variable RX_LOG chooses among all of them.
+    #[arg(long)]
+    pub verbose: bool,
     /// Name every pass with its arguments, and what it does.
     #[arg(long)]
     pub list_passes: bool,

@@ -21,6 +21,10 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
     };
+    if let Err(message) = rx_trace::init(args.verbose) {
+        eprintln!("rxopt: {message}");
+        return ExitCode::from(2);
+    }
     rx_report::process::run("rxopt", move || run(&args))
 }
 

@@ -169,6 +169,10 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
 
+    /// Print the tool's own spans with their times on standard error; the environment variable RX_LOG chooses among all of them.
+    #[arg(long)]
+    pub verbose: bool,
+
     /// The path standard input is shown under; `.py` at its end makes it Python.
     #[arg(long, value_name = "PATH", default_value = "<stdin>")]
     pub stdin_name: String,

@@ -37,6 +37,10 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
     };
+    if let Err(message) = rx_trace::init(args.verbose) {
+        eprintln!("rxrun: {message}");
+        return ExitCode::from(2);
+    }
     rx_report::process::run("rxrun", move || run(&args))
 }
 

@@ -50,6 +50,22 @@ fn a_good_file_is_passed_in_silence() {
 }
 
 #[test]
+fn spans_are_logged_where_verbose_or_the_variable_asks() {
+    let folder = folder(&[("a.rx", GOOD)]);
+    let span = "check{item=\"main\"}";
+    let verbose = rxcheck(&folder, &["--verbose", "a.rx"]);
+    assert!(stderr(&verbose).contains(span) && stderr(&verbose).contains("time.busy="), "{}", stderr(&verbose));
+    assert_eq!((stdout(&verbose), verbose.status.code()), ("", Some(0)));
+
+    let with = |wanted: &str| command(folder.path(), &["a.rx"]).env("RX_LOG", wanted).output().expect("rxcheck starts");
+    assert!(stderr(&with("rx_db=debug")).contains(span));
+    assert!(!stderr(&with("rx_lower=debug")).contains(span));
+    let refused = with("rx_db=loud");
+    assert!(stderr(&refused).starts_with("rxcheck: RX_LOG requires targets and levels"), "{}", stderr(&refused));
+    assert_eq!((stdout(&refused), refused.status.code()), ("", Some(2)));
+}
+
+#[test]
 fn a_mistake_is_shown_in_full_and_fails() {
     let folder = folder(&[("a.rx", &bad())]);
     let output = rxcheck(&folder, &["a.rx"]);
