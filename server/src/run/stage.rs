@@ -13,7 +13,7 @@ pub const COMMAND: &str = "rx.stage";
 /// A stage of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Its module before the first pass of rx's pipeline and behind each.
+    /// Its module, and the module of each step that leads to its kernels.
     Passes,
     /// Its kernels as loops.
     Tir,

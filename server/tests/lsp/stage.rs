@@ -161,7 +161,7 @@ fn the_real_rxrun_shows_every_stage() {
     let passes = shown(&mut client, 22, "passes");
     assert_eq!((&passes["language"], &passes["passes"][0]["pass"]), (&json!("python"), &Value::Null), "{passes}");
     let names = passes["passes"].as_array().expect("passes").iter().filter_map(|pass| pass["pass"].as_str());
-    assert!(names.clone().any(|pass| pass == "FoldConstant"), "{:?}", names.collect::<Vec<_>>());
+    assert!(names.clone().any(|pass| pass == "FuseProducers"), "{:?}", names.collect::<Vec<_>>());
     let first = passes["passes"][0]["lines"][0].as_u64().expect("a line") as usize;
     assert!(
         passes["text"].as_str().is_some_and(|text| text.lines().skip(first).any(|line| line.contains("def other(")))

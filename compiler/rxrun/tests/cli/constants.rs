@@ -54,7 +54,7 @@ fn constants_are_read_from_files() {
 }
 
 #[test]
-fn passes_without_constants_data_go_on_and_with_it_fold() {
+fn steps_are_shown_with_and_without_the_data_of_constants() {
     let folder = folder();
     let (one, two) = (floats(&[2], &[10.0, 20.0]), floats(&[2], &[2.0, 3.0]));
     folder.arrays("c.npz", &[("ir.GenericConst[0]", &one), ("ir.GenericConst[1]", &two)]);
