@@ -5,7 +5,7 @@ use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
 use rx_build::{FileModule, to_module};
 use rx_db::{FileId, FileKind, ModuleId, Operators, Workspace};
-use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Sequence, StructInfo};
+use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Origin, Sequence, StructInfo};
 use rx_lower::{Preferences, Program};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
@@ -169,6 +169,7 @@ impl Pipeline {
             let first = problems.into_iter().next();
             PassError(first.map_or_else(|| "it has no lowering".to_owned(), |problem| problem.message))
         })?;
+        program.map_origins(&self.first_origins(&workspace, workspace.first_module(file)));
         let mut ended = Ok(());
         let mut after = |step: &'static str, program: &Program| {
             if ended.is_ok() {
@@ -179,6 +180,18 @@ impl Pipeline {
         after(LOWERING, &program);
         rx_lower::steps::run_each(&mut program, preferences, &mut |step, program| after(step.name, program));
         Ok(ended)
+    }
+
+    /// From a statement of the module's own text to the statement of the text that was read first.
+    fn first_origins(&self, workspace: &Workspace, module: ModuleId) -> impl Fn(Origin) -> Option<Origin> {
+        let text = &self.text;
+        let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        let line = move |span: Span| starts.partition_point(|start| *start < span.start as usize);
+        move |origin| {
+            let line = line(workspace.origin_span(module, origin)?);
+            let part = self.parts.iter().find(|part| part.lines.contains(&line))?;
+            part.origins.first().copied()
+        }
     }
 
     /// Takes a module that was made of this one, where it has no errors.

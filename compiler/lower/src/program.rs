@@ -336,9 +336,31 @@ impl Program {
         KernelId(self.kernels.len() as u32 - 1)
     }
 
+    /// Gives kernels and instructions the origins that `of` says; where it says none, they have none.
+    pub fn map_origins(&mut self, of: &dyn Fn(Origin) -> Option<Origin>) {
+        for kernel in &mut self.kernels {
+            let origins: Vec<Origin> = kernel.func.origins.iter().filter_map(|origin| of(*origin)).collect();
+            Arc::make_mut(&mut kernel.func).origins = origins;
+        }
+        self.procedures.iter_mut().for_each(|procedure| map_origins(&mut procedure.code, of));
+    }
+
     /// The procedure.
     pub fn procedure(&self, id: ProcedureId) -> &Procedure {
         &self.procedures[id.0 as usize]
+    }
+}
+
+fn map_origins(code: &mut [Instruction], of: &dyn Fn(Origin) -> Option<Origin>) {
+    for instruction in code {
+        instruction.origin = instruction.origin.and_then(of);
+        if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
+            for (condition, _, branch) in arms {
+                map_origins(condition, of);
+                map_origins(&mut branch.code, of);
+            }
+            map_origins(&mut otherwise.code, of);
+        }
     }
 }
 

@@ -225,7 +225,7 @@ fn what_two_read_or_a_result_needs_stays_a_kernel() {
     let text = Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.tanh(a)"], "b, c"));
     assert_eq!(kernel_names(&text.program(true)), ["add", "relu", "tanh"]);
     let text = Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)"], "a, b"));
-    assert_eq!(kernel_names(&text.program(true)), ["add", "nn.relu"]);
+    assert_eq!(kernel_names(&text.program(true)), ["add", "relu"]);
 }
 
 #[test]
