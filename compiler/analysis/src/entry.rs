@@ -98,6 +98,6 @@ pub trait Outer {
     fn lookup(&self, name: Name) -> Option<Entry>;
     /// The signature of the module's item `name`.
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
-    /// What is known of the values of the module's function `name`; asked only where something is known of an argument.
+    /// The summary of the values that the module's function `name` returns; asked only if a value of an argument is known.
     fn summary(&self, name: Name) -> Option<Arc<Summary>>;
 }

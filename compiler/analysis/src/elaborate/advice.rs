@@ -321,8 +321,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Offers to leave out argument `index` to what was said of it since the diagnostic number `since`. One that is passed
-    /// twice may also be meant as it stands the second time.
+    /// Adds a fix that removes argument `index` to the diagnostics about it, from the diagnostic number `since` on.
+    /// An argument that is passed by position and by keyword gets a fix for either.
     pub(super) fn offer_removal(&mut self, since: usize, cursor: Cursor<'_>, arguments: &[Argument], index: usize) {
         let Some(argument) = arguments.get(index) else { return };
         let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));

@@ -56,7 +56,7 @@ impl<'a> Asked<'a> {
         signature
     }
 
-    /// What is known of the values of the module's function `name`.
+    /// The summary of the values that the module's function `name` returns.
     pub(super) fn summary(&mut self, name: Name) -> Option<Arc<Summary>> {
         // Few functions are asked of in one segment.
         if let Some((_, known)) = self.summaries.iter().find(|(known, _)| *known == name) {

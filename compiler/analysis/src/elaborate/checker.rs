@@ -46,7 +46,7 @@ pub(super) struct Checker<'a> {
     pub(super) signature_symbols: Vec<Name>,
     /// The index of the statement being elaborated.
     pub(super) statement: u32,
-    /// What is known of symbols here: stated by attributes, and learned.
+    /// Bounds and facts of the symbols in scope: from attributes, and from statements so far.
     pub(super) bounds: Arc<Bounds>,
     /// Depth of nested functions; rows and exports of inner bodies differ from the outermost's.
     pub(super) nesting: u32,

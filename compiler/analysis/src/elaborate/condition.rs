@@ -9,7 +9,7 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, CompareOp, Expr, ExprKind, UnaryOp};
 
 impl Elaborator<'_> {
-    /// `R.assert_op(condition)`: the condition holds behind it. One that never does is a mistake.
+    /// `R.assert_op(condition)`: the condition holds in the statements after it. A condition that never holds is an error.
     pub(super) fn learn_assertion(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
         let condition = arguments.iter().enumerate().find(|(at, argument)| match argument.keyword {
             Some(keyword) => cursor.text(keyword) == "condition",
@@ -32,7 +32,7 @@ impl Elaborator<'_> {
         self.learn_condition(cursor, &condition.value, true);
     }
 
-    /// What a condition of scalars says where it holds, or where it does not.
+    /// Records the facts about symbols that follow from a condition of scalars: where it is true (`holds`), or where it is false.
     pub(super) fn learn_condition(&mut self, cursor: Cursor<'_>, condition: &Expr, holds: bool) {
         let mut facts = Vec::new();
         self.relations(cursor, condition, holds, &mut |op, a, b| facts.push((op, a, b)));

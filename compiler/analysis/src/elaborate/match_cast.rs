@@ -53,7 +53,7 @@ impl Elaborator<'_> {
             self.check.learn_types(&cast, &value.ty, cursor.span(ty.value.tokens));
             self.check.learn_extents(&cast, cursor.span(ty.value.tokens));
         }
-        // What is known of a scalar stays known: a cast to `T.int64` does not forget its value.
+        // A cast to `T.int64` keeps the known value of a scalar.
         let ty = match (&cast, &value.ty) {
             (StructInfo::Prim(cast), StructInfo::Prim(actual)) if cast.value.is_none() => {
                 StructInfo::Prim(rx_ir::PrimInfo { dtype: cast.dtype.or(actual.dtype), value: actual.value.clone() })

@@ -77,7 +77,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What `name` stands for here.
+    /// The definition of `name` in the innermost scope that has one.
     pub(super) fn lookup(&mut self, name: Name) -> Option<Entry> {
         for scope in self.scopes.iter().rev() {
             if let Some((entry, _)) = scope.names.get(&name) {
@@ -108,7 +108,7 @@ impl Checker<'_> {
         Place::Definition(name)
     }
 
-    /// What the header of the function around says.
+    /// The context that the header of the enclosing function gives its body.
     pub(super) fn function_context(&mut self) -> Option<Arc<FunctionContext>> {
         if let Some(context) = self.scopes.iter().rev().find_map(|scope| scope.context.clone()) {
             return Some(context);

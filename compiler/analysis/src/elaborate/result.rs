@@ -6,7 +6,7 @@ use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signa
 use rx_syntax::dialect::Dialect;
 use std::sync::Arc;
 
-/// What a row of [`SegmentResult::rows`] describes.
+/// The kind of a row of [`SegmentResult::rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A parameter of a Relax function.
@@ -22,13 +22,13 @@ pub enum RowKind {
 pub struct Row {
     /// The variable; `return` or `_` where there is none.
     pub name: Name,
-    /// What it describes.
+    /// The kind of value.
     pub kind: RowKind,
     /// The type its users see.
     pub ty: StructInfo,
     /// Whether the type was inferred, not written.
     pub inferred: bool,
-    /// Where the name stands.
+    /// The span of the name.
     pub span: Span,
     /// The statement's index in its segment; the origin's statement is the sum over earlier segments plus this.
     pub statement: u32,
@@ -39,7 +39,7 @@ pub struct Row {
 pub struct Export {
     /// The name.
     pub name: Name,
-    /// What it stands for.
+    /// The definition.
     pub entry: Entry,
     /// Where it was defined; none where an earlier segment defined it and only its meaning changed here.
     pub span: Option<Span>,
@@ -54,7 +54,7 @@ pub struct Unresolved {
     pub span: Span,
     /// How many of the segment's exports precede the use.
     pub exports: u32,
-    /// What it is used for.
+    /// The role of the name in the expression.
     pub role: Role,
 }
 

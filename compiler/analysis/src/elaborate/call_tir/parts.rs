@@ -58,7 +58,7 @@ pub(super) struct Passed {
     pub(super) index: usize,
 }
 
-/// What of the call was already complained of.
+/// The parts of a call that already have a diagnostic: they get no second one.
 #[derive(Default)]
 pub(super) struct CallState {
     /// Symbols.
