@@ -3,14 +3,13 @@
 use rx_base::{Diagnostic, Name, Span};
 use rx_db::{ModuleId, Workspace};
 use rx_ir::Function;
-use rx_lower::Module;
-use rx_tir::PrimFunc;
+use rx_lower::{Loops, Module};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What reading a prim_func gave: none of this name, its loops, or why it has none.
-type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
+type PrimFuncRead = Option<Result<Loops, String>>;
 
 /// A module's functions.
 pub struct FileModule<'w> {
@@ -44,7 +43,7 @@ impl Module for FileModule<'_> {
             return known.clone();
         }
         let read = self.workspace.prim_func(self.module, name).map(|read| match read {
-            Ok(func) => Ok(Arc::new(func)),
+            Ok(func) => Ok(Loops::new(func)),
             Err(diagnostics) => {
                 let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
                 self.mistakes.borrow_mut().extend(diagnostics);

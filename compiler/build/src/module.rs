@@ -45,12 +45,11 @@ fn prim_funcs(program: &Program) -> Vec<Item<PrimFunc>> {
     let mut funcs: Vec<PrimFunc> = Vec::new();
     let mut by_name: NameMap<usize> = NameMap::default();
     for kernel in &program.kernels {
-        let func = &*kernel.func;
-        match by_name.get(&func.name) {
-            Some(at) => funcs[*at].origins.extend_from_slice(&func.origins),
+        match by_name.get(&kernel.name) {
+            Some(at) => funcs[*at].origins.extend_from_slice(&kernel.origins),
             None => {
-                by_name.insert(func.name, funcs.len());
-                funcs.push(func.clone());
+                by_name.insert(kernel.name, funcs.len());
+                funcs.push(kernel.func());
             }
         }
     }
@@ -66,7 +65,7 @@ fn prim_funcs(program: &Program) -> Vec<Item<PrimFunc>> {
 
 /// The procedures' names, made different from each other: nested functions may be called alike.
 fn procedure_names(program: &Program) -> Vec<Name> {
-    let mut taken: NameSet = program.kernels.iter().map(|kernel| kernel.func.name).collect();
+    let mut taken: NameSet = program.kernels.iter().map(|kernel| kernel.name).collect();
     let mut different = |own: Name| {
         let mut given = own;
         let mut number = 0;

@@ -348,7 +348,7 @@ fn run_on<B: Backend>(
 /// Whether a program computes with floats of 16 bits or fewer.
 fn is_narrow(program: &Program) -> bool {
     let narrow = |dtype: DType| dtype.is_float() && dtype.bytes() <= 2;
-    program.kernels.iter().flat_map(|kernel| &kernel.func.buffers).any(|buffer| narrow(buffer.dtype))
+    program.kernels.iter().flat_map(|kernel| &kernel.loops.buffers).any(|buffer| narrow(buffer.dtype))
 }
 
 fn agreement(before: &[Tensor], after: &[Tensor], narrow: bool) -> Verdict {

@@ -4,6 +4,7 @@ use crate::struct_info::StructInfo;
 use rx_base::{DType, Dim, Name, Span};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Where a binding or loop statement comes from: survives printing, passes and lowering.
@@ -16,7 +17,7 @@ pub struct Origin {
 }
 
 /// An expression with its struct info and its place, in bytes of the segment it was written in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
@@ -27,7 +28,7 @@ pub struct Expr {
 }
 
 /// The kinds of Relax expression.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExprKind {
     /// A local variable or parameter.
     Var(Name),
@@ -72,7 +73,7 @@ pub enum ExprKind {
 }
 
 /// A scalar's value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum PrimValue {
     /// An integer, possibly symbolic.
     Int(Dim),
@@ -85,7 +86,7 @@ pub enum PrimValue {
 }
 
 /// The value of a scalar constant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Literal {
     /// An integer; values outside `i64` are kept as their nearest.
     Int(i64),
@@ -115,8 +116,59 @@ impl Literal {
     }
 }
 
+/// By kind and bits, as for [`PrimValue`] and [`Attr`]: `0.0` and `-0.0` differ, and a NaN is equal to itself.
+impl PartialEq for Literal {
+    fn eq(&self, other: &Literal) -> bool {
+        match (self, other) {
+            (Literal::Int(a), Literal::Int(b)) => a == b,
+            (Literal::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits(),
+            (Literal::Bool(a), Literal::Bool(b)) => a == b,
+            (Literal::Int(_) | Literal::Float(_) | Literal::Bool(_), _) => false,
+        }
+    }
+}
+
+impl Eq for Literal {}
+
+impl Hash for Literal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Literal::Int(value) => value.hash(state),
+            Literal::Float(value) => value.to_bits().hash(state),
+            Literal::Bool(value) => value.hash(state),
+        }
+    }
+}
+
+impl PartialEq for PrimValue {
+    fn eq(&self, other: &PrimValue) -> bool {
+        match (self, other) {
+            (PrimValue::Int(a), PrimValue::Int(b)) => a == b,
+            (PrimValue::Float(a), PrimValue::Float(b)) => a.to_bits() == b.to_bits(),
+            (PrimValue::Bool(a), PrimValue::Bool(b)) => a == b,
+            (PrimValue::Opaque, PrimValue::Opaque) => true,
+            (PrimValue::Int(_) | PrimValue::Float(_) | PrimValue::Bool(_) | PrimValue::Opaque, _) => false,
+        }
+    }
+}
+
+impl Eq for PrimValue {}
+
+impl Hash for PrimValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            PrimValue::Int(value) => value.hash(state),
+            PrimValue::Float(value) => value.to_bits().hash(state),
+            PrimValue::Bool(value) => value.hash(state),
+            PrimValue::Opaque => {}
+        }
+    }
+}
+
 /// What is called.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// An operator, by its name without `relax.`: `nn.conv2d`.
     Op(Name),
@@ -127,7 +179,7 @@ pub enum Callee {
 }
 
 /// A call with its arguments.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// What is called.
     pub callee: Callee,
@@ -143,7 +195,7 @@ impl Call {
 }
 
 /// What a call passes for one parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// Nothing, and the parameter has no default value.
     Absent,
@@ -158,7 +210,7 @@ pub enum Argument {
 }
 
 /// An attribute's value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Attr {
     /// `None`.
     None,
@@ -176,6 +228,38 @@ pub enum Attr {
     Dict(Vec<(Arc<str>, Attr)>),
     /// A value rx keeps as text: an index map, a captured Python name.
     Opaque(Arc<str>),
+}
+
+impl PartialEq for Attr {
+    fn eq(&self, other: &Attr) -> bool {
+        match (self, other) {
+            (Attr::Float(a), Attr::Float(b)) => a.to_bits() == b.to_bits(),
+            (Attr::Bool(a), Attr::Bool(b)) => a == b,
+            (Attr::Int(a), Attr::Int(b)) => a == b,
+            (Attr::Str(a), Attr::Str(b)) | (Attr::Opaque(a), Attr::Opaque(b)) => a == b,
+            (Attr::List(a), Attr::List(b)) => a == b,
+            (Attr::Dict(a), Attr::Dict(b)) => a == b,
+            (Attr::None, Attr::None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Attr {}
+
+impl Hash for Attr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Attr::None => {}
+            Attr::Bool(value) => value.hash(state),
+            Attr::Int(value) => value.hash(state),
+            Attr::Float(value) => value.to_bits().hash(state),
+            Attr::Str(text) | Attr::Opaque(text) => text.hash(state),
+            Attr::List(items) => items.hash(state),
+            Attr::Dict(entries) => entries.hash(state),
+        }
+    }
 }
 
 impl Attr {

@@ -4,6 +4,7 @@
 //! and what is known of its arguments; when the program runs and every operand is there, [`DynamicCall::with`] makes it a
 //! call of known types, and [`specialize`] the program of that.
 
+use crate::loops::Loops;
 use crate::lower::{Module, lower_complete};
 use crate::program::Program;
 use rx_base::name::name;
@@ -15,7 +16,6 @@ use rx_ir::{
 };
 use rx_ops::{Arg, CallInfo, Problem, Schema};
 use rx_schedule::Preferences;
-use rx_tir::PrimFunc;
 use std::sync::Arc;
 
 /// A call of an operator; each operand is a register or a literal.
@@ -233,7 +233,7 @@ impl Module for Alone {
         (name == self.0.name).then(|| self.0.clone())
     }
 
-    fn prim_func(&self, _: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+    fn prim_func(&self, _: Name) -> Option<Result<Loops, String>> {
         None
     }
 }

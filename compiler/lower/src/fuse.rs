@@ -14,20 +14,28 @@
 //! kernel that only moves elements (`moves`) becomes part of each of its few readers, and one that leaves them in
 //! their order becomes a view.
 
+mod block;
 mod chain;
 mod dead;
 mod digits;
 mod epilogue;
 mod merge;
 mod moves;
+mod properties;
 mod reshape;
+mod rewrite;
 mod sink;
 
+pub use merge::{Merged, Pair};
+pub(crate) use properties::Properties;
+pub use rewrite::{Rewrite, Rewritten};
+
 use crate::program::{Instruction, Kernel, KernelId, Operation, Output, Procedure, Program, Register};
+use crate::queries::{Queries, rewritten};
+use block::Block;
 use rustc_hash::FxHashMap;
 use rx_schedule::Preferences;
-use rx_tir::func::{BufferId, PrimFunc};
-use rx_tir::{IterKind, Stmt};
+use rx_tir::func::BufferId;
 
 /// The most buffers of a joined kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
@@ -38,67 +46,73 @@ const MAX_NESTS: usize = 64;
 /// The most readers of a kernel that only moves elements that each do so themselves.
 const MAX_READERS: usize = 4;
 
-/// Removes what nothing reads.
-pub(crate) fn remove_dead_code(program: &mut Program) {
-    each_procedure(program, dead::remove);
+/// What steps are run for, and who answers their questions.
+pub(crate) struct Context<'c> {
+    pub(crate) preferences: &'c dyn Preferences,
+    pub(crate) queries: &'c dyn Queries,
 }
 
-/// Makes views of kernels that leave elements in their order, and views of views views of the first tensor.
-pub(crate) fn find_views(program: &mut Program) {
+/// Removes what nothing reads.
+pub(crate) fn remove_dead_code(program: &mut Program, context: &Context<'_>) {
+    each_procedure(program, |procedure, program| dead::remove(procedure, program, context));
+}
+
+/// Makes views of kernels that leave elements in their order, and of views of views views of the first tensor.
+pub(crate) fn find_views(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| {
         procedure.code = with_views(std::mem::take(&mut procedure.code), &mut FxHashMap::default(), program);
-        dead::remove(procedure, program);
+        dead::remove(procedure, program, context);
     });
 }
 
 /// Moves views below the kernels that follow a reduction ([`sink`]).
-pub(crate) fn sink_views(program: &mut Program) {
+pub(crate) fn sink_views(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| {
         let mut reads = reads_of(procedure);
-        sink::views(procedure, &mut reads, program);
+        sink::views(procedure, &mut reads, program, context);
     });
 }
 
 /// Joins to reductions what is computed of their results, element by element.
-pub(crate) fn fuse_epilogues(program: &mut Program) {
+pub(crate) fn fuse_epilogues(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
         // Forward, so that a reduction takes what follows it, and then what follows that.
         for at in 0..code.len() {
             if let Some(reader) = epilogue_of(code, at, reads, program) {
-                join(code, at, &reader, reads, program);
+                join(code, at, &reader, reads, program, context);
             }
         }
     });
 }
 
 /// Joins the chains of kernels of which the device makes one ([`chain`]).
-pub(crate) fn fuse_chains(program: &mut Program, preferences: &dyn Preferences) {
-    if preferences.joins_chains() {
+pub(crate) fn fuse_chains(program: &mut Program, context: &Context<'_>) {
+    if context.preferences.joins_chains() {
         let mut asked = chain::Asked::default();
-        each_block(program, &mut |code, reads, program| chain::join(code, reads, program, (preferences, &mut asked)));
+        each_block(program, &mut |code, reads, program| chain::join(code, reads, program, (context, &mut asked)));
     }
 }
 
-/// Gives kernels that only move elements to each of their few readers.
-pub(crate) fn fuse_moves(program: &mut Program) {
+/// Makes kernels that only move elements part of each of their few readers.
+pub(crate) fn fuse_moves(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
-        for at in 0..code.len() {
+        for at in (0..code.len()).rev() {
             for reader in readers_of_move(code, at, reads, program) {
-                join(code, at, &reader, reads, program);
+                join(code, at, &reader, reads, program, context);
             }
         }
     });
 }
 
-/// Joins kernels that compute element by element to the one kernel that reads them.
-pub(crate) fn fuse_producers(program: &mut Program) {
+/// Joins kernels to the one kernel that reads them.
+pub(crate) fn fuse_producers(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
         // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
         for at in (0..code.len()).rev() {
             if let Some(reader) = prologue_of(code, at, reads, program)
                 && !is_whole(code, reader.at, program)
             {
-                join(code, at, &reader, reads, program);
+                join(code, at, &reader, reads, program, context);
             }
         }
     });
@@ -115,7 +129,7 @@ fn each_procedure(program: &mut Program, mut change: impl FnMut(&mut Procedure, 
 }
 
 /// Changes the instructions of a block; it is given them, how often each register is read, and the program.
-type ChangeBlock<'c> = dyn FnMut(&mut [Option<Instruction>], &mut [u32], &mut Program) + 'c;
+type ChangeBlock<'c> = dyn FnMut(&mut Block, &mut [u32], &mut Program) + 'c;
 
 /// Calls `change` on the blocks of each procedure, inner ones first.
 fn each_block(program: &mut Program, change: &mut ChangeBlock<'_>) {
@@ -141,9 +155,9 @@ fn changed(
             otherwise.code = changed(std::mem::take(&mut otherwise.code), reads, program, change);
         }
     }
-    let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
-    change(&mut code, reads, program);
-    code.into_iter().flatten().collect()
+    let mut block = Block::new(code);
+    change(&mut block, reads, program);
+    block.into_code()
 }
 
 /// How often each register is read.
@@ -172,7 +186,7 @@ fn with_views(
         }
         if let Operation::Kernel { kernel, inputs, outputs, .. } = &instruction.operation
             && let ([from], [output]) = (&inputs[..], &outputs[..])
-            && moves::is_view(&program.kernel(*kernel).func)
+            && program.kernel(*kernel).loops.properties().is_view
         {
             instruction.operation = Operation::View { to: output.to, from: *from, shape: output.shape.clone() };
         }
@@ -191,13 +205,13 @@ struct Reader {
 }
 
 /// Makes two kernels one, in the place of the second, where that is possible.
-fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mut [u32], program: &mut Program) {
+fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program: &mut Program, context: &Context<'_>) {
     let (Some(producer), Some(consumer)) = (code[at].clone(), code[reader.at].clone()) else { return };
     let into = match reader.view.map(|view| code[view].as_ref()) {
         None => Some(consumer.clone()),
-        Some(view) => view.and_then(|view| without_view(&producer, view, &consumer, program)),
+        Some(view) => view.and_then(|view| without_view(&producer, view, &consumer, program, context)),
     };
-    let Some(merged) = into.and_then(|into| merge::merge(&producer, &into, program)) else { return };
+    let Some(merged) = into.and_then(|into| merge::merge(&producer, &into, program, context)) else { return };
     forget(&consumer, reads);
     // What others read stays for them.
     let unread = |instruction: &Instruction, reads: &[u32]| match &instruction.operation {
@@ -213,7 +227,7 @@ fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mu
         }
     }
     merged.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
-    code[reader.at] = Some(merged);
+    code.put(reader.at, merged);
 }
 
 /// The consumer as it is where it reads what the producer computes, not a view of it.
@@ -222,45 +236,48 @@ fn without_view(
     view: &Instruction,
     consumer: &Instruction,
     program: &mut Program,
+    context: &Context<'_>,
 ) -> Option<Instruction> {
     let Operation::Kernel { kernel: of, outputs: made, .. } = &producer.operation else { return None };
     let Operation::View { to, from, shape } = &view.operation else { return None };
     let Operation::Kernel { kernel, inputs, outputs, scalars } = &consumer.operation else { return None };
     let made = made.iter().find(|output| output.to == *from)?;
     let at = inputs.iter().position(|input| input == to)?;
-    let is_injective_producer = is_injective(&program.kernel(*of).func);
-    let Kernel { func, inputs: count, .. } = program.kernel(*kernel).clone();
-    let buffer = func.buffer_params().nth(at)?;
     // What follows a reduction has its elements one by one, whatever their places are called.
-    let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_injective_producer)?;
+    let is_cut = program.kernel(*of).loops.properties().is_injective;
+    let own = program.kernel(*kernel);
+    let (loops, buffer) = (own.loops.clone(), own.loops.buffer_params().nth(at)?);
+    let (from_shape, to_shape) = (made.shape.clone(), shape.clone());
+    let rewrite = Rewrite::Reshape { loops, buffer, from: from_shape, to: to_shape, is_cut };
+    let own = own.with(rewritten(context.queries, &rewrite)?);
     let mut inputs = inputs.clone();
     inputs[at] = *from;
-    let kernel = program.add_kernel(Kernel::new(func, count));
+    let kernel = program.add_kernel(own);
     let operation = Operation::Kernel { kernel, inputs, outputs: outputs.clone(), scalars: scalars.clone() };
     Some(Instruction { origin: consumer.origin, operation })
 }
 
 /// The one kernel that reads what the reduction at `at` computes, where it is an epilogue.
-fn epilogue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
+fn epilogue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let [_] = outputs.as_slice() else { return None };
-    if is_injective(&program.kernel(*kernel).func) {
+    if program.kernel(*kernel).loops.properties().is_injective {
         return None;
     }
     let reader = only_reader(code, at, reads)?;
     let read = read_by(code, &reader, outputs)?;
     let Operation::Kernel { kernel, inputs, .. } = &code[reader.at].as_ref()?.operation else { return None };
-    let Kernel { func, inputs: count, .. } = program.kernel(*kernel);
-    if !is_injective(func) {
+    let Kernel { loops, inputs: count, .. } = program.kernel(*kernel);
+    if !loops.properties().is_injective {
         return None;
     }
-    let buffers: Vec<BufferId> = func.buffer_params().collect();
+    let buffers: Vec<BufferId> = loops.buffer_params().collect();
     let input = inputs.iter().position(|register| *register == read)?;
-    epilogue::follows(func, *buffers.get(input)?, buffers.get(*count..)?).then_some(reader)
+    epilogue::follows(loops, *buffers.get(input)?, buffers.get(*count..)?).then_some(reader)
 }
 
 /// What a reader reads of a kernel with these outputs: one of them, or a view.
-fn read_by(code: &[Option<Instruction>], reader: &Reader, outputs: &[Output]) -> Option<Register> {
+fn read_by(code: &Block, reader: &Reader, outputs: &[Output]) -> Option<Register> {
     match reader.view {
         None => outputs.first().map(|output| output.to),
         Some(view) => match &code[view].as_ref()?.operation {
@@ -271,32 +288,32 @@ fn read_by(code: &[Option<Instruction>], reader: &Reader, outputs: &[Output]) ->
 }
 
 /// The one kernel that reads what the kernel at `at` computes, where the latter may be done as part of it.
-fn prologue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
+fn prologue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, .. } = &code[at].as_ref()?.operation else { return None };
-    let func = &program.kernel(*kernel).func;
-    if !is_injective(func) {
+    let properties = program.kernel(*kernel).loops.properties();
+    if !properties.is_injective {
         return None;
     }
     let reader = only_reader(code, at, reads)?;
     // Through a view elements are computed where they are read, not stored for readers that read them often.
-    (reader.view.is_none() || moves::is_move(func) || is_injective_at(code, reader.at, program)).then_some(reader)
+    (reader.view.is_none() || properties.is_move || is_injective_at(code, reader.at, program)).then_some(reader)
 }
 
 /// The readers of a kernel that only moves elements, where each may move them for itself: several, all of which compute
 /// element by element.
-fn readers_of_move(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Vec<Reader> {
+fn readers_of_move(code: &Block, at: usize, reads: &[u32], program: &Program) -> Vec<Reader> {
     let Some(Operation::Kernel { kernel, outputs, .. }) = code[at].as_ref().map(|one| &one.operation) else {
         return Vec::new();
     };
     let [output] = outputs.as_slice() else { return Vec::new() };
-    if !moves::is_move(&program.kernel(*kernel).func) {
+    if !program.kernel(*kernel).loops.properties().is_move {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for at in readers(code, at, output.to) {
+    for at in code.readers(at, output.to) {
         match code[at].as_ref().map(|one| &one.operation) {
             Some(Operation::View { to, .. }) => {
-                found.extend(readers(code, at, *to).into_iter().map(|reader| Reader { at: reader, view: Some(at) }));
+                found.extend(code.readers(at, *to).into_iter().map(|reader| Reader { at: reader, view: Some(at) }));
                 let count = found.iter().filter(|reader| reader.view == Some(at)).count();
                 if reads[to.0 as usize] as usize != count {
                     return Vec::new();
@@ -306,7 +323,7 @@ fn readers_of_move(code: &[Option<Instruction>], at: usize, reads: &[u32], progr
         }
     }
     let all_injective = found.iter().all(|reader| is_injective_at(code, reader.at, program));
-    let is_seen = reads[output.to.0 as usize] as usize != readers(code, at, output.to).len();
+    let is_seen = reads[output.to.0 as usize] as usize != code.readers(at, output.to).len();
     match (2..=MAX_READERS).contains(&found.len()) && all_injective && !is_seen {
         true => found,
         false => Vec::new(),
@@ -314,37 +331,25 @@ fn readers_of_move(code: &[Option<Instruction>], at: usize, reads: &[u32], progr
 }
 
 /// Whether the device makes one kernel of the function at a place as it is: nothing is joined to it.
-fn is_whole(code: &[Option<Instruction>], at: usize, program: &Program) -> bool {
+fn is_whole(code: &Block, at: usize, program: &Program) -> bool {
     match code[at].as_ref().map(|one| &one.operation) {
         Some(Operation::Kernel { kernel, .. }) => program.kernel(*kernel).whole,
         _ => false,
     }
 }
 
-fn is_injective_at(code: &[Option<Instruction>], at: usize, program: &Program) -> bool {
+fn is_injective_at(code: &Block, at: usize, program: &Program) -> bool {
     match code[at].as_ref().map(|one| &one.operation) {
-        Some(Operation::Kernel { kernel, .. }) => is_injective(&program.kernel(*kernel).func),
+        Some(Operation::Kernel { kernel, .. }) => program.kernel(*kernel).loops.properties().is_injective,
         _ => false,
     }
 }
 
-/// The instructions behind `at` that read a register.
-fn readers(code: &[Option<Instruction>], at: usize, wanted: Register) -> Vec<usize> {
-    let reads = |at: &usize| {
-        let mut found = false;
-        if let Some(instruction) = &code[*at] {
-            instruction.operation.for_each_read(&mut |register| found |= register == wanted);
-        }
-        found
-    };
-    (at + 1..code.len()).filter(reads).collect()
-}
-
 /// The kernel that reads a register at `at`: itself, or as the only reader of a view there.
-fn through_view(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<Reader> {
+fn through_view(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     match &code[at].as_ref()?.operation {
         Operation::Kernel { .. } => Some(Reader { at, view: None }),
-        Operation::View { to, .. } if reads[to.0 as usize] == 1 => match readers(code, at, *to)[..] {
+        Operation::View { to, .. } if reads[to.0 as usize] == 1 => match code.readers(at, *to)[..] {
             [reader] if matches!(code[reader].as_ref()?.operation, Operation::Kernel { .. }) => {
                 Some(Reader { at: reader, view: Some(at) })
             }
@@ -355,7 +360,7 @@ fn through_view(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Optio
 }
 
 /// The one kernel of the block that reads what the kernel at `at` computes, once, be it through a view.
-fn only_reader(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<Reader> {
+fn only_reader(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut only: Option<Reader> = None;
     for output in outputs {
@@ -364,7 +369,7 @@ fn only_reader(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option
             1 => {}
             _ => return None,
         }
-        let reader = through_view(code, *readers(code, at, output.to).first()?, reads)?;
+        let reader = through_view(code, *code.readers(at, output.to).first()?, reads)?;
         if only.is_some_and(|other| other.at != reader.at || other.view.is_some() || reader.view.is_some()) {
             return None;
         }
@@ -379,22 +384,6 @@ fn forget(instruction: &Instruction, reads: &mut [u32]) {
         let count = &mut reads[register.0 as usize];
         *count = count.saturating_sub(1);
     });
-}
-
-/// Whether every block computes elements one by one, from nothing the function itself computes.
-fn is_injective(func: &PrimFunc) -> bool {
-    let mut injective = true;
-    func.body.walk(&mut |stmt| match stmt {
-        Stmt::Block(block) => {
-            injective &= block.iters.iter().all(|iter| iter.kind == IterKind::Spatial)
-                && block.init.is_none()
-                && block.predicate.is_none()
-                && (block.allocations.is_empty() || block.iters.is_empty());
-        }
-        Stmt::Seq(_) | Stmt::For { .. } | Stmt::Store { .. } => {}
-        _ => injective = false,
-    });
-    injective
 }
 
 /// Numbers kernels anew, without those that nothing runs.

@@ -39,11 +39,11 @@ type Order = Vec<usize>;
 pub(crate) fn assign(program: &mut Program, preferences: &dyn Preferences) {
     let together = |dtype: DType| preferences.channels_together(dtype).filter(|count| *count > 1);
     let wants = |func: &PrimFunc| func.buffers.iter().any(|buffer| together(buffer.dtype).is_some());
-    if !program.kernels.iter().any(|kernel| wants(&kernel.func)) {
+    if !program.kernels.iter().any(|kernel| wants(&kernel.loops)) {
         return;
     }
     let readings: Vec<Option<Reading>> =
-        program.kernels.iter().map(|kernel| Reading::of(&kernel.func, &together)).collect();
+        program.kernels.iter().map(|kernel| Reading::of(&kernel.loops, &together)).collect();
     // Kernels that are added have no readings; no procedure is looked at twice.
     for at in 0..program.procedures.len() {
         let registers = Registers::of(&program.procedures[at], program, &readings, at == 0);
@@ -85,7 +85,7 @@ fn is_worth(
 ) -> bool {
     let mut gain = 0.0;
     for (number, one) in registers.uses.iter().enumerate() {
-        let func = &program.kernel(one.kernel).func;
+        let func = &program.kernel(one.kernel).loops;
         let orders = orders_of(&[group], number, one);
         if !orders.is_empty() {
             let after = rewriter.func(one.kernel, func, &orders);

@@ -25,15 +25,20 @@
 pub mod dynamic;
 mod fuse;
 mod layout;
+mod loops;
 mod lower;
 mod names;
 mod plan;
 pub mod program;
+mod queries;
 pub mod steps;
 
-pub use lower::{Module, Problem, lower, lower_watched};
+pub use fuse::{Merged, Pair, Rewrite, Rewritten};
+pub use loops::Loops;
+pub use lower::{CallKernel, Module, OperatorCall, Problem, lower, lower_watched};
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,
     Scalar, StorageId,
 };
+pub use queries::{Direct, Queries};
 pub use rx_schedule::{NoPreferences, Preferences};

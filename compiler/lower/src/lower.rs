@@ -4,22 +4,24 @@ mod call;
 mod call_tir;
 mod expression;
 mod host;
+mod kernel;
 mod known;
 mod memory;
 mod open;
 mod packed;
 mod shape_heap;
 
-use crate::program::{
-    Branch, Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Procedure, ProcedureId, Program, Register,
-};
+pub use kernel::{CallKernel, OperatorCall};
+
+use crate::loops::Loops;
+use crate::program::{Branch, Constant, ConstantId, Instruction, Operation, Procedure, ProcedureId, Program, Register};
+use crate::queries::{Direct, Queries};
 use known::Known;
 use memory::Tensors;
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_ir::function::ONCE;
 use rx_ir::{Binding, BindingKind, Body, Function, Origin, Shape, StructInfo};
-use rx_tir::PrimFunc;
 use shape_heap::Heap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +31,11 @@ pub trait Module {
     /// The Relax function called `name`.
     fn function(&self, name: Name) -> Option<Arc<Function>>;
     /// The prim_func called `name`; `Err` says why it cannot be run.
-    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>>;
+    fn prim_func(&self, name: Name) -> Option<Result<Loops, String>>;
+    /// Who answers questions about kernels.
+    fn queries(&self) -> &dyn Queries {
+        &Direct
+    }
 }
 
 /// Why something cannot be run, and where it stands.
@@ -66,7 +72,8 @@ pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Pr
 fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> Result<Program, Vec<Problem>> {
     let _span = tracing::debug_span!("lower", entry = entry.as_str()).entered();
     let (program, ids, problems) = (Program::default(), NameMap::default(), Vec::new());
-    let mut lowerer = Lowerer { module, program, ids, waiting: VecDeque::new(), problems, watched, complete };
+    let queries = module.queries();
+    let mut lowerer = Lowerer { module, queries, program, ids, waiting: VecDeque::new(), problems, watched, complete };
     if lowerer.procedure(entry).is_none() {
         let message = format!("the module has no Relax function `{entry}`");
         return Err(vec![Problem { origin: None, message }]);
@@ -82,6 +89,7 @@ fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> R
 
 struct Lowerer<'m> {
     module: &'m dyn Module,
+    queries: &'m dyn Queries,
     program: Program,
     ids: NameMap<ProcedureId>,
     /// Functions that are called and have no code yet: a chain of calls may be longer than the host's stack.
@@ -118,10 +126,6 @@ impl Lowerer<'_> {
     fn reserve(&mut self, function: Name) -> ProcedureId {
         self.program.procedures.push(Procedure { name: function, ..Procedure::empty() });
         ProcedureId(self.program.procedures.len() as u32 - 1)
-    }
-
-    fn kernel(&mut self, func: Arc<PrimFunc>, inputs: usize) -> KernelId {
-        self.program.add_kernel(Kernel { func, inputs, whole: false })
     }
 
     fn constant(&mut self, constant: Constant) -> ConstantId {

@@ -1,9 +1,11 @@
 //! Programs: what a device runs.
 
 use crate::dynamic::DynamicCall;
+use crate::loops::Loops;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Literal, Origin, StructInfo};
-use rx_tir::func::{Param, PrimFunc};
+use rx_tir::PrimFunc;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A value of a procedure, by number. Each is written once on every way through the procedure.
@@ -40,8 +42,12 @@ pub struct Program {
 /// A function of the loop-level IR: input buffers, output buffers, scalars.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The function.
-    pub func: Arc<PrimFunc>,
+    /// The function, which kernels that do the same share.
+    pub loops: Loops,
+    /// Its name in the program: the function's, with a number where others have the same.
+    pub name: Name,
+    /// The Relax statements that it computes: one before fusion.
+    pub origins: Vec<Origin>,
     /// How many of its buffer parameters are inputs; the others are outputs.
     pub inputs: usize,
     /// Whether the device schedules it as it is: no step joins anything to it.
@@ -49,21 +55,19 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel whose first `inputs` buffer parameters are inputs.
-    pub(crate) fn new(func: PrimFunc, inputs: usize) -> Kernel {
-        Kernel { func: Arc::new(func), inputs, whole: false }
+    /// A kernel of a statement, whose first `inputs` buffer parameters are inputs.
+    pub(crate) fn new(loops: Loops, inputs: usize, origin: Option<Origin>) -> Kernel {
+        Kernel { name: loops.name, loops, origins: origin.into_iter().collect(), inputs, whole: false }
     }
 
-    /// Puts the scalars between inputs and outputs, as TVM does (python/tvm/relax/utils.py, `gen_call_tir_inputs`).
-    fn order_params(&mut self) {
-        let is_buffer = |param: &Param| matches!(param, Param::Buffer(_));
-        let buffers = self.func.params.iter().filter(|param| is_buffer(param));
-        let (inputs, outputs) = (buffers.clone().take(self.inputs), buffers.skip(self.inputs));
-        let scalars = self.func.params.iter().filter(|param| !is_buffer(param));
-        let ordered: Vec<Param> = inputs.chain(scalars).chain(outputs).copied().collect();
-        if ordered != self.func.params {
-            Arc::make_mut(&mut self.func).params = ordered;
-        }
+    /// The same with another function.
+    pub(crate) fn with(&self, loops: Loops) -> Kernel {
+        Kernel { name: loops.name, loops, ..self.clone() }
+    }
+
+    /// The function under the kernel's name, with the statements that it computes.
+    pub fn func(&self) -> PrimFunc {
+        PrimFunc { name: self.name, origins: self.origins.clone(), ..PrimFunc::clone(&self.loops) }
     }
 }
 
@@ -310,8 +314,8 @@ pub struct Output {
     pub storage: Option<StorageId>,
 }
 
-/// A scalar argument of a kernel.
-#[derive(Clone, Debug, PartialEq)]
+/// A scalar argument of a kernel. Floats are compared by their bits.
+#[derive(Clone, Debug)]
 pub enum Scalar {
     /// An integer over the procedure's symbols.
     Int(Dim),
@@ -323,15 +327,40 @@ pub enum Scalar {
     Register(Register),
 }
 
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Scalar) -> bool {
+        match (self, other) {
+            (Scalar::Int(a), Scalar::Int(b)) => a == b,
+            (Scalar::Float(a), Scalar::Float(b)) => a.to_bits() == b.to_bits(),
+            (Scalar::Bool(a), Scalar::Bool(b)) => a == b,
+            (Scalar::Register(a), Scalar::Register(b)) => a == b,
+            (Scalar::Int(_) | Scalar::Float(_) | Scalar::Bool(_) | Scalar::Register(_), _) => false,
+        }
+    }
+}
+
+impl Eq for Scalar {}
+
+impl Hash for Scalar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Scalar::Int(value) => value.hash(state),
+            Scalar::Float(value) => value.to_bits().hash(state),
+            Scalar::Bool(value) => value.hash(state),
+            Scalar::Register(register) => register.hash(state),
+        }
+    }
+}
+
 impl Program {
     /// The kernel.
     pub fn kernel(&self, id: KernelId) -> &Kernel {
         &self.kernels[id.0 as usize]
     }
 
-    /// Adds a kernel. Its parameters get TVM's order: inputs, scalars, outputs.
-    pub(crate) fn add_kernel(&mut self, mut kernel: Kernel) -> KernelId {
-        kernel.order_params();
+    /// Adds a kernel.
+    pub(crate) fn add_kernel(&mut self, kernel: Kernel) -> KernelId {
         self.kernels.push(kernel);
         KernelId(self.kernels.len() as u32 - 1)
     }
@@ -339,8 +368,7 @@ impl Program {
     /// Gives kernels and instructions the origins that `of` says; where it says none, they have none.
     pub fn map_origins(&mut self, of: &dyn Fn(Origin) -> Option<Origin>) {
         for kernel in &mut self.kernels {
-            let origins: Vec<Origin> = kernel.func.origins.iter().filter_map(|origin| of(*origin)).collect();
-            Arc::make_mut(&mut kernel.func).origins = origins;
+            kernel.origins = kernel.origins.iter().filter_map(|origin| of(*origin)).collect();
         }
         self.procedures.iter_mut().for_each(|procedure| map_origins(&mut procedure.code, of));
     }

@@ -3,11 +3,12 @@
 //! [`STEPS`] is the one list of its steps. Each takes a program to a program that computes the same; the last one's kernels are
 //! what runs, and `rx_build::to_module` shows the program between any two of them.
 
+use crate::fuse::{self, Context, Rewrite};
+use crate::loops::Loops;
 use crate::program::{Kernel, Program};
-use crate::{fuse, layout, names, plan};
+use crate::queries::{Direct, Queries, rewritten};
+use crate::{layout, names, plan};
 use rx_schedule::Preferences;
-use rx_tir::PrimFunc;
-use std::sync::Arc;
 
 /// A step of the pipeline.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Step {
     pub doc: &'static str,
     /// Whether a reference run has it, too: the interpreter judges the others.
     always: bool,
-    run: fn(&mut Program, &dyn Preferences),
+    run: fn(&mut Program, &Context<'_>),
 }
 
 /// The steps, in order.
@@ -27,55 +28,55 @@ pub const STEPS: &[Step] = &[
         name: "DeadCodeElimination",
         doc: "Removes instructions whose results nothing reads, and outputs of kernels that nothing reads.",
         always: false,
-        run: |program, _| fuse::remove_dead_code(program),
+        run: fuse::remove_dead_code,
     },
     Step {
         name: "KernelsToViews",
         doc: "Makes a view of a kernel that leaves elements in their order, and of a view of a view a view of the first tensor.",
         always: false,
-        run: |program, _| fuse::find_views(program),
+        run: fuse::find_views,
     },
     Step {
         name: "SinkViews",
         doc: "Moves a view below the kernels that follow a reduction element by element.",
         always: false,
-        run: |program, _| fuse::sink_views(program),
+        run: fuse::sink_views,
     },
     Step {
         name: "FuseEpilogues",
         doc: "Joins to a reduction the kernel that computes element by element of its result.",
         always: false,
-        run: |program, _| fuse::fuse_epilogues(program),
+        run: fuse::fuse_epilogues,
     },
     Step {
         name: "FuseChains",
         doc: "Joins products and the kernels between them where the device makes one kernel of all: attention.",
         always: false,
-        run: |program, preferences| fuse::fuse_chains(program, preferences),
+        run: fuse::fuse_chains,
     },
     Step {
         name: "FuseMoves",
         doc: "Lets each of the few readers of a kernel that only moves elements move them for itself.",
         always: false,
-        run: |program, _| fuse::fuse_moves(program),
+        run: fuse::fuse_moves,
     },
     Step {
         name: "FuseProducers",
         doc: "Joins a kernel that computes element by element to the one kernel that reads it.",
         always: false,
-        run: |program, _| fuse::fuse_producers(program),
+        run: fuse::fuse_producers,
     },
     Step {
         name: "SimplifyLoops",
         doc: "Simplifies index arithmetic, and computes temporaries of one reader where they are read.",
         always: false,
-        run: |program, _| simplify(program),
+        run: simplify,
     },
     Step {
         name: "AssignLayouts",
         doc: "Puts the channels of tensors between convolutions last where the device reads several at once.",
         always: false,
-        run: layout::assign,
+        run: |program, context| layout::assign(program, context.preferences),
     },
     Step {
         name: "StaticPlanBlockMemory",
@@ -105,21 +106,32 @@ pub fn run_each(
     preferences: Option<&dyn Preferences>,
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
+    run_with(&Direct, program, preferences, after);
+}
+
+/// As [`run_each`]; `queries` answers questions about kernels.
+pub fn run_with(
+    queries: &dyn Queries,
+    program: &mut Program,
+    preferences: Option<&dyn Preferences>,
+    after: &mut dyn FnMut(&'static Step, &Program),
+) {
+    let context = Context { preferences: preferences.unwrap_or(&rx_schedule::NoPreferences), queries };
     for step in steps(preferences.is_some()) {
-        tracing::debug_span!("step", name = step.name)
-            .in_scope(|| (step.run)(program, preferences.unwrap_or(&rx_schedule::NoPreferences)));
+        tracing::debug_span!("step", name = step.name).in_scope(|| (step.run)(program, &context));
         after(step, program);
     }
 }
 
 /// The program that is one prim_func and nothing that calls it, to be looked at: unproved indices are marked, and the
 /// loops are simplified where `optimized` says so.
-pub fn alone(func: &PrimFunc, optimized: bool) -> Program {
-    let (guarded, _) = rx_schedule::guards(func);
-    let inputs = guarded.buffer_params().count();
-    let mut program = Program { kernels: vec![Kernel::new(guarded, inputs)], ..Program::default() };
+pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
+    let inputs = loops.buffer_params().count();
+    let guarded = rewritten(queries, &Rewrite::Guard { loops: loops.clone(), inputs });
+    let kernel = Kernel::new(guarded.unwrap_or_else(|| loops.clone()), inputs, None);
+    let mut program = Program { kernels: vec![kernel], ..Program::default() };
     if optimized {
-        simplify(&mut program);
+        simplify(&mut program, &Context { preferences: &rx_schedule::NoPreferences, queries });
     }
     program
 }
@@ -129,8 +141,10 @@ pub fn name_kernels(program: &mut Program) {
     names::assign(program);
 }
 
-fn simplify(program: &mut Program) {
+fn simplify(program: &mut Program, context: &Context<'_>) {
     for kernel in &mut program.kernels {
-        kernel.func = Arc::new(rx_schedule::simplify(&rx_schedule::inline(&rx_schedule::simplify(&kernel.func))));
+        if let Some(loops) = rewritten(context.queries, &Rewrite::Simplify { loops: kernel.loops.clone() }) {
+            kernel.loops = loops;
+        }
     }
 }

@@ -36,7 +36,7 @@ impl Backend for Cpu {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (index, funcs) = distinct(program);
         let total = funcs.len();
-        let module = CpuModule::compile_with(&funcs, &mut |done| {
+        let module = CpuModule::compile_with(&funcs.iter().collect::<Vec<_>>(), &mut |done| {
             progress(Stage { done, total });
         });
         for (kernel, at) in program.kernels.iter().zip(index) {
@@ -44,11 +44,11 @@ impl Backend for Cpu {
             self.kernels.push(match compiled {
                 Ok(compiled) => Built::Compiled(compiled.clone()),
                 Err(reason) => {
-                    let remark = format!("kernel `{}` is interpreted: {reason}", kernel.func.name);
+                    let remark = format!("kernel `{}` is interpreted: {reason}", kernel.name);
                     if !self.remarks.contains(&remark) {
                         self.remarks.push(remark);
                     }
-                    Built::Interpreted(Box::new(interpret(&kernel.func)?))
+                    Built::Interpreted(Box::new(interpret(&kernel.func())?))
                 }
             });
         }

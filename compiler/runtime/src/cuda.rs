@@ -23,7 +23,7 @@ pub use simulated::Simulated;
 /// Where a kernel has no CUDA C.
 pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functions), BuildError> {
     let (index, funcs) = distinct(program);
-    let funcs: Vec<PrimFunc> = funcs.into_iter().map(rx_cuda::prepared).collect();
+    let funcs: Vec<PrimFunc> = funcs.iter().map(rx_cuda::prepared).collect();
     let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(|error| BuildError {
         kernel: Name::from("cuda"),
         origins: Vec::new(),

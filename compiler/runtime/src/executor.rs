@@ -346,11 +346,11 @@ impl<B: Backend> Frame<B> {
 
 /// Checks that there are tensors for all parameters of a kernel, whatever device it is for.
 fn held(kernel: &Kernel) -> Result<(), BuildError> {
-    let func = &kernel.func;
+    let func = &kernel.loops;
     let mut params = func.buffer_params().map(|id| func.buffer(id));
     params.find(|param| Element::of(param.dtype).is_none()).map_or(Ok(()), |param| {
         let message = format!("its parameter `{}` is {}, and rx has no tensors of this dtype", param.name, param.dtype);
-        Err(BuildError { kernel: func.name, origins: func.origins.clone(), message })
+        Err(BuildError { kernel: kernel.name, origins: kernel.origins.clone(), message })
     })
 }
 

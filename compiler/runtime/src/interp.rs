@@ -25,7 +25,7 @@ impl Backend for Interpreter {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let total = program.kernels.len();
         for (done, kernel) in program.kernels.iter().enumerate() {
-            self.programs.push(interpret(&kernel.func)?);
+            self.programs.push(interpret(&kernel.func())?);
             progress(Stage { done: done + 1, total });
         }
         Ok(())

@@ -25,7 +25,7 @@ pub fn of_program(session: &Session, program: &Program) -> NameSet {
     for function in program.procedures.iter().filter_map(|procedure| session.function(procedure.name)) {
         found.extend(of_function(&function));
     }
-    program.kernels.iter().for_each(|kernel| add_kernel(&kernel.func, &mut found));
+    program.kernels.iter().for_each(|kernel| add_kernel(&kernel.loops, &mut found));
     found
 }
 

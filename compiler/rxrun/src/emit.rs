@@ -16,7 +16,7 @@ use rx_base::Span;
 use rx_base::name::name;
 use rx_cuda::rules::Target;
 use rx_db::{Document, FileKind};
-use rx_lower::Program;
+use rx_lower::{Kernel, Program};
 use rx_syntax::dialect::Dialect;
 use rx_tir::{PrimFunc, Stmt};
 
@@ -113,18 +113,17 @@ impl Listing {
 
 /// Kernels that do the same.
 struct Group<'p> {
-    func: &'p PrimFunc,
+    func: PrimFunc,
     /// All of them.
-    kernels: Vec<&'p PrimFunc>,
+    kernels: Vec<&'p Kernel>,
 }
 
 /// The kernels of a program, equal ones together.
 fn groups(program: &Program) -> Vec<Group<'_>> {
-    let kernels = program.kernels.iter().map(|kernel| &*kernel.func);
     let (index, funcs) = rx_runtime::distinct(program);
     let mut groups: Vec<Group<'_>> = funcs.into_iter().map(|func| Group { func, kernels: Vec::new() }).collect();
-    for (func, at) in kernels.zip(index) {
-        groups.get_mut(at).into_iter().for_each(|group| group.kernels.push(func));
+    for (kernel, at) in program.kernels.iter().zip(index) {
+        groups.get_mut(at).into_iter().for_each(|group| group.kernels.push(kernel));
     }
     groups
 }
@@ -137,13 +136,13 @@ fn kernels(
     (session, args): (&Session, &Args),
     report: &mut Report,
 ) -> Listing {
-    let funcs: Vec<&PrimFunc> = groups.iter().map(|group| group.func).collect();
+    let funcs: Vec<&PrimFunc> = groups.iter().map(|group| &group.func).collect();
     let (head, texts, kernels) = match stage {
         Emit::Cuda | Emit::Schedule => {
             let calls: Vec<_> = groups
                 .iter()
                 .map(|group| {
-                    extents::values(program, group.kernels.first().unwrap_or(&group.func), &session.choices.dims)
+                    extents::values(program, (&group.func, group.kernels.first().copied()), &session.choices.dims)
                 })
                 .collect();
             cuda(stage, &funcs, &calls, &args.target(), report)
@@ -217,9 +216,9 @@ fn comment(mark: &str, text: &str) -> String {
 /// stand in their loops.
 fn places(group: &Group<'_>, session: &Session) -> Vec<Span> {
     let mut origins = Vec::new();
-    for func in &group.kernels {
-        origins.extend_from_slice(&func.origins);
-        func.body.walk(&mut |stmt| {
+    for kernel in &group.kernels {
+        origins.extend_from_slice(&kernel.origins);
+        kernel.loops.body.walk(&mut |stmt| {
             if let Stmt::Store { site, .. } = stmt {
                 origins.extend(site.origin);
             }

@@ -86,10 +86,10 @@ impl Profile {
         ]);
         let mut events = Vec::new();
         for (Sum { calls, time, work }, kernel) in ran {
-            let places = places(session, &source, &kernel.func.origins);
+            let places = places(session, &source, &kernel.origins);
             let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
             let lines: Vec<String> = places.iter().map(|[line, ..]| line.to_string()).collect();
-            let name = kernel.func.name.as_str();
+            let name = kernel.name.as_str();
             table.row([
                 name.to_owned(),
                 calls.to_string(),
@@ -122,7 +122,7 @@ impl Profile {
         let source = Source::new(&session.name, &text);
         let calls = self.calls.as_deref().unwrap_or_default();
         let places: Vec<Vec<[u32; 4]>> =
-            self.program.kernels.iter().map(|kernel| places(session, &source, &kernel.func.origins)).collect();
+            self.program.kernels.iter().map(|kernel| places(session, &source, &kernel.origins)).collect();
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let mut events = vec![json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": session.name } })];
         for Call { kernel, start, time, work } in calls {
@@ -131,7 +131,7 @@ impl Profile {
             let lines: Vec<u32> = places.iter().map(|[line, ..]| *line).collect();
             let args = json!({ "lines": lines, "operations": work.operations, "bytes": work.bytes });
             events.push(json!({
-                "name": kernel.func.name.as_str(), "cat": "kernel", "ph": "X", "pid": 1, "tid": 1,
+                "name": kernel.name.as_str(), "cat": "kernel", "ph": "X", "pid": 1, "tid": 1,
                 "ts": micros(*start), "dur": micros(*time), "args": args,
             }));
         }
@@ -150,12 +150,12 @@ impl Profile {
         let (Some(kernel), Some(known)) = (self.program.kernels.get(at), self.counts.get_mut(at)) else {
             return Work { operations: None, bytes: 0 };
         };
-        let count = known.get_or_insert_with(|| count(&kernel.func));
-        let values = bind_symbols(&kernel.func, run.shapes, run.scalars);
-        let operations = values.ok().and_then(|values| count.operations_of(&kernel.func, &values));
-        let sizes = kernel.func.buffer_params().zip(run.shapes).map(|(buffer, shape)| {
+        let count = known.get_or_insert_with(|| count(&kernel.loops));
+        let values = bind_symbols(&kernel.loops, run.shapes, run.scalars);
+        let operations = values.ok().and_then(|values| count.operations_of(&kernel.loops, &values));
+        let sizes = kernel.loops.buffer_params().zip(run.shapes).map(|(buffer, shape)| {
             let elements = shape.iter().map(|extent| extent.unsigned_abs()).fold(1, u64::saturating_mul);
-            elements.saturating_mul(kernel.func.buffer(buffer).dtype.bytes())
+            elements.saturating_mul(kernel.loops.buffer(buffer).dtype.bytes())
         });
         Work { operations, bytes: sizes.fold(0, u64::saturating_add) }
     }

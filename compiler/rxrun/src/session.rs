@@ -10,7 +10,7 @@ use rx_db::{FileId, FileKind, FunctionRow, ModuleId, Operators, Project, Project
 use rx_execute::modules::{Unchosen, choose};
 use rx_execute::program::GivenConstants;
 use rx_ir::{Function, Origin};
-use rx_lower::{Module, Preferences, Problem, Program};
+use rx_lower::{Direct, Loops, Module, Preferences, Problem, Program};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::{Choice, Finder, Severities, Unreadable};
@@ -155,7 +155,7 @@ impl Session {
             return None;
         }
         let read = self.workspace.prim_func(self.module, called.next()?.name)?;
-        Some(read.map(|func| rx_lower::steps::alone(&func, optimized)).map_err(Failure::Program))
+        Some(read.map(|func| rx_lower::steps::alone(&Loops::new(func), optimized, &Direct)).map_err(Failure::Program))
     }
 
     /// Where a statement stands.

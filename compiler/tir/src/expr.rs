@@ -3,6 +3,7 @@
 use crate::func::{BufferId, VarId};
 use crate::stmt::Site;
 use rx_base::DType;
+use std::hash::{Hash, Hasher};
 
 /// A scalar expression. `bool` values are [`Expr::Int`] of dtype `bool`, 0 or 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +102,26 @@ pub enum Expr {
         /// What to name when it is out of range.
         site: Site,
     },
+}
+
+/// By contents; floats by their bits, so that `0.0` and `-0.0` differ.
+impl Hash for Expr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Expr::Int { value, dtype } => (value, dtype).hash(state),
+            Expr::Float { value, dtype } => (value.to_bits(), dtype).hash(state),
+            Expr::Var { var, .. } => var.hash(state),
+            Expr::Load { buffer, indices, .. } => (buffer, indices).hash(state),
+            Expr::Cast { dtype, value } => (dtype, value).hash(state),
+            Expr::Unary { op, value } => (op, value).hash(state),
+            Expr::Binary { op, left, right } => (op, left, right).hash(state),
+            Expr::Compare { op, left, right } => (op, left, right).hash(state),
+            Expr::Select { condition, then, otherwise } => (condition, then, otherwise).hash(state),
+            Expr::Call { function, dtype, args } => (function, dtype, args).hash(state),
+            Expr::Checked { index, extent, buffer, axis, site } => (index, extent, buffer, axis, site).hash(state),
+        }
+    }
 }
 
 /// Operations of one operand.

@@ -17,7 +17,7 @@ pub struct BufferId(pub u32);
 ///
 /// INVARIANT: every [`VarId`] and [`BufferId`] in it is an index of its tables, every variable has one binder
 /// (parameter, symbol, loop, block axis or `let`), and a [`Expr::Var`] or [`Expr::Load`] has the dtype of the table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct PrimFunc {
     /// Its name in the module, or the operator's.
     pub name: Name,
@@ -36,7 +36,7 @@ pub struct PrimFunc {
 }
 
 /// What a call passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Param {
     /// A tensor.
     Buffer(BufferId),
@@ -48,7 +48,7 @@ pub enum Param {
 }
 
 /// A variable.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
 pub struct Var {
     /// Its name; not unique.
     pub name: Name,
@@ -60,7 +60,7 @@ pub struct Var {
 pub const WARP: i64 = 32;
 
 /// A buffer: dense and row-major unless `strides` says otherwise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Buffer {
     /// Its name; not unique.
     pub name: Name,

@@ -6,7 +6,7 @@ use rx_base::Name;
 use rx_ir::Origin;
 
 /// A statement.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Stmt {
     /// One after the other; none is nothing.
     Seq(Vec<Stmt>),
@@ -90,7 +90,7 @@ pub enum LoopKind {
 }
 
 /// A block: one instance of its axes' values, as loops around it bind them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Block {
     /// Its name: the operator's, or the one written.
     pub name: Name,
@@ -107,7 +107,7 @@ pub struct Block {
 }
 
 /// A block's axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Iter {
     /// Its variable.
     pub var: VarId,

@@ -154,7 +154,7 @@ pub fn interp(text: &str) -> Made {
 }
 
 fn kernels(program: &Program) -> impl Iterator<Item = &rx_tir::PrimFunc> {
-    program.kernels.iter().take(MOST_KERNELS).map(|kernel| &*kernel.func)
+    program.kernels.iter().take(MOST_KERNELS).map(|kernel| &*kernel.loops)
 }
 
 /// The program of the text's first Relax function, `main` before others, or of its first prim_func.
@@ -174,7 +174,12 @@ fn program(text: &str, preferences: Option<&dyn Preferences>) -> Result<(Program
         let first = functions.first().ok_or("there is no function")?.name;
         let func = workspace.prim_func(module, first).ok_or("there is no such function")?;
         let func = func.map_err(|_| "the prim_func has errors")?;
-        return Ok((rx_lower::steps::alone(&func, preferences.is_some()), workspace, file, first));
+        return Ok((
+            rx_lower::steps::alone(&rx_lower::Loops::new(func), preferences.is_some(), &rx_lower::Direct),
+            workspace,
+            file,
+            first,
+        ));
     };
     let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry);
     let mut program =

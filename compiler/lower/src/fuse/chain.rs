@@ -7,18 +7,19 @@
 //! each element of one (moves, scales, casts), and masks that are made of nothing but places. All are put together, loops by the same axes
 //! (`digits`), and the device says whether it makes one kernel of that. If not, the program stays as it is.
 
+use super::block::Block;
 use super::digits::by_digits;
 use super::reshape::reshaped;
-use super::{forget, is_injective, merge, readers};
+use super::{Context, Properties, Rewrite, forget, merge};
+use crate::loops::Loops;
 use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
+use crate::queries::rewritten;
 use rustc_hash::{FxHashMap, FxHashSet};
-use rx_base::Dim;
 use rx_base::name::name;
+use rx_base::{DType, Dim};
 use rx_schedule::Nest;
-use rx_schedule::Preferences;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
-use std::sync::Arc;
 
 /// The most kernels from one product to the other.
 const MAX_BETWEEN: usize = 16;
@@ -31,37 +32,38 @@ const MAX_BEHIND: usize = 3;
 
 /// Joins the chains of a block that the device makes one kernel of. Nothing more is joined to such a kernel.
 pub(super) fn join(
-    code: &mut [Option<Instruction>],
+    block: &mut Block,
     reads: &mut [u32],
     program: &mut Program,
-    (preferences, asked): (&dyn Preferences, &mut Asked),
+    (context, asked): (&Context<'_>, &mut Asked),
 ) {
-    for at in 0..code.len() {
-        let Some(chain) = Chain::of(code, at, reads, program) else { continue };
+    let of_places = of_places(block, program);
+    for at in 0..block.len() {
+        let Some(chain) = Chain::of(block, at, (reads, &of_places), program) else { continue };
         for wanted in chain.variants() {
-            let Some(instruction) = together(code, &wanted, program, (preferences, asked)) else { continue };
+            let Some(instruction) = together(block, &wanted, program, (context, asked)) else { continue };
             let Some(last) = wanted.last() else { continue };
-            replace(code, *last, instruction, reads);
+            replace(block, *last, instruction, reads);
             break;
         }
     }
 }
 
 /// What was made of functions, and none of those that the device makes no one kernel of: networks repeat their layers.
-#[derive(Default)]
-pub(super) struct Asked(Vec<(Arc<PrimFunc>, Option<PrimFunc>)>);
+pub(super) type Asked = FxHashMap<Loops, Option<Loops>>;
 
-impl Asked {
-    /// A function of several kernels as one, if the device makes one kernel of it.
-    fn one(&mut self, func: &Arc<PrimFunc>, preferences: &dyn Preferences) -> Option<PrimFunc> {
-        if let Some((_, answer)) = self.0.iter().find(|(known, _)| known.does_the_same(func)) {
-            return answer.clone();
-        }
-        let one = rx_schedule::simplify(&rx_schedule::inline_all(&by_digits(&rx_schedule::simplify(func))));
-        let answer = preferences.makes_one(&one).then_some(one);
-        self.0.push((Arc::clone(func), answer.clone()));
-        answer
-    }
+/// A function of several kernels as one nest of loops, if the device makes one kernel of it.
+fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops> {
+    let answer = asked.entry(loops.clone()).or_insert_with(|| {
+        let one = rewritten(context.queries, &Rewrite::Unite { loops: loops.clone() })?;
+        context.queries.makes_one(&one, context.preferences).then_some(one)
+    });
+    answer.clone()
+}
+
+/// The loops of a function of several kernels by the same axes, and temporaries computed where they are read.
+pub(super) fn united(func: &PrimFunc) -> PrimFunc {
+    rx_schedule::simplify(&rx_schedule::inline_all(&by_digits(&rx_schedule::simplify(func))))
 }
 
 /// Kernels by their places in the code, in order.
@@ -75,8 +77,13 @@ struct Chain {
 
 impl Chain {
     /// The chain that begins at a place.
-    fn of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<Chain> {
-        is_product(function(code, at, program)?).then_some(())?;
+    fn of(
+        code: &Block,
+        at: usize,
+        (reads, of_places): (&[u32], &FxHashSet<usize>),
+        program: &Program,
+    ) -> Option<Chain> {
+        function(code, at, program)?.is_product.then_some(())?;
         let (mut between, mut end, mut next) = (vec![at], None, 0);
         while let Some(member) = between.get(next).copied() {
             next += 1;
@@ -88,7 +95,7 @@ impl Chain {
                     continue;
                 }
                 between.push(reader);
-                if is_product(function(code, reader, program)?) && end.replace(reader).is_some()
+                if function(code, reader, program)?.is_product && end.replace(reader).is_some()
                     || between.len() > MAX_BETWEEN
                 {
                     return None;
@@ -96,13 +103,13 @@ impl Chain {
             }
         }
         between.sort_unstable();
-        let is_reduction = |at: &usize| function(code, *at, program).is_some_and(|func| !is_injective(func));
+        let is_reduction = |at: &usize| function(code, *at, program).is_some_and(|properties| !properties.is_injective);
         let [_, inner @ .., last] = &between[..] else { return None };
         if end != Some(*last) || !inner.iter().any(is_reduction) {
             return None;
         }
         let behind = behind(code, *last, reads, program);
-        let front = front(code, &between, reads, program);
+        let front = front(code, &between, (reads, of_places), program);
         Some(Chain { between, front, behind })
     }
 
@@ -124,11 +131,11 @@ impl Chain {
 }
 
 /// The kernels behind `last` that are all that reads what it and they compute, and make each element of one of it.
-fn behind(code: &[Option<Instruction>], last: usize, reads: &[u32], program: &Program) -> Vec<usize> {
+fn behind(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), last);
     while found.len() < MAX_BEHIND
         && let Some([reader]) = all_readers(code, at, reads).as_deref()
-        && function(code, *reader, program).is_some_and(is_light)
+        && function(code, *reader, program).is_some_and(|properties| properties.is_light)
     {
         at = *reader;
         found.push(at);
@@ -138,21 +145,24 @@ fn behind(code: &[Option<Instruction>], last: usize, reads: &[u32], program: &Pr
 
 /// The kernels in front of a chain that it may do itself: nothing else reads what they compute, and they make each element of one;
 /// or they compute it of places alone.
-fn front(code: &[Option<Instruction>], between: &[usize], reads: &[u32], program: &Program) -> Vec<usize> {
-    let made = makers(code);
-    let of_places = of_places(code, &made, program);
+fn front(
+    code: &Block,
+    between: &[usize],
+    (reads, of_places): (&[u32], &FxHashSet<usize>),
+    program: &Program,
+) -> Vec<usize> {
     let (mut members, mut front, mut next) = (between.to_vec(), Vec::new(), 0);
     while let Some(member) = members.get(next).copied() {
         next += 1;
         let Some(Operation::Kernel { inputs, .. }) = code[member].as_ref().map(|one| &one.operation) else { continue };
         for input in inputs {
-            let Some(maker) = maker(code, &made, *input) else { continue };
+            let Some(maker) = maker(code, *input) else { continue };
             if members.contains(&maker) || members.len() >= MAX_KERNELS {
                 continue;
             }
             let is_own =
                 || all_readers(code, maker, reads).is_some_and(|all| all.iter().all(|at| members.contains(at)));
-            let is_light = || function(code, maker, program).is_some_and(is_light);
+            let is_light = || function(code, maker, program).is_some_and(|properties| properties.is_light);
             if of_places.contains(&maker) || is_light() && is_own() {
                 members.push(maker);
                 front.push(maker);
@@ -164,75 +174,34 @@ fn front(code: &[Option<Instruction>], between: &[usize], reads: &[u32], program
     front
 }
 
-/// Which instruction makes a register.
-fn makers(code: &[Option<Instruction>]) -> FxHashMap<Register, usize> {
-    let mut made = FxHashMap::default();
-    for (at, instruction) in code.iter().enumerate() {
-        match instruction.as_ref().map(|one| &one.operation) {
-            Some(Operation::Kernel { outputs, .. }) => made.extend(outputs.iter().map(|output| (output.to, at))),
-            Some(Operation::View { to, .. }) => _ = made.insert(*to, at),
-            _ => {}
-        }
-    }
-    made
-}
-
 /// The kernel that makes a register, or what it is a view of.
-fn maker(code: &[Option<Instruction>], made: &FxHashMap<Register, usize>, register: Register) -> Option<usize> {
-    let mut at = *made.get(&register)?;
+fn maker(code: &Block, register: Register) -> Option<usize> {
+    let mut at = code.maker(register)?;
     while let Operation::View { from, .. } = &code[at].as_ref()?.operation {
-        at = *made.get(from)?;
+        at = code.maker(*from)?;
     }
     Some(at)
 }
 
 /// The kernels that read no tensor but those of each other: what they compute is known from its place.
-fn of_places(code: &[Option<Instruction>], made: &FxHashMap<Register, usize>, program: &Program) -> FxHashSet<usize> {
+fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     for at in 0..code.len() {
         let Some(Operation::Kernel { kernel, inputs, scalars, .. }) = code[at].as_ref().map(|one| &one.operation)
         else {
             continue;
         };
-        let func = &program.kernel(*kernel).func;
-        let known = inputs.iter().all(|input| maker(code, made, *input).is_some_and(|maker| found.contains(&maker)));
+        let known = |input: &Register| maker(code, *input).is_some_and(|maker| found.contains(&maker));
         let plain = scalars.iter().all(|scalar| !matches!(scalar, Scalar::Register(_)));
-        if known && plain && is_injective(func) && !values_of(func).iter().any(is_costly) {
+        if plain && program.kernel(*kernel).loops.properties().is_cheap && inputs.iter().all(known) {
             found.insert(at);
         }
     }
     found
 }
 
-/// Whether a kernel makes each element of at most one, by arithmetic that may as well be done at every reader.
-fn is_light(func: &PrimFunc) -> bool {
-    let loads = |value: &Expr| {
-        let mut loads = 0;
-        value.walk(&mut |part| loads += usize::from(matches!(part, Expr::Load { .. })));
-        loads
-    };
-    is_injective(func) && values_of(func).iter().all(|value| loads(value) <= 1 && !is_costly(value))
-}
-
-fn is_costly(value: &Expr) -> bool {
-    let mut costly = false;
-    value.walk(&mut |part| costly |= matches!(part, Expr::Call { .. }));
-    costly
-}
-
-/// What a function stores.
-fn values_of(func: &PrimFunc) -> Vec<Expr> {
-    let mut values = Vec::new();
-    func.body.walk(&mut |stmt| {
-        if let Stmt::Store { value, .. } = stmt {
-            values.push(value.clone());
-        }
-    });
-    values
-}
-
 /// Whether a function adds up products of elements of different tensors.
-fn is_product(func: &PrimFunc) -> bool {
+pub(super) fn is_product(func: &PrimFunc) -> bool {
     fn any(stmt: &Stmt, func: &PrimFunc) -> bool {
         match stmt {
             Stmt::Seq(statements) => statements.iter().any(|one| any(one, func)),
@@ -266,21 +235,21 @@ fn is_of_two(value: &Expr) -> bool {
     }
 }
 
-fn function<'p>(code: &[Option<Instruction>], at: usize, program: &'p Program) -> Option<&'p PrimFunc> {
+fn function<'p>(code: &Block, at: usize, program: &'p Program) -> Option<&'p Properties> {
     match &code[at].as_ref()?.operation {
-        Operation::Kernel { kernel, .. } => Some(&program.kernel(*kernel).func),
+        Operation::Kernel { kernel, .. } => Some(program.kernel(*kernel).loops.properties()),
         _ => None,
     }
 }
 
 /// The kernels that read what the one at `at` computes, be it through views; `None` where something else does.
-fn all_readers(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<Vec<usize>> {
+fn all_readers(code: &Block, at: usize, reads: &[u32]) -> Option<Vec<usize>> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut found = Vec::new();
     let mut left: Vec<Register> = outputs.iter().map(|output| output.to).collect();
     while let Some(register) = left.pop() {
         let mut count = 0;
-        for reader in readers(code, at, register) {
+        for reader in code.readers(at, register) {
             let operation = &code[reader].as_ref()?.operation;
             operation.for_each_read(&mut |read| count += u32::from(read == register));
             match operation {
@@ -300,60 +269,69 @@ fn all_readers(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option
 /// The instruction that does what those at some places do, the last in whose place it stands; `None` where the device does not
 /// make one kernel of it.
 fn together(
-    code: &[Option<Instruction>],
+    code: &Block,
     members: &[usize],
     program: &mut Program,
-    (preferences, asked): (&dyn Preferences, &mut Asked),
+    (context, asked): (&Context<'_>, &mut Asked),
 ) -> Option<Instruction> {
     let (last, before) = members.split_last()?;
     let mut all = code[*last].clone()?;
     for at in before.iter().rev() {
         let producer = code[*at].as_ref()?;
-        while let Some(view) = view_of(code, producer, &all) {
-            let view = as_kernel(view, producer, program)?;
-            all = merge::merge(&view, &all, program)?;
+        while let Some(view) = view_of(code, *at, &all) {
+            let view = as_kernel(view, producer, program, context)?;
+            all = merge::merge(&view, &all, program, context)?;
         }
-        all = merge::merge(producer, &all, program)?;
+        all = merge::merge(producer, &all, program, context)?;
     }
     let Operation::Kernel { kernel, .. } = &mut all.operation else { return None };
-    let Kernel { func, inputs, .. } = program.kernel(*kernel).clone();
-    let mut func = asked.one(&func, preferences)?;
-    func.origins = program.kernel(*kernel).func.origins.clone();
-    *kernel = program.add_kernel(Kernel { whole: true, ..Kernel::new(func, inputs) });
+    let apart = program.kernel(*kernel).clone();
+    let one = one(asked, &apart.loops, context)?;
+    *kernel = program.add_kernel(Kernel { whole: true, ..apart.with(one) });
     Some(all)
 }
 
-/// A view of what `producer` computes that `consumer` reads.
-fn view_of<'c>(
-    code: &'c [Option<Instruction>],
-    producer: &Instruction,
-    consumer: &Instruction,
-) -> Option<&'c Instruction> {
-    let Operation::Kernel { outputs, .. } = &producer.operation else { return None };
+/// A view of what the kernel at a place computes that `consumer` reads.
+fn view_of<'c>(code: &'c Block, producer: usize, consumer: &Instruction) -> Option<&'c Instruction> {
+    let Operation::Kernel { outputs, .. } = &code[producer].as_ref()?.operation else { return None };
     let Operation::Kernel { inputs, .. } = &consumer.operation else { return None };
-    code.iter().flatten().find(|one| match &one.operation {
-        Operation::View { to, from, .. } => inputs.contains(to) && outputs.iter().any(|output| output.to == *from),
+    let mut views: Vec<usize> = outputs.iter().flat_map(|output| code.readers(producer, output.to)).collect();
+    views.sort_unstable();
+    views.into_iter().filter_map(|at| code[at].as_ref()).find(|one| match &one.operation {
+        Operation::View { to, .. } => inputs.contains(to),
         _ => false,
     })
 }
 
 /// A view of what `producer` computes as a kernel that moves elements, along the loops of both shapes.
-fn as_kernel(view: &Instruction, producer: &Instruction, program: &mut Program) -> Option<Instruction> {
+fn as_kernel(
+    view: &Instruction,
+    producer: &Instruction,
+    program: &mut Program,
+    context: &Context<'_>,
+) -> Option<Instruction> {
     let Operation::View { to, from, shape } = &view.operation else { return None };
     let Operation::Kernel { outputs, .. } = &producer.operation else { return None };
     let made = outputs.iter().find(|output| output.to == *from)?;
-    let mut builder = KernelBuilder::new(name(""));
-    let [x, out] = ["x", "out"].map(|text| builder.param(text, shape, made.dtype));
-    builder.compute(out, |builder, at| builder.load(x, at));
-    let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
-    // By the digits of both shapes: the loops are cut into them, and the tensor's indices composed of them.
-    let digits = digits_of(&made.shape, shape)?;
-    let func = reshaped(&builder.finish(), x, (&digits, shape), true)?;
-    let func = reshaped(&func, x, (&made.shape, &digits), true)?;
-    let kernel = program.add_kernel(Kernel::new(func, 1));
+    let rewrite = Rewrite::View { from: made.shape.clone(), to: shape.clone(), dtype: made.dtype };
+    let kernel = context.queries.rewrite(&rewrite)?;
+    let scalars = kernel.scalars.clone();
+    let kernel = program.add_kernel(Kernel::new(kernel.loops.clone(), 1, None));
     let output = Output { to: *to, shape: shape.clone(), dtype: made.dtype, storage: None };
     let operation = Operation::Kernel { kernel, inputs: vec![*from], outputs: vec![output], scalars };
     Some(Instruction { origin: view.origin, operation })
+}
+
+/// A kernel that moves the elements of a tensor of the extents `from` to one of the extents `to`, in order, and what is passed for
+/// its scalars. Its loops are cut into the digits of both shapes, and the tensor's indices composed of them.
+pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(PrimFunc, Vec<Scalar>)> {
+    let mut builder = KernelBuilder::new(name(""));
+    let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));
+    builder.compute(out, |builder, at| builder.load(x, at));
+    let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
+    let digits = digits_of(from, to)?;
+    let func = reshaped(&builder.finish(), x, (&digits, to), true)?;
+    Some((reshaped(&func, x, (from, &digits), true)?, scalars))
 }
 
 /// The extents of which those of two shapes are products, both in order; `None` where they have none in common.
@@ -382,9 +360,9 @@ fn digits_of(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
 }
 
 /// Puts the instruction in the place of the chain's last; what nobody reads any more is gone.
-fn replace(code: &mut [Option<Instruction>], last: usize, instruction: Instruction, reads: &mut [u32]) {
+fn replace(code: &mut Block, last: usize, instruction: Instruction, reads: &mut [u32]) {
     instruction.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
-    if let Some(old) = code[last].replace(instruction) {
+    if let Some(old) = code.put(last, instruction) {
         forget(&old, reads);
     }
     for before in code[..last].iter_mut().rev() {

@@ -1,18 +1,25 @@
 //! Leaving out what nothing reads.
 
-use crate::program::{Instruction, Kernel, Operation, Output, Procedure, Program};
+use super::{Context, Rewrite};
+use crate::program::{Instruction, Operation, Output, Procedure, Program};
+use crate::queries::rewritten;
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::rewrite::map_children;
 use rx_tir::{Expr, Stmt};
 
 /// Removes the instructions whose results nothing reads, and the outputs of kernels that nothing reads.
-pub(super) fn remove(procedure: &mut Procedure, program: &mut Program) {
+pub(super) fn remove(procedure: &mut Procedure, program: &mut Program, context: &Context<'_>) {
     let mut read = vec![false; procedure.types.len()];
     read[procedure.result.0 as usize] = true;
-    procedure.code = block(std::mem::take(&mut procedure.code), &mut read, program);
+    procedure.code = block(std::mem::take(&mut procedure.code), &mut read, program, context);
 }
 
-fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) -> Vec<Instruction> {
+fn block(
+    code: Vec<Instruction>,
+    read: &mut Vec<bool>,
+    program: &mut Program,
+    context: &Context<'_>,
+) -> Vec<Instruction> {
     let mut kept = Vec::with_capacity(code.len());
     for mut instruction in code.into_iter().rev() {
         match &mut instruction.operation {
@@ -21,12 +28,17 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
                     continue;
                 }
                 let dead: Vec<bool> = outputs.iter().map(|output| !read[output.to.0 as usize]).collect();
+                let own = program.kernel(*kernel);
+                let without = || {
+                    let (loops, dead) = (own.loops.clone(), dead.clone());
+                    rewritten(context.queries, &Rewrite::WithoutOutputs { loops, inputs: inputs.len(), dead })
+                };
                 if dead.contains(&true)
-                    && let Some(func) = without_outputs(&program.kernel(*kernel).func, inputs.len(), &dead)
+                    && let Some(loops) = without()
                 {
                     let mut alive = dead.iter().map(|dead| !dead);
                     outputs.retain(|_: &Output| alive.next().unwrap_or(true));
-                    *kernel = program.add_kernel(Kernel::new(func, inputs.len()));
+                    *kernel = program.add_kernel(own.with(loops));
                 }
             }
             Operation::View { to, .. }
@@ -46,12 +58,12 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
             }
             Operation::If { arms, otherwise, .. } => {
                 read[otherwise.result.0 as usize] = true;
-                otherwise.code = block(std::mem::take(&mut otherwise.code), read, program);
+                otherwise.code = block(std::mem::take(&mut otherwise.code), read, program, context);
                 for (condition, register, branch) in arms {
                     read[branch.result.0 as usize] = true;
-                    branch.code = block(std::mem::take(&mut branch.code), read, program);
+                    branch.code = block(std::mem::take(&mut branch.code), read, program, context);
                     read[register.0 as usize] = true;
-                    *condition = block(std::mem::take(condition), read, program);
+                    *condition = block(std::mem::take(condition), read, program, context);
                 }
             }
             // Checks, effects and calls stay: they may end the run. So does what somebody watches.
@@ -71,7 +83,7 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
 
 /// The function without the outputs that are `dead`: their buffers become temporaries, and stores to what nothing loads
 /// disappear. `None` where an extent of a dead output gives a symbol its value.
-fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> Option<PrimFunc> {
+pub(super) fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> Option<PrimFunc> {
     let mut result = func.clone();
     let outputs: Vec<BufferId> = func.buffer_params().skip(inputs).collect();
     let gone: Vec<BufferId> = outputs.iter().zip(dead).filter(|(_, dead)| **dead).map(|(buffer, _)| *buffer).collect();

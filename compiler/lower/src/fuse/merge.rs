@@ -1,7 +1,9 @@
 //! Two kernels as one.
 
-use super::{MAX_BUFFERS, MAX_NESTS};
-use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
+use super::{Context, MAX_BUFFERS, MAX_NESTS};
+use crate::loops::Loops;
+use crate::program::{Instruction, Kernel, Operation, Program, Register, Scalar};
+use rustc_hash::FxHashMap;
 use rx_base::Name;
 use rx_base::name::name;
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
@@ -10,38 +12,131 @@ use rx_tir::{Expr, Stmt};
 
 /// The kernel that does what `producer` and then `consumer` do, where the consumer is the only reader of the producer's
 /// outputs. `None` where the joined kernel would take too many buffers or be too long, or lose sight of a symbol's value.
-pub(super) fn merge(producer: &Instruction, consumer: &Instruction, program: &mut Program) -> Option<Instruction> {
-    let (first, second) = (Part::of(producer, program)?, Part::of(consumer, program)?);
-    if nests(&first.func.body) + nests(&second.func.body) > MAX_NESTS {
-        return None;
+pub(super) fn merge(
+    producer: &Instruction,
+    consumer: &Instruction,
+    program: &mut Program,
+    context: &Context<'_>,
+) -> Option<Instruction> {
+    let (first, second) = (kernel_of(producer, program)?, kernel_of(consumer, program)?);
+    let mut registers = Registers::default();
+    let pair = Pair { producer: registers.part(producer, first)?, consumer: registers.part(consumer, second)? };
+    let merged = context.queries.merge(&pair)?;
+    let origins = first.origins.iter().chain(&second.origins).copied().collect();
+    let kernel = Kernel { origins, ..Kernel::new(merged.loops.clone(), merged.inputs.len(), None) };
+    let kernel = program.add_kernel(kernel);
+    let inputs = merged.inputs.iter().map(|register| registers.own(*register)).collect();
+    let scalars = merged.scalars.iter().map(|scalar| registers.own_scalar(scalar)).collect();
+    let Operation::Kernel { outputs, .. } = &consumer.operation else { return None };
+    let operation = Operation::Kernel { kernel, inputs, outputs: outputs.clone(), scalars };
+    Some(Instruction { origin: consumer.origin.or(producer.origin), operation })
+}
+
+fn kernel_of<'p>(instruction: &Instruction, program: &'p Program) -> Option<&'p Kernel> {
+    match &instruction.operation {
+        Operation::Kernel { kernel, .. } => Some(program.kernel(*kernel)),
+        _ => None,
     }
-    let mut merged = Merged::new(first.func, second.func);
-    for part in [&first, &second] {
-        for (register, buffer) in part.inputs.iter().zip(part.func.buffer_params()) {
-            if !first.outputs.iter().any(|output| output.to == *register) {
-                merged.input(*register, part.func, buffer);
-            }
+}
+
+/// Registers of two kernels, numbered in the order of their first use: joined kernels do not depend on the program's numbers.
+#[derive(Default)]
+struct Registers {
+    own: Vec<Register>,
+    numbers: FxHashMap<Register, Register>,
+}
+
+impl Registers {
+    fn number(&mut self, own: Register) -> Register {
+        *self.numbers.entry(own).or_insert_with(|| {
+            self.own.push(own);
+            Register(self.own.len() as u32 - 1)
+        })
+    }
+
+    fn own(&self, number: Register) -> Register {
+        self.own[number.0 as usize]
+    }
+
+    fn own_scalar(&self, scalar: &Scalar) -> Scalar {
+        match scalar {
+            Scalar::Register(number) => Scalar::Register(self.own(*number)),
+            other => other.clone(),
         }
     }
-    let inputs = merged.inputs.len();
-    if inputs + second.outputs.len() > MAX_BUFFERS {
-        return None;
+
+    fn part(&mut self, instruction: &Instruction, kernel: &Kernel) -> Option<Part> {
+        let Operation::Kernel { inputs, outputs, scalars, .. } = &instruction.operation else { return None };
+        Some(Part {
+            loops: kernel.loops.clone(),
+            inputs: inputs.iter().map(|register| self.number(*register)).collect(),
+            outputs: outputs.iter().map(|output| self.number(output.to)).collect(),
+            scalars: scalars
+                .iter()
+                .map(|scalar| match scalar {
+                    Scalar::Register(register) => Scalar::Register(self.number(*register)),
+                    other => other.clone(),
+                })
+                .collect(),
+        })
     }
-    let before = merged.body_of(&first, &first.outputs, &[]);
-    let intermediates: Vec<(Register, BufferId)> = merged.temporaries.clone();
-    let mut outputs = Vec::new();
-    for (output, buffer) in second.outputs.iter().zip(second.func.buffer_params().skip(second.inputs.len())) {
-        outputs.push((output.to, merged.own(second.func, buffer)));
+}
+
+/// Two kernels of which the second reads what the first computes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    producer: Part,
+    consumer: Part,
+}
+
+/// A kernel and what is passed to it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Part {
+    loops: Loops,
+    inputs: Vec<Register>,
+    outputs: Vec<Register>,
+    scalars: Vec<Scalar>,
+}
+
+/// A pair as one kernel.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    loops: Loops,
+    inputs: Vec<Register>,
+    scalars: Vec<Scalar>,
+}
+
+impl Pair {
+    /// The two as one kernel, where that is possible.
+    pub(crate) fn merged(&self) -> Option<Merged> {
+        let Pair { producer: first, consumer: second } = self;
+        if nests(&first.loops.body) + nests(&second.loops.body) > MAX_NESTS {
+            return None;
+        }
+        let mut joined = Joined::new(joined_name(first.loops.name, second.loops.name));
+        for part in [first, second] {
+            for (register, buffer) in part.inputs.iter().zip(part.loops.buffer_params()) {
+                if !first.outputs.contains(register) {
+                    joined.input(*register, part, buffer);
+                }
+            }
+        }
+        let inputs = joined.inputs.len();
+        if inputs + second.outputs.len() > MAX_BUFFERS {
+            return None;
+        }
+        let before = joined.body_of(first, &first.outputs, &[]);
+        let intermediates: Vec<(Register, BufferId)> = joined.temporaries.clone();
+        let mut outputs = Vec::new();
+        for (output, buffer) in second.outputs.iter().zip(second.loops.buffer_params().skip(second.inputs.len())) {
+            outputs.push((*output, joined.own(second, buffer)));
+        }
+        joined.written = outputs;
+        let after = joined.body_of(second, &[], &intermediates);
+        let scalars = joined.finish(vec![before, after])?;
+        let registers = joined.inputs.iter().map(|(register, _)| *register).collect();
+        Some(Merged { loops: Loops::ordered(joined.func, inputs), inputs: registers, scalars })
     }
-    merged.written = outputs.clone();
-    let after = merged.body_of(&second, &[], &intermediates);
-    let scalars = merged.finish(vec![before, after])?;
-    let func = merged.func;
-    let registers = merged.inputs.iter().map(|(register, _)| *register).collect();
-    let kernel = program.add_kernel(Kernel::new(func, inputs));
-    let Operation::Kernel { outputs, .. } = &consumer.operation else { return None };
-    let operation = Operation::Kernel { kernel, inputs: registers, outputs: outputs.clone(), scalars };
-    Some(Instruction { origin: consumer.origin.or(producer.origin), operation })
 }
 
 /// How many statements a body is made of, out of the blocks that only hold buffers.
@@ -53,40 +148,23 @@ fn nests(stmt: &Stmt) -> usize {
     }
 }
 
-/// A kernel instruction and its function.
-struct Part<'p> {
-    func: &'p PrimFunc,
-    inputs: Vec<Register>,
-    outputs: Vec<Output>,
-    scalars: Vec<Scalar>,
-}
-
-impl<'p> Part<'p> {
-    fn of(instruction: &Instruction, program: &'p Program) -> Option<Part<'p>> {
-        let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
-        let func = &*program.kernel(*kernel).func;
-        Some(Part { func, inputs: inputs.clone(), outputs: outputs.clone(), scalars: scalars.clone() })
-    }
-}
-
 /// The function that is being put together.
-struct Merged {
+struct Joined {
     func: PrimFunc,
     inputs: Vec<(Register, BufferId)>,
     /// What the producer computes for the consumer.
     temporaries: Vec<(Register, BufferId)>,
     written: Vec<(Register, BufferId)>,
     scalars: Vec<(Scalar, VarId)>,
-    /// Buffers whose extents are still in terms of the function they come from.
+    /// Buffers whose extents are still in terms of the function they come from, with the address of its part: both kernels may share
+    /// one function.
     foreign: Vec<(BufferId, usize)>,
 }
 
-impl Merged {
-    fn new(first: &PrimFunc, second: &PrimFunc) -> Merged {
-        let mut func = PrimFunc::new(joined_name(first.name, second.name));
-        func.origins = first.origins.iter().chain(&second.origins).copied().collect();
-        Merged {
-            func,
+impl Joined {
+    fn new(name: Name) -> Joined {
+        Joined {
+            func: PrimFunc::new(name),
             inputs: Vec::new(),
             temporaries: Vec::new(),
             written: Vec::new(),
@@ -96,12 +174,12 @@ impl Merged {
     }
 
     /// Adds the parameter behind `register`, once; extents follow when the function's body is imported.
-    fn input(&mut self, register: Register, from: &PrimFunc, buffer: BufferId) {
+    fn input(&mut self, register: Register, from: &Part, buffer: BufferId) {
         let same = |(known, own): &&(Register, BufferId)| {
             let own = self.func.buffer(*own);
             *known == register
-                && own.dtype == from.buffer(buffer).dtype
-                && own.shape.len() == from.buffer(buffer).shape.len()
+                && own.dtype == from.loops.buffer(buffer).dtype
+                && own.shape.len() == from.loops.buffer(buffer).shape.len()
         };
         if self.inputs.iter().find(same).is_none() {
             let own = self.own(from, buffer);
@@ -109,27 +187,27 @@ impl Merged {
         }
     }
 
-    fn own(&mut self, from: &PrimFunc, buffer: BufferId) -> BufferId {
-        let own = self.func.add_buffer(from.buffer(buffer).clone());
+    fn own(&mut self, from: &Part, buffer: BufferId) -> BufferId {
+        let own = self.func.add_buffer(from.loops.buffer(buffer).clone());
         self.foreign.push((own, std::ptr::from_ref(from).addr()));
         own
     }
 
     /// The body of one part in terms of the joined function. `makes` are outputs that become temporaries, `reads` are
     /// temporaries it reads as inputs.
-    fn body_of(&mut self, part: &Part<'_>, makes: &[Output], reads: &[(Register, BufferId)]) -> Stmt {
-        let params: Vec<BufferId> = part.func.buffer_params().collect();
+    fn body_of(&mut self, part: &Part, makes: &[Register], reads: &[(Register, BufferId)]) -> Stmt {
+        let params: Vec<BufferId> = part.loops.buffer_params().collect();
         for (output, buffer) in makes.iter().zip(params.iter().skip(part.inputs.len())) {
-            let own = self.own(part.func, *buffer);
-            self.temporaries.push((output.to, own));
+            let own = self.own(part, *buffer);
+            self.temporaries.push((*output, own));
         }
         let scalars: Vec<(VarId, Expr)> = part
-            .func
+            .loops
             .scalar_params()
             .zip(&part.scalars)
-            .map(|(var, scalar)| (var, self.scalar(part.func, var, scalar)))
+            .map(|(var, scalar)| (var, self.scalar(&part.loops, var, scalar)))
             .collect();
-        let registers = part.inputs.iter().copied().chain(part.outputs.iter().map(|output| output.to));
+        let registers = part.inputs.iter().chain(&part.outputs).copied();
         let known: Vec<(BufferId, BufferId)> = params
             .iter()
             .zip(registers)
@@ -138,11 +216,11 @@ impl Merged {
         let first_var = self.func.vars.len();
         let body = import(
             &mut self.func,
-            part.func,
+            &part.loops,
             &|buffer| known.iter().find(|(theirs, _)| *theirs == buffer).map(|(_, own)| *own),
             &|var| scalars.iter().find(|(theirs, _)| *theirs == var).map(|(_, value)| value.clone()),
         );
-        self.adopt(part.func, first_var, &scalars);
+        self.adopt(part, first_var, &scalars);
         body
     }
 
@@ -154,10 +232,10 @@ impl Merged {
 
     /// Puts extents and symbols that came from `part` into the joined function's terms. `import` adds the variables that
     /// have no value yet in order, from `first_var` on.
-    fn adopt(&mut self, part: &PrimFunc, first_var: usize, scalars: &[(VarId, Expr)]) {
-        let mut renamed: Vec<Expr> = Vec::with_capacity(part.vars.len());
+    fn adopt(&mut self, part: &Part, first_var: usize, scalars: &[(VarId, Expr)]) {
+        let mut renamed: Vec<Expr> = Vec::with_capacity(part.loops.vars.len());
         let mut next = first_var;
-        for at in 0..part.vars.len() {
+        for at in 0..part.loops.vars.len() {
             let value = scalars.iter().find(|(var, _)| var.0 as usize == at).map(|(_, value)| value.clone());
             renamed.push(value.unwrap_or_else(|| {
                 next += 1;
@@ -175,7 +253,7 @@ impl Merged {
             buffer.shape = buffer.shape.iter().map(own).collect();
             buffer.strides = buffer.strides.take().map(|strides| strides.iter().map(own).collect());
         }
-        for symbol in &part.symbols {
+        for symbol in &part.loops.symbols {
             if let Some(Expr::Var { var, .. }) = renamed.get(symbol.0 as usize) {
                 self.func.symbols.push(*var);
             }

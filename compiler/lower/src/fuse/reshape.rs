@@ -12,8 +12,8 @@ use rx_tir::{Block, Expr, Iter, Stmt};
 use std::ops::Range;
 
 /// Dims of the tensor that are together dims of the view: one of the one are some of the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Group {
     pub(super) from: Range<usize>,
     pub(super) to: Range<usize>,
 }

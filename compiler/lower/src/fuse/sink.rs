@@ -2,8 +2,8 @@
 //! a reduction runs over its elements whatever shapes they go through, and can be its epilogue.
 
 use super::reshape::{Group, digit_extents, groups, inner, joined, nest_of};
-use super::{epilogue, is_injective};
-use crate::program::{Instruction, Kernel, Operation, Output, Procedure, Program, Register};
+use super::{Context, Rewrite, epilogue};
+use crate::program::{Instruction, Operation, Output, Procedure, Program, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::Dim;
 use rx_ir::StructInfo;
@@ -12,10 +12,12 @@ use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Iter, IterKind, Stmt};
 
 /// Moves views of what reductions compute below the kernels that follow them element by element, in the procedure's own block.
-pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &mut Program) {
+pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &mut Program, context: &Context<'_>) {
     let mut sinking = Sinking {
         reads,
         program,
+        context,
+        shapes: FxHashMap::default(),
         types: &mut procedure.types,
         sums: FxHashSet::default(),
         views: FxHashMap::default(),
@@ -39,6 +41,9 @@ struct View {
 struct Sinking<'p> {
     reads: &'p mut Vec<u32>,
     program: &'p mut Program,
+    context: &'p Context<'p>,
+    /// The extents of what the kernels of this block compute.
+    shapes: FxHashMap<Register, Vec<Dim>>,
     types: &'p mut Vec<StructInfo>,
     /// What reductions compute, and what follows them, with their extents.
     sums: FxHashSet<Register>,
@@ -56,12 +61,12 @@ impl Sinking<'_> {
         }
         match &instruction.operation {
             Operation::View { to, from, shape } => {
-                let before = self.shape_of(*from);
+                let before = self.shapes.get(from).cloned();
                 let view = View { at: self.code.len(), from: *from, before, shape: shape.clone() };
                 self.views.insert(*to, view);
             }
             Operation::Kernel { kernel, outputs, .. } => {
-                if !is_injective(&self.program.kernel(*kernel).func) {
+                if !self.program.kernel(*kernel).loops.properties().is_injective {
                     if let [output] = &outputs[..] {
                         self.sums.insert(output.to);
                     }
@@ -71,17 +76,14 @@ impl Sinking<'_> {
             }
             _ => {}
         }
-        self.code.push(Some(instruction));
+        self.push(instruction);
     }
 
-    /// The extents of what a kernel of this block computes.
-    fn shape_of(&self, register: Register) -> Option<Vec<Dim>> {
-        self.code.iter().rev().flatten().find_map(|one| match &one.operation {
-            Operation::Kernel { outputs, .. } => {
-                outputs.iter().find(|output| output.to == register).map(|output| output.shape.clone())
-            }
-            _ => None,
-        })
+    fn push(&mut self, instruction: Instruction) {
+        if let Operation::Kernel { outputs, .. } = &instruction.operation {
+            self.shapes.extend(outputs.iter().map(|output| (output.to, output.shape.clone())));
+        }
+        self.code.push(Some(instruction));
     }
 
     fn fresh(&mut self, ty: StructInfo) -> Register {
@@ -94,12 +96,13 @@ impl Sinking<'_> {
     /// Writes a kernel that follows a view of a sum as one that follows the sum, and the view behind it.
     fn sink(&mut self, instruction: &Instruction) -> Option<()> {
         let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
-        let Kernel { func, inputs: count, .. } = self.program.kernel(*kernel).clone();
-        let buffers: Vec<BufferId> = func.buffer_params().collect();
+        let own = self.program.kernel(*kernel).clone();
+        let (loops, count) = (&own.loops, own.inputs);
+        let buffers: Vec<BufferId> = loops.buffer_params().collect();
         let once = |register: &Register| self.reads[register.0 as usize] == 1;
         let (at, view) = inputs.iter().enumerate().find_map(|(at, register)| {
             let view = self.views.get(register).filter(|view| self.sums.contains(&view.from))?;
-            let follows = epilogue::follows(&func, *buffers.get(at)?, buffers.get(count..)?);
+            let follows = epilogue::follows(loops, *buffers.get(at)?, buffers.get(count..)?);
             (once(register) && once(&view.from) && follows).then_some((at, view))
         })?;
         let (from, before, shape) = (view.from, view.before.clone()?, view.shape.clone());
@@ -108,29 +111,31 @@ impl Sinking<'_> {
         if found.iter().all(|group| group.to.len() == 1) {
             return None;
         }
-        let (func, changed) = sunk(&func, buffers[at], &before, &found)?;
+        let rewrite =
+            Rewrite::Sink { loops: loops.clone(), buffer: buffers[at], before: before.clone(), groups: found };
+        let made = self.context.queries.rewrite(&rewrite)?;
         let gone = self.views.remove(&inputs[at])?.at;
         self.code[gone] = None;
         let mut read = Vec::with_capacity(inputs.len());
         for (number, register) in inputs.iter().enumerate() {
-            read.push(match changed.contains(&buffers[number]) {
+            read.push(match made.changed.contains(&buffers[number]) {
                 _ if number == at => from,
                 false => *register,
                 true => self.viewed(*register, &before, instruction),
             });
         }
-        let mut made = Vec::with_capacity(outputs.len());
+        let mut sums = Vec::with_capacity(outputs.len());
         let mut behind = Vec::with_capacity(outputs.len());
         for output in outputs {
             let to = self.fresh(StructInfo::tensor(before.clone(), Some(output.dtype)));
             self.sums.insert(to);
-            made.push(Output { to, shape: before.clone(), ..output.clone() });
+            sums.push(Output { to, shape: before.clone(), ..output.clone() });
             let operation = Operation::View { to: output.to, from: to, shape: output.shape.clone() };
             behind.push(Instruction { origin: instruction.origin, operation });
         }
-        let kernel = self.program.add_kernel(Kernel::new(func, count));
-        let operation = Operation::Kernel { kernel, inputs: read, outputs: made, scalars: scalars.clone() };
-        self.code.push(Some(Instruction { origin: instruction.origin, operation }));
+        let kernel = self.program.add_kernel(own.with(made.loops.clone()));
+        let operation = Operation::Kernel { kernel, inputs: read, outputs: sums, scalars: scalars.clone() };
+        self.push(Instruction { origin: instruction.origin, operation });
         behind.into_iter().for_each(|view| self.instruction(view));
         Some(())
     }
@@ -166,7 +171,12 @@ impl Sinking<'_> {
 
 /// The function, which makes elements from those of `input` at the same place, over the extents `before`; and which of its buffers
 /// have these then.
-fn sunk(func: &PrimFunc, input: BufferId, before: &[Dim], groups: &[Group]) -> Option<(PrimFunc, Vec<BufferId>)> {
+pub(super) fn sunk(
+    func: &PrimFunc,
+    input: BufferId,
+    before: &[Dim],
+    groups: &[Group],
+) -> Option<(PrimFunc, Vec<BufferId>)> {
     let view = func.buffer(input).shape.clone();
     let mut extents = vec![Expr::int(1); before.len()];
     for group in groups {

@@ -77,7 +77,7 @@ impl<'p> Spread<'p> {
     fn using(&self, number: usize) -> (&'p Use, &'p PrimFunc, &'p [NestReading]) {
         let one = &self.registers.uses[number];
         let nests = self.readings.get(one.kernel.0 as usize).and_then(Option::as_ref);
-        (one, &self.program.kernel(one.kernel).func, nests.map_or(&[], |reading| &reading.nests))
+        (one, &self.program.kernel(one.kernel).loops, nests.map_or(&[], |reading| &reading.nests))
     }
 
     fn node(&self, number: usize, buffer: BufferId) -> Node {

@@ -127,7 +127,7 @@ impl Found<'_> {
             match &instruction.operation {
                 Operation::Kernel { kernel, inputs, outputs, scalars } => {
                     let registers = inputs.iter().copied().chain(outputs.iter().map(|output| output.to));
-                    let func = &self.program.kernel(*kernel).func;
+                    let func = &self.program.kernel(*kernel).loops;
                     let buffers: Vec<_> = registers.zip(func.buffer_params()).collect();
                     for output in outputs {
                         self.made[output.to.0 as usize] = true;

@@ -2,13 +2,13 @@
 
 use super::Order;
 use super::reading::stores;
-use crate::program::{Kernel, KernelId, Program};
+use crate::loops::Loops;
+use crate::program::{KernelId, Program};
 use rustc_hash::FxHashMap;
 use rx_schedule::Nest;
 use rx_tir::rewrite::map_children;
 use rx_tir::{BufferId, IterKind, LoopKind, PrimFunc, Stmt, VarId, permuted};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The orders of a kernel's buffers that lie otherwise.
 pub(super) type Orders = BTreeMap<BufferId, Order>;
@@ -16,15 +16,15 @@ pub(super) type Orders = BTreeMap<BufferId, Order>;
 /// Rewritten kernels, each made once for each way its buffers lie.
 #[derive(Default)]
 pub(super) struct Rewriter {
-    funcs: FxHashMap<(KernelId, Orders), Arc<PrimFunc>>,
+    funcs: FxHashMap<(KernelId, Orders), Loops>,
     kernels: FxHashMap<(KernelId, Orders), KernelId>,
 }
 
 impl Rewriter {
     /// The kernel's function where its buffers lie so.
-    pub(super) fn func(&mut self, kernel: KernelId, func: &PrimFunc, orders: &Orders) -> Arc<PrimFunc> {
+    pub(super) fn func(&mut self, kernel: KernelId, func: &PrimFunc, orders: &Orders) -> Loops {
         let made = self.funcs.entry((kernel, orders.clone()));
-        made.or_insert_with(|| Arc::new(rewritten(func, orders))).clone()
+        made.or_insert_with(|| Loops::new(rewritten(func, orders))).clone()
     }
 
     /// The same as a kernel of the program.
@@ -33,8 +33,7 @@ impl Rewriter {
             return *known;
         }
         let own = program.kernel(kernel).clone();
-        let func = self.func(kernel, &own.func, orders);
-        let added = program.add_kernel(Kernel { func, ..own });
+        let added = program.add_kernel(own.with(self.func(kernel, &own.loops, orders)));
         self.kernels.insert((kernel, orders.clone()), added);
         added
     }

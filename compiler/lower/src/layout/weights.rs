@@ -2,6 +2,7 @@
 
 use super::Order;
 use super::registers::Registers;
+use crate::loops::Loops;
 use crate::program::{Instruction, Kernel, Operation, Output, Procedure, ProcedureId, Program, Register};
 use rustc_hash::FxHashMap;
 use rx_base::name::name;
@@ -40,7 +41,7 @@ pub(super) fn copies(
 fn tensor(register: Register, registers: &Registers, program: &Program) -> Option<(Vec<Dim>, DType)> {
     let one = registers.uses.iter().find_map(|one| Some((one.kernel, one.buffers_of(register).next()?)));
     let (kernel, buffer) = one?;
-    Some((registers.shape(register)?.to_vec(), program.kernel(kernel).func.buffer(buffer).dtype))
+    Some((registers.shape(register)?.to_vec(), program.kernel(kernel).loops.buffer(buffer).dtype))
 }
 
 /// The place behind the instruction that makes a register; the front for a parameter.
@@ -77,7 +78,7 @@ fn putting(
     });
     let mut func = rx_schedule::simplify(&builder.finish());
     func.buffers[to.0 as usize].order = Some(order.clone());
-    let kernel = program.add_kernel(Kernel::new(func, 1));
+    let kernel = program.add_kernel(Kernel::new(Loops::new(func), 1, None));
     let output = Output { to: Register(1), shape: reordered(&dims, order), dtype, storage: None };
     let operation = Operation::Kernel { kernel, inputs: vec![Register(0)], outputs: vec![output], scalars: Vec::new() };
     let taken = StructInfo::tensor(dims, Some(dtype));

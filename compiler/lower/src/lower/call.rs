@@ -1,17 +1,16 @@
 //! Calls: operators by their compute definitions, functions.
 
 use super::FunctionLowering;
+use super::kernel::{OperatorCall, operand, placed};
 use super::known::Known;
-use crate::program::{Operation, Output, Register, Scalar};
+use crate::fuse::Rewrite;
+use crate::loops::Loops;
+use crate::program::{Kernel, KernelId, Operation, Output, Register, Scalar};
+use crate::queries::rewritten;
 use rx_base::name::name;
-use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name};
 use rx_ir::{Argument, Attr, Call, Expr, ExprKind, StructInfo};
-use rx_ops::{Arg, CallInfo, Compute, Schema};
-use rx_tir::Expr as TirExpr;
-use rx_tir::func::PrimFunc;
-use rx_tir::rewrite::{map_expr, map_stmt};
-use std::sync::Arc;
+use rx_ops::{Compute, Schema};
 
 impl FunctionLowering<'_, '_> {
     /// A call of an operator.
@@ -110,28 +109,32 @@ impl FunctionLowering<'_, '_> {
     fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         // Operands first, in order; a scalar constant behind a variable is put into the call, to stand in the loops.
         let mut values: Vec<(&'static str, Known)> = Vec::new();
-        let mut arguments = call.arguments.clone();
-        for (argument, param) in arguments.iter_mut().zip(schema.params) {
-            if let Argument::Operand(expr) = argument {
-                if matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Prim(_) | ExprKind::Shape(_)) {
-                    continue;
-                }
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for (argument, param) in call.arguments.iter().zip(schema.params) {
+            let Argument::Operand(expr) = argument else {
+                arguments.push(match argument {
+                    Argument::Operands(exprs) => Argument::Operands(exprs.iter().map(operand).collect()),
+                    other => other.clone(),
+                });
+                continue;
+            };
+            let mut own = operand(expr);
+            if !matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Prim(_) | ExprKind::Shape(_)) {
                 let known = self.expression(expr);
                 if known == Known::Broken {
                     return known;
                 }
                 if let Known::Constant(literal, _) = &known {
-                    expr.kind = ExprKind::Constant(literal.clone());
+                    own.kind = ExprKind::Constant(literal.clone());
                 }
                 values.push((param.name, known));
             }
+            arguments.push(Argument::Operand(own));
         }
-        let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
-        let bounds = Bounds::default();
-        let info = CallInfo::new(schema, &args, &bounds);
-        let kernel = match rx_ops::compute::lower(&info, ty) {
+        let wanted = OperatorCall::new(schema, arguments, ty);
+        let kernel = match self.lowerer.queries.call(&wanted) {
             Ok(kernel) => kernel,
-            Err(reason) => return self.problem(format!("R.{}: {reason}", schema.name)),
+            Err(reason) => return self.problem(&*reason),
         };
         let mut inputs = Vec::with_capacity(kernel.inputs.len());
         for input in &kernel.inputs {
@@ -147,14 +150,13 @@ impl FunctionLowering<'_, '_> {
             };
             inputs.push(self.materialize(known));
         }
-        let scalars = kernel.scalars.iter().cloned().map(Scalar::Int).collect();
-        self.run_kernel(&kernel.func, inputs, ty, scalars)
+        self.run_kernel(&kernel.loops, inputs, ty, kernel.scalars.clone())
     }
 
-    /// Emits a kernel whose outputs are the tensors of `ty`.
+    /// Emits a kernel whose outputs are the tensors of `ty`. Its unproved indices are marked.
     pub(super) fn run_kernel(
         &mut self,
-        func: &PrimFunc,
+        loops: &Loops,
         inputs: Vec<Register>,
         ty: &StructInfo,
         scalars: Vec<Scalar>,
@@ -163,28 +165,21 @@ impl FunctionLowering<'_, '_> {
         let Some(result) = self.outputs(ty, &mut outputs) else {
             return self.problem(format!("the shape of a result is not known: it is {ty}"));
         };
-        let kernel = self.lowerer.kernel(Arc::new(self.guarded(func)), inputs.len());
+        let kernel = self.kernel(loops, inputs.len());
         self.emit(Operation::Kernel { kernel, inputs, outputs, scalars });
         result
     }
 
-    /// The function with its unproved indices marked, now that each still stands in its own operator's loops: what is said
-    /// of one out of range is said of that operator and this statement, whatever loops it ends up in. It comes from this
-    /// statement.
-    pub(super) fn guarded(&self, func: &PrimFunc) -> PrimFunc {
-        let (mut guarded, _) = rx_schedule::guards(func);
-        let origin = self.origin;
-        guarded.origins.extend(origin);
-        guarded.body = map_stmt(&guarded.body, &mut |expr| {
-            map_expr(expr, &mut |part| match part {
-                TirExpr::Checked { index, extent, buffer, axis, mut site } => {
-                    site.origin = site.origin.or(origin);
-                    TirExpr::Checked { index, extent, buffer, axis, site }
-                }
-                other => other,
-            })
-        });
-        guarded
+    /// A new kernel of this statement, whose checks name it.
+    pub(super) fn kernel(&mut self, loops: &Loops, inputs: usize) -> KernelId {
+        let kernel = Kernel::new(placed(loops, self.origin), inputs, self.origin);
+        self.lowerer.program.add_kernel(kernel)
+    }
+
+    /// A prim_func with its unproved indices marked, now that each is in its own loops: a message about one out of range names
+    /// its block and this statement, whatever loops it ends up in.
+    pub(super) fn guarded(&self, loops: Loops, inputs: usize) -> Loops {
+        rewritten(self.lowerer.queries, &Rewrite::Guard { loops: loops.clone(), inputs }).unwrap_or(loops)
     }
 
     /// Registers for the tensors of a type, tuples as they nest; `None` where a shape or dtype is not known.

@@ -3,6 +3,7 @@
 use super::FunctionLowering;
 use super::known::Known;
 use super::memory::copy;
+use crate::loops::Loops;
 use crate::program::{Register, Scalar};
 use rx_ir::{Argument, Call, ExprKind, Shape, StructInfo};
 use rx_ops::Schema;
@@ -42,7 +43,8 @@ impl FunctionLowering<'_, '_> {
                 Err(format!("the call passes {passed}; the prim_func takes {} buffers", func.buffer_params().count()))
             }
             Ok((inputs, scalars)) if inplace.is_none() && !has_handles(&func) => {
-                return self.run_kernel(&func, inputs, &together(types), scalars);
+                let loops = self.guarded(func, inputs.len());
+                return self.run_kernel(&loops, inputs, &together(types), scalars);
             }
             Ok(passed) => self.placed(&func, &arguments, passed, inplace.as_deref(), &types),
             Err(message) => Err(message),
@@ -68,7 +70,8 @@ impl FunctionLowering<'_, '_> {
         let mut results = Vec::new();
         if !written.is_empty() {
             let is_one = written.len() == 1;
-            match self.run_kernel(&kernel, inputs, &together(written), scalars) {
+            let loops = self.guarded(Loops::new(kernel), inputs.len());
+            match self.run_kernel(&loops, inputs, &together(written), scalars) {
                 Known::Tuple(several) if !is_one => results.extend(several.iter().cloned()),
                 result => results.push(result),
             }

@@ -6,6 +6,7 @@
 
 use super::FunctionLowering;
 use super::known::Known;
+use crate::loops::Loops;
 use crate::program::{Branch, Operation, Output, Register, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
@@ -13,7 +14,6 @@ use rx_base::{DType, Dim, Name};
 use rx_ir::StructInfo;
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::{Expr as TirExpr, KernelBuilder, Stmt};
-use std::sync::Arc;
 
 /// What is known of the tensors of a function that may be written.
 #[derive(Clone, Debug, Default)]
@@ -109,8 +109,7 @@ impl FunctionLowering<'_, '_> {
         let out = builder.param("out", dims, dtype);
         builder.compute(out, |_, _| TirExpr::number(0.0, dtype));
         let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
-        let zeros = builder.finish();
-        let kernel = self.lowerer.kernel(Arc::new(zeros), 0);
+        let kernel = self.kernel(&Loops::ordered(builder.finish(), 0), 0);
         let to = self.register(StructInfo::tensor(dims, Some(dtype)));
         let output = Output { to, shape: dims.to_vec(), dtype, storage: None };
         self.emit(Operation::Kernel { kernel, inputs: Vec::new(), outputs: vec![output], scalars });
@@ -173,7 +172,7 @@ impl FunctionLowering<'_, '_> {
         }
         let made = writing(func, &inputs, &old, &written);
         let read: Vec<Register> = inputs.iter().chain(&old).map(|(_, register)| *register).collect();
-        let kernel = self.lowerer.kernel(Arc::new(self.guarded(&made)), read.len());
+        let kernel = self.kernel(&self.guarded(Loops::new(made), read.len()), read.len());
         self.emit(Operation::Kernel { kernel, inputs: read, outputs: outputs.clone(), scalars });
         for ((_, register), output) in written.iter().zip(outputs) {
             self.tensors.add(output.to, &output.shape, output.dtype);

@@ -37,10 +37,9 @@ fn simulated(text: &Text, target: &Target, arguments: &[Tensor]) -> (Vec<Tensor>
 fn orders(program: &Program) -> Vec<String> {
     let mut found = Vec::new();
     for kernel in &program.kernels {
-        let func = &kernel.func;
-        for buffer in &func.buffers {
+        for buffer in &kernel.loops.buffers {
             if let Some(order) = &buffer.order {
-                found.push(format!("{}.{} {order:?}", func.name, buffer.name));
+                found.push(format!("{}.{} {order:?}", kernel.name, buffer.name));
             }
         }
     }
@@ -363,7 +362,7 @@ fn other_devices_have_the_programs_they_had() {
     let body =
         ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
     let scripts = |program: Program| -> Vec<String> {
-        program.kernels.iter().map(|kernel| rx_tir::print::script(&kernel.func)).collect()
+        program.kernels.iter().map(|kernel| rx_tir::print::script(&kernel.loops)).collect()
     };
     let text = Text::module(&function("float32", 1, &params, &body));
     let plain = text.program_for(Some(&NoPreferences)).expect("a program");

@@ -82,7 +82,7 @@ fn kernels_of_rows(file: &str) -> Option<Vec<Kernel>> {
 
 /// A kernel with arguments, where it has few, and the interpreter comes to an end. Every symbol is `extent`.
 fn case(kernel: Kernel, extent: i64) -> Option<Case> {
-    let func: &PrimFunc = &kernel.func;
+    let func: &PrimFunc = &kernel.loops;
     let mut bytes = 0i64;
     let mut tensors = Vec::new();
     for (at, buffer) in func.buffer_params().enumerate() {
@@ -142,7 +142,7 @@ fn disagreements(cases: &[Case], found: &mut Vec<String>) {
     let mut simulated = Simulated::of(Target::default());
     if let Err(error) = simulated.build(&program, &mut |_| {}) {
         match cases {
-            [only] => found.push(format!("{} is not built: {error}\n{}", only.kernel.func.name, script(only))),
+            [only] => found.push(format!("{} is not built: {error}\n{}", only.kernel.name, script(only))),
             _ => cases.chunks(cases.len().div_ceil(2)).for_each(|half| disagreements(half, found)),
         }
         return;
@@ -150,13 +150,13 @@ fn disagreements(cases: &[Case], found: &mut Vec<String>) {
     for (at, case) in cases.iter().enumerate() {
         let actual = run(&mut simulated, KernelId(at as u32), &case.inputs, &case.outputs, &case.scalars);
         if let Some(why) = differs(&actual, &case.expected) {
-            found.push(format!("{}: {why}\n{}", case.kernel.func.name, script(case)));
+            found.push(format!("{}: {why}\n{}", case.kernel.name, script(case)));
         }
     }
 }
 
 fn script(case: &Case) -> String {
-    rx_tir::print::script(&case.kernel.func)
+    rx_tir::print::script(&case.kernel.loops)
 }
 
 fn differs(actual: &Result<Vec<Tensor>, RunError>, expected: &Result<Vec<Tensor>, RunError>) -> Option<String> {

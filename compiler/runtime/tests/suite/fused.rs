@@ -31,7 +31,7 @@ fn kernels(params: &[(&str, &str)], body: &[&str], shapes: &[&[i64]]) -> Vec<Str
     }
     assert_eq!(results.len(), expected.len());
     let program = text.program(true).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    program.kernels.iter().map(|kernel| kernel.func.name.to_string()).collect()
+    program.kernels.iter().map(|kernel| kernel.name.to_string()).collect()
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_stays_in_memory_lies_as_it_is_computed() {
     );
     assert_eq!(kernels(&params, &body, &[&[6, 8], &[24, 8]]), ["fused_exp_permute_dims_matmul"]);
     let program = Text::module(&function(&params, &body)).program(true).expect("a program");
-    let text = rx_tir::print::script(&program.kernels[0].func);
+    let text = rx_tir::print::script(&program.kernels[0].loops);
     let buffers: Vec<&str> = text.lines().filter(|line| line.contains("alloc_buffer")).map(str::trim).collect();
     let natural = "out_1 = T.sblock_alloc_buffer((T.int64(24), T.int64(8)), \"float32\")";
     assert_eq!(buffers, [natural], "a dequantised weight is read as its words lie, and so is its copy");

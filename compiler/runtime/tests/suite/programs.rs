@@ -5,10 +5,9 @@ use rx_base::Name;
 use rx_base::name::{NameMap, name};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_ir::{Function, Origin};
-use rx_lower::{KernelId, Module, Operation, Program};
+use rx_lower::{KernelId, Loops, Module, Operation, Program};
 use rx_runtime::{Backend, Executor, KernelRun, Observer, Output};
 use rx_tensor::{Tensor, compare, random};
-use rx_tir::PrimFunc;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -92,9 +91,9 @@ impl Module for Text {
         self.0.function(self.0.first_module(self.1), name).map(Arc::new)
     }
 
-    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+    fn prim_func(&self, name: Name) -> Option<Result<Loops, String>> {
         let read = self.0.prim_func(self.0.first_module(self.1), name)?;
-        Some(read.map(Arc::new).map_err(|diagnostics| format!("{diagnostics:?}")))
+        Some(read.map(Loops::new).map_err(|diagnostics| format!("{diagnostics:?}")))
     }
 }
 
@@ -116,7 +115,7 @@ fn block(lines: &[&str], results: &str) -> String {
 }
 
 fn kernel_names(program: &Program) -> Vec<&str> {
-    program.kernels.iter().map(|kernel| kernel.func.name.as_str()).collect()
+    program.kernels.iter().map(|kernel| kernel.name.as_str()).collect()
 }
 
 #[test]
@@ -138,7 +137,7 @@ fn a_chain_of_elements_is_one_kernel() {
     let program = text.program(true);
     assert_eq!(kernel_names(&program), ["fused_add_nn.relu_multiply_tanh".replace("nn.", "")]);
     let mut stores = 0;
-    program.kernels[0].func.body.walk(&mut |stmt| stores += usize::from(matches!(stmt, rx_tir::Stmt::Store { .. })));
+    program.kernels[0].loops.body.walk(&mut |stmt| stores += usize::from(matches!(stmt, rx_tir::Stmt::Store { .. })));
     assert_eq!(stores, 1, "no temporary is left");
 }
 

@@ -147,17 +147,17 @@ fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
     rx_lower::steps::run(&mut program, Some(&rx_lower::NoPreferences));
     let mut cost = Cost::default();
     for kernel in &program.kernels {
-        if bytes(&kernel.func).is_none_or(|bytes| bytes > MOST_BYTES) {
+        if bytes(&kernel.loops).is_none_or(|bytes| bytes > MOST_BYTES) {
             continue;
         }
-        let both = CheckCost::of(&kernel.func).map_err(|error| error.to_string())?;
+        let both = CheckCost::of(&kernel.loops).map_err(|error| error.to_string())?;
         cost.kernels += 1;
         cost.checks += both.checks();
         // Of the same code one run says what it takes.
         let rounds = if both.checks() == 0 { 1 } else { rounds };
-        let times = measure(&kernel.func, &both, rounds, INDICES)
-            .or_else(|_| measure(&kernel.func, &both, rounds, 1))
-            .map_err(|error| format!("{}: {error}", kernel.func.name))?;
+        let times = measure(&kernel.loops, &both, rounds, INDICES)
+            .or_else(|_| measure(&kernel.loops, &both, rounds, 1))
+            .map_err(|error| format!("{}: {error}", kernel.name))?;
         let median = |which: usize| Samples::new(times.iter().map(|time| time[which]).collect()).median();
         let without = median(1);
         cost.times[0] += if both.checks() == 0 { without } else { median(0) };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 impl Writer<'_> {
     pub(super) fn kernel(&mut self, kernel: KernelId, inputs: &[Register], outputs: &[Output], scalars: &[Scalar]) {
-        let function = self.program.kernel(kernel).func.name;
+        let function = self.program.kernel(kernel).name;
         let mut arguments: Vec<Expr> = inputs.iter().map(|input| self.operand(*input)).collect();
         arguments.extend(scalars.iter().map(|scalar| self.scalar(scalar)));
         match outputs.iter().any(|output| output.storage.is_some()) {

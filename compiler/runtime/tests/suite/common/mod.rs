@@ -4,10 +4,9 @@ use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_ir::Function;
-use rx_lower::{Module, Preferences, Problem, Program};
+use rx_lower::{Loops, Module, Preferences, Problem, Program};
 use rx_runtime::{Backend, Executor, Limits, Output, RunError};
 use rx_tensor::Tensor;
-use rx_tir::PrimFunc;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -118,11 +117,11 @@ impl Module for Text {
         self.0.function(self.0.first_module(self.1), name).map(Arc::new)
     }
 
-    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+    fn prim_func(&self, name: Name) -> Option<Result<Loops, String>> {
         let read = self.0.prim_func(self.0.first_module(self.1), name)?;
         let said = |diagnostics: Vec<rx_base::Diagnostic<_>>| {
             diagnostics.first().map_or_else(String::new, |first| first.message.clone())
         };
-        Some(read.map(Arc::new).map_err(said))
+        Some(read.map(Loops::new).map_err(said))
     }
 }

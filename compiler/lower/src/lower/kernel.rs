@@ -1,0 +1,87 @@
+//! The kernel of an operator's call, and all that it depends on.
+
+use rx_base::Name;
+use rx_base::symbolic::Bounds;
+use rx_ir::{Argument, Expr, ExprKind, Origin, StructInfo};
+use rx_ops::compute::Input;
+use rx_ops::{Arg, CallInfo, Schema};
+use rx_tir::Expr as TirExpr;
+use rx_tir::rewrite::{map_expr, map_stmt};
+use std::sync::Arc;
+
+use crate::loops::Loops;
+use crate::program::Scalar;
+
+/// A call of an operator, without what its kernel does not depend on: the names of variables, and places.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OperatorCall {
+    operator: Name,
+    arguments: Vec<Argument>,
+    result: StructInfo,
+}
+
+/// The kernel of a call.
+#[derive(Clone, Debug)]
+pub struct CallKernel {
+    /// Its function; indices that nothing proves in range are marked.
+    pub(crate) loops: Loops,
+    /// Where its input buffers come from, in order.
+    pub(crate) inputs: Vec<Input>,
+    /// What is passed for its scalars, in order.
+    pub(crate) scalars: Vec<Scalar>,
+}
+
+impl OperatorCall {
+    /// A call with these arguments, one per parameter of the schema, whose result has the type `result`.
+    pub(crate) fn new(schema: &Schema, arguments: Vec<Argument>, result: &StructInfo) -> OperatorCall {
+        OperatorCall { operator: Name::from(schema.name), arguments, result: result.clone() }
+    }
+
+    /// Its kernel; or why there is none, in a sentence without a full stop.
+    pub(crate) fn kernel(&self) -> Result<CallKernel, Arc<str>> {
+        let Some(schema) = rx_ops::find(self.operator) else {
+            return Err(format!("R.{} is no operator of Relax", self.operator).into());
+        };
+        let args: Vec<Arg<'_>> = self.arguments.iter().map(Arg::from).collect();
+        let bounds = Bounds::default();
+        let info = CallInfo::new(schema, &args, &bounds);
+        let kernel = rx_ops::compute::lower(&info, &self.result);
+        let kernel = kernel.map_err(|reason| Arc::from(format!("R.{}: {reason}", schema.name)))?;
+        let (guarded, _) = rx_schedule::guards(&kernel.func);
+        let scalars = kernel.scalars.into_iter().map(Scalar::Int).collect();
+        Ok(CallKernel { loops: Loops::ordered(guarded, kernel.inputs.len()), inputs: kernel.inputs, scalars })
+    }
+}
+
+/// An operand as far as a kernel depends on it: literals as they are written, of everything else the type.
+pub(super) fn operand(expr: &Expr) -> Expr {
+    let kind = match &expr.kind {
+        ExprKind::Var(_) => ExprKind::Var(Name::default()),
+        ExprKind::Tuple(fields) => ExprKind::Tuple(fields.iter().map(operand).collect()),
+        ExprKind::Global(_)
+        | ExprKind::TupleGet(..)
+        | ExprKind::Call(_)
+        | ExprKind::MatchCast(_)
+        | ExprKind::Metadata { .. } => ExprKind::Global(Name::default()),
+        literal => literal.clone(),
+    };
+    Expr::new(kind, expr.ty.clone())
+}
+
+/// The function with the statement `origin` in its checks, whose messages name it.
+pub(super) fn placed(loops: &Loops, origin: Option<Origin>) -> Loops {
+    if origin.is_none() || !loops.properties().is_checked {
+        return loops.clone();
+    }
+    let mut func = rx_tir::PrimFunc::clone(loops);
+    func.body = map_stmt(&func.body, &mut |expr| {
+        map_expr(expr, &mut |part| match part {
+            TirExpr::Checked { index, extent, buffer, axis, mut site } => {
+                site.origin = site.origin.or(origin);
+                TirExpr::Checked { index, extent, buffer, axis, site }
+            }
+            other => other,
+        })
+    });
+    Loops::new(func)
+}
