@@ -26,18 +26,19 @@ pub fn function_body(
     let mut first_statement = check.segments.first().map_or(0, |header| header.statements);
     let mut stated = None;
     let mut attributes = Vec::new();
-    each_segment(segments, check, file, |at, _, mut recorded| {
-        for binding in &mut recorded.bindings {
-            place(binding, name, first_statement);
-        }
-        body.bindings.append(&mut recorded.bindings);
-        body.outputs.append(&mut recorded.outputs);
-        attributes.append(&mut recorded.attributes);
-        body.result = recorded.returned.or(body.result.take());
-        let Some(result) = check.segments.get(at) else { return };
+    let with_results = segments.iter().zip(&*check.segments).skip(1);
+    for ((segment, result), before) in with_results.zip(&*check.segments) {
+        let recorded = result.recorded.get_or_record(|| recorded_segment(segment, &before.end, file, result));
+        body.bindings.extend(recorded.bindings.iter().cloned().map(|mut binding| {
+            place(&mut binding, name, first_statement);
+            binding
+        }));
+        body.outputs.extend_from_slice(&recorded.outputs);
+        attributes.extend_from_slice(&recorded.attributes);
+        body.result = recorded.returned.clone().or(body.result.take());
         first_statement = first_statement.saturating_add(result.statements);
         stated = context(result).or(stated);
-    });
+    }
     Function {
         name,
         params: signature.params.to_vec(),

@@ -66,7 +66,7 @@ pub(crate) use header::{elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
 pub use namespace::special_forms;
 pub use result::{
-    Annotate, Annotated, BlockState, Export, Recorded, Role, Row, RowKind, SegmentResult, Style, Unresolved,
+    Annotate, Annotated, BlockState, Export, KeptRecord, Recorded, Role, Row, RowKind, SegmentResult, Style, Unresolved,
 };
 pub(crate) use shared_types::SharedTypes;
 pub use types::TYPES;

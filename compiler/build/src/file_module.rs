@@ -1,56 +1,48 @@
 //! A module of a file, as lowering takes it.
 
-use rx_base::{Diagnostic, Name, Span};
-use rx_db::{ModuleId, Workspace};
+use crate::queries::{Kept, prim_func};
+use rx_base::Name;
+use rx_db::Scope;
 use rx_ir::Function;
-use rx_lower::{Loops, Module};
+use rx_lower::{Loops, Module, Queries};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What reading a prim_func gave: none of this name, its loops, or why it has none.
-type PrimFuncRead = Option<Result<Loops, String>>;
-
-/// A module's functions.
-pub struct FileModule<'w> {
-    workspace: &'w Workspace,
-    module: ModuleId,
-    /// Each is read once.
-    prim_funcs: RefCell<HashMap<Name, PrimFuncRead>>,
-    /// What is wrong in prim_funcs, at their places.
-    mistakes: RefCell<Vec<Diagnostic<Span>>>,
+/// A module's functions in the database.
+pub(crate) struct ScopeModule<'db> {
+    kept: Kept<'db>,
+    scope: Scope,
+    unreadable: RefCell<Vec<Name>>,
 }
 
-impl<'w> FileModule<'w> {
-    /// The functions of a module of a file without errors.
-    pub fn new(workspace: &'w Workspace, module: ModuleId) -> FileModule<'w> {
-        FileModule { workspace, module, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
+impl<'db> ScopeModule<'db> {
+    pub(crate) fn new(db: &'db dyn salsa::Database, scope: Scope) -> ScopeModule<'db> {
+        ScopeModule { kept: Kept(db), scope, unreadable: RefCell::default() }
     }
 
-    /// What is wrong in the prim_funcs that were asked for.
-    pub fn into_mistakes(self) -> Vec<Diagnostic<Span>> {
-        self.mistakes.into_inner()
+    /// The prim_funcs that were asked for and have mistakes.
+    pub(crate) fn unreadable(self) -> Vec<Name> {
+        let mut names = self.unreadable.into_inner();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }
 
-impl Module for FileModule<'_> {
+impl Module for ScopeModule<'_> {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.workspace.function(self.module, name).map(Arc::new)
+        self.scope.function(self.kept.0, name)
     }
 
-    fn prim_func(&self, name: Name) -> PrimFuncRead {
-        if let Some(known) = self.prim_funcs.borrow().get(&name) {
-            return known.clone();
+    fn prim_func(&self, name: Name) -> Option<Result<Loops, String>> {
+        let read = prim_func(self.kept.0, self.scope, name);
+        if matches!(read, Some(Err(_))) {
+            self.unreadable.borrow_mut().push(name);
         }
-        let read = self.workspace.prim_func(self.module, name).map(|read| match read {
-            Ok(func) => Ok(Loops::new(func)),
-            Err(diagnostics) => {
-                let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
-                self.mistakes.borrow_mut().extend(diagnostics);
-                Err(reason)
-            }
-        });
-        self.prim_funcs.borrow_mut().insert(name, read.clone());
         read
+    }
+
+    fn queries(&self) -> &dyn Queries {
+        &self.kept
     }
 }

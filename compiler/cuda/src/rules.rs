@@ -57,7 +57,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RuleOrder(Vec<&'static str>);
 
 impl Default for RuleOrder {
@@ -110,7 +110,7 @@ impl fmt::Display for UnknownRule {
 impl std::error::Error for UnknownRule {}
 
 /// What kernels are made for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The number of the architecture: 80 for `sm_80`, 90 for `sm_90a`. Rules use no instruction that it has not.
     pub arch: u32,

@@ -3,8 +3,8 @@
 use crate::modules::ModuleId;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{check_item, full_signature, scope_context, texts};
+use crate::scope::prim_func;
 use crate::workspace::{FileId, Workspace};
-use rx_analysis::body;
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::relax_function::relax_function;
 use rx_base::name::name;
@@ -58,13 +58,8 @@ impl Workspace {
     }
 
     /// The Relax function of a module called `name` with its body; of several the last, as in Python.
-    pub fn function(&self, module: ModuleId, name: Name) -> Option<Function> {
-        let at = self.item(module, name, FunctionKind::Relax)?;
-        let (db, _, inputs) = self.parts(module.file)?;
-        let input = *inputs.items.get(at)?;
-        let Signature::Relax(signature) = &*full_signature(db, input) else { return None };
-        let check = check_item(db, input).function?;
-        Some(body::function_body(name, &texts(db, input), signature, &check, &scope_context(db, input.scope(db))))
+    pub fn function(&self, module: ModuleId, name: Name) -> Option<Arc<Function>> {
+        self.scope(module)?.function(self.db(), name)
     }
 
     /// A module as passes take it: Relax functions in blocks, everything else as it is written. What the file has outside of
@@ -153,11 +148,10 @@ impl Workspace {
     ///
     /// # Errors
     /// Why it cannot be made into loops.
-    pub fn prim_func(&self, module: ModuleId, name: Name) -> Option<Result<PrimFunc, Vec<Diagnostic<Span>>>> {
+    pub fn prim_func(&self, module: ModuleId, name: Name) -> Option<Result<Arc<PrimFunc>, Vec<Diagnostic<Span>>>> {
         let at = self.item(module, name, FunctionKind::Prim)?;
         let (db, document, inputs) = self.parts(module.file)?;
-        let input = *inputs.items.get(at)?;
-        let read = reader::prim_func(&texts(db, input), &scope_context(db, input.scope(db)), name);
+        let read = prim_func(db, *inputs.items.get(at)?);
         let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
         Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
     }

@@ -109,6 +109,11 @@ impl Inputs {
         }
     }
 
+    /// The scope of a module, or of the functions outside of modules.
+    pub(crate) fn scope(&self, module: Option<u32>) -> Option<ScopeInput> {
+        self.scopes.get(&module).copied()
+    }
+
     /// The operators that the document's project declares.
     pub(crate) fn operators(&self) -> Option<&Operators> {
         self.operators.as_deref()

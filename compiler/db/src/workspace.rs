@@ -131,6 +131,10 @@ impl Workspace {
         self.files.get(file.0 as usize).and_then(Option::as_ref)
     }
 
+    pub(crate) fn db(&self) -> &Database {
+        &self.db
+    }
+
     /// The database, a file's document and its inputs.
     pub(crate) fn parts(&self, file: FileId) -> Option<(&Database, &Document, &Inputs)> {
         self.file(file).map(|file| (&self.db, &file.document, &file.inputs))

@@ -2,12 +2,11 @@
 
 use crate::program::{GivenConstants, constants};
 use rx_base::{Name, Severity};
-use rx_build::FileModule;
+use rx_build::Target;
 use rx_db::{FileKind, Workspace};
 use rx_runtime::{Executor, Limits, interp::Interpreter};
 use rx_tensor::Tensor;
 use rx_transform::Module;
-use std::sync::Arc;
 
 /// The most rounds that all loops take: some seconds.
 pub const ROUNDS: u64 = 50_000_000;
@@ -26,13 +25,12 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     if let Some(error) = diagnostics.into_iter().find(|diagnostic| diagnostic.severity == Severity::Error) {
         return Err(error.message);
     }
-    let lowered = rx_lower::lower(&FileModule::new(&workspace, workspace.first_module(file)), entry);
-    let mut program = lowered.map_err(|problems| {
+    let lowered = rx_build::program(&workspace, workspace.first_module(file), entry, &Target::Interpreter);
+    let program = lowered.map_err(|problems| {
         problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
     })?;
-    rx_lower::steps::run(&mut program, None);
     let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
-    let built = Executor::new(Arc::new(program), Interpreter::default(), &constants, &mut |_| ());
+    let built = Executor::new(program, Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;
     executor.limit(Limits { rounds: Some(ROUNDS), bytes: Some(BYTES) });
     let arguments: Result<Vec<_>, _> = inputs.iter().map(|input| executor.upload(input)).collect();

@@ -3,10 +3,10 @@
 use crate::program::GivenConstants;
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
-use rx_build::{FileModule, to_module};
+use rx_build::{Target, to_module};
 use rx_db::{FileId, FileKind, ModuleId, Operators, Workspace};
 use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Origin, Sequence, StructInfo};
-use rx_lower::{Preferences, Program};
+use rx_lower::Program;
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
 use rx_transform::make::infer_known;
@@ -19,9 +19,6 @@ use std::sync::Arc;
 
 /// Looks at the module after a step: the step's name, the pipeline, and the module before it; an error ends the steps.
 pub type EachStep<'e, E> = dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E> + 'e;
-
-/// The name of the step that makes a kernel of each operator: that of TVM's pass.
-pub const LOWERING: &str = "LegalizeOps";
 
 /// A module, and its text in the spelling of TVM 0.27.
 pub struct Pipeline {
@@ -160,16 +157,12 @@ impl Pipeline {
     pub fn lower<E>(
         &mut self,
         entry: Name,
-        preferences: Option<&dyn Preferences>,
+        target: &Target,
         each: &mut EachStep<'_, E>,
     ) -> Result<Result<(), E>, PassError> {
         let (workspace, file) = self.checked();
-        let lowered = rx_lower::lower(&FileModule::new(&workspace, workspace.first_module(file)), entry);
-        let mut program = lowered.map_err(|problems| {
-            let first = problems.into_iter().next();
-            PassError(first.map_or_else(|| "it has no lowering".to_owned(), |problem| problem.message))
-        })?;
-        program.map_origins(&self.first_origins(&workspace, workspace.first_module(file)));
+        let module = workspace.first_module(file);
+        let origins = first_origins((&workspace, module), &self.text, self.parts.clone());
         let mut ended = Ok(());
         let mut after = |step: &'static str, program: &Program| {
             if ended.is_ok() {
@@ -177,21 +170,11 @@ impl Pipeline {
                 ended = each(step, self, applied);
             }
         };
-        after(LOWERING, &program);
-        rx_lower::steps::run_each(&mut program, preferences, &mut |step, program| after(step.name, program));
+        rx_build::each_step(&workspace, module, entry, target, &origins, &mut after).map_err(|problems| {
+            let first = problems.into_iter().next();
+            PassError(first.map_or_else(|| "it has no lowering".to_owned(), |problem| problem.message))
+        })?;
         Ok(ended)
-    }
-
-    /// From a statement of the module's own text to the statement of the text that was read first.
-    fn first_origins(&self, workspace: &Workspace, module: ModuleId) -> impl Fn(Origin) -> Option<Origin> {
-        let text = &self.text;
-        let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-        let line = move |span: Span| starts.partition_point(|start| *start < span.start as usize);
-        move |origin| {
-            let line = line(workspace.origin_span(module, origin)?);
-            let part = self.parts.iter().find(|part| part.lines.contains(&line))?;
-            part.origins.first().copied()
-        }
     }
 
     /// Takes a module that was made of this one, where it has no errors.
@@ -205,6 +188,21 @@ impl Pipeline {
         let before = std::mem::replace(&mut self.module, made);
         (self.text, self.parts) = (text, parts);
         Ok(Applied { before, workspace, file })
+    }
+}
+
+/// From a statement of a text of these parts to the statement that its line comes from.
+fn first_origins<'w>(
+    (workspace, module): (&'w Workspace, ModuleId),
+    text: &str,
+    parts: Vec<Part>,
+) -> impl Fn(Origin) -> Option<Origin> + use<'w> {
+    let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = move |span: Span| starts.partition_point(|start| *start < span.start as usize);
+    move |origin| {
+        let line = line(workspace.origin_span(module, origin)?);
+        let part = parts.iter().find(|part| part.lines.contains(&line))?;
+        part.origins.first().copied()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::program::{GivenConstants, constants};
 use arguments::{Integers, arguments, concrete, integers_of_choice, own_symbols, small_values, types};
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
-use rx_build::FileModule;
+use rx_build::Target;
 use rx_db::{FileId, FunctionOrLoops, ModuleId, Workspace};
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Function, StructInfo};
@@ -84,8 +84,8 @@ struct Comparison<'w> {
 /// A function on one side of a pass.
 struct Side<'w> {
     file: File<'w>,
-    function: Function,
-    program: Program,
+    function: Arc<Function>,
+    program: Arc<Program>,
     /// Of a function that takes prepared weights, what prepares them.
     preparing: Option<Preparing>,
 }
@@ -107,7 +107,7 @@ impl<'w> Comparison<'w> {
             let counts = (old.params.len(), new.params.len());
             return Err(format!("it takes {} arguments before and {} after", counts.0, counts.1));
         }
-        let side = |file: File<'w>, function: Function, prepares: Option<Name>| -> Result<Side<'w>, String> {
+        let side = |file: File<'w>, function: Arc<Function>, prepares: Option<Name>| -> Result<Side<'w>, String> {
             let preparing = prepares.map(|transform| Preparing::of(file, &function, transform)).transpose()?;
             Ok(Side { file, program: file.lower(name)?, function, preparing })
         };
@@ -215,7 +215,7 @@ impl Side<'_> {
 /// What prepares the weights of a function, as `LiftTransformParams` makes it: the function takes prepared ones.
 struct Preparing {
     transform: Name,
-    program: Program,
+    program: Arc<Program>,
     /// The types of raw weights.
     raw: Vec<StructInfo>,
     /// How many parameters in front are no weights.
@@ -296,15 +296,13 @@ impl File<'_> {
         self.workspace.first_module(self.file)
     }
 
-    fn function(&self, name: Name) -> Option<Function> {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
         self.workspace.function(self.module(), name)
     }
 
-    fn lower(&self, name: Name) -> Result<Program, String> {
-        let mut program = rx_lower::lower(&FileModule::new(self.workspace, self.module()), name)
-            .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))?;
-        rx_lower::steps::run(&mut program, None);
-        Ok(program)
+    fn lower(&self, name: Name) -> Result<Arc<Program>, String> {
+        rx_build::program(self.workspace, self.module(), name, &Target::Interpreter)
+            .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))
     }
 
     /// The arithmetic operations of a function.

@@ -135,13 +135,12 @@ impl Pipeline {
     ) -> Result<(), Failure> {
         let mut before_text = self.text().to_owned();
         let (mut before, mut before_file) = self.inner.checked();
-        let cuda = rx_cuda::rules::Target::default();
-        let preferences: Option<&dyn rx_lower::Preferences> = match target {
-            Target::Interp => None,
-            Target::Cpu => Some(&rx_lower::NoPreferences),
-            Target::Cuda => Some(&cuda),
+        let target = match target {
+            Target::Interp => rx_build::Target::Interpreter,
+            Target::Cpu => rx_build::Target::Cpu,
+            Target::Cuda => rx_build::Target::Cuda(Default::default()),
         };
-        let lowered = self.inner.lower(rx_base::name::name(entry), preferences, &mut |step, pipeline, applied| {
+        let lowered = self.inner.lower(rx_base::name::name(entry), &target, &mut |step, pipeline, applied| {
             let Applied { workspace, file, .. } = applied.map_err(|why| unapplied(step, why))?;
             let text = pipeline.text().to_owned();
             let old = Stage { text: &before_text, file: File { workspace: &before, file: before_file } };

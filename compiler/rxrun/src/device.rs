@@ -3,8 +3,8 @@
 use crate::args::{self, Args};
 use crate::failure::Failure;
 use crate::session::Session;
+use rx_build::Target;
 use rx_cuda::device::DeviceError;
-use rx_lower::Preferences;
 use rx_runtime::Backend;
 use rx_runtime::cuda::{Cuda, Simulated};
 use std::time::Duration;
@@ -66,13 +66,13 @@ impl Device {
         }
     }
 
-    /// What programs for it should be like; nothing: each operator is to be a kernel.
-    pub fn preferences(&self) -> Option<&dyn Preferences> {
+    /// The device that programs are made for.
+    pub fn target(&self) -> Target {
         match self {
-            Device::Interp => None,
-            Device::Cpu(_) => Some(&rx_lower::NoPreferences),
-            Device::Simulated(device) => Some(device.preferences()),
-            Device::Cuda(device) => Some(device.preferences()),
+            Device::Interp => Target::Interpreter,
+            Device::Cpu(_) => Target::Cpu,
+            Device::Simulated(device) => Target::Cuda(device.target().clone()),
+            Device::Cuda(device) => Target::Cuda(device.target().clone()),
         }
     }
 }

@@ -19,6 +19,7 @@ use rx_db::{Document, FileKind};
 use rx_lower::{Kernel, Program};
 use rx_syntax::dialect::Dialect;
 use rx_tir::{PrimFunc, Stmt};
+use std::sync::Arc;
 
 /// Prints a stage.
 pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -> Result<(), Failure> {
@@ -29,7 +30,10 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
     let listing = match stage {
         Emit::Relax => Listing::whole(relax(session)),
         Emit::Passes => passes::listing(session, args)?,
-        Emit::Ptx | Emit::Sass => machine::listing(stage, &program(stage, session, args)?, session, args)?,
+        Emit::Ptx | Emit::Sass => {
+            let program = program(stage, session, args)?;
+            machine::listing(stage, &program, session, args)?
+        }
         Emit::Tir | Emit::Cuda | Emit::Schedule | Emit::Cpu => {
             let program = program(stage, session, args)?;
             kernels(stage, &program, groups(&program), (session, args), report)
@@ -47,20 +51,15 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
 }
 
 /// The kernels of the function asked for, or the one that a prim_func of this name is.
-fn program(stage: Emit, session: &Session, args: &Args) -> Result<Program, Failure> {
+fn program(stage: Emit, session: &Session, args: &Args) -> Result<Arc<Program>, Failure> {
     let device =
         Device::to_print_for(session, args, matches!(stage, Emit::Cuda | Emit::Schedule | Emit::Ptx | Emit::Sass));
-    let preferences = device.preferences();
-    let alone =
-        args.entry.as_deref().and_then(|wanted| Some((name(wanted), session.kernel(wanted, preferences.is_some())?)));
-    let (own, program) = match alone {
-        Some((own, program)) => (own, program?),
-        None => {
-            let entry = session.entry(args.entry.as_deref())?;
-            (entry, session.lower(entry, preferences)?)
-        }
+    let entry = match args.entry.as_deref().filter(|wanted| session.is_prim_func(wanted)) {
+        Some(wanted) => name(wanted),
+        None => session.entry(args.entry.as_deref())?,
     };
-    dims::check(args, &dims::of_program(session, &program), &format!("`{own}`"))?;
+    let program = session.lower(entry, &device.target())?;
+    dims::check(args, &dims::of_program(session, &program), &format!("`{entry}`"))?;
     Ok(program)
 }
 

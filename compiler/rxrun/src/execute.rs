@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// Runs the program on the device asked for, and observes it where that is asked for.
 pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let device = Device::to_run_on(session, args)?;
-    let program = session.lower(entry, device.preferences())?;
+    let program = session.lower(entry, &device.target())?;
     let function = session.function(entry);
     let function = function.ok_or_else(|| Failure::usage(format!("`{entry}` cannot be run")))?;
     // What prepares weights may be what needs them.
@@ -84,13 +84,13 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     fn new(
         session: &'a Session,
-        program: Program,
+        program: Arc<Program>,
         arguments: Arguments<'a>,
         symbols: &'a NameMap<i64>,
         args: &'a Args,
     ) -> Result<Job<'a>, Failure> {
         let constants = crate::constants::of(session, &program)?;
-        Ok(Job { session, program: Arc::new(program), constants, arguments, symbols, args })
+        Ok(Job { session, program, constants, arguments, symbols, args })
     }
 
     /// Does the task on a device. False: what was returned is not what is expected.

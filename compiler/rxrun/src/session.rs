@@ -4,13 +4,13 @@ use crate::args::Args;
 use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
-use rx_base::{Code, Diagnostic, Name, Severity, Span};
-use rx_build::FileModule;
+use rx_base::{Diagnostic, Name, Severity, Span};
+use rx_build::Target;
 use rx_db::{FileId, FileKind, FunctionRow, ModuleId, Operators, Project, Projects, Workspace};
 use rx_execute::modules::{Unchosen, choose};
 use rx_execute::program::GivenConstants;
 use rx_ir::{Function, Origin};
-use rx_lower::{Direct, Loops, Module, Preferences, Problem, Program};
+use rx_lower::Program;
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::{Choice, Finder, Severities, Unreadable};
@@ -82,7 +82,7 @@ impl Session {
     }
 
     /// A Relax function of the module.
-    pub fn function(&self, name: Name) -> Option<Function> {
+    pub fn function(&self, name: Name) -> Option<Arc<Function>> {
         self.workspace.function(self.module, name)
     }
 
@@ -118,44 +118,21 @@ impl Session {
         }
     }
 
-    /// The program of `entry` for a device, with its memory planned. Without preferences each operator is a kernel, as the interpreter
-    /// wants them, which is to judge the joining.
-    pub fn lower(&self, entry: Name, preferences: Option<&dyn Preferences>) -> Result<Program, Failure> {
-        let mut program = self.lowered(entry, rx_lower::lower)?;
-        rx_lower::steps::run(&mut program, preferences);
-        Ok(program)
+    /// The program of a function for a device, with its memory planned.
+    pub fn lower(&self, entry: Name, target: &Target) -> Result<Arc<Program>, Failure> {
+        rx_build::program(&self.workspace, self.module, entry, target).map_err(Failure::Program)
     }
 
     /// The program of `entry` that says what variables are bound to. Kernels are not joined: every value is there.
-    pub fn lower_watched(&self, entry: Name) -> Result<Program, Failure> {
-        let mut program = self.lowered(entry, rx_lower::lower_watched)?;
-        rx_lower::steps::run(&mut program, None);
-        Ok(program)
+    pub fn lower_watched(&self, entry: Name) -> Result<Arc<Program>, Failure> {
+        rx_build::watched_program(&self.workspace, self.module, entry).map_err(Failure::Program)
     }
 
-    fn lowered(&self, entry: Name, lower: Lower) -> Result<Program, Failure> {
-        let items = FileModule::new(&self.workspace, self.module);
-        let lowered = lower(&items, entry);
-        let mut mistakes = items.into_mistakes();
-        lowered.map_err(|problems| {
-            for problem in problems {
-                let span = problem.origin.and_then(|origin| self.span(origin));
-                mistakes.push(Diagnostic::new(Code::NoLowering, span.unwrap_or_default(), problem.message));
-            }
-            Failure::Program(mistakes)
-        })
-    }
-
-    /// The program that is the prim_func of this name alone, as [`Session::lower`] would make its loops. `None`: there is
-    /// none, or a Relax function is called so.
-    pub fn kernel(&self, wanted: &str, optimized: bool) -> Option<Result<Program, Failure>> {
+    /// Whether the function of this name is a prim_func, and no Relax function is called so.
+    pub fn is_prim_func(&self, wanted: &str) -> bool {
         let functions = self.functions();
-        let mut called = functions.iter().filter(|function| function.name.as_str() == wanted);
-        if called.clone().any(|function| function.kind == FunctionKind::Relax) {
-            return None;
-        }
-        let read = self.workspace.prim_func(self.module, called.next()?.name)?;
-        Some(read.map(|func| rx_lower::steps::alone(&Loops::new(func), optimized, &Direct)).map_err(Failure::Program))
+        let mut called = functions.iter().filter(|function| function.name.as_str() == wanted).peekable();
+        called.peek().is_some() && called.all(|function| function.kind == FunctionKind::Prim)
     }
 
     /// Where a statement stands.
@@ -173,9 +150,6 @@ impl Session {
 fn labels(why: &Unchosen) -> Vec<String> {
     why.modules().iter().map(|row| row.label.clone()).collect()
 }
-
-/// One of the ways of `rx_lower` from a module to the program of a function.
-type Lower = fn(&dyn Module, Name) -> Result<Program, Vec<Problem>>;
 
 /// What speaks of the program.
 fn project(program: &Path, args: &Args, report: &mut Report) -> Result<Arc<Project>, Failure> {

@@ -15,7 +15,6 @@ use rx_lower::Program;
 use rx_runtime::cpu::Cpu;
 use rx_runtime::{Backend, Executor, Output, RunError, Value};
 use rx_tensor::Tensor;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// The function that prepares the weights of another.
@@ -47,7 +46,7 @@ impl Preparation {
             }
             let params = fields.iter().enumerate().map(|(at, ty)| (field_name(&transform, *param, at), ty.clone()));
             let params = params.collect();
-            Some(Preparation { first, raw: Function { params, ..transform } })
+            Some(Preparation { first, raw: Function { params, ..Function::clone(&transform) } })
         })
     }
 
@@ -154,9 +153,9 @@ pub fn prepared(
     report: &mut Report,
 ) -> Result<Vec<Input>, Failure> {
     let transform = preparation.raw.name;
-    let program = session.lower(transform, Some(&rx_lower::NoPreferences))?;
+    let program = session.lower(transform, &rx_build::Target::Cpu)?;
     let constants = crate::constants::of(session, &program)?;
-    let (program, start) = (Arc::new(program), Instant::now());
+    let start = Instant::now();
     let built = Executor::new(program.clone(), Cpu::default(), &constants, &mut |stage| {
         report.building(stage.done, stage.total, start.elapsed());
     });

@@ -149,15 +149,6 @@ impl PrimFunc {
         }
     }
 
-    /// Whether another function does the same, whatever the two are called and come from.
-    pub fn does_the_same(&self, other: &PrimFunc) -> bool {
-        self.params == other.params
-            && self.symbols == other.symbols
-            && self.vars == other.vars
-            && self.buffers == other.buffers
-            && self.body == other.body
-    }
-
     /// Adds a variable.
     pub fn add_var(&mut self, name: Name, dtype: DType) -> VarId {
         self.vars.push(Var { name, dtype });

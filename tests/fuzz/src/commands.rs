@@ -2,17 +2,15 @@
 
 use rx_base::name::NameMap;
 use rx_base::{Name, Severity};
-use rx_build::FileModule;
 use rx_cuda::rules::Target;
 use rx_db::{FileId, FileKind, FunctionKind, Operators, Workspace};
 use rx_execute::inputs::Drawing;
 use rx_execute::pipeline::{Pipeline, checked};
 use rx_execute::program::{GivenConstants, constants};
-use rx_lower::{NoPreferences, Preferences, Program};
+use rx_lower::Program;
 use rx_report::Source;
-use rx_runtime::cuda::Simulated;
 use rx_runtime::interp::Interpreter;
-use rx_runtime::{Backend, Executor, Limits};
+use rx_runtime::{Executor, Limits};
 use rx_syntax::dialect::Dialect;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -95,7 +93,7 @@ pub fn passes(text: &str) -> Made {
 /// # Errors
 /// Why there is no program.
 pub fn tir(text: &str) -> Made {
-    let program = program(text, Some(&NoPreferences))?.0;
+    let program = program(text, &rx_build::Target::Cpu)?.0;
     Ok(kernels(&program).map(rx_tir::print::script).collect())
 }
 
@@ -104,7 +102,7 @@ pub fn tir(text: &str) -> Made {
 /// # Errors
 /// Why there is no program.
 pub fn cpu(text: &str) -> Made {
-    let program = program(text, Some(&NoPreferences))?.0;
+    let program = program(text, &rx_build::Target::Cpu)?.0;
     let listed =
         kernels(&program).map(|func| rx_cpu::CpuModule::listing(func).unwrap_or_else(|error| error.to_string()));
     Ok(listed.collect())
@@ -116,8 +114,7 @@ pub fn cpu(text: &str) -> Made {
 /// Why there is no program.
 pub fn cuda(text: &str) -> Made {
     let target = Target::default();
-    let device = Simulated::of(target.clone());
-    let program = program(text, Some(device.preferences()))?.0;
+    let program = program(text, &rx_build::Target::Cuda(target.clone()))?.0;
     let funcs: Vec<_> = kernels(&program).collect();
     let listing = rx_runtime::cuda::listing(&funcs, &target);
     let listed = listing.functions.into_iter().map(|text| text.unwrap_or_else(|error| error.to_string()));
@@ -129,14 +126,16 @@ pub fn cuda(text: &str) -> Made {
 /// # Errors
 /// Why it has no value.
 pub fn interp(text: &str) -> Made {
-    let (program, workspace, file, entry) = program(text, None)?;
+    let (program, workspace, file, entry) = program(text, &rx_build::Target::Interpreter)?;
     if program.procedures.is_empty() {
         return Err("a prim_func does not run by itself".to_owned());
     }
     let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
-    let params =
-        workspace.function(workspace.first_module(file), entry).map(|function| function.params).unwrap_or_default();
-    let built = Executor::new(Arc::new(program), Interpreter::default(), &constants, &mut |_| ());
+    let params = workspace
+        .function(workspace.first_module(file), entry)
+        .map(|function| function.params.clone())
+        .unwrap_or_default();
+    let built = Executor::new(program, Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;
     executor.limit(Limits { rounds: Some(200_000), bytes: Some(16 << 20) });
     let drawing = Drawing { seed: 0, symbols: &NameMap::default() };
@@ -158,7 +157,7 @@ fn kernels(program: &Program) -> impl Iterator<Item = &rx_tir::PrimFunc> {
 }
 
 /// The program of the text's first Relax function, `main` before others, or of its first prim_func.
-fn program(text: &str, preferences: Option<&dyn Preferences>) -> Result<(Program, Workspace, FileId, Name), String> {
+fn program(text: &str, target: &rx_build::Target) -> Result<(Arc<Program>, Workspace, FileId, Name), String> {
     let (workspace, file) = checked(text, Arc::default());
     let mut errors = workspace.unsuppressed_diagnostics(file);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
@@ -170,20 +169,9 @@ fn program(text: &str, preferences: Option<&dyn Preferences>) -> Result<(Program
     functions.retain(|function| function.module == module.module);
     let relax = || functions.iter().filter(|function| function.kind == FunctionKind::Relax);
     let entry = relax().find(|function| function.name.as_str() == "main").or_else(|| relax().next());
-    let Some(entry) = entry.map(|function| function.name) else {
-        let first = functions.first().ok_or("there is no function")?.name;
-        let func = workspace.prim_func(module, first).ok_or("there is no such function")?;
-        let func = func.map_err(|_| "the prim_func has errors")?;
-        return Ok((
-            rx_lower::steps::alone(&rx_lower::Loops::new(func), preferences.is_some(), &rx_lower::Direct),
-            workspace,
-            file,
-            first,
-        ));
-    };
-    let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry);
-    let mut program =
-        lowered.map_err(|problems| problems.first().map(|problem| problem.message.clone()).unwrap_or_default())?;
-    rx_lower::steps::run(&mut program, preferences);
+    let entry = entry.or_else(|| functions.first()).ok_or("there is no function")?.name;
+    let program = rx_build::program(&workspace, module, entry, target);
+    let program =
+        program.map_err(|problems| problems.first().map(|problem| problem.message.clone()).unwrap_or_default())?;
     Ok((program, workspace, file, entry))
 }

@@ -6,7 +6,7 @@
 
 use super::asked::Asked;
 use super::bound_call::Tried;
-use super::result::{Annotated, BlockState, Export, Recorded, Row, SegmentResult, Unresolved};
+use super::result::{Annotated, BlockState, Export, KeptRecord, Recorded, Row, SegmentResult, Unresolved};
 use super::scope::Scope;
 use super::shared_types::SharedTypes;
 use crate::entry::{Outer, Place};
@@ -124,6 +124,7 @@ impl<'a> Checker<'a> {
             returned_values: self.returned_values,
             requirements: self.requirements,
             index_sites: self.index_sites,
+            recorded: KeptRecord::default(),
             unresolved: self.unresolved,
             statements,
         }

@@ -4,7 +4,7 @@ use crate::entry::{Entry, Place};
 use rx_base::{Diagnostic, Name, Span};
 use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::dialect::Dialect;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The kind of a row of [`SegmentResult::rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +124,26 @@ pub struct SegmentResult {
     pub unresolved: Vec<Unresolved>,
     /// Number of statements.
     pub statements: u32,
+    /// The segment as bindings, once lowering has asked for them.
+    pub recorded: KeptRecord,
+}
+
+/// The bindings of a segment, kept with its result, of which they are a function: a segment that an edit does not touch is not
+/// elaborated again for lowering. Nothing observable depends on whether they are there.
+#[derive(Clone, Debug, Default)]
+pub struct KeptRecord(Arc<OnceLock<Recorded>>);
+
+impl KeptRecord {
+    /// The bindings, made by `record` where they were not asked for before.
+    pub(crate) fn get_or_record(&self, record: impl FnOnce() -> Recorded) -> &Recorded {
+        self.0.get_or_init(record)
+    }
+}
+
+impl PartialEq for KeptRecord {
+    fn eq(&self, _: &KeptRecord) -> bool {
+        true
+    }
 }
 
 /// What a segment of a Relax function does, as typed bindings.

@@ -163,5 +163,6 @@ fn empty_result() -> SegmentResult {
         index_sites: IndexSites::default(),
         unresolved: Vec::new(),
         statements: 0,
+        recorded: Default::default(),
     }
 }

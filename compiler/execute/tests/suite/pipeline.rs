@@ -2,7 +2,7 @@
 
 use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
-use rx_build::FileModule;
+use rx_build::Target;
 use rx_db::{FileId, Operators, Workspace};
 use rx_execute::pipeline::{Pipeline, Unapplied, checked};
 use rx_execute::values::{File, Verdict, compare_functions};
@@ -127,10 +127,9 @@ impl Observer for Kernels {
 }
 
 fn executor(workspace: &Workspace, file: FileId) -> Executor<Interpreter> {
-    let mut program =
-        rx_lower::lower(&FileModule::new(workspace, workspace.first_module(file)), name("main")).expect("a program");
-    rx_lower::steps::run(&mut program, None);
-    Executor::new(Arc::new(program), Interpreter::default(), &[], &mut |_| ()).expect("it builds")
+    let module = workspace.first_module(file);
+    let program = rx_build::program(workspace, module, name("main"), &Target::Interpreter).expect("a program");
+    Executor::new(program, Interpreter::default(), &[], &mut |_| ()).expect("it builds")
 }
 
 /// The results of runs with these weights, and how many kernels each took.

@@ -1,9 +1,8 @@
 //! Steps of the pass pipeline keep what programs compute: the module that each step makes is checked and run beside the text.
 
-use rx_build::{FileModule, to_module};
+use rx_build::{Target, to_module};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
-use rx_lower::{NoPreferences, Preferences};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,14 +30,7 @@ impl Tally {
             return;
         }
         let Ok(source) = workspace.module(module) else { return };
-        let cuda = rx_cuda::rules::Target::default();
-        let devices: [(&str, &dyn Preferences); 2] = [("cpu", &NoPreferences), ("cuda", &cuda)];
-        for (device, preferences) in devices {
-            let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry.into());
-            let Ok(mut program) = lowered else {
-                *self.not_run.entry("it has no lowering".to_owned()).or_default() += 1;
-                return;
-            };
+        for (device, target) in [("cpu", Target::Cpu), ("cuda", Target::Cuda(Default::default()))] {
             let mut last = String::new();
             let mut check = |step: &str, program: &rx_lower::Program| {
                 let text = rx_transform::print(&to_module(program, &source));
@@ -47,8 +39,10 @@ impl Tally {
                     last = text;
                 }
             };
-            check("LegalizeOps", &program);
-            rx_lower::steps::run_each(&mut program, Some(preferences), &mut |step, program| check(step.name, program));
+            if rx_build::each_step(&workspace, module, entry.into(), &target, &Some, &mut check).is_err() {
+                *self.not_run.entry("it has no lowering".to_owned()).or_default() += 1;
+                return;
+            }
         }
     }
 

@@ -108,7 +108,7 @@ pub struct Merged {
 
 impl Pair {
     /// The two as one kernel, where that is possible.
-    pub(crate) fn merged(&self) -> Option<Merged> {
+    pub fn merged(&self) -> Option<Merged> {
         let Pair { producer: first, consumer: second } = self;
         if nests(&first.loops.body) + nests(&second.loops.body) > MAX_NESTS {
             return None;

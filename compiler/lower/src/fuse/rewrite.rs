@@ -86,7 +86,7 @@ pub struct Rewritten {
 
 impl Rewrite {
     /// The changed function, where the change is possible.
-    pub(crate) fn rewritten(&self) -> Option<Rewritten> {
+    pub fn rewritten(&self) -> Option<Rewritten> {
         let plain = |loops| Rewritten { loops, changed: Vec::new(), scalars: Vec::new() };
         Some(match self {
             Rewrite::Guard { loops, inputs } => plain(Loops::ordered(rx_schedule::guards(loops).0, *inputs)),

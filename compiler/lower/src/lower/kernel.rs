@@ -37,8 +37,11 @@ impl OperatorCall {
         OperatorCall { operator: Name::from(schema.name), arguments, result: result.clone() }
     }
 
-    /// Its kernel; or why there is none, in a sentence without a full stop.
-    pub(crate) fn kernel(&self) -> Result<CallKernel, Arc<str>> {
+    /// Its kernel.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence without a full stop.
+    pub fn kernel(&self) -> Result<CallKernel, Arc<str>> {
         let Some(schema) = rx_ops::find(self.operator) else {
             return Err(format!("R.{} is no operator of Relax", self.operator).into());
         };

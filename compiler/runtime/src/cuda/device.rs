@@ -32,6 +32,11 @@ pub struct Cuda {
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Cuda {
+    /// The device as kernels are made for it.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// The first device.
     ///
     /// # Errors

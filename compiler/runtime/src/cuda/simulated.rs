@@ -24,6 +24,11 @@ pub struct Simulated {
 const ORDERS: [Order; 3] = [Order::Ascending, Order::Descending, Order::Shuffled(1)];
 
 impl Simulated {
+    /// The device as kernels are made for it.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// For kernels made for a target.
     pub fn of(target: Target) -> Simulated {
         Simulated { target, ..Simulated::default() }

@@ -88,12 +88,12 @@ impl Observer for Told {
 
 impl Module for Text {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.0.function(self.0.first_module(self.1), name).map(Arc::new)
+        self.0.function(self.0.first_module(self.1), name)
     }
 
     fn prim_func(&self, name: Name) -> Option<Result<Loops, String>> {
         let read = self.0.prim_func(self.0.first_module(self.1), name)?;
-        Some(read.map(Loops::new).map_err(|diagnostics| format!("{diagnostics:?}")))
+        Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))).map_err(|diagnostics| format!("{diagnostics:?}")))
     }
 }
 

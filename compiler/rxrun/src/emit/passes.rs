@@ -7,7 +7,8 @@ use crate::device::Device;
 use crate::failure::Failure;
 use crate::report::{Part, Stage};
 use crate::session::Session;
-use rx_execute::pipeline::{LOWERING, Pipeline, Unapplied};
+use rx_build::LOWERING;
+use rx_execute::pipeline::{Pipeline, Unapplied};
 use rx_syntax::document::FunctionKind;
 use rx_transform::pass::{PassError, Step};
 
@@ -48,7 +49,7 @@ fn of_device(listing: &mut Listing, session: &Session, pipeline: &mut Pipeline, 
     let entry = session.entry(args.entry.as_deref())?;
     let device = Device::to_print_for(session, args, false);
     let mut before = pipeline.text().to_owned();
-    let lowered = pipeline.lower(entry, device.preferences(), &mut |step, pipeline, applied| {
+    let lowered = pipeline.lower(entry, &device.target(), &mut |step, pipeline, applied| {
         let outcome = made(listing, session, (pipeline, &before), step, applied.map(drop));
         pipeline.text().clone_into(&mut before);
         outcome

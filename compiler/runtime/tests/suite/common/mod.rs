@@ -114,7 +114,7 @@ impl Text {
 
 impl Module for Text {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.0.function(self.0.first_module(self.1), name).map(Arc::new)
+        self.0.function(self.0.first_module(self.1), name)
     }
 
     fn prim_func(&self, name: Name) -> Option<Result<Loops, String>> {
@@ -122,6 +122,6 @@ impl Module for Text {
         let said = |diagnostics: Vec<rx_base::Diagnostic<_>>| {
             diagnostics.first().map_or_else(String::new, |first| first.message.clone())
         };
-        Some(read.map(Loops::new).map_err(said))
+        Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))).map_err(said))
     }
 }

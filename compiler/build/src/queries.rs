@@ -1,0 +1,115 @@
+//! Salsa's tracked functions from a checked module to kernels.
+//!
+//! Two kinds. Of a *function* of the text: its lowering, and the steps for a device; an edit of the function makes them run again.
+//! Of a *kernel*, keyed by content: the loops of an operator's call, two kernels merged, a function rewritten, its texts. These
+//! depend on nothing that an edit changes, so a function that is lowered again finds the kernels of its other statements, and
+//! repeated layers find the first one's.
+//!
+//! Every query of a kernel is a place where a cancelled lowering ends.
+
+use crate::file_module::ScopeModule;
+use crate::target::Target;
+use rx_base::Name;
+use rx_db::Scope;
+use rx_lower::{
+    CallKernel, Loops, Merged, OperatorCall, Pair, Preferences, Problem, Program, Queries, Rewrite, Rewritten,
+};
+use std::sync::Arc;
+
+/// Why a function has no program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Unlowered {
+    /// What has no lowering.
+    pub(crate) problems: Vec<Problem>,
+    /// The prim_funcs that have mistakes.
+    pub(crate) unreadable: Vec<Name>,
+}
+
+/// A program, or why there is none.
+pub(crate) type Lowered = Result<Arc<Program>, Arc<Unlowered>>;
+
+/// A Relax function and what it calls, with a kernel for each operator. `watched`: with the values of variables
+/// ([`rx_lower::lower_watched`]).
+#[salsa::tracked(returns(clone), no_eq)]
+pub(crate) fn lowered(db: &dyn salsa::Database, scope: Scope, entry: Name, watched: bool) -> Lowered {
+    let module = ScopeModule::new(db, scope);
+    let program = if watched { rx_lower::lower_watched(&module, entry) } else { rx_lower::lower(&module, entry) };
+    program.map(Arc::new).map_err(|problems| Arc::new(Unlowered { problems, unreadable: module.unreadable() }))
+}
+
+/// The program of a Relax function for a device.
+#[salsa::tracked(returns(clone), no_eq, lru = 16)]
+pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, target: Target) -> Lowered {
+    let mut program = Program::clone(&*lowered(db, scope, entry, false)?);
+    rx_lower::steps::run_with(&Kept(db), &mut program, target.preferences(), &mut |_, _| ());
+    Ok(Arc::new(program))
+}
+
+/// The program that is a prim_func alone.
+#[salsa::tracked(returns(clone), no_eq, lru = 16)]
+pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Lowered> {
+    let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
+    let read = prim_func(db, scope, name)?.map_err(|_| unlowered());
+    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db)))))
+}
+
+/// The loops of a prim_func of the text.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> Option<Result<Loops, String>> {
+    let read = scope.prim_func(db, name)?;
+    Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))))
+}
+
+/// Answers of the database to the questions of lowering and of the steps.
+pub(crate) struct Kept<'db>(pub(crate) &'db dyn salsa::Database);
+
+impl Queries for Kept<'_> {
+    fn call(&self, call: &OperatorCall) -> Result<Arc<CallKernel>, Arc<str>> {
+        call_kernel(self.0, CallKey::new(self.0, call))
+    }
+
+    fn merge(&self, pair: &Pair) -> Option<Arc<Merged>> {
+        merged(self.0, PairKey::new(self.0, pair))
+    }
+
+    fn rewrite(&self, rewrite: &Rewrite) -> Option<Arc<Rewritten>> {
+        rewritten(self.0, RewriteKey::new(self.0, rewrite))
+    }
+
+    fn makes_one(&self, loops: &Loops, preferences: &dyn Preferences) -> bool {
+        preferences.makes_one(loops)
+    }
+}
+
+#[salsa::interned]
+struct CallKey<'db> {
+    #[returns(ref)]
+    call: OperatorCall,
+}
+
+#[salsa::tracked(returns(clone), no_eq)]
+fn call_kernel<'db>(db: &'db dyn salsa::Database, key: CallKey<'db>) -> Result<Arc<CallKernel>, Arc<str>> {
+    key.call(db).kernel().map(Arc::new)
+}
+
+#[salsa::interned]
+struct PairKey<'db> {
+    #[returns(ref)]
+    pair: Pair,
+}
+
+#[salsa::tracked(returns(clone), no_eq)]
+fn merged<'db>(db: &'db dyn salsa::Database, key: PairKey<'db>) -> Option<Arc<Merged>> {
+    key.pair(db).merged().map(Arc::new)
+}
+
+#[salsa::interned]
+struct RewriteKey<'db> {
+    #[returns(ref)]
+    rewrite: Rewrite,
+}
+
+#[salsa::tracked(returns(clone), no_eq)]
+fn rewritten<'db>(db: &'db dyn salsa::Database, key: RewriteKey<'db>) -> Option<Arc<Rewritten>> {
+    key.rewrite(db).rewritten().map(Arc::new)
+}
