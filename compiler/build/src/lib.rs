@@ -13,7 +13,9 @@ mod module;
 mod program;
 mod queries;
 mod target;
+mod texts;
 
 pub use module::to_module;
 pub use program::{LOWERING, each_step, program, watched_program};
 pub use target::Target;
+pub use texts::{cuda_listing, loops_text};

@@ -68,7 +68,7 @@ pub fn each_step(
     program.map_origins(origins);
     after(LOWERING, &program);
     let each = &mut |step: &'static Step, program: &Program| after(step.name, program);
-    rx_lower::steps::run_with(&Kept(db), &mut program, target.preferences(), each);
+    rx_lower::steps::run_with(&Kept(db, target), &mut program, target.preferences(), each);
     Ok(())
 }
 

@@ -10,10 +10,13 @@
 use crate::file_module::ScopeModule;
 use crate::target::Target;
 use rx_base::Name;
+use rx_cuda::rules::Target as CudaTarget;
+use rx_cuda::{Scheduled, Unsupported};
 use rx_db::Scope;
 use rx_lower::{
     CallKernel, Loops, Merged, OperatorCall, Pair, Preferences, Problem, Program, Queries, Rewrite, Rewritten,
 };
+use rx_tir::print::Script;
 use std::sync::Arc;
 
 /// Why a function has no program.
@@ -41,7 +44,7 @@ pub(crate) fn lowered(db: &dyn salsa::Database, scope: Scope, entry: Name, watch
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, target: Target) -> Lowered {
     let mut program = Program::clone(&*lowered(db, scope, entry, false)?);
-    rx_lower::steps::run_with(&Kept(db), &mut program, target.preferences(), &mut |_, _| ());
+    rx_lower::steps::run_with(&Kept(db, &target), &mut program, target.preferences(), &mut |_, _| ());
     Ok(Arc::new(program))
 }
 
@@ -50,7 +53,7 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, targe
 pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Lowered> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
     let read = prim_func(db, scope, name)?.map_err(|_| unlowered());
-    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db)))))
+    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db, &Target::Interpreter)))))
 }
 
 /// The loops of a prim_func of the text.
@@ -60,8 +63,9 @@ pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> O
     Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))))
 }
 
-/// Answers of the database to the questions of lowering and of the steps.
-pub(crate) struct Kept<'db>(pub(crate) &'db dyn salsa::Database);
+/// Answers of the database to the questions of lowering and of the steps, for a device.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept<'db>(pub(crate) &'db dyn salsa::Database, pub(crate) &'db Target);
 
 impl Queries for Kept<'_> {
     fn call(&self, call: &OperatorCall) -> Result<Arc<CallKernel>, Arc<str>> {
@@ -77,7 +81,10 @@ impl Queries for Kept<'_> {
     }
 
     fn makes_one(&self, loops: &Loops, preferences: &dyn Preferences) -> bool {
-        preferences.makes_one(loops)
+        match self.1 {
+            Target::Cuda(target) => makes_one(self.0, LoopsKey::new(self.0, loops), target.clone()),
+            Target::Cpu | Target::Interpreter => preferences.makes_one(loops),
+        }
     }
 }
 
@@ -112,4 +119,32 @@ struct RewriteKey<'db> {
 #[salsa::tracked(returns(clone), no_eq)]
 fn rewritten<'db>(db: &'db dyn salsa::Database, key: RewriteKey<'db>) -> Option<Arc<Rewritten>> {
     key.rewrite(db).rewritten().map(Arc::new)
+}
+
+#[salsa::interned]
+pub(crate) struct LoopsKey<'db> {
+    #[returns(ref)]
+    loops: Loops,
+}
+
+/// The loops of a kernel as TVMScript, under the function's own name.
+#[salsa::tracked(returns(clone), no_eq)]
+pub(crate) fn loops_text<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>) -> Arc<Script> {
+    Arc::new(Script::of(key.loops(db)))
+}
+
+/// A kernel's function scheduled for CUDA and printed.
+#[salsa::tracked(returns(clone), no_eq)]
+pub(crate) fn scheduled<'db>(
+    db: &'db dyn salsa::Database,
+    key: LoopsKey<'db>,
+    target: CudaTarget,
+) -> Arc<Result<Scheduled, Unsupported>> {
+    Arc::new(rx_cuda::schedule(&rx_cuda::prepared(key.loops(db)), &target))
+}
+
+/// Whether CUDA makes one kernel of a function of several reductions.
+#[salsa::tracked(returns(copy), no_eq)]
+fn makes_one<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>, target: CudaTarget) -> bool {
+    target.makes_one(key.loops(db))
 }

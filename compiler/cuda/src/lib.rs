@@ -45,7 +45,7 @@ mod statements;
 mod work;
 
 use printer::makes_one;
-pub use printer::{listing, module};
+pub use printer::{Named, Scheduled, joined, listing, module, schedule};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, HostLoop,
     KernelInfo, Launch, LaunchShape, Listing, MOST_BLOCKS, MOST_LAUNCHES, MOST_ROUNDS, Plan, PlanError, Temporary,

@@ -171,11 +171,6 @@ impl Names {
         }
         candidate
     }
-
-    /// Gives an identifier back.
-    pub(crate) fn forget(&mut self, name: &str) {
-        self.taken.remove(name);
-    }
 }
 
 /// The text with everything that no identifier may hold made `_`. Never empty, and never in the helpers' space `rx_`.

@@ -6,27 +6,26 @@ mod functions;
 mod intrinsic;
 mod naming;
 mod stmt;
+mod text;
 pub(crate) mod types;
 
-pub use functions::{listing, makes_one, module};
+pub use functions::{Scheduled, joined, listing, makes_one, module, schedule};
+pub use text::Named;
 
 use crate::injective::Loop;
 use crate::names::Names;
 use crate::rules::{KernelBody, buffers_of};
 use crate::source::{Argument, KernelInfo, Sites, Temporary, TensorMap};
 use crate::work::iterations;
-use functions::blocks_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
-use std::fmt::Write as _;
+use text::{KernelText, blocks_in, sources_of};
 
 /// A kernel on its way to text. Rules print what they made through it: lines ([`Kernel::line`]) around expressions and
 /// statements of the function ([`Kernel::operand`], [`Kernel::stmt`]), whose variables they name ([`Kernel::name_var`]).
 pub(crate) struct Kernel<'m> {
     func: &'m PrimFunc,
-    /// The function's number, for its checks.
-    number: usize,
     helpers: &'m mut Vec<&'static str>,
     sites: &'m mut Sites,
     names: Names,
@@ -71,7 +70,6 @@ pub(crate) struct BufferText {
 impl<'m> Kernel<'m> {
     fn new(
         func: &'m PrimFunc,
-        number: usize,
         temporaries: &[BufferId],
         helpers: &'m mut Vec<&'static str>,
         sites: &'m mut Sites,
@@ -85,7 +83,6 @@ impl<'m> Kernel<'m> {
         });
         Kernel {
             func,
-            number,
             helpers,
             sites,
             names,
@@ -112,8 +109,8 @@ impl<'m> Kernel<'m> {
         }
     }
 
-    /// Prints a kernel, its comment and frame; the host's part is the result.
-    fn print(&mut self, name: &str, rule: &str, note: &str, body: &dyn KernelBody) -> Result<KernelInfo, String> {
+    /// Prints a kernel; what the host must know is beside the text. It has no name yet.
+    fn print(&mut self, rule: &str, note: &str, body: &dyn KernelBody) -> Result<(KernelInfo, KernelText), String> {
         let statements = body.statements();
         statements.iter().for_each(|stmt| self.declare_written(stmt));
         self.natural.extend(self.symbols.clone());
@@ -126,26 +123,24 @@ impl<'m> Kernel<'m> {
         if self.uses_error {
             self.parameters.push(("unsigned long long* rx_error".to_owned(), Argument::Error));
         }
-        let comment = self.comment(&statements, rule, note);
         let shape = body.shape();
-        let maps = self.maps.iter().map(|(text, _)| text.as_str());
-        let parameters: Vec<&str> = self.parameters.iter().map(|(text, _)| text.as_str()).chain(maps).collect();
-        let bound = match body.least_blocks() {
-            None => shape.block_threads().to_string(),
-            Some(blocks) => format!("{}, {blocks}", shape.block_threads()),
+        let maps = self.maps.iter().map(|(text, _)| text.clone());
+        let text = KernelText {
+            blocks: blocks_in(&statements),
+            sources: sources_of(&statements),
+            notes: self.notes(&statements, rule, note),
+            bound: match body.least_blocks() {
+                None => shape.block_threads().to_string(),
+                Some(blocks) => format!("{}, {blocks}", shape.block_threads()),
+            },
+            parameters: self.parameters.iter().map(|(text, _)| text.clone()).chain(maps).collect(),
+            body: inner,
         };
-        let head = format!("extern \"C\" __global__ void __launch_bounds__({bound}) {name}(");
-        let one_line = format!("{head}{}) {{", parameters.join(", "));
-        let head = match one_line.len() <= 120 {
-            true => one_line,
-            false => format!("{head}\n    {}) {{", parameters.join(",\n    ")),
-        };
-        self.text = format!("{comment}{head}\n{inner}}}\n");
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
         let maps = self.maps.drain(..).map(|(_, map)| map).collect();
-        let (name, rounds) = (name.to_owned(), Vec::new());
         let work = body.work().unwrap_or_else(|| iterations(self.func, statements));
-        Ok(KernelInfo { name, text: 0..0, rounds, guard: None, shape, work, arguments, maps })
+        let (name, rounds) = (String::new(), Vec::new());
+        Ok((KernelInfo { name, text: 0..0, rounds, guard: None, shape, work, arguments, maps }, text))
     }
 
     /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.
@@ -217,53 +212,19 @@ impl<'m> Kernel<'m> {
         Ok(())
     }
 
-    /// Where the statements come from, and how they are scheduled.
-    fn comment(&self, statements: &[&Stmt], rule: &str, note: &str) -> String {
-        let mut sources: Vec<String> = Vec::new();
-        let mut blocks: Vec<String> = Vec::new();
-        for stmt in statements {
-            for block in blocks_of(stmt) {
-                if !blocks.contains(&block) {
-                    blocks.push(block);
-                }
-            }
-            stmt.walk(&mut |part| {
-                let Stmt::Store { site, .. } = part else { return };
-                let source = match site.origin {
-                    Some(origin) => format!("{} ({}, statement {})", site.operator, origin.item, origin.statement),
-                    None => site.operator.to_string(),
-                };
-                if !sources.contains(&source) {
-                    sources.push(source);
-                }
-            });
-        }
-        let one_line = |parts: &[String]| parts.join(", ").replace(['\n', '\r', '\\'], " ");
-        let mut text = format!("// {}", one_line(&[self.func.name.to_string()]));
-        if !blocks.is_empty() {
-            let _ = write!(text, ": {}", one_line(&blocks));
-        }
-        text.push('\n');
-        if !sources.is_empty() {
-            let _ = writeln!(text, "// from {}", one_line(&sources));
-        }
-        let origins: Vec<String> =
-            self.func.origins.iter().map(|origin| format!("{} statement {}", origin.item, origin.statement)).collect();
-        if !origins.is_empty() {
-            let _ = writeln!(text, "// for {}", one_line(&origins));
-        }
+    /// The orders of buffers in memory that are not their tensors', and how the statements are scheduled.
+    fn notes(&self, statements: &[&Stmt], rule: &str, note: &str) -> Vec<String> {
         let used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
-        for (at, buffer) in self.func.buffers.iter().enumerate() {
-            if let Some(note) = buffer.order_note().filter(|_| used.contains(&BufferId(at as u32))) {
-                let _ = writeln!(text, "// {}", one_line(&[format!("{} {note}", buffer.name)]));
-            }
-        }
-        let note = [note.to_owned()];
-        let _ = match note[0].is_empty() {
-            true => writeln!(text, "// schedule {rule}"),
-            false => writeln!(text, "// schedule {rule}: {}", one_line(&note)),
+        let buffers = self.func.buffers.iter().enumerate();
+        let orders = buffers.filter_map(|(at, buffer)| {
+            let note = buffer.order_note().filter(|_| used.contains(&BufferId(at as u32)))?;
+            Some(format!("{} {note}", buffer.name))
+        });
+        let schedule = match note.is_empty() {
+            true => format!("schedule {rule}"),
+            false => format!("schedule {rule}: {note}"),
         };
-        text
+        orders.chain([schedule]).collect()
     }
 
     /// A line at the current indentation.

@@ -528,14 +528,14 @@ impl KernelInfo {
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub(crate) list: Vec<CheckSite>,
-    known: FxHashMap<(usize, Site, Check), usize>,
+    known: FxHashMap<(Site, Check), usize>,
 }
 
 impl Sites {
-    /// The number of a check.
-    pub(crate) fn number(&mut self, function: usize, site: Site, check: Check) -> usize {
-        *self.known.entry((function, site, check)).or_insert_with(|| {
-            self.list.push(CheckSite { function, site, check });
+    /// The number of a check among those of its function.
+    pub(crate) fn number(&mut self, site: Site, check: Check) -> usize {
+        *self.known.entry((site, check)).or_insert_with(|| {
+            self.list.push(CheckSite { function: 0, site, check });
             self.list.len() - 1
         })
     }

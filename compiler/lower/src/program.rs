@@ -2,6 +2,7 @@
 
 use crate::dynamic::DynamicCall;
 use crate::loops::Loops;
+use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Literal, Origin, StructInfo};
 use rx_tir::PrimFunc;
@@ -357,6 +358,19 @@ impl Program {
     /// The kernel.
     pub fn kernel(&self, id: KernelId) -> &Kernel {
         &self.kernels[id.0 as usize]
+    }
+
+    /// The kernels that differ, each the first of those that do the same; and for each kernel which of them it is.
+    pub fn distinct(&self) -> (Vec<usize>, Vec<&Kernel>) {
+        let mut kernels: Vec<&Kernel> = Vec::new();
+        let mut known: FxHashMap<&Loops, usize> = FxHashMap::default();
+        let index = self.kernels.iter().map(|kernel| {
+            *known.entry(&kernel.loops).or_insert_with(|| {
+                kernels.push(kernel);
+                kernels.len() - 1
+            })
+        });
+        (index.collect(), kernels)
     }
 
     /// Adds a kernel.

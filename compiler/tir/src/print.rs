@@ -13,6 +13,7 @@ use crate::func::{BufferId, Param, PrimFunc, Scope, VarId};
 use crate::stmt::{Block, Stmt};
 use names::Names;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What a function says of itself beside its loops.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,31 @@ pub struct Header<'a> {
 /// Buffers whose shapes mention variables that no parameter passes are handles, opened in the body.
 pub fn script(func: &PrimFunc) -> String {
     script_with(func, &Header { name: &func.name, private: true, attributes: "{\"tirx.noalias\": True}" })
+}
+
+/// A function's text, to be given under any name.
+#[derive(Clone, Debug)]
+pub struct Script {
+    text: String,
+    /// The bytes of its name.
+    name: Range<usize>,
+}
+
+impl Script {
+    /// As [`script`] prints it.
+    pub fn of(func: &PrimFunc) -> Script {
+        let text = script(func);
+        // The name follows the decorator's line.
+        let start = text.find("\ndef ").map_or(0, |line| line + "\ndef ".len());
+        let length = text.get(start..).and_then(|rest| rest.find('(')).unwrap_or(0);
+        Script { text, name: start..start + length }
+    }
+
+    /// The text of the function under this name.
+    pub fn named(&self, name: &str) -> String {
+        let (before, after) = (&self.text[..self.name.start], &self.text[self.name.end..]);
+        format!("{before}{}{after}", names::identifier(name, "main"))
+    }
 }
 
 /// As [`script`], with what `header` says.

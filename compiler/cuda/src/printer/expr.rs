@@ -1,5 +1,6 @@
 //! Expressions, with no more parentheses than C needs or a reader wants.
 
+use super::text::check_number;
 use super::{BufferText, Kernel, stmt, types};
 use crate::source::Check;
 use rx_base::DType;
@@ -64,7 +65,7 @@ impl Kernel<'_> {
             Expr::Call { function, dtype, args } => self.call(*function, *dtype, args),
             Expr::Checked { index, extent, buffer, axis, site } => {
                 let check = Check::Index { buffer: self.func.buffer(*buffer).name, axis: *axis };
-                let number = self.sites.number(self.number, *site, check);
+                let number = check_number(self.sites.number(*site, check));
                 let helper = if self.is_cooperative { "rx_check_on" } else { "rx_check" };
                 self.need(helper);
                 self.uses_error = true;

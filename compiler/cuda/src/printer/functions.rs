@@ -1,15 +1,19 @@
 //! Functions as CUDA C: each as the kernels that the target's rules make of its statements.
 
 use super::Kernel;
+use super::text::{KernelText, Named};
 use crate::accumulate::begun;
 use crate::names::{Names, identifier};
 use crate::prelude;
 use crate::rules::{Declined, Schedule, Target, Task};
-use crate::source::{Argument, Choice, CudaFunction, CudaSource, HostLoop, KernelInfo, Listing, Sites, Temporary};
+use crate::source::{
+    Argument, CheckSite, Choice, CudaFunction, CudaSource, HostLoop, KernelInfo, Listing, Sites, Temporary,
+};
 use crate::statements::{Statements, Unsupported, statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_tir::{Buffer, BufferId, Expr, PrimFunc, Stmt};
+use std::ops::Range;
 
 /// Prints functions into one text: kernels for their statements, as the target's rules make them.
 ///
@@ -19,11 +23,10 @@ use rx_tir::{Buffer, BufferId, Expr, PrimFunc, Stmt};
 /// # Errors
 /// Where a function has a dtype, an intrinsic or a form that the text has no words for.
 pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupported> {
-    let mut module = Module::new(target);
+    let mut module = Module::default();
     let mut functions = Vec::with_capacity(funcs.len());
-    for (number, func) in funcs.iter().enumerate() {
-        let unsupported = |what| Unsupported { function: func.name, what };
-        functions.push(module.function(number, func).map_err(unsupported)?);
+    for func in funcs {
+        functions.push(module.add(&schedule(func, target)?, Named::from(*func)));
     }
     let head = module.head();
     for kernel in functions.iter_mut().flat_map(|function: &mut CudaFunction| &mut function.kernels) {
@@ -31,7 +34,7 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
     }
     let text = format!("{head}{}\n", module.kernels.trim_end());
     let head_bytes = head.len();
-    Ok(CudaSource { text, head_bytes, functions, sites: module.sites.list, choices: module.choices })
+    Ok(CudaSource { text, head_bytes, functions, sites: module.sites, choices: module.choices })
 }
 
 /// Whether one schedule takes all statements of a function, and what is between them never reaches memory: attention. Where the
@@ -40,60 +43,141 @@ pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
     let func = begun(func);
     let parts = statements(&func);
     let func = parts.passing_rounds(&func);
-    let mut module = Module::new(target);
-    let mut function = Function::new(&func, 0, parts.temporaries.clone());
-    let taken = module.schedule(&mut function, &parts, 0);
+    let mut function = Function::new(&func, target, parts.temporaries.clone());
+    let taken = function.schedule(&parts, 0);
     let passed = function.passed();
     taken == Ok(parts.statements.len())
         && (0..parts.temporaries.len()).all(|at| !passed.contains(&Argument::Temporary(at)))
 }
 
+/// A function's kernels, without what depends on the text that they become part of: names, numbers of checks.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// Its kernels have no names.
+    function: CudaFunction,
+    texts: Vec<KernelText>,
+    /// How its statements are run, and by which of its kernels.
+    choices: Vec<(Choice, Range<usize>)>,
+    helpers: Vec<&'static str>,
+    /// Its checks, as those of function 0.
+    sites: Vec<CheckSite>,
+}
+
+/// Schedules a function by the target's rules and prints its kernels, as [`module`] and [`listing`] join them.
+///
+/// # Errors
+/// As [`module`].
+pub fn schedule(func: &PrimFunc, target: &Target) -> Result<Scheduled, Unsupported> {
+    let unsupported = |what| Unsupported { function: func.name, what };
+    let func = begun(func);
+    let parts = statements(&func);
+    let func = parts.passing_rounds(&func);
+    let mut function = Function::new(&func, target, parts.temporaries.clone());
+    let mut at = 0;
+    while at < parts.statements.len() {
+        at += function.schedule(&parts, at).map_err(unsupported)?.max(1);
+    }
+    let passed = function.passed();
+    let Function { mut result, temporaries, texts, choices, helpers, sites, .. } = function;
+    for at in (0..temporaries.len()).filter(|at| !passed.contains(&Argument::Temporary(*at))) {
+        result.temporaries[at].bytes = Expr::int(0);
+    }
+    Ok(Scheduled { function: result, texts, choices, helpers, sites: sites.list })
+}
+
 /// Functions as text to be read: what [`module`] prints, function by function, and without those it has no words for.
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> Listing {
-    let mut module = Module::new(target);
+    let scheduled: Vec<_> = funcs.iter().map(|func| schedule(func, target)).collect();
+    let named = funcs.iter().map(|func| Named::from(*func));
+    joined(&scheduled.iter().zip(named).collect::<Vec<_>>())
+}
+
+/// As [`listing`], of functions that were scheduled before.
+pub fn joined(funcs: &[(&Result<Scheduled, Unsupported>, Named<'_>)]) -> Listing {
+    let mut module = Module::default();
     let mut functions = Vec::with_capacity(funcs.len());
     let mut kernels = Vec::with_capacity(funcs.len());
-    for (number, func) in funcs.iter().enumerate() {
-        let helpers = module.helpers.len();
-        let printed = module.function(number, func);
-        let text = std::mem::take(&mut module.kernels);
-        functions.push(match printed {
-            Ok(function) => {
-                kernels.push(function.kernels);
-                Ok(text)
+    for (scheduled, named) in funcs {
+        match scheduled {
+            Ok(scheduled) => {
+                kernels.push(module.add(scheduled, *named).kernels);
+                functions.push(Ok(std::mem::take(&mut module.kernels)));
             }
-            Err(what) => {
+            Err(Unsupported { what, .. }) => {
+                module.functions += 1;
                 kernels.push(Vec::new());
-                module.helpers.truncate(helpers);
-                Err(Unsupported { function: func.name, what })
+                functions.push(Err(Unsupported { function: named.name, what: what.clone() }));
             }
-        });
+        }
     }
     Listing { head: module.head(), functions, kernels, choices: module.choices }
 }
 
-/// What all kernels of a text share.
-struct Module<'t> {
-    target: &'t Target,
+/// Kernels of several functions that become one text.
+#[derive(Default)]
+struct Module {
+    functions: usize,
     kernel_names: Names,
     helpers: Vec<&'static str>,
-    sites: Sites,
+    sites: Vec<CheckSite>,
     kernels: String,
     choices: Vec<Choice>,
+}
+
+impl Module {
+    /// The text before the kernels: the first line, and the helpers they use.
+    fn head(&self) -> String {
+        let helpers = prelude::text(&self.helpers);
+        let space = if helpers.is_empty() { "" } else { "\n" };
+        format!("// CUDA C by rx. It needs no header.\n\n{helpers}{space}")
+    }
+
+    /// Adds a function's kernels.
+    fn add(&mut self, scheduled: &Scheduled, named: Named<'_>) -> CudaFunction {
+        let number = self.functions;
+        self.functions += 1;
+        for helper in &scheduled.helpers {
+            if !self.helpers.contains(helper) {
+                self.helpers.push(helper);
+            }
+        }
+        let first_check = self.sites.len();
+        self.sites.extend(scheduled.sites.iter().map(|site| CheckSite { function: number, ..*site }));
+        let wanted = format!("{}_kernel", identifier(&named.name));
+        let mut function = scheduled.function.clone();
+        (function.name, function.origins) = (named.name, named.origins.to_vec());
+        for (kernel, text) in function.kernels.iter_mut().zip(&scheduled.texts) {
+            kernel.name = self.kernel_names.fresh(&wanted);
+            let start = self.kernels.len();
+            self.kernels.push_str(&text.named(&kernel.name, named, first_check));
+            kernel.text = start..self.kernels.len();
+            self.kernels.push('\n');
+        }
+        for (choice, kernels) in &scheduled.choices {
+            let kernels = function.kernels.get(kernels.clone()).unwrap_or_default();
+            let kernels = kernels.iter().map(|kernel| kernel.name.clone()).collect();
+            self.choices.push(Choice { function: number, kernels, ..choice.clone() });
+        }
+        function
+    }
 }
 
 /// A function on its way to text.
 struct Function<'f> {
     func: &'f PrimFunc,
-    number: usize,
+    target: &'f Target,
     /// Buffers that live between its statements.
     temporaries: Vec<BufferId>,
     result: CudaFunction,
+    texts: Vec<KernelText>,
+    choices: Vec<(Choice, Range<usize>)>,
+    helpers: Vec<&'static str>,
+    sites: Sites,
 }
 
 impl<'f> Function<'f> {
     /// A function that no kernel does yet, with buffers that live between its statements.
-    fn new(func: &'f PrimFunc, number: usize, temporaries: Vec<BufferId>) -> Function<'f> {
+    fn new(func: &'f PrimFunc, target: &'f Target, temporaries: Vec<BufferId>) -> Function<'f> {
         let of = |id: &BufferId| func.buffer(*id);
         let result = CudaFunction {
             name: func.name,
@@ -107,73 +191,32 @@ impl<'f> Function<'f> {
             vars: func.vars.iter().map(|var| var.dtype).collect(),
             buffers: func.buffer_params().map(|id| (func.buffer(id).shape.clone(), func.buffer(id).dtype)).collect(),
         };
-        Function { func, number, temporaries, result }
+        let (texts, choices) = (Vec::new(), Vec::new());
+        Function { func, target, temporaries, result, texts, choices, helpers: Vec::new(), sites: Sites::default() }
     }
 
     /// What is passed to its kernels.
     fn passed(&self) -> FxHashSet<Argument> {
         self.result.kernels.iter().flat_map(|kernel| kernel.buffers()).collect()
     }
-}
-
-impl<'t> Module<'t> {
-    fn new(target: &'t Target) -> Module<'t> {
-        Module {
-            target,
-            kernel_names: Names::default(),
-            helpers: Vec::new(),
-            sites: Sites::default(),
-            kernels: String::new(),
-            choices: Vec::new(),
-        }
-    }
-
-    /// What stands before the kernels: the first line, and the helpers they use.
-    fn head(&self) -> String {
-        let helpers = prelude::text(&self.helpers);
-        let space = if helpers.is_empty() { "" } else { "\n" };
-        format!("// CUDA C by rx. It needs no header.\n\n{helpers}{space}")
-    }
-
-    fn function(&mut self, number: usize, func: &PrimFunc) -> Result<CudaFunction, String> {
-        let func = begun(func);
-        let parts = statements(&func);
-        let func = parts.passing_rounds(&func);
-        let mut function = Function::new(&func, number, parts.temporaries.clone());
-        let mut at = 0;
-        while at < parts.statements.len() {
-            at += self.schedule(&mut function, &parts, at)?.max(1);
-        }
-        let passed = function.passed();
-        let Function { mut result, temporaries, .. } = function;
-        for at in (0..temporaries.len()).filter(|at| !passed.contains(&Argument::Temporary(*at))) {
-            result.temporaries[at].bytes = Expr::int(0);
-        }
-        Ok(result)
-    }
 
     /// Has the first rule that takes the front of the statements from a place on print it; gives how many statements that were.
-    fn schedule(&mut self, function: &mut Function<'_>, parts: &Statements, at: usize) -> Result<usize, String> {
+    fn schedule(&mut self, parts: &Statements, at: usize) -> Result<usize, String> {
         let left = parts.together(at);
         let Some(first) = left.first() else { return Ok(0) };
-        let task = Task { func: function.func, statements: left, of: (parts, at), target: self.target };
+        let task = Task { func: self.func, statements: left, of: (parts, at), target: self.target };
         let mut declined = Vec::new();
         for rule in self.target.rules.rules() {
             let why = match rule.take(&task) {
-                Ok(schedule) => match self.print(function, rule.name, &schedule, &first.rounds) {
+                Ok(schedule) => match self.print(rule.name, &schedule, &first.rounds) {
                     Ok(kernels) => {
                         let taken = schedule.taken;
                         let is_guarded = schedule.kernels.iter().any(|kernel| kernel.guard().is_some());
                         let note = noted(task.func, (&schedule.note, &first.rounds), is_guarded);
                         let blocks = left.iter().take(taken).flat_map(|one| blocks_of(&one.stmt)).collect();
-                        self.choices.push(Choice {
-                            function: function.number,
-                            blocks,
-                            rule: rule.name,
-                            kernels,
-                            note,
-                            declined,
-                        });
+                        let (function, names) = (0, Vec::new());
+                        let choice = Choice { function, blocks, rule: rule.name, kernels: names, note, declined };
+                        self.choices.push((choice, kernels));
                         return Ok(taken);
                     }
                     Err(why) => why,
@@ -186,63 +229,41 @@ impl<'t> Module<'t> {
     }
 
     /// Prints what a rule made; where that fails nothing is left of it.
-    fn print(
-        &mut self,
-        function: &mut Function<'_>,
-        rule: &'static str,
-        schedule: &Schedule,
-        rounds: &[HostLoop],
-    ) -> Result<Vec<String>, String> {
-        let before = (self.helpers.len(), self.kernels.len());
-        let (kernels, temporaries) = (function.result.kernels.len(), function.result.temporaries.len());
+    fn print(&mut self, rule: &'static str, schedule: &Schedule, rounds: &[HostLoop]) -> Result<Range<usize>, String> {
+        let (helpers, kernels) = (self.helpers.len(), self.texts.len());
+        let temporaries = self.result.temporaries.len();
         let scratch = schedule.scratch.iter();
         let scratch = scratch.map(|one| Temporary { name: one.name.to_owned(), bytes: one.bytes.clone() });
-        function.result.temporaries.extend(scratch);
-        let printed = self.kernels_of(function, (rule, schedule, rounds), temporaries);
+        self.result.temporaries.extend(scratch);
+        let printed = self.kernels_of((rule, schedule, rounds), temporaries);
         if printed.is_err() {
-            self.helpers.truncate(before.0);
-            self.kernels.truncate(before.1);
-            for kernel in function.result.kernels.drain(kernels..) {
-                self.kernel_names.forget(&kernel.name);
-            }
-            function.result.temporaries.truncate(temporaries);
+            self.helpers.truncate(helpers);
+            self.texts.truncate(kernels);
+            self.result.kernels.truncate(kernels);
+            self.result.temporaries.truncate(temporaries);
         }
-        printed
+        printed.map(|()| kernels..self.texts.len())
     }
 
     fn kernels_of(
         &mut self,
-        function: &mut Function<'_>,
         (rule, schedule, rounds): (&'static str, &Schedule, &[HostLoop]),
         first_scratch: usize,
-    ) -> Result<Vec<String>, String> {
-        let mut names = Vec::new();
+    ) -> Result<(), String> {
         for body in &schedule.kernels {
-            let func = body.func().unwrap_or(function.func);
-            let wanted = format!("{}_kernel", identifier(&function.func.name));
-            let name = self.kernel_names.fresh(&wanted);
-            let mut kernel =
-                Kernel::new(func, function.number, &function.temporaries, &mut self.helpers, &mut self.sites);
+            let func = body.func().unwrap_or(self.func);
+            let mut kernel = Kernel::new(func, &self.temporaries, &mut self.helpers, &mut self.sites);
             kernel.first_of_schedule = first_scratch;
-            kernel.first_scratch = function.result.temporaries.len();
+            kernel.first_scratch = self.result.temporaries.len();
             kernel.is_cooperative = body.is_cooperative();
             let note = noted(func, (&schedule.note, rounds), body.guard().is_some());
-            let info = kernel.print(&name, rule, &note, &**body);
-            let Kernel { text, scratch, .. } = kernel;
-            if info.is_err() {
-                self.kernel_names.forget(&name);
-            }
-            let info = info?;
-            let start = self.kernels.len();
-            self.kernels.push_str(&text);
-            let text = start..self.kernels.len();
-            self.kernels.push('\n');
-            function.result.temporaries.extend(scratch);
+            let (info, text) = kernel.print(rule, &note, &**body)?;
+            self.result.temporaries.extend(kernel.scratch);
             let (rounds, guard) = (rounds.to_vec(), body.guard().cloned());
-            function.result.kernels.push(KernelInfo { text, rounds, guard, ..info });
-            names.push(name);
+            self.result.kernels.push(KernelInfo { rounds, guard, ..info });
+            self.texts.push(text);
         }
-        Ok(names)
+        Ok(())
     }
 }
 

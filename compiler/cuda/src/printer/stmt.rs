@@ -1,6 +1,7 @@
 //! Statements.
 
 use super::functions::bytes_of;
+use super::text::check_number;
 use super::{BufferText, Kernel, expr, types};
 use crate::accumulate::{Reduction, reduction};
 use crate::source::{Argument, Check, MOST_ROUNDS, Temporary};
@@ -58,7 +59,7 @@ impl Kernel<'_> {
             }
             Stmt::Assert { condition, message, site } => {
                 let condition = self.operand(condition, expr::UNARY)?;
-                let number = self.sites.number(self.number, *site, Check::Assert(*message));
+                let number = check_number(self.sites.number(*site, Check::Assert(*message)));
                 let failure = self.failure();
                 self.need(failure);
                 self.uses_error = true;
@@ -95,7 +96,7 @@ impl Kernel<'_> {
     /// The head of a loop that a condition ends, or the number of rounds that none may have.
     pub(crate) fn open_while(&mut self, condition: &Expr) -> Result<(), String> {
         let site: Site = self.site;
-        let number = self.sites.number(self.number, site, Check::Rounds);
+        let number = check_number(self.sites.number(site, Check::Rounds));
         self.need(self.failure());
         self.uses_error = true;
         let condition = self.operand(condition, 0)?;
@@ -339,10 +340,10 @@ impl Kernel<'_> {
     }
 
     /// A name for a site's check of a divisor.
-    pub(super) fn divisor_site(&mut self) -> usize {
+    pub(super) fn divisor_site(&mut self) -> String {
         let site: Site = self.site;
         self.uses_error = true;
-        self.sites.number(self.number, site, Check::Divisor)
+        check_number(self.sites.number(site, Check::Divisor))
     }
 }
 
