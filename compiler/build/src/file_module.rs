@@ -1,7 +1,7 @@
 //! A module of a file, as lowering takes it.
 
+use crate::device::Device;
 use crate::queries::{Kept, prim_func};
-use crate::target::Target;
 use rx_base::Name;
 use rx_db::Scope;
 use rx_ir::Function;
@@ -18,7 +18,7 @@ pub(crate) struct ScopeModule<'db> {
 
 impl<'db> ScopeModule<'db> {
     pub(crate) fn new(db: &'db dyn salsa::Database, scope: Scope) -> ScopeModule<'db> {
-        ScopeModule { kept: Kept(db, &Target::Interpreter), scope, unreadable: RefCell::default() }
+        ScopeModule { kept: Kept(db, &Device::Interp), scope, unreadable: RefCell::default() }
     }
 
     /// The prim_funcs that were asked for and have mistakes.

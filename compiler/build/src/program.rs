@@ -1,9 +1,9 @@
 //! Programs of the functions of checked files.
 
+use crate::device::Device;
 use crate::queries::{self, Kept, Lowered, Unlowered};
-use crate::target::Target;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_db::{ModuleId, Workspace};
+use rx_db::{FunctionKind, ModuleId, Workspace};
 use rx_ir::Origin;
 use rx_lower::Program;
 use rx_lower::steps::Step;
@@ -17,14 +17,14 @@ pub fn program(
     workspace: &Workspace,
     module: ModuleId,
     entry: Name,
-    target: &Target,
+    device: &Device,
 ) -> Result<Arc<Program>, Vec<Diagnostic<Span>>> {
     let db = workspace.database();
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
     let lowered = match scope.function(db, entry) {
-        Some(_) => queries::program(db, scope, entry, target.clone()),
-        None => queries::alone(db, scope, entry, *target != Target::Interpreter)
-            .unwrap_or_else(|| queries::program(db, scope, entry, target.clone())),
+        Some(_) => queries::program(db, scope, entry, device.clone()),
+        None => queries::alone(db, scope, entry, *device != Device::Interp)
+            .unwrap_or_else(|| queries::program(db, scope, entry, device.clone())),
     };
     reported(workspace, module, lowered)
 }
@@ -45,6 +45,12 @@ pub fn watched_program(
     Ok(Arc::new(program))
 }
 
+/// Whether a Relax function of the module has this name, otherwise whether a prim_func has it.
+pub fn function_kind(workspace: &Workspace, module: ModuleId, name: Name) -> Option<FunctionKind> {
+    let (scope, db) = (workspace.scope(module)?, workspace.database());
+    [FunctionKind::Relax, FunctionKind::Prim].into_iter().find(|kind| scope.has(db, name, *kind))
+}
+
 /// The name of the step that makes a kernel of each operator: that of TVM's pass.
 pub const LOWERING: &str = "LegalizeOps";
 
@@ -57,7 +63,7 @@ pub fn each_step(
     workspace: &Workspace,
     module: ModuleId,
     entry: Name,
-    target: &Target,
+    device: &Device,
     origins: &dyn Fn(Origin) -> Option<Origin>,
     after: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<(), Vec<Diagnostic<Span>>> {
@@ -68,7 +74,7 @@ pub fn each_step(
     program.map_origins(origins);
     after(LOWERING, &program);
     let each = &mut |step: &'static Step, program: &Program| after(step.name, program);
-    rx_lower::steps::run_with(&Kept(db, target), &mut program, target.preferences(), each);
+    rx_lower::steps::run_with(&Kept(db, device), &mut program, device.preferences(), each);
     Ok(())
 }
 

@@ -7,8 +7,8 @@
 //!
 //! Every query of a kernel is a place where a cancelled lowering ends.
 
+use crate::device::Device;
 use crate::file_module::ScopeModule;
-use crate::target::Target;
 use rx_base::Name;
 use rx_cuda::rules::Target as CudaTarget;
 use rx_cuda::{Scheduled, Unsupported};
@@ -42,9 +42,9 @@ pub(crate) fn lowered(db: &dyn salsa::Database, scope: Scope, entry: Name, watch
 
 /// The program of a Relax function for a device.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
-pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, target: Target) -> Lowered {
+pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Lowered {
     let mut program = Program::clone(&*lowered(db, scope, entry, false)?);
-    rx_lower::steps::run_with(&Kept(db, &target), &mut program, target.preferences(), &mut |_, _| ());
+    rx_lower::steps::run_with(&Kept(db, &device), &mut program, device.preferences(), &mut |_, _| ());
     Ok(Arc::new(program))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, targe
 pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Lowered> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
     let read = prim_func(db, scope, name)?.map_err(|_| unlowered());
-    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db, &Target::Interpreter)))))
+    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db, &Device::Interp)))))
 }
 
 /// The loops of a prim_func of the text.
@@ -65,7 +65,7 @@ pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> O
 
 /// Answers of the database to the questions of lowering and of the steps, for a device.
 #[derive(Clone, Copy)]
-pub(crate) struct Kept<'db>(pub(crate) &'db dyn salsa::Database, pub(crate) &'db Target);
+pub(crate) struct Kept<'db>(pub(crate) &'db dyn salsa::Database, pub(crate) &'db Device);
 
 impl Queries for Kept<'_> {
     fn call(&self, call: &OperatorCall) -> Result<Arc<CallKernel>, Arc<str>> {
@@ -82,8 +82,8 @@ impl Queries for Kept<'_> {
 
     fn makes_one(&self, loops: &Loops, preferences: &dyn Preferences) -> bool {
         match self.1 {
-            Target::Cuda(target) => makes_one(self.0, LoopsKey::new(self.0, loops), target.clone()),
-            Target::Cpu | Target::Interpreter => preferences.makes_one(loops),
+            Device::Cuda(target) => makes_one(self.0, LoopsKey::new(self.0, loops), target.clone()),
+            Device::Cpu | Device::Interp => preferences.makes_one(loops),
         }
     }
 }

@@ -20,6 +20,11 @@ pub(crate) type ReadPrimFunc = Result<Arc<PrimFunc>, Arc<[Diagnostic<ItemPlace>]
 pub struct Scope(ScopeInput);
 
 impl Scope {
+    /// Whether there is a function of this name and kind.
+    pub fn has(self, db: &dyn salsa::Database, name: Name, kind: FunctionKind) -> bool {
+        item(db, self.0, name, kind).is_some()
+    }
+
     /// The Relax function of this name with its body; of several the last, as in Python.
     pub fn function(self, db: &dyn salsa::Database, name: Name) -> Option<Arc<Function>> {
         relax_function(db, item(db, self.0, name, FunctionKind::Relax)?)

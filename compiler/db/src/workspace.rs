@@ -165,6 +165,11 @@ impl Workspace {
         self.file(file).map(|file| types(&self.db, file)).unwrap_or_default()
     }
 
+    /// Unwinds where an edit waits for this copy, as a query does. For long work between queries, inside [`Snapshot::catch`].
+    pub fn unwind_if_cancelled(&self) {
+        salsa::Database::unwind_if_revision_cancelled(&self.db);
+    }
+
     /// A copy to read from on another thread. A later [`Workspace::edit`] waits until it is dropped, and cancels its
     /// queries: ask through [`Snapshot::catch`].
     pub fn snapshot(&self) -> Snapshot {

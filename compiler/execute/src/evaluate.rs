@@ -2,7 +2,7 @@
 
 use crate::program::{GivenConstants, constants};
 use rx_base::{Name, Severity};
-use rx_build::Target;
+use rx_build::Device;
 use rx_db::{FileKind, Workspace};
 use rx_runtime::{Executor, Limits, interp::Interpreter};
 use rx_tensor::Tensor;
@@ -25,7 +25,7 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     if let Some(error) = diagnostics.into_iter().find(|diagnostic| diagnostic.severity == Severity::Error) {
         return Err(error.message);
     }
-    let lowered = rx_build::program(&workspace, workspace.first_module(file), entry, &Target::Interpreter);
+    let lowered = rx_build::program(&workspace, workspace.first_module(file), entry, &Device::Interp);
     let program = lowered.map_err(|problems| {
         problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
     })?;

@@ -2,8 +2,6 @@
 //!
 //! - [`modules`]: the module of a file that is meant; [`program`]: its constants, decoded; [`inputs`]: arguments drawn from a
 //!   seed.
-//! - [`pipeline`]: passes, each followed by a check. It maps every line of a pass's output to the statements of the file that it
-//!   comes from.
 //! - [`values`]: the functions of two files run on the same arguments, which is the test of a pass; [`evaluate`]: a function run
 //!   by the interpreter within limits, for passes that need values.
 //!
@@ -18,7 +16,6 @@ mod evaluate;
 pub mod inputs;
 mod limits;
 pub mod modules;
-pub mod pipeline;
 pub mod program;
 pub mod values;
 

@@ -2,14 +2,11 @@
 
 use rx_base::name::name;
 use rx_base::{DType, Name};
+pub use rx_build::pipeline::GivenConstants;
 use rx_db::{FileId, Workspace};
 use rx_lower::{Constant, Program};
 use rx_tensor::{Tensor, TensorError};
 use rx_transform::constant::{of_elements, of_literal};
-use std::collections::HashMap;
-
-/// Constants of the metadata section by key and index, for a text that lacks their data.
-pub type GivenConstants = HashMap<(Name, u32), Tensor>;
 
 /// Takes the arrays of a file, called by key and index: `ir.GenericConst[0]`.
 ///

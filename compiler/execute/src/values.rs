@@ -10,7 +10,7 @@ use crate::program::{GivenConstants, constants};
 use arguments::{Integers, arguments, concrete, integers_of_choice, own_symbols, small_values, types};
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
-use rx_build::Target;
+use rx_build::Device;
 use rx_db::{FileId, FunctionOrLoops, ModuleId, Workspace};
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Function, StructInfo};
@@ -301,7 +301,7 @@ impl File<'_> {
     }
 
     fn lower(&self, name: Name) -> Result<Arc<Program>, String> {
-        rx_build::program(self.workspace, self.module(), name, &Target::Interpreter)
+        rx_build::program(self.workspace, self.module(), name, &Device::Interp)
             .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))
     }
 

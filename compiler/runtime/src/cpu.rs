@@ -2,7 +2,6 @@
 
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::{Budget, out_of_rounds};
-use crate::distinct::distinct;
 use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, interpret, memory, typed};
 use rx_base::DType;
@@ -34,7 +33,8 @@ impl Backend for Cpu {
     }
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
-        let (index, funcs) = distinct(program);
+        let (index, kernels) = program.distinct();
+        let funcs: Vec<_> = kernels.into_iter().map(|kernel| kernel.func()).collect();
         let total = funcs.len();
         let module = CpuModule::compile_with(&funcs.iter().collect::<Vec<_>>(), &mut |done| {
             progress(Stage { done, total });

@@ -4,7 +4,6 @@ mod device;
 mod simulated;
 
 use crate::budget::Budget;
-use crate::distinct::distinct;
 use crate::error::{BuildError, Fault, RunError};
 use crate::interp::memory;
 pub use device::Cuda;
@@ -22,7 +21,8 @@ pub use simulated::Simulated;
 /// # Errors
 /// Where a kernel has no CUDA C.
 pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functions), BuildError> {
-    let (index, funcs) = distinct(program);
+    let (index, kernels) = program.distinct();
+    let funcs: Vec<_> = kernels.into_iter().map(|kernel| kernel.func()).collect();
     let funcs: Vec<PrimFunc> = funcs.iter().map(rx_cuda::prepared).collect();
     let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(|error| BuildError {
         kernel: Name::from("cuda"),
@@ -31,12 +31,6 @@ pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functio
     })?;
     let rounds = funcs.iter().map(Rounds::of).collect();
     Ok((source, Functions { index, funcs, rounds }))
-}
-
-/// The CUDA C of some kernels' functions as it is built, to be read.
-pub fn listing(funcs: &[&PrimFunc], target: &Target) -> rx_cuda::Listing {
-    let prepared: Vec<PrimFunc> = funcs.iter().map(|func| rx_cuda::prepared(func)).collect();
-    rx_cuda::listing(&prepared.iter().collect::<Vec<_>>(), target)
 }
 
 /// The functions of a CUDA source, and the function of each kernel.

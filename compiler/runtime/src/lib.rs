@@ -29,7 +29,6 @@ mod constant;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-mod distinct;
 mod error;
 mod executor;
 mod host;
@@ -41,7 +40,6 @@ mod value;
 
 pub use backend::{Argument, Backend, Stage};
 pub use budget::{Budget, Limits};
-pub use distinct::distinct;
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;
 pub use host::functions as host_functions;

@@ -2,9 +2,9 @@
 
 use crate::args::Target;
 use rx_base::{Code, Diagnostic, Name, Span};
+use rx_build::pipeline::{Applied, Unapplied, errors, opened};
 use rx_db::{FileKind, Projects};
 use rx_execute::modules::choose;
-use rx_execute::pipeline::{Applied, Unapplied, errors, opened};
 use rx_execute::program::GivenConstants;
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_report::Source;
@@ -39,7 +39,7 @@ impl Failure {
 
 /// A module, and how its file spells it.
 pub struct Pipeline {
-    inner: rx_execute::pipeline::Pipeline,
+    inner: rx_build::pipeline::Pipeline,
     dialect: Dialect,
 }
 
@@ -86,7 +86,7 @@ impl Pipeline {
         }
         let dialect = Dialect::to_print(workspace.document(id));
         let module = choose(&workspace, id, module, None).map_err(|why| unreadable(&why))?;
-        let inner = rx_execute::pipeline::Pipeline::new(&workspace, module, operators)
+        let inner = rx_build::pipeline::Pipeline::new(&workspace, module, operators)
             .map(|pipeline| if dialect == Dialect::Classic { pipeline } else { pipeline.without_tir_vars() })
             .and_then(|pipeline| pipeline.with_constants(constants))
             .map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
@@ -114,7 +114,7 @@ impl Pipeline {
         let name = step.pass.name;
         let before_text = self.text().to_owned();
         let (before, before_file) = self.inner.checked();
-        let applied = self.inner.apply(step).map_err(|why| unapplied(name, why))?;
+        let applied = self.inner.apply(step, rx_execute::evaluate).map_err(|why| unapplied(name, why))?;
         let Applied { before: module, workspace, file } = applied;
         let old = Stage { text: &before_text, file: File { workspace: &before, file: before_file } };
         let new = Stage { text: self.text(), file: File { workspace: &workspace, file } };
@@ -136,9 +136,9 @@ impl Pipeline {
         let mut before_text = self.text().to_owned();
         let (mut before, mut before_file) = self.inner.checked();
         let target = match target {
-            Target::Interp => rx_build::Target::Interpreter,
-            Target::Cpu => rx_build::Target::Cpu,
-            Target::Cuda => rx_build::Target::Cuda(Default::default()),
+            Target::Interp => rx_build::Device::Interp,
+            Target::Cpu => rx_build::Device::Cpu,
+            Target::Cuda => rx_build::Device::Cuda(Default::default()),
         };
         let lowered = self.inner.lower(rx_base::name::name(entry), &target, &mut |step, pipeline, applied| {
             let Applied { workspace, file, .. } = applied.map_err(|why| unapplied(step, why))?;

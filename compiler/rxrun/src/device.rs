@@ -3,7 +3,6 @@
 use crate::args::{self, Args};
 use crate::failure::Failure;
 use crate::session::Session;
-use rx_build::Target;
 use rx_cuda::device::DeviceError;
 use rx_runtime::Backend;
 use rx_runtime::cuda::{Cuda, Simulated};
@@ -47,12 +46,12 @@ impl Device {
     }
 
     /// The device that a text is made for; none is needed for it. `is_cuda`: the text is CUDA's.
-    pub fn to_print_for(session: &Session, args: &Args, is_cuda: bool) -> Device {
+    pub fn to_print_for(session: &Session, args: &Args, is_cuda: bool) -> rx_build::Device {
         match session.choices.device {
-            args::Device::Interp => Device::Interp,
-            args::Device::Cuda | args::Device::CudaSim => Device::Simulated(Box::new(Simulated::of(args.target()))),
-            _ if is_cuda => Device::Simulated(Box::new(Simulated::of(args.target()))),
-            args::Device::Cpu | args::Device::Auto => Device::Cpu(None),
+            args::Device::Interp => rx_build::Device::Interp,
+            args::Device::Cuda | args::Device::CudaSim => rx_build::Device::Cuda(args.target()),
+            _ if is_cuda => rx_build::Device::Cuda(args.target()),
+            args::Device::Cpu | args::Device::Auto => rx_build::Device::Cpu,
         }
     }
 
@@ -67,12 +66,12 @@ impl Device {
     }
 
     /// The device that programs are made for.
-    pub fn target(&self) -> Target {
+    pub fn made_for(&self) -> rx_build::Device {
         match self {
-            Device::Interp => Target::Interpreter,
-            Device::Cpu(_) => Target::Cpu,
-            Device::Simulated(device) => Target::Cuda(device.target().clone()),
-            Device::Cuda(device) => Target::Cuda(device.target().clone()),
+            Device::Interp => rx_build::Device::Interp,
+            Device::Cpu(_) => rx_build::Device::Cpu,
+            Device::Simulated(device) => rx_build::Device::Cuda(device.target().clone()),
+            Device::Cuda(device) => rx_build::Device::Cuda(device.target().clone()),
         }
     }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// Runs the program on the device asked for, and observes it where that is asked for.
 pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let device = Device::to_run_on(session, args)?;
-    let program = session.lower(entry, &device.target())?;
+    let program = session.lower(entry, &device.made_for())?;
     let function = session.function(entry);
     let function = function.ok_or_else(|| Failure::usage(format!("`{entry}` cannot be run")))?;
     // What prepares weights may be what needs them.

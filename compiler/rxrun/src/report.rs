@@ -5,12 +5,13 @@ use crate::failure::Failure;
 use crate::table::Table;
 use clap::ValueEnum;
 use rx_base::{Code, Diagnostic, Span, counted};
+use rx_build::listing::Part;
+use rx_build::passes::Stage;
 use rx_report::Source;
 use rx_tensor::Progress;
 use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -86,28 +87,6 @@ impl What {
             What::Values => "not all values",
         }
     }
-}
-
-/// A kernel of a stage's text.
-pub struct Part {
-    /// What it is called.
-    pub name: String,
-    /// Its lines of the text, from 0.
-    pub lines: Range<usize>,
-    /// The statements of the program that it comes from.
-    pub places: Vec<Span>,
-}
-
-/// What a pass made, of a text of several.
-pub struct Stage {
-    /// The pass; none of the module before the first.
-    pub pass: Option<&'static str>,
-    /// Whether its text is another than that before it.
-    pub changed: bool,
-    /// The lines of its text, from 0; of one that changed nothing those of the text before it.
-    pub lines: Range<usize>,
-    /// Why it could not be applied.
-    pub problem: Option<String>,
 }
 
 impl Report {

@@ -5,7 +5,6 @@ use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Diagnostic, Name, Severity, Span};
-use rx_build::Target;
 use rx_db::{FileId, FileKind, FunctionRow, ModuleId, Operators, Project, Projects, Workspace};
 use rx_execute::modules::{Unchosen, choose};
 use rx_execute::program::GivenConstants;
@@ -118,21 +117,14 @@ impl Session {
         }
     }
 
-    /// The program of a function for a device, with its memory planned.
-    pub fn lower(&self, entry: Name, target: &Target) -> Result<Arc<Program>, Failure> {
-        rx_build::program(&self.workspace, self.module, entry, target).map_err(Failure::Program)
+    /// The program of `entry` for a device.
+    pub fn lower(&self, entry: Name, device: &rx_build::Device) -> Result<Arc<Program>, Failure> {
+        rx_build::program(&self.workspace, self.module, entry, device).map_err(Failure::Program)
     }
 
-    /// The program of `entry` that says what variables are bound to. Kernels are not joined: every value is there.
+    /// The program of `entry` that says what variables are bound to.
     pub fn lower_watched(&self, entry: Name) -> Result<Arc<Program>, Failure> {
         rx_build::watched_program(&self.workspace, self.module, entry).map_err(Failure::Program)
-    }
-
-    /// Whether the function of this name is a prim_func, and no Relax function is called so.
-    pub fn is_prim_func(&self, wanted: &str) -> bool {
-        let functions = self.functions();
-        let mut called = functions.iter().filter(|function| function.name.as_str() == wanted).peekable();
-        called.peek().is_some() && called.all(|function| function.kind == FunctionKind::Prim)
     }
 
     /// Where a statement stands.

@@ -153,7 +153,7 @@ pub fn prepared(
     report: &mut Report,
 ) -> Result<Vec<Input>, Failure> {
     let transform = preparation.raw.name;
-    let program = session.lower(transform, &rx_build::Target::Cpu)?;
+    let program = session.lower(transform, &rx_build::Device::Cpu)?;
     let constants = crate::constants::of(session, &program)?;
     let start = Instant::now();
     let built = Executor::new(program.clone(), Cpu::default(), &constants, &mut |stage| {

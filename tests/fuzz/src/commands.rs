@@ -2,10 +2,10 @@
 
 use rx_base::name::NameMap;
 use rx_base::{Name, Severity};
+use rx_build::pipeline::{Pipeline, checked};
 use rx_cuda::rules::Target;
 use rx_db::{FileId, FileKind, FunctionKind, Operators, Workspace};
 use rx_execute::inputs::Drawing;
-use rx_execute::pipeline::{Pipeline, checked};
 use rx_execute::program::{GivenConstants, constants};
 use rx_lower::Program;
 use rx_report::Source;
@@ -78,11 +78,11 @@ pub fn format(text: &str) -> Made {
 /// # Errors
 /// Why the module is none, or a pass has no result.
 pub fn passes(text: &str) -> Made {
-    let (workspace, file) = rx_execute::pipeline::opened(text, FileKind::Rx, Arc::new(Operators::default()));
+    let (workspace, file) = rx_build::pipeline::opened(text, FileKind::Rx, Arc::new(Operators::default()));
     let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
     let mut out = String::new();
     for step in rx_transform::pipeline::steps("default").map_err(|error| error.to_string())? {
-        pipeline.apply(&step).map_err(|_| format!("{} has no result", step.pass.name))?;
+        pipeline.apply(&step, rx_execute::evaluate).map_err(|_| format!("{} has no result", step.pass.name))?;
         out += pipeline.text();
     }
     Ok(out)
@@ -93,7 +93,7 @@ pub fn passes(text: &str) -> Made {
 /// # Errors
 /// Why there is no program.
 pub fn tir(text: &str) -> Made {
-    let program = program(text, &rx_build::Target::Cpu)?.0;
+    let program = program(text, &rx_build::Device::Cpu)?.0;
     Ok(kernels(&program).map(rx_tir::print::script).collect())
 }
 
@@ -102,7 +102,7 @@ pub fn tir(text: &str) -> Made {
 /// # Errors
 /// Why there is no program.
 pub fn cpu(text: &str) -> Made {
-    let program = program(text, &rx_build::Target::Cpu)?.0;
+    let program = program(text, &rx_build::Device::Cpu)?.0;
     let listed =
         kernels(&program).map(|func| rx_cpu::CpuModule::listing(func).unwrap_or_else(|error| error.to_string()));
     Ok(listed.collect())
@@ -114,9 +114,9 @@ pub fn cpu(text: &str) -> Made {
 /// Why there is no program.
 pub fn cuda(text: &str) -> Made {
     let target = Target::default();
-    let program = program(text, &rx_build::Target::Cuda(target.clone()))?.0;
-    let funcs: Vec<_> = kernels(&program).collect();
-    let listing = rx_runtime::cuda::listing(&funcs, &target);
+    let program = program(text, &rx_build::Device::Cuda(target.clone()))?.0;
+    let funcs: Vec<_> = kernels(&program).map(rx_cuda::prepared).collect();
+    let listing = rx_cuda::listing(&funcs.iter().collect::<Vec<_>>(), &target);
     let listed = listing.functions.into_iter().map(|text| text.unwrap_or_else(|error| error.to_string()));
     Ok(listing.head + &listed.collect::<String>())
 }
@@ -126,7 +126,7 @@ pub fn cuda(text: &str) -> Made {
 /// # Errors
 /// Why it has no value.
 pub fn interp(text: &str) -> Made {
-    let (program, workspace, file, entry) = program(text, &rx_build::Target::Interpreter)?;
+    let (program, workspace, file, entry) = program(text, &rx_build::Device::Interp)?;
     if program.procedures.is_empty() {
         return Err("a prim_func does not run by itself".to_owned());
     }
@@ -157,7 +157,7 @@ fn kernels(program: &Program) -> impl Iterator<Item = &rx_tir::PrimFunc> {
 }
 
 /// The program of the text's first Relax function, `main` before others, or of its first prim_func.
-fn program(text: &str, target: &rx_build::Target) -> Result<(Arc<Program>, Workspace, FileId, Name), String> {
+fn program(text: &str, target: &rx_build::Device) -> Result<(Arc<Program>, Workspace, FileId, Name), String> {
     let (workspace, file) = checked(text, Arc::default());
     let mut errors = workspace.unsuppressed_diagnostics(file);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);

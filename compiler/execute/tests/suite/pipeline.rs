@@ -2,9 +2,9 @@
 
 use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
-use rx_build::Target;
+use rx_build::Device;
+use rx_build::pipeline::{Pipeline, Unapplied, checked};
 use rx_db::{FileId, Operators, Workspace};
-use rx_execute::pipeline::{Pipeline, Unapplied, checked};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_ir::Origin;
 use rx_runtime::interp::Interpreter;
@@ -22,7 +22,7 @@ fn transformed(text: &str) -> Result<Pipeline, String> {
     let (workspace, file) = checked(text, Arc::new(Operators::default()));
     let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
     for step in steps("default").map_err(|error| error.to_string())? {
-        pipeline.apply(&step).map_err(|why| match why {
+        pipeline.apply(&step, rx_execute::evaluate).map_err(|why| match why {
             Unapplied::Refused(error) => error.to_string(),
             Unapplied::Broken(_, errors) => {
                 format!("{} breaks it: {}", step.pass.name, errors.first().map_or("", |error| &error.message))
@@ -128,7 +128,7 @@ impl Observer for Kernels {
 
 fn executor(workspace: &Workspace, file: FileId) -> Executor<Interpreter> {
     let module = workspace.first_module(file);
-    let program = rx_build::program(workspace, module, name("main"), &Target::Interpreter).expect("a program");
+    let program = rx_build::program(workspace, module, name("main"), &Device::Interp).expect("a program");
     Executor::new(program, Interpreter::default(), &[], &mut |_| ()).expect("it builds")
 }
 

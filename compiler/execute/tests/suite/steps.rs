@@ -1,6 +1,6 @@
 //! Steps of the pass pipeline keep what programs compute: the module that each step makes is checked and run beside the text.
 
-use rx_build::{Target, to_module};
+use rx_build::{Device, to_module};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
 use serde_json::Value;
@@ -30,7 +30,7 @@ impl Tally {
             return;
         }
         let Ok(source) = workspace.module(module) else { return };
-        for (device, target) in [("cpu", Target::Cpu), ("cuda", Target::Cuda(Default::default()))] {
+        for (device, target) in [("cpu", Device::Cpu), ("cuda", Device::Cuda(Default::default()))] {
             let mut last = String::new();
             let mut check = |step: &str, program: &rx_lower::Program| {
                 let text = rx_transform::print(&to_module(program, &source));

@@ -9,7 +9,7 @@ use rx_db::{FileKind, Workspace};
 use rx_lower::{Kernel, KernelId, Program};
 use rx_runtime::cuda::Simulated;
 use rx_runtime::interp::Interpreter;
-use rx_runtime::{Argument, Backend, Budget, Limits, RunError, distinct};
+use rx_runtime::{Argument, Backend, Budget, Limits, RunError};
 use rx_tensor::{Scalar, Tensor, compare, random};
 use rx_tir::PrimFunc;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ fn kernels_of_rows(file: &str) -> Option<Vec<Kernel>> {
         }
     }
     let program = Program { kernels, ..Program::default() };
-    let (index, _) = distinct(&program);
+    let (index, _) = program.distinct();
     let mut kept = Vec::new();
     let mut next = 0;
     for (kernel, at) in program.kernels.into_iter().zip(index) {

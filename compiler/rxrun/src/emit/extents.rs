@@ -2,17 +2,14 @@
 
 use rx_base::{Dim, Name};
 use rx_lower::{Instruction, Kernel, KernelId, Operation, Output, Program, Scalar};
-use rx_tir::{Expr, PrimFunc};
+use rx_tir::Expr;
 
 /// The value of a dim that is not given.
 const SMALLEST: i64 = 1;
 
 /// The values of a kernel's scalars and symbols, by variable, as its first call passes them.
-pub(super) fn values(
-    program: &Program,
-    (func, kernel): (&PrimFunc, Option<&Kernel>),
-    dims: &[(String, i64)],
-) -> Vec<Option<i64>> {
+pub(super) fn values(program: &Program, kernel: &Kernel, dims: &[(String, i64)]) -> Vec<Option<i64>> {
+    let func = &kernel.loops;
     let given = |name: Name| dims.iter().rev().find(|(dim, _)| *dim == *name).map_or(SMALLEST, |(_, value)| *value);
     let value = |dim: &Dim| dim.substitute(&|name| Some(Dim::constant(given(name)))).as_constant();
     let mut values = vec![None; func.vars.len()];
@@ -24,7 +21,7 @@ pub(super) fn values(
     for var in func.symbols.iter().copied().chain(func.scalar_params()) {
         set(var, Some(given(func.var(var).name)));
     }
-    let at = program.kernels.iter().position(|one| kernel.is_some_and(|kernel| std::ptr::eq(one, kernel)));
+    let at = program.kernels.iter().position(|one| std::ptr::eq(one, kernel));
     let Some((id, kernel)) = at.and_then(|at| Some((KernelId(u32::try_from(at).ok()?), program.kernels.get(at)?)))
     else {
         return values;

@@ -1,10 +1,10 @@
 //! `--emit ptx` and `--emit sass`: what NVRTC makes of the kernels.
 
 use super::resources::Needs;
-use super::{Group, Listing, comment, groups, places};
 use crate::args::{Args, Emit};
 use crate::failure::Failure;
 use crate::session::Session;
+use rx_build::listing::{Group, Listing, comment, groups};
 use rx_cuda::images::{self, Kept};
 use rx_cuda::nvrtc::{self, Output};
 use rx_cuda::{CudaSource, sass};
@@ -44,8 +44,7 @@ fn listed(
     needs: &Needs,
     session: &Session,
 ) -> Listing {
-    let mut listing = Listing { lines: head.lines().count(), ..Listing::whole(head) };
-    for (number, (group, function)) in groups.iter().zip(&source.functions).enumerate() {
+    let texts = source.functions.iter().enumerate().map(|(number, function)| {
         let mut text = String::new();
         for kernel in &function.kernels {
             text.push_str(&comment("//", &kernel.name));
@@ -53,9 +52,9 @@ fn listed(
             text.push_str(texts.get(&kernel.name).map_or("", String::as_str));
             text.push('\n');
         }
-        listing.push(group.func.name.to_string(), &text, places(group, session));
-    }
-    listing
+        text
+    });
+    Listing::of_groups(head, (&session.workspace, session.module), groups, texts)
 }
 
 /// PTX by kernel; what belongs to none stands before them.

@@ -60,7 +60,8 @@ pub(super) fn commented(text: &str, function: usize, kernels: &[KernelInfo], nee
     for kernel in kernels.iter().rev() {
         let Some(own) = text.get(kernel.text.clone()) else { continue };
         let Some(at) = own.find("extern \"C\" __global__") else { continue };
-        let lines: String = needs.lines(function, kernel).iter().map(|line| super::comment("//", line)).collect();
+        let lines: String =
+            needs.lines(function, kernel).iter().map(|line| rx_build::listing::comment("//", line)).collect();
         text.insert_str(kernel.text.start + at, &lines);
     }
     text

@@ -8,7 +8,8 @@
 
 use rx_base::name::name;
 use rx_bench::measure::{Samples, peak_memory, thread_cpu_time};
-use rx_build::Target;
+use rx_build::Device;
+use rx_build::listing::{cuda_text, groups, loops_text};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_lower::Program;
 use std::ops::Range;
@@ -40,9 +41,9 @@ fn file(path: &str) -> Result<(), String> {
     println!("{path}: {} lines", text.lines().count());
     let mut workspace = Workspace::new();
     let file = workspace.add(&text, FileKind::Rx);
-    let cuda = Target::Cuda(Default::default());
+    let cuda = Device::Cuda(Default::default());
     let (first, checked) = thread_cpu_time(|| workspace.diagnostics(file).len());
-    let (loops, lowered) = thread_cpu_time(|| loops(&workspace, file, &Target::Cpu));
+    let (loops, lowered) = thread_cpu_time(|| loops(&workspace, file, &Device::Cpu));
     let (listed, printed) = thread_cpu_time(|| cuda_c(&workspace, file, &cuda));
     println!(
         "  first: check {} ms ({first} diagnostics), loops {} ms ({} bytes), CUDA C {} ms ({} bytes)",
@@ -69,7 +70,8 @@ fn places(text: &str, word: &str) -> Vec<Range<usize>> {
             "softmax(" => at + text.get(at..)?.find("axis=")? + "axis=".len(),
             _ => at + word.len(),
         };
-        let length = text.get(start..)?.find(|letter: char| !(letter.is_ascii_alphanumeric() || "+-.".contains(letter)))?;
+        let length =
+            text.get(start..)?.find(|letter: char| !(letter.is_ascii_alphanumeric() || "+-.".contains(letter)))?;
         let written = text.get(start..start + length)?;
         let fits = if word == "softmax(" { written == "-1" } else { written.contains('.') && written.contains('e') };
         fits.then_some(start..start + length)
@@ -86,7 +88,7 @@ fn edits(
     file: FileId,
     what: &str,
     places: &[Range<usize>],
-    cuda: &Target,
+    cuda: &Device,
 ) -> Result<(), String> {
     let (mut to_loops, mut to_cuda) = (Vec::new(), Vec::new());
     for (number, place) in places.iter().enumerate().rev() {
@@ -95,7 +97,7 @@ fn edits(
         let (made, time) = thread_cpu_time(|| {
             workspace.edit(file, place.clone(), &value);
             workspace.diagnostics(file);
-            if is_for_loops { loops(workspace, file, &Target::Cpu) } else { cuda_c(workspace, file, cuda) }
+            if is_for_loops { loops(workspace, file, &Device::Cpu) } else { cuda_c(workspace, file, cuda) }
         });
         made?;
         if is_for_loops { to_loops.push(time) } else { to_cuda.push(time) }
@@ -117,19 +119,19 @@ fn millis(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64() * 1e3)
 }
 
-fn program(workspace: &Workspace, file: FileId, target: &Target) -> Result<Arc<Program>, String> {
+fn program(workspace: &Workspace, file: FileId, target: &Device) -> Result<Arc<Program>, String> {
     rx_build::program(workspace, workspace.first_module(file), name("main"), target)
         .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))
 }
 
-fn loops(workspace: &Workspace, file: FileId, target: &Target) -> Result<usize, String> {
+fn loops(workspace: &Workspace, file: FileId, target: &Device) -> Result<usize, String> {
     let program = program(workspace, file, target)?;
-    Ok(program.distinct().1.into_iter().map(|kernel| rx_build::loops_text(workspace, kernel).len()).sum())
+    Ok(program.distinct().1.into_iter().map(|kernel| loops_text(workspace, kernel).len()).sum())
 }
 
-fn cuda_c(workspace: &Workspace, file: FileId, target: &Target) -> Result<usize, String> {
+fn cuda_c(workspace: &Workspace, file: FileId, target: &Device) -> Result<usize, String> {
     let program = program(workspace, file, target)?;
-    let Target::Cuda(cuda) = target else { return Err("not for CUDA".to_owned()) };
-    let listing = rx_build::cuda_listing(workspace, &program.distinct().1, cuda);
+    let Device::Cuda(cuda) = target else { return Err("not for CUDA".to_owned()) };
+    let listing = cuda_text(workspace, &groups(&program), cuda);
     Ok(listing.functions.iter().flatten().map(String::len).sum())
 }

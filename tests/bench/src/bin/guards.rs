@@ -10,7 +10,7 @@
 
 use rx_base::name::name;
 use rx_bench::measure::Samples;
-use rx_build::Target;
+use rx_build::Device;
 use rx_cpu::{Arguments, CheckCost};
 use rx_db::{FileKind, Workspace};
 use rx_tensor::{Scalar, Tensor};
@@ -141,7 +141,7 @@ fn programs(folders: &[String]) -> Result<Vec<(String, String)>, String> {
 fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
-    let lowered = rx_build::program(&workspace, workspace.first_module(file), name("main"), &Target::Cpu);
+    let lowered = rx_build::program(&workspace, workspace.first_module(file), name("main"), &Device::Cpu);
     let program = lowered.map_err(|problems| problems.first().map_or("", |problem| &problem.message).to_owned())?;
     let mut cost = Cost::default();
     for kernel in &program.kernels {

@@ -1,21 +1,24 @@
 //! A module on its way through passes, and through the steps of the back end, checked after each.
 
-use crate::program::GivenConstants;
+use crate::{Device, each_step, to_module};
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
-use rx_build::{Target, to_module};
 use rx_db::{FileId, FileKind, ModuleId, Operators, Workspace};
 use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Origin, Sequence, StructInfo};
 use rx_lower::Program;
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
+use rx_tensor::Tensor;
 use rx_transform::make::infer_known;
-use rx_transform::pass::{PassError, Step};
+use rx_transform::pass::{Evaluate, PassError, Step};
 use rx_transform::print::Part;
 use rx_transform::walk::each_expression_mut;
 use rx_transform::{Module, pass_scalars_among_arguments, print_with_parts};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Constants of the metadata section by key and index, for a text that lacks their data.
+pub type GivenConstants = HashMap<(Name, u32), Tensor>;
 
 /// Looks at the module after a step: the step's name, the pipeline, and the module before it; an error ends the steps.
 pub type EachStep<'e, E> = dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E> + 'e;
@@ -138,12 +141,13 @@ impl Pipeline {
         checked(&self.text, self.operators.clone())
     }
 
-    /// Runs a pass and checks what it made; where that has no errors, the module is what it made from now on.
+    /// Runs a pass and checks what it made; where that has no errors, the module is what it made from now on. `evaluate` computes
+    /// the values that the pass needs.
     ///
     /// # Errors
     /// Why the pass has no result.
-    pub fn apply(&mut self, step: &Step) -> Result<Applied, Unapplied> {
-        let arguments = step.arguments.clone().with_evaluator(crate::evaluate);
+    pub fn apply(&mut self, step: &Step, evaluate: Evaluate) -> Result<Applied, Unapplied> {
+        let arguments = step.arguments.clone().with_evaluator(evaluate);
         let made = (step.pass.run)(self.module.clone(), &arguments)
             .map_err(|error| Unapplied::Refused(named(step.pass.name, error)))?;
         self.take(made)
@@ -157,7 +161,7 @@ impl Pipeline {
     pub fn lower<E>(
         &mut self,
         entry: Name,
-        target: &Target,
+        device: &Device,
         each: &mut EachStep<'_, E>,
     ) -> Result<Result<(), E>, PassError> {
         let (workspace, file) = self.checked();
@@ -170,7 +174,7 @@ impl Pipeline {
                 ended = each(step, self, applied);
             }
         };
-        rx_build::each_step(&workspace, module, entry, target, &origins, &mut after).map_err(|problems| {
+        each_step(&workspace, module, entry, device, &origins, &mut after).map_err(|problems| {
             let first = problems.into_iter().next();
             PassError(first.map_or_else(|| "it has no lowering".to_owned(), |problem| problem.message))
         })?;

@@ -1,0 +1,26 @@
+//! The device that a program is made for.
+
+use rx_cuda::rules::Target;
+use rx_lower::{NoPreferences, Preferences};
+
+/// The device that a program is made for, whether it is there or not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// The interpreter, the reference of the others: each operator stays a kernel.
+    Interp,
+    /// The host.
+    Cpu,
+    /// CUDA.
+    Cuda(Target),
+}
+
+impl Device {
+    /// The wishes of the device for its programs; `None`: each operator stays a kernel.
+    pub fn preferences(&self) -> Option<&dyn Preferences> {
+        match self {
+            Device::Interp => None,
+            Device::Cpu => Some(&NoPreferences),
+            Device::Cuda(target) => Some(target),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A module before the first pass and after each, one text under the other: what passes make of it, or the steps that lead to the
+//! kernels of a device.
+
+use crate::listing::{Listing, Part, comment};
+use crate::pipeline::{Pipeline, Unapplied};
+use crate::{Device, LOWERING};
+use rx_base::Name;
+use rx_db::{ModuleId, Workspace};
+use std::ops::Range;
+
+/// The texts of a module on its way through passes.
+pub struct Passes<'w> {
+    /// For the places of statements.
+    workspace: &'w Workspace,
+    module: ModuleId,
+    /// The text so far. Its parts are bindings.
+    pub listing: Listing,
+    /// The module, then the result of each pass.
+    pub stages: Vec<Stage>,
+}
+
+/// The result of a pass in a text of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// The pass's name; none of the module before the first.
+    pub pass: Option<&'static str>,
+    /// Whether it changed the text.
+    pub changed: bool,
+    /// The lines of the module, from 0.
+    pub lines: Range<usize>,
+    /// Why it could not be applied.
+    pub problem: Option<String>,
+}
+
+/// The end of the passes: one could not be applied, and the text says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended;
+
+impl<'w> Passes<'w> {
+    /// The module before the first pass. `module` is where it comes from.
+    pub fn new(workspace: &'w Workspace, module: ModuleId, pipeline: &Pipeline) -> Passes<'w> {
+        let mut passes = Passes { workspace, module, listing: Listing::default(), stages: Vec::new() };
+        passes.add(pipeline, None);
+        passes
+    }
+
+    /// Adds the steps that lead from a Relax function of the module to the kernels of a device.
+    pub fn lower(&mut self, pipeline: &mut Pipeline, entry: Name, device: &Device) {
+        let mut before = pipeline.text().to_owned();
+        let lowered = pipeline.lower(entry, device, &mut |step, pipeline, applied| {
+            let outcome = self.made((pipeline, &before), step, applied.map(drop));
+            pipeline.text().clone_into(&mut before);
+            outcome
+        });
+        if let Err(error) = lowered {
+            self.problem(LOWERING, error.0);
+        }
+    }
+
+    /// Adds the result of a pass over the module whose text was `before`.
+    ///
+    /// # Errors
+    /// The pass could not be applied.
+    pub fn made(
+        &mut self,
+        (pipeline, before): (&Pipeline, &str),
+        pass: &'static str,
+        applied: Result<(), Unapplied>,
+    ) -> Result<(), Ended> {
+        self.workspace.unwind_if_cancelled();
+        match applied {
+            Ok(()) if pipeline.text() == before => {
+                let lines = self.last_lines();
+                self.head(&format!("{pass}: no change"));
+                self.stages.push(Stage { pass: Some(pass), changed: false, lines, problem: None });
+                Ok(())
+            }
+            Ok(()) => {
+                self.add(pipeline, Some(pass));
+                Ok(())
+            }
+            Err(Unapplied::Refused(error)) => {
+                self.problem(pass, error.0);
+                Err(Ended)
+            }
+            Err(Unapplied::Broken(_, errors)) => {
+                let first = errors.first().map_or("", |error| &error.message);
+                self.problem(pass, format!("{pass} made a module with errors: {first}"));
+                Err(Ended)
+            }
+        }
+    }
+
+    fn last_lines(&self) -> Range<usize> {
+        self.stages.last().map_or(0..0, |stage| stage.lines.clone())
+    }
+
+    /// Adds why a pass has no result.
+    fn problem(&mut self, pass: &'static str, problem: String) {
+        let lines = self.last_lines();
+        self.head(&problem);
+        self.stages.push(Stage { pass: Some(pass), changed: false, lines, problem: Some(problem) });
+    }
+
+    /// Adds a line that says what follows.
+    fn head(&mut self, what: &str) {
+        self.listing.text.push_str(&comment("#", &format!("----- {what} -----")));
+        self.listing.text.push('\n');
+        self.listing.lines += 2;
+    }
+
+    /// Adds the module as it is now.
+    fn add(&mut self, pipeline: &Pipeline, pass: Option<&'static str>) {
+        self.head(pass.unwrap_or("the module"));
+        let start = self.listing.lines;
+        let span = |origin: &rx_ir::Origin| self.workspace.origin_span(self.module, *origin);
+        let parts = pipeline.parts().map(|part| Part {
+            name: part.name.to_string(),
+            lines: start + part.lines.start..start + part.lines.end,
+            places: part.origins.iter().filter_map(span).collect(),
+        });
+        self.listing.parts.extend(parts.filter(|part| !part.places.is_empty()));
+        self.listing.text.push_str(pipeline.text());
+        self.listing.text.push('\n');
+        let count = pipeline.text().lines().count();
+        self.listing.lines += count + 1;
+        self.stages.push(Stage { pass, changed: true, lines: start..start + count, problem: None });
+    }
+}
