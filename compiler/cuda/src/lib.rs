@@ -5,10 +5,13 @@
 //!
 //! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] lists the launches for
 //!   given extents.
-//! - [`nvrtc`] compiles the text for an architecture; [`images`] does so in parallel parts, and caches them.
-//!   [`images::resources`] reads their registers and memory, [`sass`] disassembles them.
-//! - [`device`] runs them on a GPU.
-//! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler with a fiber for each thread.
+//!
+//! With the feature `driver`, which all that runs kernels turns on:
+//!
+//! - `nvrtc` compiles the text for an architecture; `images` does so in parallel parts, and caches them.
+//!   `images::resources` reads their registers and memory, `sass` disassembles them.
+//! - `device` runs them on a GPU.
+//! - `simulator` runs the same text on the CPU, compiled by a C++ compiler with a fiber for each thread.
 //!
 //! # Invariants
 //!
@@ -29,16 +32,21 @@
 //!   that the target does not have.
 
 mod accumulate;
+#[cfg(feature = "driver")]
 pub mod device;
+#[cfg(feature = "driver")]
 pub mod images;
 mod injective;
 mod names;
+#[cfg(feature = "driver")]
 pub mod nvrtc;
 mod parallel;
 mod prelude;
 mod printer;
 pub mod rules;
+#[cfg(feature = "driver")]
 pub mod sass;
+#[cfg(feature = "driver")]
 pub mod simulator;
 mod source;
 mod statements;
