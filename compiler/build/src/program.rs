@@ -1,7 +1,7 @@
 //! Programs of the functions of checked files.
 
 use crate::device::Device;
-use crate::queries::{self, Kept, Lowered, Unlowered};
+use crate::queries::{self, Kept, Unlowered};
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_db::{FunctionKind, ModuleId, Workspace};
 use rx_ir::Origin;
@@ -40,7 +40,7 @@ pub fn watched_program(
 ) -> Result<Arc<Program>, Vec<Diagnostic<Span>>> {
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
     let lowered = queries::lowered(workspace.database(), scope, entry, true);
-    let mut program = Arc::unwrap_or_clone(reported(workspace, module, lowered)?);
+    let mut program = reported(workspace, module, lowered)?;
     rx_lower::steps::run(&mut program, None);
     Ok(Arc::new(program))
 }
@@ -69,8 +69,7 @@ pub fn each_step(
 ) -> Result<(), Vec<Diagnostic<Span>>> {
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
     let db = workspace.database();
-    let lowered = reported(workspace, module, queries::lowered(db, scope, entry, false))?;
-    let mut program = Program::clone(&lowered);
+    let mut program = reported(workspace, module, queries::lowered(db, scope, entry, false))?;
     program.map_origins(origins);
     after(LOWERING, &program);
     let each = &mut |step: &'static Step, program: &Program| after(step.name, program);
@@ -83,7 +82,11 @@ fn missing(entry: Name) -> Diagnostic<Span> {
 }
 
 /// A program, or diagnostics at the places of what has none.
-fn reported(workspace: &Workspace, module: ModuleId, lowered: Lowered) -> Result<Arc<Program>, Vec<Diagnostic<Span>>> {
+fn reported<T>(
+    workspace: &Workspace,
+    module: ModuleId,
+    lowered: Result<T, Arc<Unlowered>>,
+) -> Result<T, Vec<Diagnostic<Span>>> {
     lowered.map_err(|unlowered| {
         let Unlowered { problems, unreadable } = &*unlowered;
         let of_prim_func = |name: &Name| workspace.prim_func(module, *name)?.err();

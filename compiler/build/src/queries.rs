@@ -33,17 +33,21 @@ pub(crate) type Lowered = Result<Arc<Program>, Arc<Unlowered>>;
 
 /// A Relax function and what it calls, with a kernel for each operator. `watched`: with the values of variables
 /// ([`rx_lower::lower_watched`]).
-#[salsa::tracked(returns(clone), no_eq)]
-pub(crate) fn lowered(db: &dyn salsa::Database, scope: Scope, entry: Name, watched: bool) -> Lowered {
+pub(crate) fn lowered(
+    db: &dyn salsa::Database,
+    scope: Scope,
+    entry: Name,
+    watched: bool,
+) -> Result<Program, Arc<Unlowered>> {
     let module = ScopeModule::new(db, scope);
     let program = if watched { rx_lower::lower_watched(&module, entry) } else { rx_lower::lower(&module, entry) };
-    program.map(Arc::new).map_err(|problems| Arc::new(Unlowered { problems, unreadable: module.unreadable() }))
+    program.map_err(|problems| Arc::new(Unlowered { problems, unreadable: module.unreadable() }))
 }
 
 /// The program of a Relax function for a device.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Lowered {
-    let mut program = Program::clone(&*lowered(db, scope, entry, false)?);
+    let mut program = lowered(db, scope, entry, false)?;
     rx_lower::steps::run_with(&Kept(db, &device), &mut program, device.preferences(), &mut |_, _| ());
     Ok(Arc::new(program))
 }

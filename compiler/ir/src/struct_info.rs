@@ -117,6 +117,14 @@ impl Shape {
         }
     }
 
+    /// As [`Shape::dims`], shared.
+    pub fn shared_dims(&self) -> Option<&Arc<[Dim]>> {
+        match self {
+            Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => Some(dims),
+            _ => None,
+        }
+    }
+
     /// Every dim, where written out. Rules that compute a shape from another ask for this: as in TVM, what is made of a
     /// variable's dims has a known rank only.
     pub fn written_dims(&self) -> Option<&[Dim]> {

@@ -36,6 +36,7 @@ use block::Block;
 use rustc_hash::FxHashMap;
 use rx_schedule::Preferences;
 use rx_tir::func::BufferId;
+use smallvec::SmallVec;
 
 /// The most buffers of a joined kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
@@ -155,7 +156,7 @@ fn changed(
             otherwise.code = changed(std::mem::take(&mut otherwise.code), reads, program, change);
         }
     }
-    let mut block = Block::new(code);
+    let mut block = Block::new(code, reads.len());
     change(&mut block, reads, program);
     block.into_code()
 }
@@ -313,7 +314,7 @@ fn readers_of_move(code: &Block, at: usize, reads: &[u32], program: &Program) ->
     for at in code.readers(at, output.to) {
         match code[at].as_ref().map(|one| &one.operation) {
             Some(Operation::View { to, .. }) => {
-                found.extend(code.readers(at, *to).into_iter().map(|reader| Reader { at: reader, view: Some(at) }));
+                found.extend(code.readers(at, *to).map(|reader| Reader { at: reader, view: Some(at) }));
                 let count = found.iter().filter(|reader| reader.view == Some(at)).count();
                 if reads[to.0 as usize] as usize != count {
                     return Vec::new();
@@ -323,7 +324,7 @@ fn readers_of_move(code: &Block, at: usize, reads: &[u32], program: &Program) ->
         }
     }
     let all_injective = found.iter().all(|reader| is_injective_at(code, reader.at, program));
-    let is_seen = reads[output.to.0 as usize] as usize != code.readers(at, output.to).len();
+    let is_seen = reads[output.to.0 as usize] as usize != code.readers(at, output.to).count();
     match (2..=MAX_READERS).contains(&found.len()) && all_injective && !is_seen {
         true => found,
         false => Vec::new(),
@@ -349,12 +350,14 @@ fn is_injective_at(code: &Block, at: usize, program: &Program) -> bool {
 fn through_view(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     match &code[at].as_ref()?.operation {
         Operation::Kernel { .. } => Some(Reader { at, view: None }),
-        Operation::View { to, .. } if reads[to.0 as usize] == 1 => match code.readers(at, *to)[..] {
-            [reader] if matches!(code[reader].as_ref()?.operation, Operation::Kernel { .. }) => {
-                Some(Reader { at: reader, view: Some(at) })
+        Operation::View { to, .. } if reads[to.0 as usize] == 1 => {
+            match code.readers(at, *to).collect::<SmallVec<[usize; 2]>>()[..] {
+                [reader] if matches!(code[reader].as_ref()?.operation, Operation::Kernel { .. }) => {
+                    Some(Reader { at: reader, view: Some(at) })
+                }
+                _ => None,
             }
-            _ => None,
-        },
+        }
         _ => None,
     }
 }
@@ -369,7 +372,7 @@ fn only_reader(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
             1 => {}
             _ => return None,
         }
-        let reader = through_view(code, *code.readers(at, output.to).first()?, reads)?;
+        let reader = through_view(code, code.readers(at, output.to).next()?, reads)?;
         if only.is_some_and(|other| other.at != reader.at || other.view.is_some() || reader.view.is_some()) {
             return None;
         }

@@ -138,7 +138,7 @@ fn rewrite_code(
                 }
                 for output in outputs {
                     if let Some(order) = orders.get(&output.to) {
-                        output.shape = reordered(&output.shape, order);
+                        output.shape = reordered(&output.shape, order).into();
                     }
                 }
             }

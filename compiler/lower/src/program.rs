@@ -126,7 +126,7 @@ pub struct Procedure {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StorageSize {
     /// The extents.
-    pub shape: Vec<Dim>,
+    pub shape: Arc<[Dim]>,
     /// The element type.
     pub dtype: DType,
 }
@@ -161,7 +161,7 @@ pub enum Operation {
         /// The tensor.
         from: Register,
         /// The new extents.
-        shape: Vec<Dim>,
+        shape: Arc<[Dim]>,
     },
     /// The same value.
     Copy {
@@ -308,7 +308,7 @@ pub struct Output {
     /// The result.
     pub to: Register,
     /// Its extents.
-    pub shape: Vec<Dim>,
+    pub shape: Arc<[Dim]>,
     /// Its element type.
     pub dtype: DType,
     /// Its memory; none has memory of its own: it may outlive the procedure.

@@ -1,24 +1,31 @@
 //! A block of instructions while kernels are joined: who reads a register is looked up, not searched for.
 
-use crate::program::{Instruction, Operation, Output, Register};
-use rustc_hash::FxHashMap;
+use crate::program::{Instruction, Operation, Register};
+use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
 
 /// The instructions of a block; none in the place of one that is gone.
 pub(super) struct Block {
     code: Vec<Option<Instruction>>,
-    /// By register, the places of instructions that read it, or read it before they were changed.
-    readers: FxHashMap<Register, Vec<usize>>,
-    /// By register, the place of the kernel or view that makes it, or made it before it was joined to another.
-    makers: FxHashMap<Register, usize>,
+    registers: Vec<Uses>,
+}
+
+/// Places of instructions that make or read a register, or did so before they were changed.
+#[derive(Clone, Default)]
+struct Uses {
+    /// The kernel or view that makes it.
+    maker: Option<usize>,
+    /// In order.
+    readers: SmallVec<[usize; 2]>,
 }
 
 impl Block {
-    pub(super) fn new(code: Vec<Instruction>) -> Block {
-        let mut block =
-            Block { code: vec![None; code.len()], readers: FxHashMap::default(), makers: FxHashMap::default() };
+    /// Of a procedure with so many registers.
+    pub(super) fn new(code: Vec<Instruction>, registers: usize) -> Block {
+        let mut block = Block { code: Vec::with_capacity(code.len()), registers: vec![Uses::default(); registers] };
         for (at, instruction) in code.into_iter().enumerate() {
-            block.put(at, instruction);
+            block.note(at, &instruction);
+            block.code.push(Some(instruction));
         }
         block
     }
@@ -30,39 +37,48 @@ impl Block {
 
     /// Puts an instruction in a place; gives the one that was there.
     pub(super) fn put(&mut self, at: usize, instruction: Instruction) -> Option<Instruction> {
-        let readers = &mut self.readers;
+        self.note(at, &instruction);
+        self.code[at].replace(instruction)
+    }
+
+    fn note(&mut self, at: usize, instruction: &Instruction) {
+        let registers = &mut self.registers;
         instruction.operation.for_each_read(&mut |register| {
-            let places = readers.entry(register).or_default();
-            if let Err(place) = places.binary_search(&at) {
-                places.insert(place, at);
+            let readers = &mut registers[register.0 as usize].readers;
+            match readers.last() {
+                Some(last) if *last >= at => {
+                    if let Err(place) = readers.binary_search(&at) {
+                        readers.insert(place, at);
+                    }
+                }
+                _ => readers.push(at),
             }
         });
         match &instruction.operation {
             Operation::Kernel { outputs, .. } => {
-                self.makers.extend(outputs.iter().map(|output: &Output| (output.to, at)));
+                outputs.iter().for_each(|output| registers[output.to.0 as usize].maker = Some(at));
             }
-            Operation::View { to, .. } => _ = self.makers.insert(*to, at),
+            Operation::View { to, .. } => registers[to.0 as usize].maker = Some(at),
             _ => {}
         }
-        self.code[at].replace(instruction)
     }
 
     /// The places after `at` of the instructions that read a register, in order.
-    pub(super) fn readers(&self, at: usize, wanted: Register) -> Vec<usize> {
-        let reads = |place: &usize| {
+    pub(super) fn readers(&self, at: usize, wanted: Register) -> impl Iterator<Item = usize> + '_ {
+        let reads = move |place: &usize| {
             let mut found = false;
             if let Some(instruction) = &self.code[*place] {
                 instruction.operation.for_each_read(&mut |register| found |= register == wanted);
             }
             found
         };
-        let places = self.readers.get(&wanted).map_or(&[][..], Vec::as_slice);
-        places.iter().copied().filter(|place| *place > at && reads(place)).collect()
+        let places = self.registers[wanted.0 as usize].readers.iter().copied();
+        places.filter(move |place| *place > at && reads(place))
     }
 
     /// The place of the kernel or view that makes a register.
     pub(super) fn maker(&self, register: Register) -> Option<usize> {
-        let at = *self.makers.get(&register)?;
+        let at = self.registers[register.0 as usize].maker?;
         let makes = match &self.code[at].as_ref()?.operation {
             Operation::Kernel { outputs, .. } => outputs.iter().any(|output| output.to == register),
             Operation::View { to, .. } => *to == register,

@@ -8,6 +8,7 @@ use crate::loops::Loops;
 use crate::program::Scalar;
 use rx_base::{DType, Dim};
 use rx_tir::func::BufferId;
+use std::sync::Arc;
 
 /// A change of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,9 +36,9 @@ pub enum Rewrite {
         /// The input.
         buffer: BufferId,
         /// The extents before the view.
-        from: Vec<Dim>,
+        from: Arc<[Dim]>,
         /// The extents that the function reads.
-        to: Vec<Dim>,
+        to: Arc<[Dim]>,
         /// Whether dims of the tensor may be several of the view's.
         is_cut: bool,
     },
@@ -48,16 +49,16 @@ pub enum Rewrite {
         /// The input.
         buffer: BufferId,
         /// The extents before the view.
-        before: Vec<Dim>,
+        before: Arc<[Dim]>,
         /// The dims that are together dims of the view.
         groups: Vec<Group>,
     },
     /// A view as a kernel that moves elements, along the loops of both shapes.
     View {
         /// The extents of the tensor.
-        from: Vec<Dim>,
+        from: Arc<[Dim]>,
         /// The extents of the view.
-        to: Vec<Dim>,
+        to: Arc<[Dim]>,
         /// The element type.
         dtype: DType,
     },

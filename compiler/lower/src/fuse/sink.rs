@@ -10,6 +10,7 @@ use rx_ir::StructInfo;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Iter, IterKind, Stmt};
+use std::sync::Arc;
 
 /// Moves views of what reductions compute below the kernels that follow them element by element, in the procedure's own block.
 pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &mut Program, context: &Context<'_>) {
@@ -34,8 +35,8 @@ struct View {
     at: usize,
     from: Register,
     /// The extents before it, where they are known, and behind it.
-    before: Option<Vec<Dim>>,
-    shape: Vec<Dim>,
+    before: Option<Arc<[Dim]>>,
+    shape: Arc<[Dim]>,
 }
 
 struct Sinking<'p> {
@@ -43,7 +44,7 @@ struct Sinking<'p> {
     program: &'p mut Program,
     context: &'p Context<'p>,
     /// The extents of what the kernels of this block compute.
-    shapes: FxHashMap<Register, Vec<Dim>>,
+    shapes: FxHashMap<Register, Arc<[Dim]>>,
     types: &'p mut Vec<StructInfo>,
     /// What reductions compute, and what follows them, with their extents.
     sums: FxHashSet<Register>,
@@ -153,17 +154,17 @@ impl Sinking<'_> {
     }
 
     /// A register's value under other extents, which a kernel reads from here on.
-    fn viewed(&mut self, register: Register, shape: &[Dim], instruction: &Instruction) -> Register {
+    fn viewed(&mut self, register: Register, shape: &Arc<[Dim]>, instruction: &Instruction) -> Register {
         if let Some(view) = self.views.get(&register)
-            && view.before.as_deref() == Some(shape)
+            && view.before.as_ref() == Some(shape)
         {
             let from = view.from;
             self.reread(register, from);
             return from;
         }
         let dtype = self.types.get(register.0 as usize).and_then(|ty| ty.as_tensor()?.dtype);
-        let to = self.fresh(StructInfo::tensor(shape, dtype));
-        let operation = Operation::View { to, from: register, shape: shape.to_vec() };
+        let to = self.fresh(StructInfo::tensor(shape.clone(), dtype));
+        let operation = Operation::View { to, from: register, shape: shape.clone() };
         self.code.push(Some(Instruction { origin: instruction.origin, operation }));
         to
     }

@@ -4,6 +4,7 @@ use super::reading::Reading;
 use crate::program::{Instruction, KernelId, Operation, Procedure, Program, Register, Scalar};
 use rx_base::Dim;
 use rx_tir::{BufferId, PrimFunc};
+use std::sync::Arc;
 
 /// A kernel instruction, by its place among those of its procedure, branches included.
 pub(super) struct Use {
@@ -34,7 +35,7 @@ pub(super) struct Registers {
     /// Whether it is the same in every call: a weight, a constant, what a procedure keeps. Only kernels that may be rewritten read it.
     steady: Vec<Steady>,
     /// The extents of what kernels make, and of what is steady and only read as one shape that is known.
-    shapes: Vec<Option<Vec<Dim>>>,
+    shapes: Vec<Option<Arc<[Dim]>>>,
 }
 
 /// Whether a register's value changes from call to call.
@@ -110,7 +111,7 @@ struct Found<'p> {
     /// Read or made by a kernel that is not rewritten.
     fixed: Vec<bool>,
     steady: Vec<Steady>,
-    shapes: Vec<Option<Vec<Dim>>>,
+    shapes: Vec<Option<Arc<[Dim]>>>,
 }
 
 impl Found<'_> {
@@ -172,7 +173,7 @@ impl Found<'_> {
                 continue;
             }
             let extents = func.buffer(buffer).shape.iter().map(|extent| extent.as_int().map(Dim::constant));
-            let extents: Option<Vec<Dim>> = extents.collect();
+            let extents: Option<Arc<[Dim]>> = extents.collect();
             match &self.shapes[at] {
                 None => self.shapes[at] = extents.clone(),
                 Some(known) if Some(known) == extents.as_ref() => {}

@@ -79,7 +79,7 @@ fn putting(
     let mut func = rx_schedule::simplify(&builder.finish());
     func.buffers[to.0 as usize].order = Some(order.clone());
     let kernel = program.add_kernel(Kernel::new(Loops::new(func), 1, None));
-    let output = Output { to: Register(1), shape: reordered(&dims, order), dtype, storage: None };
+    let output = Output { to: Register(1), shape: reordered(&dims, order).into(), dtype, storage: None };
     let operation = Operation::Kernel { kernel, inputs: vec![Register(0)], outputs: vec![output], scalars: Vec::new() };
     let taken = StructInfo::tensor(dims, Some(dtype));
     program.procedures.push(Procedure {

@@ -11,6 +11,7 @@ use rx_base::name::name;
 use rx_base::{Dim, Name};
 use rx_ir::{Argument, Attr, Call, Expr, ExprKind, StructInfo};
 use rx_ops::{Compute, Schema};
+use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
     /// A call of an operator.
@@ -64,23 +65,24 @@ impl FunctionLowering<'_, '_> {
     }
 
     fn view(&mut self, schema: &'static Schema, call: &Call, param: &'static str, ty: &StructInfo) -> Known {
-        let dims = ty.as_tensor().and_then(|tensor| tensor.shape.dims());
+        let dims = ty.as_tensor().and_then(|tensor| tensor.shape.shared_dims());
         let (Some(dims), Some(operand)) = (dims, schema.operand(call, param)) else {
             return self.problem(format!("R.{}: the shape of the result is not known: it is {ty}", schema.name));
         };
         let value = self.expression(operand);
-        if value == Known::Broken || operand.ty.as_tensor().and_then(|tensor| tensor.shape.dims()) == Some(dims) {
+        if value == Known::Broken || operand.ty.as_tensor().and_then(|tensor| tensor.shape.shared_dims()) == Some(dims)
+        {
             return value;
         }
         self.view_of(value, dims)
     }
 
     /// The tensor under another shape.
-    pub(super) fn view_of(&mut self, value: Known, dims: &[Dim]) -> Known {
+    pub(super) fn view_of(&mut self, value: Known, dims: &Arc<[Dim]>) -> Known {
         let from = self.materialize(value);
         let dtype = self.type_of(from).as_tensor().and_then(|tensor| tensor.dtype);
-        let to = self.register(StructInfo::tensor(dims, dtype));
-        self.emit(Operation::View { to, from, shape: dims.to_vec() });
+        let to = self.register(StructInfo::tensor(dims.clone(), dtype));
+        self.emit(Operation::View { to, from, shape: dims.clone() });
         self.tensors.add_view(to, from, dims);
         Known::Register(to)
     }
@@ -189,7 +191,7 @@ impl FunctionLowering<'_, '_> {
             return fields.map(|fields| Known::Tuple(fields.into()));
         }
         let tensor = ty.as_tensor()?;
-        let shape = tensor.shape.dims()?.to_vec();
+        let shape = tensor.shape.shared_dims()?.clone();
         let (to, dtype) = (self.register(ty.clone()), tensor.dtype?);
         self.tensors.add(to, &shape, dtype);
         outputs.push(Output { to, shape, dtype, storage: None });

@@ -14,26 +14,27 @@ use rx_base::{DType, Dim, Name};
 use rx_ir::StructInfo;
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::{Expr as TirExpr, KernelBuilder, Stmt};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What is known of the tensors of a function that may be written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tensors {
     /// Extents and dtypes of the tensors that are the function's own.
-    own: FxHashMap<Register, (Vec<Dim>, DType)>,
+    own: FxHashMap<Register, (Arc<[Dim]>, DType)>,
     /// Those nothing was written into: what they hold is nobody's concern.
     fresh: FxHashSet<Register>,
     /// What stands for a tensor since it was written.
     replaced: FxHashMap<Register, Register>,
-    /// Views, by the tensor each is of: always a tensor that is no view.
-    views: Vec<View>,
+    /// Views, each of a tensor that is no view.
+    views: BTreeMap<Register, View>,
 }
 
 /// A tensor under another shape.
 #[derive(Clone, Debug)]
 struct View {
-    view: Register,
     of: Register,
-    shape: Vec<Dim>,
+    shape: Arc<[Dim]>,
 }
 
 impl Tensors {
@@ -59,21 +60,21 @@ impl Tensors {
     }
 
     /// The register is a tensor of the function's own.
-    pub(super) fn add(&mut self, register: Register, shape: &[Dim], dtype: DType) {
-        self.own.insert(register, (shape.to_vec(), dtype));
+    pub(super) fn add(&mut self, register: Register, shape: &Arc<[Dim]>, dtype: DType) {
+        self.own.insert(register, (shape.clone(), dtype));
     }
 
     /// `view` is `of` under another shape.
-    pub(super) fn add_view(&mut self, view: Register, of: Register, shape: &[Dim]) {
+    pub(super) fn add_view(&mut self, view: Register, of: Register, shape: &Arc<[Dim]>) {
         let of = self.root(of);
         if let Some((_, dtype)) = self.own.get(&of) {
-            self.own.insert(view, (shape.to_vec(), *dtype));
-            self.views.push(View { view, of, shape: shape.to_vec() });
+            self.own.insert(view, (shape.clone(), *dtype));
+            self.views.insert(view, View { of, shape: shape.clone() });
         }
     }
 
     fn root(&self, register: Register) -> Register {
-        self.views.iter().find(|view| view.view == register).map_or(register, |view| view.of)
+        self.views.get(&register).map_or(register, |view| view.of)
     }
 
     /// The tensors that were there before and were written since, in order.
@@ -110,10 +111,11 @@ impl FunctionLowering<'_, '_> {
         builder.compute(out, |_, _| TirExpr::number(0.0, dtype));
         let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
         let kernel = self.kernel(&Loops::ordered(builder.finish(), 0), 0);
-        let to = self.register(StructInfo::tensor(dims, Some(dtype)));
-        let output = Output { to, shape: dims.to_vec(), dtype, storage: None };
+        let shape: Arc<[Dim]> = dims.into();
+        let to = self.register(StructInfo::tensor(shape.clone(), Some(dtype)));
+        let output = Output { to, shape: shape.clone(), dtype, storage: None };
         self.emit(Operation::Kernel { kernel, inputs: Vec::new(), outputs: vec![output], scalars });
-        self.tensors.add(to, dims, dtype);
+        self.tensors.add(to, &shape, dtype);
         self.tensors.fresh.insert(to);
         Known::Register(to)
     }
@@ -194,10 +196,10 @@ impl FunctionLowering<'_, '_> {
         }
         self.tensors.replaced.insert(old, new);
         let views = std::mem::take(&mut self.tensors.views);
-        for View { view, of, shape } in views {
-            let view = match (of == root, view == old) {
-                (false, _) => View { view, of, shape },
-                (true, true) => View { view: new, of: base, shape },
+        for (view, View { of, shape }) in views {
+            let (view, made) = match (of == root, view == old) {
+                (false, _) => (view, View { of, shape }),
+                (true, true) => (new, View { of: base, shape }),
                 (true, false) => {
                     let again = self.register(self.type_of(view));
                     self.emit(Operation::View { to: again, from: base, shape: shape.clone() });
@@ -205,10 +207,10 @@ impl FunctionLowering<'_, '_> {
                         self.tensors.add(again, &shape, dtype);
                     }
                     self.tensors.replaced.insert(view, again);
-                    View { view: again, of: base, shape }
+                    (again, View { of: base, shape })
                 }
             };
-            self.tensors.views.push(view);
+            self.tensors.views.insert(view, made);
         }
     }
 
@@ -249,7 +251,7 @@ impl FunctionLowering<'_, '_> {
             self.tensors.fresh.remove(old);
         }
         // Each view came out by itself, and is one no more: what is written into it later is not seen by the others.
-        self.tensors.views.retain(|view| !written.contains(&view.view) && !written.contains(&view.of));
+        self.tensors.views.retain(|view, made| !written.contains(view) && !written.contains(&made.of));
         result
     }
 
@@ -257,7 +259,7 @@ impl FunctionLowering<'_, '_> {
     pub(super) fn own_params(&mut self, params: &[(Name, StructInfo)]) {
         for (at, (_, ty)) in params.iter().enumerate() {
             let tensor = ty.as_tensor();
-            if let Some((dims, dtype)) = tensor.and_then(|tensor| Some((tensor.shape.dims()?, tensor.dtype?))) {
+            if let Some((dims, dtype)) = tensor.and_then(|tensor| Some((tensor.shape.shared_dims()?, tensor.dtype?))) {
                 self.tensors.add(Register(at as u32), dims, dtype);
             }
         }

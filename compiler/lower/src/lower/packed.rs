@@ -60,7 +60,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
         // Another register: what is written into the one is not seen in the other.
         let to = lowering.register(lowering.type_of(from));
         lowering.emit(Operation::Copy { to, from });
-        if let Some((dims, dtype)) = call.ty.as_tensor().and_then(|ty| Some((ty.shape.dims()?, ty.dtype?))) {
+        if let Some((dims, dtype)) = call.ty.as_tensor().and_then(|ty| Some((ty.shape.shared_dims()?, ty.dtype?))) {
             lowering.tensors.add(to, dims, dtype);
         }
         Ok(Known::Register(to))
@@ -73,7 +73,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("vm.builtin.reshape", |lowering, call| {
         let mut arguments = call.arguments.into_iter();
         match (arguments.next(), arguments.next(), rx_ops::find(name("reshape"))) {
-            (Some(value), Some(Known::Shape(dims)), _) => Ok(lowering.view_of(value, &dims)),
+            (Some(value), Some(Known::Shape(dims)), _) => Ok(lowering.view_of(value, &dims.into())),
             (Some(value), Some(shape), Some(reshape)) => Ok(lowering.open_values(reshape, vec![value, shape], call.ty)),
             _ => Err("it takes a tensor and a shape".to_owned()),
         }
@@ -162,7 +162,7 @@ impl FunctionLowering<'_, '_> {
         match (result, data) {
             (Some((dims, dtype)), Some(data)) if at_start && is_whole(&dims, dtype) => {
                 let data = self.expression(&data);
-                self.view_of(data, &dims)
+                self.view_of(data, &dims.into())
             }
             (Some((dims, dtype)), Some(data)) => {
                 let data = self.expression(&data);

@@ -29,7 +29,7 @@ pub(super) fn values(program: &Program, kernel: &Kernel, dims: &[(String, i64)])
     let call = program.procedures.iter().find_map(|procedure| first_call(&procedure.code, id));
     let Some((outputs, scalars)) = call else { return values };
     for (buffer, output) in func.buffer_params().skip(kernel.inputs).zip(outputs) {
-        for (extent, dim) in func.buffer(buffer).shape.iter().zip(&output.shape) {
+        for (extent, dim) in func.buffer(buffer).shape.iter().zip(output.shape.iter()) {
             if let Expr::Var { var, .. } = extent {
                 set(*var, value(dim));
             }
