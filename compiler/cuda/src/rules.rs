@@ -207,8 +207,7 @@ impl Task<'_> {
         if statement.guard.is_some() {
             return Err(Declined::because("it is done under a condition"));
         }
-        let nest = rx_schedule::Nest::of(&statement.stmt, self.func);
-        nest.ok_or_else(|| Declined::because("no loops around one block"))
+        statement.nest(self.func).ok_or_else(|| Declined::because("no loops around one block"))
     }
 
     /// Whether a buffer is one that lives between the function's statements, and nobody outside sees.

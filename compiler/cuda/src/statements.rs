@@ -10,8 +10,10 @@ use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::{DType, Name};
+use rx_schedule::Nest;
 use rx_tir::rewrite::{map_children, map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
+use std::cell::OnceCell;
 
 /// Why a function cannot be printed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +33,15 @@ pub(crate) struct Statement {
     pub(crate) guard: Option<Expr>,
     /// The loops of the host that it stands in, outermost first.
     pub(crate) rounds: Vec<HostLoop>,
+    /// The loops around one block that it is, once a rule asked: every rule does.
+    nest: OnceCell<Option<Nest>>,
+}
+
+impl Statement {
+    /// The statement as loops around one block, in the function that all rules are given.
+    pub(crate) fn nest(&self, func: &PrimFunc) -> Option<Nest> {
+        self.nest.get_or_init(|| Nest::of(&self.stmt, func)).clone()
+    }
 }
 
 /// A function's statements in order, and the buffers that live between them.
@@ -149,7 +160,12 @@ impl Splitter<'_> {
 
     fn add(&mut self, stmt: &Stmt, guard: &Expr) {
         let guard = guard.as_int().is_none().then(|| guard.clone());
-        self.result.statements.push(Statement { stmt: stmt.clone(), guard, rounds: self.rounds.clone() });
+        self.result.statements.push(Statement {
+            stmt: stmt.clone(),
+            guard,
+            rounds: self.rounds.clone(),
+            nest: OnceCell::new(),
+        });
     }
 
     /// Whether a loop is one of the host's: it launches several blocks, which do not wait for each other otherwise, or in each round

@@ -157,11 +157,18 @@ impl Cutting<'_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
+        if self.failed {
+            return Stmt::nothing();
+        }
         if let Some((loops, block)) = nest_of(stmt) {
-            return self.nest(&loops, block).unwrap_or_else(|| {
-                self.failed = true;
-                stmt.clone()
-            });
+            let places = self.places(block);
+            return match places.is_empty() {
+                true => stmt.clone(),
+                false => self.nest(&loops, block, &places).unwrap_or_else(|| {
+                    self.failed = true;
+                    Stmt::nothing()
+                }),
+            };
         }
         let stored = matches!(stmt, Stmt::Store { buffer, .. } if *buffer == self.buffer);
         let mut places = Vec::new();
@@ -180,7 +187,8 @@ impl Cutting<'_> {
         });
     }
 
-    fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block) -> Option<Stmt> {
+    /// The axis' indices in a block.
+    fn places(&self, block: &Block) -> Vec<Expr> {
         let mut places = Vec::new();
         block.predicate.iter().for_each(|expr| self.loads(expr, &mut places));
         for part in block.init.iter().chain([&block.body]) {
@@ -193,9 +201,13 @@ impl Cutting<'_> {
                 stmt.expressions().into_iter().for_each(|expr| self.loads(expr, &mut places));
             });
         }
+        places
+    }
+
+    fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block, places: &[Expr]) -> Option<Stmt> {
         let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
         let (mut block, mut new_loops, mut digits) = (block.clone(), uncut(loops), Digits::default());
-        for place in &places {
+        for place in places {
             if self.symbols.digits(&self.symbols.dim(place)?, self.by).is_some() {
                 continue;
             }
