@@ -7,7 +7,8 @@ use crate::lsp::semantic::Sent;
 use crate::lsp::{Change, Point, Profile, Uri, to_proto};
 use crate::projects::{Known, Said};
 use crate::reads::Asked;
-use crate::run::stage::{Stage, Subject};
+use crate::run::stage::{Stage, Subject, function_at};
+use rx_base::{Diagnostic, Span};
 use rx_db::{Encoding, FileId, FileKind, JoinedEdit, Snapshot, Workspace};
 use rx_settings::Choice;
 use std::collections::HashMap;
@@ -42,6 +43,10 @@ struct Open {
     version: i32,
     /// The number of its text and settings.
     state: u64,
+    /// The number of its text.
+    text_number: u64,
+    /// Errors of lowering of this text, as far as they are known.
+    not_lowered: Vec<Diagnostic<Span>>,
     /// What its settings file says.
     said: Said,
     /// What was sent of its semantic tokens.
@@ -78,7 +83,8 @@ impl Documents {
             }
         };
         self.states += 1;
-        self.open.insert(uri, Open { text, kind, version, state: self.states, said, sent: Arc::default() });
+        let (state, not_lowered, sent) = (self.states, Vec::new(), Arc::default());
+        self.open.insert(uri, Open { text, kind, version, state, text_number: state, not_lowered, said, sent });
     }
 
     /// Reads the settings files of all documents anew.
@@ -120,7 +126,8 @@ impl Documents {
         let Some(open) = self.open.get_mut(uri) else { return false };
         open.version = version;
         self.states += 1;
-        open.state = self.states;
+        (open.state, open.text_number) = (self.states, self.states);
+        open.not_lowered.clear();
         let mut rest = changes;
         while !rest.is_empty() {
             rest = rest.get(self.apply(uri, rest, profile)..).unwrap_or_default();
@@ -163,6 +170,18 @@ impl Documents {
         }
     }
 
+    /// Adds errors of lowering to the diagnostics of a text. False: the text is another now, or they are known.
+    pub fn not_lowered(&mut self, uri: &Uri, text_number: u64, found: Vec<Diagnostic<Span>>) -> bool {
+        let Some(open) = self.open.get_mut(uri).filter(|open| open.text_number == text_number) else { return false };
+        let known = open.not_lowered.len();
+        for diagnostic in found {
+            if !open.not_lowered.contains(&diagnostic) {
+                open.not_lowered.push(diagnostic);
+            }
+        }
+        open.not_lowered.len() > known
+    }
+
     /// What a worker needs to answer a question about a document, or about all. `None`: there is nothing to ask.
     pub fn snapshot(&self, uri: Option<&Uri>) -> Option<(Snapshot, Vec<Asked>)> {
         let asked = |(uri, open): (&Uri, &Open)| match open.text {
@@ -171,6 +190,7 @@ impl Documents {
                 file,
                 sent: Arc::clone(&open.sent),
                 version: open.version,
+                text_number: open.text_number,
                 said: open.said.clone(),
             }),
             Text::Unknown(_) => None,
@@ -206,9 +226,7 @@ impl Documents {
         let Text::Known(file) = self.open.get(uri)?.text else { return None };
         catch(|| {
             let document = self.workspace.document(file);
-            let offset = document.offset_of(at.line, at.column, encoding);
-            let any = || rx_ide::first_function(document, offset).filter(|_| stage == Stage::Passes);
-            let function = rx_ide::function_in(document, offset).or_else(any)?;
+            let function = function_at(document, document.offset_of(at.line, at.column, encoding), stage)?;
             let modules = self.workspace.modules(file);
             let module = modules.iter().find(|row| row.module == function.module);
             Some(Subject {
@@ -232,7 +250,8 @@ impl Documents {
         match open.text {
             Text::Unknown(why) => Some(to_proto::not_checked(why)),
             Text::Known(file) => catch(|| {
-                let found = open.said.apply(self.workspace.diagnostics(file));
+                let found = self.workspace.diagnostics(file).into_iter().chain(open.not_lowered.iter().cloned());
+                let found = open.said.apply(found.collect());
                 to_proto::diagnostics(self.workspace.document(file), uri, &found, profile)
             }),
         }

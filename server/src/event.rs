@@ -2,9 +2,21 @@
 
 use crate::lsp::{Change, Preferences, Profile, ProgressToken, Uri, WorkspaceEdit};
 use crate::pull::Pull;
-use crate::reads::Read;
+use crate::reads::{Lane, Read};
 use crate::run::{Order, Settings, stage};
+use rx_base::{Diagnostic, Span};
 use rx_settings::Choice;
+
+/// Why a function has no lowering, at statements of a document.
+#[derive(Debug)]
+pub struct NotLowered {
+    /// Which document.
+    pub uri: Uri,
+    /// The number of its text.
+    pub text_number: u64,
+    /// The reasons.
+    pub diagnostics: Vec<Diagnostic<Span>>,
+}
 
 /// One thing for the main loop to do, in the order of the client's messages.
 #[derive(Debug)]
@@ -54,8 +66,10 @@ pub enum Event {
     Read(Read),
     /// A worker met an edit before it had the answer: the question is open again.
     ReadAgain(Read),
-    /// A worker is free again; with what is to be logged, if anything.
-    ReadDone(Option<String>),
+    /// A worker of a lane is free again; with what is to be logged, if anything.
+    ReadDone(Lane, Option<String>),
+    /// A function has no lowering.
+    NotLowered(NotLowered),
     /// A function is to be run.
     Run(Order),
     /// A stage of a function is to be shown.

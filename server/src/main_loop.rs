@@ -5,16 +5,16 @@
 //! a change on its way has overtaken is not sent.
 
 use crate::documents::Documents;
-use crate::event::Event;
+use crate::event::{Event, NotLowered};
 use crate::lsp::{Change, Preferences, Profile, Uri, from_proto};
 use crate::outbox::{Outbox, Progress};
 use crate::pull::{Pull, Report};
-use crate::reads::{Job, Read, WORKERS};
+use crate::reads::{Job, Lane, Queue};
 use crate::run::child::file_name;
 use crate::run::registry::{Program, Runs};
 use crate::run::{Order, Outcome, stage};
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// The most events taken together, so that a client that never pauses still gets diagnostics.
@@ -38,16 +38,15 @@ pub struct MainLoop {
     inbox: Receiver<Event>,
     /// Events that were looked at and are not handled yet.
     ahead: VecDeque<Event>,
-    jobs: Sender<Job>,
     outbox: Outbox,
     profile: Profile,
     preferences: Preferences,
     documents: Documents,
     runs: Runs,
-    /// Questions no worker has yet. A worker gets one with a fresh snapshot only when it is free: an edit waits for every
-    /// snapshot to be dropped.
-    waiting: VecDeque<Read>,
-    busy: usize,
+    /// Questions that are answered at once.
+    short: Queue,
+    /// Questions that may take seconds.
+    long: Queue,
     /// Changes of one document that are not made yet: those that follow one another are made together.
     changes: Option<Changes>,
     /// Documents changed since they were last checked.
@@ -63,19 +62,18 @@ pub struct MainLoop {
 }
 
 impl MainLoop {
-    /// A loop over the events of `inbox` that gives its reads to workers through `jobs` and its orders to `runs`.
-    pub fn new(inbox: Receiver<Event>, jobs: Sender<Job>, outbox: Outbox, runs: Runs) -> MainLoop {
+    /// A loop over the events of `inbox` that gives its reads to workers of the lanes and its orders to `runs`.
+    pub fn new(inbox: Receiver<Event>, (short, long): (Queue, Queue), outbox: Outbox, runs: Runs) -> MainLoop {
         MainLoop {
             inbox,
             ahead: VecDeque::new(),
-            jobs,
             outbox,
             profile: Profile::default(),
             preferences: Preferences::default(),
             documents: Documents::default(),
             runs,
-            waiting: VecDeque::new(),
-            busy: 0,
+            short,
+            long,
             changes: None,
             touched: Vec::new(),
             pulls: Vec::new(),
@@ -113,7 +111,7 @@ impl MainLoop {
         // What waits for the documents, or has nothing to do with them, may overtake their changes.
         let overtakes = matches!(
             event,
-            Event::Change { .. } | Event::Pull(_) | Event::Read(_) | Event::ReadAgain(_) | Event::ReadDone(_)
+            Event::Change { .. } | Event::Pull(_) | Event::Read(_) | Event::ReadAgain(_) | Event::ReadDone(..)
         );
         if !overtakes {
             self.make_changes();
@@ -155,14 +153,11 @@ impl MainLoop {
                 }
             }
             Event::Pull(pull) => self.pulls.push(pull),
-            Event::Read(read) => self.waiting.push_back(read),
-            // INVARIANT: each job that made a worker busy ends with one of these two.
-            Event::ReadAgain(read) => {
-                self.busy -= 1;
-                self.waiting.push_front(read);
-            }
-            Event::ReadDone(complaint) => {
-                self.busy -= 1;
+            Event::Read(read) => self.queue(read.lane).push(read),
+            Event::ReadAgain(read) => self.queue(read.lane).again(read),
+            Event::NotLowered(found) => self.not_lowered(found),
+            Event::ReadDone(lane, complaint) => {
+                self.queue(lane).free();
                 complaint.into_iter().for_each(|line| self.outbox.log(line));
             }
             Event::Run(order) => self.run_function(order),
@@ -215,8 +210,12 @@ impl MainLoop {
         }
     }
 
-    /// Hands the text as it is now to a child that makes a stage of the function at a place; of a module, wherever that is.
+    /// Has a stage made of the function at a place; of a module, wherever that is.
     fn show_stage(&mut self, order: stage::Order) {
+        let order = match self.runs.build(order) {
+            Ok(read) => return self.queue(read.lane).push(read),
+            Err(order) => order,
+        };
         let found = self.documents.subject(&order.uri, order.at, order.stage, self.profile.encoding);
         let text = self.documents.text(&order.uri);
         match found.zip(text.ok()) {
@@ -244,33 +243,47 @@ impl MainLoop {
         touch(&mut self.touched, &uri);
     }
 
+    fn queue(&mut self, lane: Lane) -> &mut Queue {
+        match lane {
+            Lane::Short => &mut self.short,
+            Lane::Long => &mut self.long,
+        }
+    }
+
     /// Gives free workers something to do.
     fn start_reads(&mut self) {
-        while self.busy < WORKERS
-            && let Some(read) = self.waiting.pop_front()
-        {
-            if read.question.is_abandoned() {
-                continue;
+        for queue in [&mut self.short, &mut self.long] {
+            while let Some(read) = queue.next() {
+                let Some((snapshot, documents)) = self.documents.snapshot(read.uri.as_ref()) else {
+                    read.question.answer();
+                    continue;
+                };
+                let (profile, preferences) = (self.profile, self.preferences);
+                queue.give(Job { read, snapshot, documents, profile, preferences });
             }
-            let Some((snapshot, documents)) = self.documents.snapshot(read.uri.as_ref()) else {
-                read.question.answer();
-                continue;
-            };
-            // Workers end only when this loop does; were they gone, the dropped job would answer with an error.
-            let (profile, preferences) = (self.profile, self.preferences);
-            if self.jobs.send(Job { read, snapshot, documents, profile, preferences }).is_ok() {
-                self.busy += 1;
-            }
+        }
+    }
+
+    /// Shows why a function has no lowering, where the document's text is still the same.
+    fn not_lowered(&mut self, NotLowered { uri, text_number, diagnostics }: NotLowered) {
+        if self.documents.not_lowered(&uri, text_number, diagnostics) {
+            touch(&mut self.touched, &uri);
+            self.restate();
+        }
+    }
+
+    /// Has clients that ask for diagnostics ask again.
+    fn restate(&mut self) {
+        if self.profile.pulls && !self.touched.is_empty() {
+            self.documents.restate();
+            self.outbox.refresh(&self.profile);
         }
     }
 
     /// The settings changed, and with them what is said of every document.
     fn touch_all(&mut self) {
         self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
-        if self.profile.pulls && !self.touched.is_empty() {
-            self.documents.restate();
-            self.outbox.refresh(&self.profile);
-        }
+        self.restate();
     }
 
     /// Checks what was touched and tells the client, also when nothing is new: it waits for the version. A client that asks

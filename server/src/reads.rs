@@ -6,14 +6,83 @@ use crate::lsp::{self, Point, Preferences, Profile, Uri, to_proto};
 use crate::projects::Said;
 use rx_base::{Diagnostic, Span};
 use rx_db::{FileId, FileView, Snapshot};
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// How many reads run at once. An edit waits until each has noticed it, so they are few.
-pub const WORKERS: usize = 2;
+/// Who answers a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Workers for what takes milliseconds.
+    Short,
+    /// A worker for what may take seconds: code generation.
+    Long,
+}
+
+impl Lane {
+    /// How many questions it answers at once. An edit waits until each has noticed it, so they are few.
+    fn workers(self) -> usize {
+        match self {
+            Lane::Short => 2,
+            Lane::Long => 1,
+        }
+    }
+
+    /// The stack of its workers: code generation walks loop nests recursively, as `rxrun` does on a stack of this size.
+    fn stack_size(self) -> usize {
+        match self {
+            Lane::Short => STACK_SIZE,
+            Lane::Long => 4 * STACK_SIZE,
+        }
+    }
+}
+
+/// The questions of a lane that no worker has yet. A worker gets one with a fresh snapshot only when it is free: an edit waits for
+/// every snapshot to be dropped.
+pub struct Queue {
+    jobs: Sender<Job>,
+    waiting: VecDeque<Read>,
+    busy: usize,
+    workers: usize,
+}
+
+impl Queue {
+    /// Adds a question.
+    pub fn push(&mut self, read: Read) {
+        self.waiting.push_back(read);
+    }
+
+    /// A worker is free again.
+    // INVARIANT: each job that made a worker busy ends with one `Event::ReadAgain` or `Event::ReadDone`.
+    pub fn free(&mut self) {
+        self.busy -= 1;
+    }
+
+    /// A worker is free again, and its question is the next.
+    pub fn again(&mut self, read: Read) {
+        self.free();
+        self.waiting.push_front(read);
+    }
+
+    /// The next question that somebody waits for, where a worker is free.
+    pub fn next(&mut self) -> Option<Read> {
+        if self.busy == self.workers {
+            return None;
+        }
+        std::iter::from_fn(|| self.waiting.pop_front()).find(|read| !read.question.is_abandoned())
+    }
+
+    /// Gives a question to a free worker.
+    pub fn give(&mut self, job: Job) {
+        // Workers end only when the main loop does; were they gone, the dropped job would answer with an error.
+        if self.jobs.send(job).is_ok() {
+            self.busy += 1;
+        }
+    }
+}
 
 /// For the threads that ask the database: analysis of nested text recurses, and salsa grows no stacks.
 pub const STACK_SIZE: usize = 64 << 20;
@@ -28,6 +97,8 @@ pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
 pub struct Read {
     /// Which document; all if there is none.
     pub uri: Option<Uri>,
+    /// Who answers it.
+    pub lane: Lane,
     /// What is asked.
     pub question: Box<dyn Ask>,
 }
@@ -46,7 +117,8 @@ impl Read {
         ask: impl Fn(&Subject<'_>) -> T + Send + 'static,
     ) -> (Read, oneshot::Receiver<Result<T, Failure>>) {
         let (reply, receiver) = oneshot::channel();
-        (Read { uri: Some(uri), question: Box::new(Question { ask, reply, answer: T::default() }) }, receiver)
+        let question = Box::new(Question { ask, reply, answer: T::default() });
+        (Read { uri: Some(uri), lane: Lane::Short, question }, receiver)
     }
 
     /// A question that `ask` answers for each open document; the answer is all of theirs.
@@ -54,7 +126,8 @@ impl Read {
         ask: impl Fn(&Subject<'_>) -> Vec<T> + Send + 'static,
     ) -> (Read, oneshot::Receiver<Result<Vec<T>, Failure>>) {
         let (reply, receiver) = oneshot::channel();
-        (Read { uri: None, question: Box::new(Survey { ask, reply, answer: Vec::new() }) }, receiver)
+        let question = Box::new(Survey { ask, reply, answer: Vec::new() });
+        (Read { uri: None, lane: Lane::Short, question }, receiver)
     }
 }
 
@@ -137,6 +210,8 @@ pub struct Subject<'a> {
     pub preferences: &'a Preferences,
     /// The client's number of the text.
     pub version: i32,
+    /// The server's number of the text.
+    pub text_number: u64,
     /// What its settings file says.
     pub said: &'a Said,
     /// What was sent of its semantic tokens.
@@ -176,6 +251,8 @@ pub struct Asked {
     pub sent: Arc<Mutex<Option<Sent>>>,
     /// The client's number of the text.
     pub version: i32,
+    /// The server's number of the text.
+    pub text_number: u64,
     /// What its settings file says.
     pub said: Said,
 }
@@ -194,17 +271,17 @@ pub struct Job {
     pub preferences: Preferences,
 }
 
-/// Starts the workers. They end when the returned sender is dropped; each job ends with one [`Event::ReadDone`] or
+/// Starts the workers of a lane. They end when the returned queue is dropped; each job ends with one [`Event::ReadDone`] or
 /// [`Event::ReadAgain`]. The error is the system's, when it has no threads left.
-pub fn start_workers(events: &Sender<Event>) -> std::io::Result<Sender<Job>> {
+pub fn start_workers(lane: Lane, events: &Sender<Event>) -> std::io::Result<Queue> {
     let (jobs, inbox) = channel();
     let inbox = Arc::new(Mutex::new(inbox));
-    for number in 0..WORKERS {
+    for number in 0..lane.workers() {
         let (inbox, events) = (Arc::clone(&inbox), events.clone());
-        let builder = std::thread::Builder::new().name(format!("read {number}")).stack_size(STACK_SIZE);
+        let builder = std::thread::Builder::new().name(format!("{lane:?} {number}")).stack_size(lane.stack_size());
         builder.spawn(move || work(&inbox, &events))?;
     }
-    Ok(jobs)
+    Ok(Queue { jobs, waiting: VecDeque::new(), busy: 0, workers: lane.workers() })
 }
 
 fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
@@ -221,14 +298,17 @@ fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
 /// Answers one question. The snapshot is gone when this returns, so that edits are not held up.
 fn run(job: Job) -> Event {
     let Job { mut read, snapshot, documents, profile, preferences } = job;
+    let lane = read.lane;
     let _span = tracing::debug_span!("read", uri = read.uri.as_ref().map(|uri| uri.as_str())).entered();
     let find = || {
         snapshot.catch(|snapshot| {
             read.question.begin();
-            for Asked { uri, file, sent, version, said } in &documents {
+            for Asked { uri, file, sent, version, text_number, said } in &documents {
                 if let Some(view) = snapshot.view(*file) {
-                    let (profile, preferences, version) = (&profile, &preferences, *version);
-                    read.question.find(&Subject { view, uri, profile, preferences, version, said, sent });
+                    let (profile, preferences) = (&profile, &preferences);
+                    let (version, text_number) = (*version, *text_number);
+                    let subject = Subject { view, uri, profile, preferences, version, text_number, said, sent };
+                    read.question.find(&subject);
                 }
             }
         })
@@ -238,14 +318,14 @@ fn run(job: Job) -> Event {
     match outcome {
         Ok(Ok(())) => {
             read.question.answer();
-            Event::ReadDone(None)
+            Event::ReadDone(lane, None)
         }
         Ok(Err(_cancelled)) => Event::ReadAgain(read),
         Err(_panic) => {
             let about = read.uri.as_ref().map_or("all documents", |uri| uri.as_str());
             let message = format!("a request about {about} failed: this is a bug in rx-lsp");
             read.question.fail("internal error");
-            Event::ReadDone(Some(message))
+            Event::ReadDone(lane, Some(message))
         }
     }
 }

@@ -2,10 +2,11 @@
 //! [`stage`] of it.
 //!
 //! The child is `rxrun`, so whatever a program does to it (a crash, a hang, no memory left) costs the child and not the
-//! server. The [`registry`] belongs to the main loop and knows what is running; [`child`] starts, follows and ends one
+//! server. Stages that take no foreign code are made by the server itself ([`built`]). The [`registry`] belongs to the main loop and knows what is running; [`child`] starts, follows and ends one
 //! process; [`transcript`] reads what it writes, [`observed`] what it saw. Only [`crate::event::Event::Run`] and
 //! [`crate::event::Event::Stage`] get here: opening and checking do not.
 
+pub mod built;
 pub mod child;
 pub mod gpu;
 pub mod observed;

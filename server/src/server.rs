@@ -5,7 +5,7 @@ use crate::event::Event;
 use crate::main_loop::MainLoop;
 use crate::outbox::Outbox;
 use crate::parent;
-use crate::reads::{self, STACK_SIZE};
+use crate::reads::{self, Lane, STACK_SIZE};
 use crate::run::registry::Runs;
 use crate::transport::{self, Ended, Ending};
 use std::io;
@@ -45,12 +45,13 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
     let (events, inbox) = channel();
     client_process.into_iter().for_each(|id| parent::watch(id, &events));
     let runtime = Handle::current();
-    let jobs = reads::start_workers(&events)?;
+    let short = reads::start_workers(Lane::Short, &events)?;
+    let long = reads::start_workers(Lane::Long, &events)?;
     let (done, settled) = oneshot::channel();
     let mut started = Ok(());
     let (service, socket) = LspService::build(|client| {
         let runs = Runs::new(runtime.clone(), client.clone(), events.clone());
-        let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client, runtime, events.clone()), runs);
+        let main_loop = MainLoop::new(inbox, (short, long), Outbox::new(client, runtime, events.clone()), runs);
         started = start_main_loop(main_loop, done);
         Backend::new(events.clone())
     })

@@ -171,6 +171,20 @@ const SHARED_ALIGNMENT: u32 = 1024;
 /// The oldest architecture that is promised: `sm_80`.
 pub const OLDEST_ARCH: u32 = 80;
 
+/// The number of an architecture that is written `sm_80` or `sm_90a`.
+///
+/// # Errors
+/// It is written otherwise, or older than [`OLDEST_ARCH`].
+pub fn arch(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("sm_").map(|number| number.strip_suffix('a').unwrap_or(number));
+    let number = number.and_then(|number| number.parse().ok()).ok_or("write sm_80")?;
+    if number < OLDEST_ARCH {
+        Err(format!("the oldest architecture that kernels are made for is sm_{OLDEST_ARCH}"))
+    } else {
+        Ok(number)
+    }
+}
+
 /// The statements of a function that no kernel does yet.
 pub(crate) struct Task<'f> {
     pub(crate) func: &'f PrimFunc,

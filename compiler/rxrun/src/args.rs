@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Parser, ValueEnum};
-use rx_cuda::rules::{RuleOrder, Target};
+use rx_cuda::rules::{RuleOrder, Target, arch};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -313,17 +313,6 @@ fn weights(text: &str) -> Result<Weights, String> {
 }
 
 /// `sm_80`, `sm_90a`.
-fn arch(text: &str) -> Result<u32, String> {
-    let number = text.strip_prefix("sm_").map(|number| number.strip_suffix('a').unwrap_or(number));
-    let number = number.and_then(|number| number.parse().ok()).ok_or("write sm_80")?;
-    let oldest = rx_cuda::rules::OLDEST_ARCH;
-    if number < oldest {
-        Err(format!("the oldest architecture that kernels are made for is sm_{oldest}"))
-    } else {
-        Ok(number)
-    }
-}
-
 fn rules(text: &str) -> Result<RuleOrder, String> {
     RuleOrder::of(text.split(',').map(str::trim)).map_err(|error| error.to_string())
 }

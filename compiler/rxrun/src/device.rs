@@ -3,6 +3,7 @@
 use crate::args::{self, Args};
 use crate::failure::Failure;
 use crate::session::Session;
+use clap::ValueEnum;
 use rx_cuda::device::DeviceError;
 use rx_runtime::Backend;
 use rx_runtime::cuda::{Cuda, Simulated};
@@ -47,12 +48,8 @@ impl Device {
 
     /// The device that a text is made for; none is needed for it. `is_cuda`: the text is CUDA's.
     pub fn to_print_for(session: &Session, args: &Args, is_cuda: bool) -> rx_build::Device {
-        match session.choices.device {
-            args::Device::Interp => rx_build::Device::Interp,
-            args::Device::Cuda | args::Device::CudaSim => rx_build::Device::Cuda(args.target()),
-            _ if is_cuda => rx_build::Device::Cuda(args.target()),
-            args::Device::Cpu | args::Device::Auto => rx_build::Device::Cpu,
-        }
+        let word = session.choices.device.to_possible_value();
+        rx_build::Device::to_print_for(word.as_ref().map_or("", |word| word.get_name()), &args.target(), is_cuda)
     }
 
     /// The same device again.

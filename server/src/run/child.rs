@@ -1,7 +1,7 @@
 //! One `rxrun` process: started, fed, followed, ended.
 
 use super::Outcome;
-use super::stage::Stage;
+use super::stage::{MAX_TEXT, Stage};
 use super::transcript::Transcript;
 use crate::lsp::progress::RunView;
 use rx_db::{Encoding, FileKind};
@@ -16,9 +16,6 @@ use tokio::time::{sleep, timeout};
 
 /// The longest line that is read as one; longer ones are no event of a run.
 const MAX_LINE: u64 = 1 << 20;
-
-/// The same where the text of a stage is one line; no editor takes more.
-const MAX_STAGE_LINE: u64 = 1 << 26;
 
 /// How much of standard error is kept, from its end.
 const MAX_LOG: usize = 8 << 10;
@@ -87,7 +84,7 @@ pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop
     die_first(&child);
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut transcript = Transcript::of(call.stage);
-    let longest = if call.stage.is_some() { MAX_STAGE_LINE } else { MAX_LINE };
+    let longest = if call.stage.is_some() { MAX_TEXT } else { MAX_LINE };
     let mut log = Vec::new();
     let follow = async {
         let listen = async {

@@ -1,11 +1,13 @@
 //! What is running: one run per document, and one child that shows a stage of it.
 
+use super::built::{Build, Options};
 use super::child::{self, Call, Stop};
 use super::stage::{self, Stage, Subject};
 use super::{Order, Outcome, Settings};
 use crate::event::Event;
 use crate::lsp::progress::RunView;
 use crate::lsp::{ProgressToken, Uri, from_proto};
+use crate::reads::{Lane, Read};
 use rx_db::{Encoding, FileKind};
 use std::sync::mpsc::Sender;
 use tokio::runtime::Handle;
@@ -87,6 +89,22 @@ impl Runs {
         });
     }
 
+    /// A question whose answer is a stage that the server makes itself.
+    ///
+    /// # Errors
+    /// The order, where `rxrun` has to make it.
+    pub fn build(&self, order: stage::Order) -> Result<Read, stage::Order> {
+        let options = Options::read(&self.settings.arguments).filter(|_| order.stage.is_built_here());
+        match options {
+            Some(options) => {
+                let (uri, events) = (order.uri.clone(), self.events.clone());
+                let build = Build { order, options, events, shown: None, not_lowered: None };
+                Ok(Read { uri: Some(uri), lane: Lane::Long, question: Box::new(build) })
+            }
+            None => Err(order),
+        }
+    }
+
     /// Shows a stage; an earlier child that was to show one of the same document is ended.
     pub fn show(&mut self, program: Program, subject: Subject, order: stage::Order) {
         let stage::Order { uri, stage, mut reply, .. } = order;
@@ -121,10 +139,10 @@ impl Runs {
         stage: Option<Stage>,
     ) -> Call {
         let name = from_proto::path_or_name(&program.uri);
-        let label = match &function {
-            Some(function) if stage != Some(Stage::Passes) => format!("`{function}`"),
-            Some(_) => "passes".to_owned(),
-            None => child::file_name(&name),
+        let label = match (&function, stage) {
+            (Some(function), Some(stage)) => stage.label(function),
+            (Some(function), None) => format!("`{function}`"),
+            (None, _) => child::file_name(&name),
         };
         Call {
             program: self.settings.program.clone(),

@@ -1,14 +1,19 @@
-//! What a function becomes, as a document: `rxrun --emit` in a child makes it. Nothing of the program is executed.
+//! What a function becomes, as a document. Nothing of the program is executed. The server makes passes, loops and CUDA C itself
+//! ([`super::built`]); `rxrun --emit` in a child makes the rest, which takes NVRTC or the JIT.
 
 use super::Outcome;
 use crate::lsp::{Point, Range, Uri, to_proto};
 use rx_base::Span;
 use rx_db::{Document, Encoding};
+use rx_ide::FunctionAt;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 /// The command that shows a stage.
 pub const COMMAND: &str = "rx.stage";
+
+/// The longest text that is sent, in bytes; no editor takes more.
+pub const MAX_TEXT: u64 = 1 << 26;
 
 /// A stage of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +46,19 @@ impl Stage {
             Stage::Ptx => "ptx",
             Stage::Cpu => "cpu",
         }
+    }
+
+    /// Whether the server makes it itself.
+    pub fn is_built_here(self) -> bool {
+        match self {
+            Stage::Passes | Stage::Tir | Stage::Cuda => true,
+            Stage::Ptx | Stage::Cpu => false,
+        }
+    }
+
+    /// The name of a function's stage in messages.
+    pub fn label(self, function: &str) -> String {
+        if self == Stage::Passes { "passes".to_owned() } else { format!("`{function}`") }
     }
 
     /// The language of its text, as editors name it.
@@ -121,6 +139,12 @@ pub struct Part {
     pub lines: (u64, u64),
     /// The statements it comes from.
     pub ranges: Vec<Range>,
+}
+
+/// The function of a module at a byte of a text; of a stage that is the whole module's, any.
+pub fn function_at(document: &Document, offset: usize, stage: Stage) -> Option<FunctionAt> {
+    let any = || rx_ide::first_function(document, offset).filter(|_| stage == Stage::Passes);
+    rx_ide::function_in(document, offset).or_else(any)
 }
 
 /// What came of a call of `rxrun --emit`.

@@ -122,7 +122,7 @@ impl Transcript {
     /// Takes in that a line has more than this many bytes. Of a stage, that is the one with its text.
     pub fn cut(&mut self, most: u64) {
         if self.stage.is_some() {
-            self.failure.get_or_insert_with(|| format!("cannot be shown: its text is longer than {} MiB", most >> 20));
+            self.failure.get_or_insert_with(|| too_long(most));
         }
     }
 
@@ -285,12 +285,7 @@ impl Transcript {
             return Some(format!("{label} {failure}"));
         }
         if let Some(mistake) = &self.mistake {
-            let more = match self.mistakes {
-                0 | 1 => String::new(),
-                2 => " (and 1 more error)".to_owned(),
-                mistakes => format!(" (and {} more errors)", mistakes - 1),
-            };
-            return Some(format!("{label} {}: {mistake}{more}", self.undone()));
+            return Some(format!("{label} {}: {}", self.undone(), with_more(mistake, self.mistakes)));
         }
         self.difference.as_ref().map(|difference| format!("{label} returned other values: {difference}"))
     }
@@ -418,8 +413,22 @@ fn shown(seconds: f64) -> String {
     }
 }
 
+/// The first of some errors, and how many more there are.
+pub fn with_more(first: &str, count: usize) -> String {
+    match count {
+        0 | 1 => first.to_owned(),
+        2 => format!("{first} (and 1 more error)"),
+        count => format!("{first} (and {} more errors)", count - 1),
+    }
+}
+
+/// Why a text of more than this many bytes is not shown.
+pub fn too_long(most: u64) -> String {
+    format!("cannot be shown: its text is longer than {} MiB", most >> 20)
+}
+
 /// Text from outside, cut to [`MAX_WORDS`] and free of control characters.
-fn words(text: &str) -> String {
+pub fn words(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut cut: String = text.chars().take(MAX_WORDS).map(clean).collect();
     if cut.len() < text.len() {

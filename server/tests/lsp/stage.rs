@@ -1,4 +1,4 @@
-//! What a function becomes, shown in an editor: with the stand-in for `rxrun`, and with the real one.
+//! What a function becomes, shown in an editor: made by the server itself, by the stand-in for `rxrun`, and by the real one.
 
 use crate::client::{Client, change};
 use crate::run::{Bench, ENDINGS, TEXT, URI};
@@ -26,7 +26,7 @@ fn a_stage_is_of_the_module_around_the_position() {
     let text = format!("{head}@I.ir_module{class}\n@I.ir_module{}", class.replace("Module", "Other"));
     bench.client.open(URI, 1, &text);
     let lines = text.lines().count() as u32;
-    for (line, stage) in [(lines - 1, "tir"), (lines - 1, "passes")] {
+    for (line, stage) in [(lines - 1, "ptx"), (lines - 1, "cpu")] {
         let id = bench.stage(json!([URI, at(line), stage]));
         let report = bench.running().report;
         let arguments = report["arguments"].as_array().expect("a list");
@@ -41,16 +41,16 @@ fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
     let mut bench = Bench::plain("emit");
     bench.client.open(URI, 1, TEXT);
     bench.client.change(URI, 2, json!([change((21, 8), (21, 13), "last")]));
-    let id = bench.stage(json!([URI, at(22), "tir"]));
+    let id = bench.stage(json!([URI, at(22), "cpu"]));
     let report = bench.running().report;
     assert!(report["text"].as_str().is_some_and(|text| text.contains("def last(")), "{report}");
     let arguments: Vec<&str> =
         report["arguments"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert!(arguments.contains(&"--entry=last") && arguments.contains(&"--emit=tir"), "{arguments:?}");
+    assert!(arguments.contains(&"--entry=last") && arguments.contains(&"--emit=cpu"), "{arguments:?}");
     let shown = bench.client.answer(id).expect("an answer");
     assert_eq!(
         (&shown["function"], &shown["stage"], &shown["language"]),
-        (&json!("last"), &json!("tir"), &json!("python"))
+        (&json!("last"), &json!("cpu"), &json!("rx-cpu"))
     );
     // A text may be longer than any event of a run.
     assert_eq!(shown["text"].as_str().map(str::len), Some((3 << 20) + 1));
@@ -60,9 +60,8 @@ fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
     // Where no function stands, and in what is not open, there is nothing to show.
     assert_eq!(bench.client.request("workspace/executeCommand", stage(json!([URI, at(0), "cpu"]))), Ok(Value::Null));
     // Passes are the whole module's, wherever the cursor is.
-    let id = bench.stage(json!([URI, at(0), "passes"]));
-    bench.running();
-    assert_eq!(bench.client.answer(id).expect("an answer")["function"], "copy");
+    let passes = bench.client.request("workspace/executeCommand", stage(json!([URI, at(0), "passes"])));
+    assert_eq!(passes.expect("an answer")["function"], "copy");
     bench.client.open("untitled:empty", 1, "# nothing\n");
     let empty = stage(json!(["untitled:empty", at(0), "passes"]));
     assert_eq!(bench.client.request("workspace/executeCommand", empty), Ok(Value::Null));
@@ -81,7 +80,7 @@ fn what_goes_wrong_is_the_message_of_the_answer() {
     for (behave, _, expected) in ENDINGS {
         let mut bench = Bench::plain(behave);
         bench.client.open(URI, 1, TEXT);
-        let id = bench.stage(json!([URI, at(16), "cuda"]));
+        let id = bench.stage(json!([URI, at(16), "ptx"]));
         bench.running();
         let shown = bench.client.answer(id).expect("an answer");
         let message = shown["message"].as_str().expect("a message");
@@ -92,7 +91,7 @@ fn what_goes_wrong_is_the_message_of_the_answer() {
     let mut client = Client::start(&[]);
     client.initialize_with(json!({}), json!({"run": {"program": "/no/such/rxrun"}}));
     client.open(URI, 1, TEXT);
-    let shown = client.request("workspace/executeCommand", stage(json!([URI, at(16), "tir"]))).expect("an answer");
+    let shown = client.request("workspace/executeCommand", stage(json!([URI, at(16), "cpu"]))).expect("an answer");
     let message = shown["message"].as_str().expect("a message");
     assert!(message.starts_with("/no/such/rxrun cannot be started: "), "{message}");
     assert_eq!(client.quit(), Some(0));
@@ -104,9 +103,9 @@ fn a_newer_request_ends_an_older_one_and_no_run() {
     bench.client.open(URI, 1, TEXT);
     let run = bench.run(json!([URI, "main"]));
     let mut running = bench.running();
-    let first = bench.stage(json!([URI, at(16), "tir"]));
+    let first = bench.stage(json!([URI, at(16), "ptx"]));
     let mut first_child = bench.running();
-    let second = bench.stage(json!([URI, at(16), "cuda"]));
+    let second = bench.stage(json!([URI, at(16), "cpu"]));
     let shown = bench.client.answer(first).expect("an answer");
     assert_eq!(shown["message"], "`main` was cancelled: another stage of this file began");
     first_child.is_gone();
@@ -126,8 +125,115 @@ fn a_newer_request_ends_an_older_one_and_no_run() {
     assert_eq!(bench.client.status(), Some(0));
 }
 
+/// A server that finds no `rxrun`.
+fn without_rxrun(arguments: &[&str]) -> Client {
+    let mut client = Client::start(&[]);
+    client.initialize_with(json!({}), json!({"run": {"program": "/no/such/rxrun", "arguments": arguments}}));
+    client
+}
+
+fn shown(client: &mut Client, line: u32, name: &str) -> Value {
+    client.request("workspace/executeCommand", stage(json!([URI, at(line), name]))).expect("an answer")
+}
+
 #[test]
-fn the_real_rxrun_shows_every_stage() {
+fn stages_without_foreign_code_need_no_rxrun() {
+    let mut client = without_rxrun(&["--dim", "n=4"]);
+    client.open(URI, 1, TEXT);
+    for (name, language) in [("tir", "python"), ("cuda", "cuda-cpp")] {
+        // A Relax function, a private one, a prim_func: each has the line its kernel comes from.
+        for (line, function, origin) in [(22, "other", 22), (11, "twice", 11), (4, "copy", 7)] {
+            let shown = shown(&mut client, line, name);
+            assert_eq!((&shown["function"], &shown["language"]), (&json!(function), &json!(language)), "{shown}");
+            assert_eq!((&shown["module"], &shown["message"]), (&json!("Module"), &Value::Null), "{shown}");
+            assert_eq!(shown["parts"][0]["ranges"][0]["start"]["line"], origin, "{shown}");
+            let lines = shown["text"].as_str().expect("a text").lines().count();
+            assert_eq!(shown["parts"][0]["lines"][1], lines, "{shown}");
+        }
+    }
+    let passes = shown(&mut client, 22, "passes");
+    assert_eq!((&passes["language"], &passes["passes"][0]["pass"]), (&json!("python"), &Value::Null), "{passes}");
+    let names = passes["passes"].as_array().expect("passes").iter().filter_map(|pass| pass["pass"].as_str());
+    assert!(names.clone().any(|pass| pass == "FuseProducers"), "{:?}", names.collect::<Vec<_>>());
+    let first = passes["passes"][0]["lines"][0].as_u64().expect("a line") as usize;
+    let text = passes["text"].as_str().expect("a text");
+    assert!(text.lines().skip(first).any(|line| line.contains("def other(")), "{text}");
+    assert!(passes["parts"].as_array().is_some_and(|parts| !parts.is_empty()), "{passes}");
+    // Unsaved and wrong.
+    client.change(URI, 2, json!([change((22, 22), (22, 23), "z")]));
+    for (name, what) in [("tir", "`other`"), ("passes", "passes")] {
+        let shown = shown(&mut client, 22, name);
+        let message = shown["message"].as_str().expect("a message");
+        assert!(message.starts_with(&format!("{what} cannot be shown: net:23: ")), "{message}");
+    }
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn stages_are_made_for_the_device_of_the_arguments() {
+    let text = |arguments: &[&str], name: &str| {
+        let mut client = without_rxrun(arguments);
+        client.open(URI, 1, TEXT);
+        let shown = shown(&mut client, 22, name);
+        assert_eq!(client.quit(), Some(0));
+        shown
+    };
+    let passes = |device: &str| text(&["--device", device], "passes")["passes"].as_array().expect("passes").len();
+    assert!(passes("interp") < passes("cuda"), "the reference has fewer steps");
+    // Constants in files are for rxrun to read.
+    let message = text(&["--constants=c.npz"], "tir")["message"].as_str().map(str::to_owned);
+    assert!(
+        message.as_deref().is_some_and(|message| message.starts_with("/no/such/rxrun cannot be started")),
+        "{message:?}"
+    );
+}
+
+/// A function that calls what only TVM has.
+const FOREIGN: &str = "@R.function
+def f(x: R.Tensor((3,), \"float32\")):
+    y = R.call_dps_packed(\"lib.f\", (x,), out_ty=R.Tensor((3,), \"float32\"))
+    return y
+";
+
+#[test]
+fn errors_of_lowering_are_diagnostics_until_the_text_changes() {
+    let mut client = without_rxrun(&[]);
+    client.open(URI, 1, FOREIGN);
+    assert_eq!(client.diagnostics(URI, Some(1)), Vec::<Value>::new());
+    let shown = shown(&mut client, 2, "tir");
+    let message = shown["message"].as_str().expect("a message");
+    assert!(message.starts_with("`f` cannot be shown: net:3: "), "{message}");
+    assert_eq!((&shown["text"], &shown["parts"]), (&Value::Null, &json!([])));
+    let found = client.diagnostics(URI, Some(1));
+    assert_eq!((&found[0]["code"], &found[0]["source"]), (&json!("RX0801"), &json!("rx")), "{found:?}");
+    assert_eq!(found[0]["range"]["start"], json!({"line": 2, "character": 4}), "{found:?}");
+    client.change(URI, 2, json!([change((3, 11), (3, 12), "x")]));
+    let found = client.diagnostics(URI, Some(2));
+    assert!(found.iter().all(|diagnostic| diagnostic["code"] != "RX0801"), "{found:?}");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn an_edit_during_a_stage_is_followed_by_the_new_text() {
+    let mut client = without_rxrun(&[]);
+    client.open(URI, 1, TEXT);
+    let asked: Vec<i64> = (0..8)
+        .map(|step| {
+            let id = client.ask("workspace/executeCommand", stage(json!([URI, at(22), "passes"])));
+            client.change(URI, step + 2, json!([change((23, 0), (23, 0), "        # a comment\n")]));
+            id
+        })
+        .collect();
+    for id in asked {
+        let shown = client.answer(id).expect("an answer");
+        assert_eq!((&shown["function"], &shown["message"]), (&json!("other"), &Value::Null), "{shown}");
+        assert!(shown["text"].as_str().is_some_and(|text| text.contains("def other(")), "{shown}");
+    }
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn the_real_rxrun_shows_machine_code() {
     let beside =
         Path::new(env!("CARGO_BIN_EXE_rx-lsp")).with_file_name(format!("rxrun{}", std::env::consts::EXE_SUFFIX));
     if !beside.is_file() {
@@ -137,19 +243,13 @@ fn the_real_rxrun_shows_every_stage() {
     let mut client = Client::start(&[]);
     client.initialize_with(json!({}), json!({}));
     client.open(URI, 1, TEXT);
-    let shown = |client: &mut Client, line: u32, stage_name: &str| {
-        let shown = client.request("workspace/executeCommand", stage(json!([URI, at(line), stage_name])));
-        shown.expect("an answer")
-    };
-    for (name, language) in [("tir", "python"), ("cuda", "cuda-cpp"), ("cpu", "rx-cpu")] {
-        // A Relax function, a private one, a prim_func: each has the line its kernel comes from.
-        for (line, function, origin) in [(22, "other", 22), (11, "twice", 11), (4, "copy", 7)] {
-            let shown = shown(&mut client, line, name);
-            assert_eq!((&shown["function"], &shown["language"]), (&json!(function), &json!(language)), "{shown}");
-            assert_eq!(shown["parts"][0]["ranges"][0]["start"]["line"], origin, "{shown}");
-            let lines = shown["text"].as_str().expect("a text").lines().count();
-            assert_eq!(shown["parts"][0]["lines"][1], lines, "{shown}");
-        }
+    // A Relax function, a private one, a prim_func: each has the line its kernel comes from.
+    for (line, function, origin) in [(22, "other", 22), (11, "twice", 11), (4, "copy", 7)] {
+        let shown = shown(&mut client, line, "cpu");
+        assert_eq!((&shown["function"], &shown["language"]), (&json!(function), &json!("rx-cpu")), "{shown}");
+        assert_eq!(shown["parts"][0]["ranges"][0]["start"]["line"], origin, "{shown}");
+        let lines = shown["text"].as_str().expect("a text").lines().count();
+        assert_eq!(shown["parts"][0]["lines"][1], lines, "{shown}");
     }
     let ptx = shown(&mut client, 22, "ptx");
     assert_eq!(ptx["language"], "ptx", "{ptx}");
@@ -158,19 +258,5 @@ fn the_real_rxrun_shows_every_stage() {
         // Only NVRTC makes it.
         None => assert!(ptx["message"].as_str().is_some_and(|message| message.contains("NVRTC not found")), "{ptx}"),
     }
-    let passes = shown(&mut client, 22, "passes");
-    assert_eq!((&passes["language"], &passes["passes"][0]["pass"]), (&json!("python"), &Value::Null), "{passes}");
-    let names = passes["passes"].as_array().expect("passes").iter().filter_map(|pass| pass["pass"].as_str());
-    assert!(names.clone().any(|pass| pass == "FuseProducers"), "{:?}", names.collect::<Vec<_>>());
-    let first = passes["passes"][0]["lines"][0].as_u64().expect("a line") as usize;
-    assert!(
-        passes["text"].as_str().is_some_and(|text| text.lines().skip(first).any(|line| line.contains("def other(")))
-    );
-    assert!(passes["parts"].as_array().is_some_and(|parts| !parts.is_empty()), "{passes}");
-    // Unsaved and wrong.
-    client.change(URI, 2, json!([change((22, 22), (22, 23), "z")]));
-    let shown = shown(&mut client, 22, "tir");
-    let message = shown["message"].as_str().expect("a message");
-    assert!(message.starts_with("`other` cannot be shown: net:23: "), "{message}");
     assert_eq!(client.quit(), Some(0));
 }
