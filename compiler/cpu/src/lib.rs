@@ -17,7 +17,6 @@ mod check_cost;
 mod emit;
 mod error;
 mod kernel;
-mod poly;
 mod prepare;
 mod product;
 mod rows;

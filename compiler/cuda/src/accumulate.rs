@@ -1,8 +1,9 @@
 //! Reductions whose result can stay in a register: one element, updated by every iteration of some loops.
 
 use rustc_hash::FxHashSet;
+use rx_schedule::poly::{Atom, Poly};
 use rx_tir::rewrite::substitute;
-use rx_tir::{BinaryOp, Block, BufferId, Expr, Iter, IterKind, PrimFunc, Site, Stmt, VarId};
+use rx_tir::{Block, BufferId, Expr, Iter, IterKind, PrimFunc, Site, Stmt, VarId};
 
 /// A reduction of one element.
 pub(crate) struct Reduction<'s> {
@@ -127,18 +128,13 @@ fn is_start(iter: &Iter) -> bool {
 
 /// Whether it is a sum of variables with positive factors; they are added to `counted`.
 fn add_up(expr: &Expr, counted: &mut FxHashSet<VarId>) -> bool {
-    match expr {
-        Expr::Var { var, .. } => {
-            counted.insert(*var);
-            true
-        }
-        Expr::Cast { dtype, value } if dtype.is_int() => add_up(value, counted),
-        Expr::Binary { op: BinaryOp::Add, left, right } => add_up(left, counted) && add_up(right, counted),
-        Expr::Binary { op: BinaryOp::Mul, left, right } => match (left.as_int(), right.as_int()) {
-            (Some(factor), _) if factor > 0 => add_up(right, counted),
-            (_, Some(factor)) if factor > 0 => add_up(left, counted),
+    Poly::of(expr).is_some_and(|sum| {
+        sum.terms.iter().all(|(atoms, factor)| match atoms[..] {
+            [Atom::Var(var)] if *factor > 0 => {
+                counted.insert(var);
+                true
+            }
             _ => false,
-        },
-        _ => false,
-    }
+        })
+    })
 }

@@ -1,5 +1,6 @@
 //! Whether index expressions tell loops apart: whether different values of some loops give different indices.
 
+use rx_schedule::poly::{Poly, Stride, widens};
 use rx_tir::{BinaryOp, Expr, VarId};
 
 /// A loop that may become threads.
@@ -17,12 +18,12 @@ pub(crate) struct Loop {
 /// variables but those of `loops` and such that have one value for all threads.
 pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
     let mut known = vec![false; loops.len()];
-    let sums: Vec<Affine> = expressions.iter().filter_map(|expr| affine(expr, loops)).collect();
+    let sums: Vec<Vec<i64>> = expressions.iter().filter_map(|expr| factors(expr, loops)).collect();
     // A sum determines its loops like digits of a number; those already known are only an offset.
     loop {
         let before = known.clone();
         for sum in &sums {
-            let unknown: Vec<usize> = (0..loops.len()).filter(|at| sum.coefficients[*at] != 0 && !known[*at]).collect();
+            let unknown: Vec<usize> = (0..loops.len()).filter(|at| sum[*at] != 0 && !known[*at]).collect();
             if are_digits(sum, &unknown, loops) {
                 unknown.iter().for_each(|at| known[*at] = true);
             }
@@ -37,52 +38,24 @@ pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
     known
 }
 
-/// An expression as a sum of loops with constant factors, and something that is the same for all threads.
-struct Affine {
-    coefficients: Vec<i64>,
-}
-
-fn affine(expr: &Expr, loops: &[&Loop]) -> Option<Affine> {
-    let uniform = loops.iter().all(|candidate| !expr.uses(candidate.var));
-    if uniform {
-        return Some(Affine { coefficients: vec![0; loops.len()] });
-    }
-    match expr {
-        Expr::Var { var, .. } => {
-            Some(Affine { coefficients: loops.iter().map(|candidate| i64::from(candidate.var == *var)).collect() })
-        }
-        Expr::Cast { dtype, value } if dtype.is_int() && value.dtype().is_int() => affine(value, loops),
-        Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right } => {
-            let (left, right) = (affine(left, loops)?, affine(right, loops)?);
-            let combine = |(a, b): (i64, i64)| match op {
-                BinaryOp::Add => a.checked_add(b),
-                _ => a.checked_sub(b),
-            };
-            let coefficients =
-                left.coefficients.into_iter().zip(right.coefficients).map(combine).collect::<Option<_>>()?;
-            Some(Affine { coefficients })
-        }
-        Expr::Binary { op: BinaryOp::Mul, left, right } => {
-            let (factor, value) = match (left.as_int(), right.as_int()) {
-                (Some(factor), _) => (factor, right),
-                (_, Some(factor)) => (factor, left),
-                _ => return None,
-            };
-            let coefficients = affine(value, loops)?.coefficients;
-            let scaled = coefficients.into_iter().map(|one| one.checked_mul(factor)).collect::<Option<_>>()?;
-            Some(Affine { coefficients: scaled })
-        }
-        _ => None,
-    }
+/// The constant factors of the loops in an expression that is a sum over them, and something that is the same for all threads.
+fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
+    let sum = Poly::of(expr)?;
+    let factor = |candidate: &&Loop| match sum.stride(candidate.var) {
+        Stride::Invariant => Some(0),
+        Stride::Constant(factor) => Some(factor),
+        Stride::Other => None,
+    };
+    loops.iter().map(factor).collect()
 }
 
 /// Whether the sum tells the loops apart: in ascending order, each factor is larger than all before can add up to.
-fn are_digits(sum: &Affine, wanted: &[usize], loops: &[&Loop]) -> bool {
+fn are_digits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     let mut order = wanted.to_vec();
-    order.sort_by_key(|at| sum.coefficients[*at].unsigned_abs());
+    order.sort_by_key(|at| sum[*at].unsigned_abs());
     let mut reach = Some(0u64);
     for at in order {
-        let factor = sum.coefficients[at].unsigned_abs();
+        let factor = sum[at].unsigned_abs();
         // A loop of unknown extent may only be the last.
         if reach.is_none_or(|reach| factor <= reach) {
             return false;
@@ -122,7 +95,7 @@ struct Digit {
 fn digit(expr: &Expr, of: VarId) -> Option<Digit> {
     match expr {
         Expr::Var { var, .. } if *var == of => Some(Digit { divisor: 1, modulus: None }),
-        Expr::Cast { dtype, value } if dtype.is_int() && value.dtype().is_int() => digit(value, of),
+        Expr::Cast { dtype, value } if widens(value.dtype(), *dtype) => digit(value, of),
         Expr::Binary { op, left, right } => {
             let inner = digit(left, of)?;
             let by = right.as_int().filter(|by| *by > 0)?;
@@ -163,6 +136,13 @@ mod tests {
         assert_eq!(determined(&[sum(4)], &[&a, &b]), [true, true]);
         assert_eq!(determined(&[sum(3)], &[&a, &b]), [false, false]);
         assert_eq!(determined(&[sum(3), j.clone()], &[&a, &b]), [true, true]);
+    }
+
+    #[test]
+    fn narrowed_loop_is_not_determined() {
+        let (a, i) = axis(0, None);
+        assert_eq!(determined(&[i.clone().cast(DType::INT32)], &[&a]), [false]);
+        assert_eq!(determined(&[i.cast(DType::INT64)], &[&a]), [true]);
     }
 
     #[test]

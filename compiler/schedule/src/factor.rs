@@ -1,7 +1,7 @@
 //! Factors of a sum of products that are elements of memory, and which of them are neighbours there: what a device reads at once.
 
-use crate::place::is_multiple;
-use crate::roles::{Affine, ProductNest};
+use crate::affine::{Affine, is_multiple};
+use crate::roles::ProductNest;
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 use rx_tir::expr::Expr;

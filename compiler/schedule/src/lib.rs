@@ -24,6 +24,7 @@
 //!   and Inf in `w` propagate.
 
 pub mod accumulate;
+pub mod affine;
 mod arithmetic;
 pub mod compose;
 pub mod factor;
@@ -37,7 +38,7 @@ pub mod multiples;
 pub mod nests;
 mod pack;
 pub mod phases;
-pub mod place;
+pub mod poly;
 mod preferences;
 pub mod prove;
 mod ranking;
@@ -52,6 +53,7 @@ mod walk;
 mod window;
 
 pub use accumulate::{Loop, Nest, Reduction, explicit_loops};
+pub use affine::Affine;
 pub use compose::composed;
 pub use factor::{FactorElement, Weighed, order_sums, without_casts};
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
@@ -62,11 +64,11 @@ pub use joint::{JointPart, commutes};
 pub use multiples::Multiples;
 pub use nests::{schedule, schedule_unguarded};
 pub use phases::{Phased, by_phases};
-pub use place::Element;
+pub use poly::{Poly, Stride};
 pub use preferences::{NoPreferences, Preferences};
 pub use ranking::Ranking;
 pub use recurrence::Recurrence;
-pub use roles::{Affine, Declined, Product, ProductNest, Role};
+pub use roles::{Declined, Product, ProductNest, Role};
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;
 pub use slide::{Shared, Slide, Sliding};

@@ -1,9 +1,10 @@
 //! From a sum of products to a matrix product: which loops are rows, columns and sums, and where operands are packed.
 
 use crate::accumulate::Nest;
+use crate::affine::Affine;
 use crate::gemm::{BatchAxis, Gemm, Matrix, Step};
 use crate::pack::{Packing, Tile, pack_stmt};
-use crate::roles::{Affine, Declined, Product, ProductNest, Role, affine};
+use crate::roles::{Declined, Product, ProductNest, Role};
 use crate::scope::Scope;
 use rx_base::symbolic::prove;
 use rx_base::symbolic::{Answer, Bounds};
@@ -45,7 +46,7 @@ pub(crate) fn gemm_steps(
     let operand = |expr: &Expr, is_right: bool, scope: &mut Scope| {
         let strided = match expr {
             Expr::Load { buffer, indices, dtype: element } if *element == dtype => {
-                affine(scope, func, &nest.loops, *buffer, indices)
+                Affine::sum(scope, func, &nest.loops, *buffer, indices)
             }
             _ => None,
         };

@@ -5,9 +5,9 @@
 //! What meets is read off the indices: quotients and remainders of a loop of the result, and conditions that a remainder is 0.
 
 use crate::accumulate::{Loop, Nest};
+use crate::affine::linear;
 use crate::compose::{is_zero, where_it_holds};
 use crate::guards::guards;
-use crate::roles::linear;
 use crate::scope::Scope;
 use crate::simplify::{replace_var, simplify_in};
 use rx_base::Dim;

@@ -1,12 +1,10 @@
 //! What the loops of a sum of products are for, from where they occur in its accesses.
 
 use crate::accumulate::{Loop, Nest, Reduction, mentions};
-use crate::prove::{inside_atoms, take};
+use crate::affine::{Affine, split_linear};
 use crate::scope::Scope;
 use crate::simplify::simplify_in;
-use rustc_hash::FxHashMap;
-use rx_base::symbolic::Atom;
-use rx_base::{Dim, Name};
+use rx_base::Dim;
 use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::IterKind;
@@ -26,33 +24,6 @@ pub enum Role {
     N,
     /// In `A` and `B`: summed over.
     K,
-}
-
-/// An access whose place in memory is a sum: `base + Σ stride · variable`, in elements.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Affine {
-    /// The buffer.
-    pub buffer: BufferId,
-    /// The place where all variables are 0.
-    pub base: Dim,
-    /// Elements from one value of a variable to the next; variables that move nothing are left out.
-    pub strides: FxHashMap<VarId, Dim>,
-}
-
-impl Affine {
-    /// Where an element of a buffer stands, over loops whose extents are of the function's scalars; `None` where that is not affine.
-    pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
-        let mut scope = Scope::new(func);
-        for inner in loops {
-            scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
-        }
-        affine(&mut scope, func, loops, buffer, indices)
-    }
-
-    /// Elements from one value of the variable to the next.
-    pub fn stride(&self, var: VarId) -> Dim {
-        self.strides.get(&var).cloned().unwrap_or(Dim::constant(0))
-    }
 }
 
 /// A sum of products, its loops by role. The factors are any expressions of the sum's dtype: elements, casts of them, choices,
@@ -104,14 +75,14 @@ impl ProductNest {
 
     /// The access as a sum over the loops; `None` where it is none, or an index is checked or read from memory.
     pub fn affine(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
-        affine(&mut self.scope, func, &self.nest.loops, buffer, indices)
+        Affine::sum(&mut self.scope, func, &self.nest.loops, buffer, indices)
     }
 
     /// The same of each product of a batch: what depends on the batch, in whichever way, is part of where it begins.
     pub fn affine_in_batch(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let is_batch = |var: VarId| self.product.loops.iter().any(|(one, _, role)| *one == var && *role == Role::Batch);
         let loops: Vec<Loop> = self.nest.loops.iter().filter(|one| !is_batch(one.var)).cloned().collect();
-        affine(&mut self.scope, func, &loops, buffer, indices)
+        Affine::sum(&mut self.scope, func, &loops, buffer, indices)
     }
 }
 
@@ -130,7 +101,7 @@ impl Product {
         if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
             return Err(Declined("a loop's extent depends on another loop"));
         }
-        let target = affine(scope, func, &nest.loops, reduction.buffer, &reduction.indices)
+        let target = Affine::sum(scope, func, &nest.loops, reduction.buffer, &reduction.indices)
             .ok_or(Declined("the result's elements are not evenly spaced"))?;
         let mut loops = Vec::new();
         for inner in &nest.loops {
@@ -184,75 +155,6 @@ fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined
         (true, false, false) => Err(Declined("the result is repeated along a loop")),
         (false, _, _) => Err(Declined("one factor alone is summed over a loop")),
     }
-}
-
-/// The access as a sum over the loops; `None` where it is none, or an index is checked or read from memory.
-pub(crate) fn affine(
-    scope: &mut Scope,
-    func: &PrimFunc,
-    loops: &[Loop],
-    buffer: BufferId,
-    indices: &[Expr],
-) -> Option<Affine> {
-    let mut address = Dim::constant(0);
-    let strides = buffer_strides(scope, func, buffer);
-    for (index, stride) in indices.iter().zip(&strides) {
-        if has_access(index) {
-            return None;
-        }
-        address = &address + &(&scope.dim(index) * stride);
-    }
-    let (base, strides) = linear(scope, loops, address)?;
-    Some(Affine { buffer, base, strides })
-}
-
-/// The dim as `base + Σ stride · variable` over the loops; `None` where it is none.
-pub(crate) fn linear(scope: &Scope, loops: &[Loop], dim: Dim) -> Option<(Dim, FxHashMap<VarId, Dim>)> {
-    let symbols: Vec<(VarId, Name)> = loops.iter().map(|inner| (inner.var, scope.symbol(inner.var))).collect();
-    let (mut base, mut strides) = (dim, FxHashMap::default());
-    for (var, symbol) in &symbols {
-        let stride = split_linear(&mut base, *symbol)?;
-        if stride.as_constant() != Some(0) {
-            strides.insert(*var, stride);
-        }
-    }
-    let constant = |dim: &Dim| {
-        let mut constant = !dim.is_error();
-        dim.for_each_symbol(&mut |name| constant &= symbols.iter().all(|(_, symbol)| *symbol != name));
-        constant && scope.is_expressible(dim)
-    };
-    (constant(&base) && strides.values().all(constant)).then_some((base, strides))
-}
-
-/// Takes the symbol's terms out of the dim and gives their coefficient; `None` where it occurs otherwise.
-fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
-    let squared = |(atom, exponent): &(Atom, u32)| *atom == Atom::Symbol(symbol) && *exponent > 1;
-    if inside_atoms(dim, symbol) || dim.terms().iter().any(|(product, _)| product.iter().any(squared)) {
-        return None;
-    }
-    let (coefficient, rest) = take(dim, &Atom::Symbol(symbol));
-    *dim = rest;
-    Some(coefficient)
-}
-
-/// Whether the expression reads memory, or has an index that is checked.
-pub(crate) fn has_access(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
-    found
-}
-
-/// Elements between neighbours along each of a buffer's axes.
-pub(crate) fn buffer_strides(scope: &mut Scope, func: &PrimFunc, buffer: BufferId) -> Vec<Dim> {
-    let buffer = func.buffer(buffer);
-    if let Some(strides) = &buffer.strides {
-        return strides.iter().map(|stride| scope.dim(stride)).collect();
-    }
-    let mut strides = vec![Dim::constant(1); buffer.shape.len()];
-    for axis in (1..buffer.shape.len()).rev() {
-        strides[axis - 1] = &strides[axis] * &scope.dim(&buffer.shape[axis]);
-    }
-    strides
 }
 
 /// Whether different values of the loops in the indices name different elements: each such loop stands in one index, and

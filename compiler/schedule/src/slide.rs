@@ -2,7 +2,8 @@
 //! follows from the indices: a tap is reduced over, and is added to a loop of the result.
 
 use crate::accumulate::{Loop, Nest, Reduction, mentions};
-use crate::roles::{Affine, Declined, Role, affine, has_access, is_injective, linear};
+use crate::affine::{Affine, has_access, linear};
+use crate::roles::{Declined, Role, is_injective};
 use crate::scope::Scope;
 use crate::simplify::simplify_in;
 use rx_base::Dim;
@@ -92,7 +93,7 @@ impl Sliding {
         nest.body = simplify_in(&mut scope, func, &nest.body);
         nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
         let reduction = nest.reduction().ok_or(Declined("no update of one element"))?;
-        let target = affine(&mut scope, func, &nest.loops, reduction.buffer, &reduction.indices)
+        let target = Affine::sum(&mut scope, func, &nest.loops, reduction.buffer, &reduction.indices)
             .ok_or(Declined("the result's elements are not evenly spaced"))?;
         let mut roles = Vec::new();
         for inner in &nest.loops {
@@ -235,7 +236,7 @@ impl Sliding {
     pub fn affine(&mut self, func: &PrimFunc, more: &[VarId], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let new = more.iter().map(|var| Loop { var: *var, extent: Expr::int(1), kind: IterKind::Spatial });
         let loops: Vec<Loop> = self.nest.loops.iter().cloned().chain(new).collect();
-        affine(&mut self.scope, func, &loops, buffer, indices)
+        Affine::sum(&mut self.scope, func, &loops, buffer, indices)
     }
 
     /// The product of a loop's extents, as it is written down.

@@ -2,7 +2,8 @@
 //! padding, and what has their form. They are no matrix products, as nothing is read for more than one element.
 
 use crate::accumulate::Nest;
-use crate::roles::{Affine, Declined, Product, Role, affine, linear};
+use crate::affine::{Affine, linear};
+use crate::roles::{Declined, Product, Role};
 use crate::scope::Scope;
 use crate::simplify::simplify_in;
 use rustc_hash::FxHashMap;
@@ -130,7 +131,7 @@ fn factor(expr: &Expr, nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Optio
         element => (element, Vec::new()),
     };
     let Expr::Load { buffer, indices, dtype: DType::FLOAT32 } = element else { return None };
-    let at = affine(scope, func, &nest.loops, *buffer, indices)?;
+    let at = Affine::sum(scope, func, &nest.loops, *buffer, indices)?;
     let conditions = dims.into_iter().map(|dim| linear(scope, &nest.loops, dim)).collect::<Option<_>>()?;
     Some(Factor { at, conditions })
 }

@@ -59,7 +59,7 @@ pub struct Var {
 /// Threads of a warp, which fragments are of.
 pub const WARP: i64 = 32;
 
-/// A buffer: dense and row-major unless `strides` says otherwise.
+/// A buffer. Its memory is dense and row-major.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Buffer {
     /// Its name; not unique.
@@ -68,7 +68,7 @@ pub struct Buffer {
     pub dtype: DType,
     /// Its extents, over parameters and symbols.
     pub shape: Vec<Expr>,
-    /// Elements between neighbours, per dim; none means row-major and dense.
+    /// The strides that a text declares. They are printed; no access uses them.
     pub strides: Option<Vec<Expr>>,
     /// Where its axes stand in another order than those of the tensor it is in the program: which of them each is. A device may
     /// have it so; texts say it in comments, and checks name the tensor's axes.

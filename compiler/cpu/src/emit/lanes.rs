@@ -6,9 +6,9 @@
 
 use super::promote::{Candidate, update};
 use super::{Emitter, vector_type};
-use crate::poly::{Atom, Poly, Stride};
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
+use rx_schedule::poly::{Atom, Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, Stmt, VarId};
 
 /// How a loop runs in lanes.

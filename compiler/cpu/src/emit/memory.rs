@@ -2,9 +2,9 @@
 
 use super::{BindingValue, Emitted, Emitter, Operand, scalar_type};
 use crate::error::CompileError;
-use crate::poly::{Atom, Poly, Stride};
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 use rx_base::DType;
+use rx_schedule::poly::{Atom, Poly, Stride};
 use rx_tir::{BufferId, Expr};
 
 /// Accesses cannot trap: lengths were compared with shapes before, indices are proved or checked. They may be unaligned.

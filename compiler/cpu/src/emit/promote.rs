@@ -6,6 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, condcodes::IntCC};
 use cranelift_frontend::Variable;
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
+use rx_schedule::{Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Stmt, VarId};
 
 /// The most elements that a loop keeps for reading: there are few registers.
@@ -312,8 +313,8 @@ impl Emitter<'_> {
     }
 
     fn moves(&self, buffer: BufferId, indices: &[Expr], lane: LaneLoop) -> bool {
-        let element = crate::poly::Poly::element(self.func, buffer, indices);
-        element.is_none_or(|element| element.stride(lane.var) != crate::poly::Stride::Invariant)
+        let element = Poly::element(self.func, buffer, indices);
+        element.is_none_or(|element| element.stride(lane.var) != Stride::Invariant)
     }
 
     /// Stores into the element's variables, if it lives in some.

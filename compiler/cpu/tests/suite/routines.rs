@@ -190,3 +190,13 @@ fn a_vector_and_more_columns_than_a_strip() {
         assert_eq!(expected, actual, "{sizes:?} {transposed}");
     }
 }
+
+/// Memory is dense whatever strides a buffer declares: the product's library must not read beyond it.
+#[test]
+fn product_of_buffer_with_strides_reads_dense_memory() {
+    let mut func = product([16, 16, 16], [false; 3], false);
+    let first = func.buffer_params().next().expect("a parameter");
+    func.buffers[first.0 as usize].strides = Some(vec![Expr::int(1 << 20), Expr::int(1)]);
+    let [expected, actual] = outcomes(&func, &arguments(&func, None));
+    assert_eq!(actual, expected);
+}

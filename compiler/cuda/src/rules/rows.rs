@@ -260,7 +260,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
 /// Whether neighbouring elements of most that is read belong to neighbouring rows.
 fn stands_apart(stages: &Stages) -> bool {
     let (Some(row), Some(column)) = (stages.rows.last(), stages.columns.last()) else { return false };
-    let of_both = |element: &rx_schedule::Element| element.uses(row.var) && element.uses(column.var);
+    let of_both = |element: &rx_schedule::Affine| element.uses(row.var) && element.uses(column.var);
     let (mut together, mut apart) = (0, 0);
     for read in stages.reads.iter().filter(|read| of_both(&read.element)) {
         together += usize::from(read.element.stride(column.var).as_constant() == Some(1));

@@ -16,7 +16,7 @@ pub(super) mod vectors;
 
 use super::Task;
 use rx_base::{DType, Dim};
-use rx_schedule::Element;
+use rx_schedule::Affine;
 use rx_schedule::scope::Scope;
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
 
@@ -81,7 +81,7 @@ pub(super) struct Stage {
 /// Where a stage's value lies.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
-    pub(super) element: Element,
+    pub(super) element: Affine,
     pub(super) index: Expr,
     pub(super) dtype: DType,
     /// Whether anything but these stages sees it.
@@ -91,7 +91,7 @@ pub(super) struct Target {
 /// An element that stages read in any case, and the variable it is to them.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
-    pub(super) element: Element,
+    pub(super) element: Affine,
     pub(super) index: Expr,
     pub(super) dtype: DType,
     pub(super) var: VarId,
@@ -102,7 +102,7 @@ pub(super) struct Read {
 /// The element of a row that a scan goes on from.
 #[derive(Clone, Debug)]
 pub(super) struct Carried {
-    pub(super) element: Element,
+    pub(super) element: Affine,
     pub(super) index: Expr,
 }
 

@@ -8,7 +8,8 @@ use rx_base::name::name;
 use rx_base::{Code, DType, Dim};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
-use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, Stmt};
+use rx_tir::dim::to_dim;
+use rx_tir::{BufferId, Expr, LoopKind, Stmt, VarId};
 
 /// The lanes of the store that is read.
 #[derive(Clone)]
@@ -166,17 +167,6 @@ fn reads_elsewhere(value: &Expr, stored: BufferId, at: &[Expr]) -> bool {
 
 /// `a - b` where that is the same for all values of the variables.
 fn constant_difference(a: &Expr, b: &Expr) -> Option<i64> {
-    (&dim(a)? - &dim(b)?).as_constant()
-}
-
-fn dim(expr: &Expr) -> Option<Dim> {
-    Some(match expr {
-        Expr::Int { value, .. } => Dim::constant(*value),
-        Expr::Var { var, .. } => Dim::symbol(name(&format!("v{}", var.0))),
-        Expr::Cast { value, dtype } if dtype.is_int() => dim(value)?,
-        Expr::Binary { op: BinaryOp::Add, left, right } => &dim(left)? + &dim(right)?,
-        Expr::Binary { op: BinaryOp::Sub, left, right } => &dim(left)? - &dim(right)?,
-        Expr::Binary { op: BinaryOp::Mul, left, right } => &dim(left)? * &dim(right)?,
-        _ => return None,
-    })
+    let symbol = |var: VarId| Some(Dim::symbol(name(&format!("v{}", var.0))));
+    (&to_dim(a, &symbol)? - &to_dim(b, &symbol)?).as_constant()
 }

@@ -6,6 +6,7 @@ use super::narrow::Twins;
 use super::problem::Axis;
 use rx_base::{DType, Dim};
 use rx_schedule::ProductNest;
+use rx_schedule::affine::has_access;
 use rx_schedule::scope::Scope;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
@@ -66,9 +67,7 @@ impl Reach {
         }
         let mut number = Dim::constant(0);
         for (index, extent) in indices.iter().zip(shape) {
-            let mut is_plain = true;
-            index.walk(&mut |part| is_plain &= !matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
-            if !is_plain {
+            if has_access(index) {
                 return None;
             }
             number = &(&number * &scope.dim(extent)) + &scope.dim(index);

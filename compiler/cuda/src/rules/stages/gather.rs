@@ -9,9 +9,9 @@ use parts::{Part, parts};
 use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::place::join;
+use rx_schedule::affine::join;
 use rx_schedule::scope::Scope;
-use rx_schedule::{Element, Loop};
+use rx_schedule::{Affine, Loop};
 use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, VarId};
 use unify::unified;
@@ -130,7 +130,7 @@ struct Builder<'f> {
     stages: Vec<Stage>,
     reads: Vec<Read>,
     /// Elements that are read from memory without being a [`Read`]: under a condition, or as an index.
-    others: Vec<Element>,
+    others: Vec<Affine>,
     /// The variables of a tuple's sides, and those of its stages so far.
     sides: FxHashMap<VarId, VarId>,
 }
@@ -186,7 +186,7 @@ impl<'f> Builder<'f> {
         if !target.is_sum() || init_reads {
             return Err(Declined::because("where it stores is read from memory"));
         }
-        let before = |element: &Element| element.buffer == part.buffer && (form == Form::Rows || *element != target);
+        let before = |element: &Affine| element.buffer == part.buffer && (form == Form::Rows || *element != target);
         if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
             return Err(elsewhere);
         }
@@ -250,8 +250,8 @@ impl<'f> Builder<'f> {
         }
     }
 
-    fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Element, Declined> {
-        let element = Element::of(&mut self.scope, self.original, &self.loops, buffer, indices);
+    fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Affine, Declined> {
+        let element = Affine::with_opaque(&mut self.scope, self.original, &self.loops, buffer, indices);
         element.ok_or_else(|| Declined::because("an element's place cannot be written down"))
     }
 
@@ -330,7 +330,7 @@ impl<'f> Builder<'f> {
         let mut columns = self.axes(self.rows, self.loops.len());
         let used: Vec<VarId> = self.loops.iter().map(|one| one.var).filter(|var| self.is_used(*var)).collect();
         let is_used = |var: VarId| used.contains(&var);
-        let mut elements: Vec<&mut Element> = self.reads.iter_mut().map(|read| &mut read.element).collect();
+        let mut elements: Vec<&mut Affine> = self.reads.iter_mut().map(|read| &mut read.element).collect();
         for stage in &mut self.stages {
             elements.push(&mut stage.target.element);
             if let Kind::Scan { carried: Some(carried), .. } = &mut stage.kind {

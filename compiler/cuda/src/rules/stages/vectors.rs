@@ -9,7 +9,7 @@
 
 use super::{Axis, Kind, Stages};
 use rx_base::{DType, Dim};
-use rx_schedule::{Element, Multiples};
+use rx_schedule::{Affine, Multiples};
 use rx_tir::Expr;
 
 /// A way to go along an axis.
@@ -49,7 +49,7 @@ impl Stages {
     /// The ways to go along an axis: as many neighbours as are 16 bytes of the narrowest element that may be read or written
     /// so. `is_cut`: the end of the axis may cut a group.
     pub(in crate::rules) fn ways_along(&self, along: &Axis, is_cut: bool) -> Vec<Way> {
-        let elements: Vec<(&Element, DType)> = self.vectors(along);
+        let elements: Vec<(&Affine, DType)> = self.vectors(along);
         let bytes = elements.iter().map(|(_, dtype)| dtype.bytes().cast_signed()).min();
         let wanted = bytes.map_or(1, |bytes| (16 / bytes.max(1)).clamp(1, 8));
         let mut width = wanted;
@@ -75,7 +75,7 @@ impl Stages {
     }
 
     /// The elements that stand side by side along an axis, those that are written first.
-    fn vectors(&self, along: &Axis) -> Vec<(&Element, DType)> {
+    fn vectors(&self, along: &Axis) -> Vec<(&Affine, DType)> {
         let targets = self.stages.iter().filter(|stage| stage.target.is_stored && matches!(stage.kind, Kind::Element));
         let targets = targets.map(|stage| (&stage.target.element, stage.target.dtype));
         let reads = self.reads.iter().map(|read| (&read.element, read.dtype));

@@ -2,7 +2,7 @@
 
 use super::Printer;
 use crate::printer::expr::PRODUCT;
-use rx_schedule::Element;
+use rx_schedule::Affine;
 use rx_tir::{Expr, VarId};
 
 /// What a variable's text is for.
@@ -126,7 +126,7 @@ impl Printer<'_, '_, '_> {
     }
 
     /// Names the variables of the axes for the place of an element. An index that is computed of data is of its own dtype.
-    pub(super) fn name_place(&mut self, element: &Element, in_vector: bool) -> Result<(), String> {
+    pub(super) fn name_place(&mut self, element: &Affine, in_vector: bool) -> Result<(), String> {
         self.name(match (element.is_sum(), in_vector) {
             (true, false) => Use::Place,
             (true, true) => Use::PlaceInVector,

@@ -1,31 +1,73 @@
-//! Elements by their number in memory, as sums over loops; and neighbouring loops that every access walks as one.
+//! Affine accesses: the place of an element in memory as a sum over loops; and neighbouring loops that every access walks as one.
 
 use crate::accumulate::{Loop, mentions};
 use crate::multiples::Multiples;
-use crate::roles::{has_access, linear};
+use crate::prove::{inside_atoms, take};
 use crate::scope::Scope;
 use rustc_hash::FxHashMap;
-use rx_base::{DType, Dim};
+use rx_base::symbolic::Atom;
+use rx_base::{DType, Dim, Name};
 use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 
-/// An element of a dense, row-major buffer: `base + Σ opaque · stride + Σ loop · stride`, counted in elements.
+/// The place of an element in a buffer, which is dense and row-major: `base + Σ loop · stride + Σ opaque · stride`, counted in
+/// elements. Only [`Affine::with_opaque`] makes opaque terms.
+///
+/// This is the one form of an access that is proved: its dims are what [`Scope`] knows of the indices. [`crate::Poly`] is an
+/// index as it is written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Element {
+pub struct Affine {
     /// The buffer.
     pub buffer: BufferId,
+    /// The place where all loops and opaque indices are 0.
+    pub base: Dim,
+    /// Elements from one value of a loop to the next; loops that move nothing are left out.
+    pub strides: FxHashMap<VarId, Dim>,
     /// Indices that are no sums over the loops, each with the elements between its neighbours.
     opaque: Vec<(Expr, Dim)>,
-    base: Dim,
-    strides: FxHashMap<VarId, Dim>,
 }
 
-impl Element {
-    /// The element that indices name. `scope` has the loops entered. `None` where its number cannot be written down.
-    pub fn of(scope: &mut Scope, func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Self> {
+impl Affine {
+    /// The place that indices name, over loops whose extents are of the function's scalars; `None` where it is not affine.
+    pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
+        let mut scope = Scope::new(func);
+        for inner in loops {
+            scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
+        }
+        Affine::sum(&mut scope, func, loops, buffer, indices)
+    }
+
+    /// The place that indices name, in `scope`, which has the loops entered; `None` where it is not affine, or an index is
+    /// checked or read from memory.
+    pub(crate) fn sum(
+        scope: &mut Scope,
+        func: &PrimFunc,
+        loops: &[Loop],
+        buffer: BufferId,
+        indices: &[Expr],
+    ) -> Option<Affine> {
+        if indices.iter().any(has_access) {
+            return None;
+        }
         let strides = dense_strides(scope, func, buffer);
-        let mut element = Element { buffer, opaque: Vec::new(), base: Dim::constant(0), strides: FxHashMap::default() };
-        for (index, stride) in indices.iter().zip(strides) {
+        let terms = indices.iter().zip(&strides).map(|(index, stride)| &scope.dim(index) * stride);
+        let address = terms.fold(Dim::constant(0), |sum, term| &sum + &term);
+        let (base, strides) = linear(scope, loops, address)?;
+        Some(Affine { buffer, base, strides, opaque: Vec::new() })
+    }
+
+    /// As [`Affine::sum`], with the indices that are no sums over the loops as opaque terms. `None` where the place cannot be
+    /// written down.
+    pub fn with_opaque(
+        scope: &mut Scope,
+        func: &PrimFunc,
+        loops: &[Loop],
+        buffer: BufferId,
+        indices: &[Expr],
+    ) -> Option<Affine> {
+        let none = Affine { buffer, opaque: Vec::new(), base: Dim::constant(0), strides: FxHashMap::default() };
+        let mut place = none.clone();
+        for (index, stride) in indices.iter().zip(dense_strides(scope, func, buffer)) {
             let sum = match has_access(index) {
                 true => None,
                 false => {
@@ -34,23 +76,23 @@ impl Element {
                 }
             };
             match sum {
-                Some(sum) => element.add(sum),
-                None if scope.is_expressible(&stride) => element.opaque.push((index.clone(), stride)),
+                Some(sum) => place.add(sum),
+                None if scope.is_expressible(&stride) => place.opaque.push((index.clone(), stride)),
                 None => return None,
             }
         }
         // The digits of a number, each on an axis of its own, may be that number.
-        if !element.opaque.is_empty()
+        if !place.opaque.is_empty()
             && !indices.iter().any(has_access)
             && let Some(flat) = flat(func, buffer, indices).map(|flat| scope.dim(&flat))
             && let Some(sum) = linear(scope, loops, flat)
         {
-            element = Element { buffer, opaque: Vec::new(), base: Dim::constant(0), strides: FxHashMap::default() };
-            element.add(sum);
+            place = none;
+            place.add(sum);
         }
-        element.strides.retain(|_, stride| stride.as_constant() != Some(0));
-        let written_down = !element.base.is_error() && element.strides.values().all(|stride| !stride.is_error());
-        written_down.then_some(element)
+        place.strides.retain(|_, stride| stride.as_constant() != Some(0));
+        let written_down = !place.base.is_error() && place.strides.values().all(|stride| !stride.is_error());
+        written_down.then_some(place)
     }
 
     fn add(&mut self, (base, strides): (Dim, FxHashMap<VarId, Dim>)) {
@@ -61,7 +103,7 @@ impl Element {
         }
     }
 
-    /// Elements from one value of a loop to the next, where the loop occurs in no opaque index.
+    /// Elements from one value of a loop to the next; of a loop in an opaque index, what it moves besides.
     pub fn stride(&self, var: VarId) -> Dim {
         self.strides.get(&var).cloned().unwrap_or(Dim::constant(0))
     }
@@ -71,7 +113,7 @@ impl Element {
         self.opaque.iter().any(|(index, _)| mentions(index, &|one| *one == var))
     }
 
-    /// Whether the element depends on the loop.
+    /// Whether the place depends on the loop.
     pub fn uses(&self, var: VarId) -> bool {
         self.strides.contains_key(&var) || self.is_opaque(var)
     }
@@ -87,9 +129,9 @@ impl Element {
     }
 
     /// As it is with the opaque indices replaced.
-    pub fn map_opaque<E>(&self, map: &mut dyn FnMut(&Expr) -> Result<Expr, E>) -> Result<Element, E> {
+    pub fn map_opaque<E>(&self, map: &mut dyn FnMut(&Expr) -> Result<Expr, E>) -> Result<Affine, E> {
         let opaque = self.opaque.iter().map(|(index, stride)| Ok((map(index)?, stride.clone())));
-        Ok(Element { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
+        Ok(Affine { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
     }
 
     /// Whether neighbours along the loop are neighbours in memory, and every group of as many as `multiples` are of, counted
@@ -145,9 +187,9 @@ pub fn is_multiple(dim: &Dim, of: i64) -> bool {
     Multiples::of(of).has(dim)
 }
 
-/// Joins neighbouring loops, outermost first, that all elements walk as one: the inner one's variable then counts both.
+/// Joins neighbouring loops, outermost first, that all accesses walk as one: the inner one's variable then counts both.
 /// `is_used` says which variables occur elsewhere, so that they must stay.
-pub fn join(loops: &mut Vec<(VarId, Dim)>, elements: &mut [&mut Element], is_used: &dyn Fn(VarId) -> bool) {
+pub fn join(loops: &mut Vec<(VarId, Dim)>, accesses: &mut [&mut Affine], is_used: &dyn Fn(VarId) -> bool) {
     let mut at = 1;
     while at < loops.len() {
         let ((outer, count), (inner, extent)) = (loops[at - 1].clone(), loops[at].clone());
@@ -155,16 +197,52 @@ pub fn join(loops: &mut Vec<(VarId, Dim)>, elements: &mut [&mut Element], is_use
         let joint = !is_used(outer)
             && !is_used(inner)
             && !both.is_error()
-            && elements.iter().all(|element| element.is_joint(outer, inner, &extent));
+            && accesses.iter().all(|access| access.is_joint(outer, inner, &extent));
         if !joint {
             at += 1;
             continue;
         }
-        elements.iter_mut().for_each(|element| drop(element.strides.remove(&outer)));
+        accesses.iter_mut().for_each(|access| drop(access.strides.remove(&outer)));
         loops[at].1 = both;
         loops.remove(at - 1);
         at = at.max(2) - 1;
     }
+}
+
+/// The dim as `base + Σ stride · variable` over the loops; `None` where it is none.
+pub(crate) fn linear(scope: &Scope, loops: &[Loop], dim: Dim) -> Option<(Dim, FxHashMap<VarId, Dim>)> {
+    let symbols: Vec<(VarId, Name)> = loops.iter().map(|inner| (inner.var, scope.symbol(inner.var))).collect();
+    let (mut base, mut strides) = (dim, FxHashMap::default());
+    for (var, symbol) in &symbols {
+        let stride = split_linear(&mut base, *symbol)?;
+        if stride.as_constant() != Some(0) {
+            strides.insert(*var, stride);
+        }
+    }
+    let constant = |dim: &Dim| {
+        let mut constant = !dim.is_error();
+        dim.for_each_symbol(&mut |name| constant &= symbols.iter().all(|(_, symbol)| *symbol != name));
+        constant && scope.is_expressible(dim)
+    };
+    (constant(&base) && strides.values().all(constant)).then_some((base, strides))
+}
+
+/// Takes the symbol's terms out of the dim and gives their coefficient; `None` where it occurs otherwise.
+pub(crate) fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
+    let squared = |(atom, exponent): &(Atom, u32)| *atom == Atom::Symbol(symbol) && *exponent > 1;
+    if inside_atoms(dim, symbol) || dim.terms().iter().any(|(product, _)| product.iter().any(squared)) {
+        return None;
+    }
+    let (coefficient, rest) = take(dim, &Atom::Symbol(symbol));
+    *dim = rest;
+    Some(coefficient)
+}
+
+/// Whether the expression reads memory, or has an index that is checked.
+pub fn has_access(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
+    found
 }
 
 /// The number of an element in a dense, row-major buffer.

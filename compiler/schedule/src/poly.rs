@@ -1,10 +1,10 @@
-//! Index arithmetic as polynomials, so that strides are visible and invariant parts stand apart.
+//! Index arithmetic as polynomials, which show strides and invariant parts. [`crate::Affine`] is the form for which ranges are proved.
 
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, UnaryOp, VarId};
 
 /// What a polynomial is over.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Atom {
+pub enum Atom {
     /// A variable.
     Var(VarId),
     /// An integer expression of another form: a quotient, a load, a guarded index.
@@ -13,7 +13,7 @@ pub(crate) enum Atom {
 
 impl Atom {
     /// Whether its value depends on the variable.
-    pub(crate) fn uses(&self, var: VarId) -> bool {
+    pub fn uses(&self, var: VarId) -> bool {
         match self {
             Atom::Var(own) => *own == var,
             Atom::Opaque(expr) => expr.uses(var),
@@ -24,9 +24,9 @@ impl Atom {
 /// A sum of products of atoms, each with a coefficient. Arithmetic is that of the integers: it is what proofs about index
 /// ranges speak of, so an index is never computed in a narrower type than `int64`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Poly {
+pub struct Poly {
     /// The products; the empty one is the constant.
-    pub(crate) terms: Vec<(Vec<Atom>, i64)>,
+    pub terms: Vec<(Vec<Atom>, i64)>,
 }
 
 /// The most terms of a polynomial.
@@ -34,7 +34,7 @@ const MOST_TERMS: usize = 128;
 
 /// How an address moves with a loop's variable.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stride {
+pub enum Stride {
     /// Not at all.
     Invariant,
     /// By this many elements.
@@ -45,7 +45,7 @@ pub(crate) enum Stride {
 
 impl Poly {
     /// A constant.
-    pub(crate) fn constant(value: i64) -> Poly {
+    pub fn constant(value: i64) -> Poly {
         Poly { terms: vec![(Vec::new(), value)] }
     }
 
@@ -54,7 +54,7 @@ impl Poly {
     }
 
     /// The polynomial that an integer expression is; `None` where coefficients overflow, or there are too many terms.
-    pub(crate) fn of(expr: &Expr) -> Option<Poly> {
+    pub fn of(expr: &Expr) -> Option<Poly> {
         match expr {
             Expr::Int { value, .. } => Some(Poly::constant(*value)),
             Expr::Var { var, .. } => Some(Poly::atom(Atom::Var(*var))),
@@ -71,7 +71,7 @@ impl Poly {
     }
 
     /// The sum; `None` on overflow, or of too many terms.
-    pub(crate) fn plus(mut self, other: &Poly) -> Option<Poly> {
+    pub fn plus(mut self, other: &Poly) -> Option<Poly> {
         for (atoms, coefficient) in &other.terms {
             self.add(atoms.clone(), *coefficient)?;
         }
@@ -96,7 +96,7 @@ impl Poly {
     }
 
     /// The product; `None` on overflow, or of too many terms.
-    pub(crate) fn times(&self, other: &Poly) -> Option<Poly> {
+    pub fn times(&self, other: &Poly) -> Option<Poly> {
         let mut product = Poly::default();
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
@@ -108,7 +108,7 @@ impl Poly {
     }
 
     /// The element that indices name in a dense row-major buffer, counted from its first.
-    pub(crate) fn element(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Poly> {
+    pub fn element(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Poly> {
         let mut flat = Poly::default();
         for (extent, index) in func.buffer(buffer).shape.iter().zip(indices) {
             flat = flat.times(&Poly::of(extent)?)?.plus(&Poly::of(index)?)?;
@@ -117,7 +117,7 @@ impl Poly {
     }
 
     /// How it moves with the variable.
-    pub(crate) fn stride(&self, var: VarId) -> Stride {
+    pub fn stride(&self, var: VarId) -> Stride {
         let mut stride = 0;
         for (atoms, coefficient) in &self.terms {
             match &atoms[..] {
@@ -131,7 +131,7 @@ impl Poly {
 }
 
 /// Whether every value of an integer dtype is one of another.
-fn widens(from: rx_base::DType, to: rx_base::DType) -> bool {
+pub fn widens(from: rx_base::DType, to: rx_base::DType) -> bool {
     use rx_base::dtype::TypeCode::{Int, UInt};
     match (from.code, to.code) {
         (Int, Int) | (UInt, UInt) => from.bits <= to.bits,
