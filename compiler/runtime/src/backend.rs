@@ -2,9 +2,10 @@
 
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
+use crate::memory::Memory;
 use rx_base::DType;
 use rx_lower::{KernelId, NoPreferences, Preferences, Program};
-use rx_tensor::{Scalar, Tensor};
+use rx_tensor::Scalar;
 use std::time::Duration;
 
 /// A step of building, for progress.
@@ -30,7 +31,7 @@ pub struct Argument<'a, M> {
 /// A device that runs kernels.
 pub trait Backend: Sized {
     /// A piece of the device's memory.
-    type Memory;
+    type Memory: Memory<Self>;
 
     /// Builds every kernel of a program.
     ///
@@ -41,11 +42,6 @@ pub trait Backend: Sized {
     /// The same device, nothing built: tensors of the one are tensors of the other.
     fn another(&self) -> Self;
 
-    /// Whether its memory is the host's, so that tensors leave the host less.
-    fn is_host(&self) -> bool {
-        true
-    }
-
     /// What programs for it should be like.
     fn preferences(&self) -> &dyn Preferences {
         &NoPreferences
@@ -55,40 +51,6 @@ pub trait Backend: Sized {
     fn remarks(&self) -> &[String] {
         &[]
     }
-
-    /// Memory of at least `bytes`, with any contents.
-    ///
-    /// # Errors
-    /// Where there is not enough.
-    fn allocate(&mut self, bytes: usize) -> Result<Self::Memory, RunError>;
-
-    /// Memory of each of these sizes, with any contents, all at once. `None`: each is to be asked for when it is needed.
-    ///
-    /// # Errors
-    /// Where the device has failed.
-    fn allocate_together(&mut self, _sizes: &[usize]) -> Result<Option<Vec<Self::Memory>>, RunError> {
-        Ok(None)
-    }
-
-    /// Memory that holds the tensor.
-    ///
-    /// # Errors
-    /// Where there is not enough.
-    fn upload(&mut self, tensor: &Tensor) -> Result<Self::Memory, RunError>;
-
-    /// Memory that holds the tensor, which is given away: where the device's memory is the host's, nothing is copied.
-    ///
-    /// # Errors
-    /// As [`Backend::upload`].
-    fn take(&mut self, tensor: Tensor) -> Result<Self::Memory, RunError> {
-        self.upload(&tensor)
-    }
-
-    /// The tensor that the memory holds.
-    ///
-    /// # Errors
-    /// Where the device has failed.
-    fn download(&mut self, memory: &Self::Memory, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError>;
 
     /// Runs a kernel and takes its rounds from `budget`: reads `inputs`, writes `outputs`, each in the order of the function's buffer parameters; `outputs`
     /// are memory, shape and dtype.
@@ -118,5 +80,7 @@ pub trait Backend: Sized {
     ///
     /// # Errors
     /// Where something that was running failed.
-    fn finish(&mut self) -> Result<(), RunError>;
+    fn finish(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 }

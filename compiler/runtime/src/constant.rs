@@ -1,7 +1,7 @@
 //! Constants that stand in a program's text, as tensors.
 
 use crate::error::RunError;
-use crate::interp::memory;
+use crate::memory::tensor_error;
 use rx_ir::Literal;
 use rx_lower::Constant;
 use rx_tensor::{Scalar, Tensor};
@@ -12,9 +12,9 @@ use rx_tensor::{Scalar, Tensor};
 /// Of a constant of the metadata section, which whoever reads the text decodes; or where memory is lacking.
 pub(crate) fn written(constant: &Constant) -> Result<Tensor, RunError> {
     match constant {
-        Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal)).map_err(memory),
+        Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal)).map_err(tensor_error),
         Constant::Elements { elements, shape, dtype } => {
-            let mut tensor = Tensor::zeros(*dtype, shape).map_err(memory)?;
+            let mut tensor = Tensor::zeros(*dtype, shape).map_err(tensor_error)?;
             for (at, element) in elements.iter().enumerate() {
                 tensor.set(at, number(element));
             }

@@ -3,7 +3,7 @@
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
-use crate::interp::{bytes_of_memory, interpret, memory, typed};
+use crate::interp::interpret;
 use rx_base::DType;
 use rx_cpu::{CpuKernel, CpuModule, Scratch};
 use rx_lower::{KernelId, Program};
@@ -59,22 +59,6 @@ impl Backend for Cpu {
         &self.remarks
     }
 
-    fn allocate(&mut self, bytes: usize) -> Result<Tensor, RunError> {
-        bytes_of_memory(bytes)
-    }
-
-    fn upload(&mut self, tensor: &Tensor) -> Result<Tensor, RunError> {
-        tensor.duplicate().map_err(memory)
-    }
-
-    fn take(&mut self, tensor: Tensor) -> Result<Tensor, RunError> {
-        Ok(tensor)
-    }
-
-    fn download(&mut self, from: &Tensor, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
-        typed(from, dtype, shape)
-    }
-
     fn run(
         &mut self,
         kernel: KernelId,
@@ -100,10 +84,6 @@ impl Backend for Cpu {
         let done = compiled.run_within(&mut buffers, &shapes, scalars, &mut self.scratch, &mut limits);
         budget.rounds = limits.rounds;
         done.map_err(fault)
-    }
-
-    fn finish(&mut self) -> Result<(), RunError> {
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ mod simulated;
 
 use crate::budget::Budget;
 use crate::error::{BuildError, Fault, RunError};
-use crate::interp::memory;
+use crate::memory::tensor_error;
 pub use device::Cuda;
 use rx_base::{DType, Name};
 use rx_cuda::rules::Target;
@@ -68,7 +68,7 @@ impl Functions {
 
 /// The bits of a float in a dtype.
 fn bits(value: f64, dtype: DType) -> Result<i64, RunError> {
-    let tensor = Tensor::from_scalar(dtype, Scalar::Float(value)).map_err(memory)?;
+    let tensor = Tensor::from_scalar(dtype, Scalar::Float(value)).map_err(tensor_error)?;
     Ok(tensor.bytes().iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte)).cast_signed())
 }
 

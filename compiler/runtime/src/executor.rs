@@ -11,6 +11,7 @@ use crate::backend::{Backend, Stage};
 use crate::budget::{Budget, Limits};
 use crate::error::{BuildError, RunError};
 use crate::host::Answer;
+use crate::memory::Memory;
 use crate::observer::Observer;
 use crate::types::{Symbols, bind, check, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
@@ -76,7 +77,7 @@ impl<B: Backend> Executor<B> {
             .in_scope(|| backend.build(&program, progress))?;
         let mut memory = Vec::with_capacity(constants.len());
         for tensor in constants {
-            let uploaded = backend.upload(tensor).map_err(|error| BuildError {
+            let uploaded = B::Memory::upload(&mut backend, tensor).map_err(|error| BuildError {
                 kernel: Name::from("constants"),
                 origins: Vec::new(),
                 message: error.to_string(),
@@ -122,7 +123,7 @@ impl<B: Backend> Executor<B> {
     /// # Errors
     /// Where memory is lacking.
     pub fn upload(&mut self, tensor: &Tensor) -> Result<Value<B::Memory>, RunError> {
-        let place = Place::Shared(Arc::new(self.backend.upload(tensor)?));
+        let place = Place::Shared(Arc::new(B::Memory::upload(&mut self.backend, tensor)?));
         Ok(Value::Tensor(DeviceTensor { place, shape: tensor.shape().into(), dtype: tensor.dtype() }))
     }
 
@@ -132,7 +133,7 @@ impl<B: Backend> Executor<B> {
     /// Where memory is lacking.
     pub fn take(&mut self, tensor: Tensor) -> Result<Value<B::Memory>, RunError> {
         let (shape, dtype) = (tensor.shape().into(), tensor.dtype());
-        let place = Place::Shared(Arc::new(self.backend.take(tensor)?));
+        let place = Place::Shared(Arc::new(B::Memory::take(&mut self.backend, tensor)?));
         Ok(Value::Tensor(DeviceTensor { place, shape, dtype }))
     }
 
@@ -219,7 +220,7 @@ impl<B: Backend> Executor<B> {
         Ok(match walked(value)? {
             Value::Tensor(tensor) => {
                 let memory = memory_of::<B>(tensor, storages)?;
-                Output::Tensor(self.backend.download(memory, tensor.dtype, &tensor.shape)?)
+                Output::Tensor(memory.download(&mut self.backend, tensor.dtype, &tensor.shape)?)
             }
             Value::Shape(shape) => Output::Shape(shape.to_vec()),
             Value::Scalar(scalar) => Output::Scalar(*scalar),

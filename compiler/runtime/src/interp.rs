@@ -3,6 +3,7 @@
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
+use crate::memory::tensors;
 use rx_base::DType;
 use rx_interp::{Limit, Limits};
 use rx_lower::{KernelId, Program};
@@ -31,22 +32,6 @@ impl Backend for Interpreter {
         Ok(())
     }
 
-    fn allocate(&mut self, bytes: usize) -> Result<Tensor, RunError> {
-        bytes_of_memory(bytes)
-    }
-
-    fn upload(&mut self, tensor: &Tensor) -> Result<Tensor, RunError> {
-        tensor.duplicate().map_err(memory)
-    }
-
-    fn take(&mut self, tensor: Tensor) -> Result<Tensor, RunError> {
-        Ok(tensor)
-    }
-
-    fn download(&mut self, from: &Tensor, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
-        typed(from, dtype, shape)
-    }
-
     fn run(
         &mut self,
         kernel: KernelId,
@@ -59,10 +44,6 @@ impl Backend for Interpreter {
             return Err(RunError::other("the kernel was not built"));
         };
         run(program, inputs, outputs, scalars, budget)
-    }
-
-    fn finish(&mut self) -> Result<(), RunError> {
-        Ok(())
     }
 }
 
@@ -83,13 +64,7 @@ pub(crate) fn run(
     scalars: &[Scalar],
     budget: &mut Budget,
 ) -> Result<(), RunError> {
-    let mut buffers = Vec::with_capacity(inputs.len() + outputs.len());
-    for input in inputs {
-        buffers.push(typed(input.memory, input.dtype, input.shape)?);
-    }
-    for (_, shape, dtype) in outputs.iter() {
-        buffers.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
-    }
+    let mut buffers = tensors(inputs, outputs)?;
     let limits = Limits { rounds: Some(budget.rounds), bytes: Some(budget.bytes), ..Limits::default() };
     let rounds = program.run(&mut buffers, scalars, limits).map_err(fault)?;
     budget.take_rounds(rounds)?;
@@ -97,25 +72,6 @@ pub(crate) fn run(
         *memory = result;
     }
     Ok(())
-}
-
-/// A tensor over the first bytes of memory.
-pub(crate) fn typed(memory_of: &Tensor, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
-    let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(u64::try_from(*extent).ok()?));
-    let bytes = count.and_then(|count| usize::try_from(count.checked_mul(dtype.bytes())?).ok());
-    let bytes = bytes.and_then(|bytes| memory_of.bytes().get(..bytes));
-    let bytes = bytes.ok_or_else(|| RunError::other("a tensor is larger than its memory"))?;
-    Tensor::from_bytes(dtype, shape, bytes).map_err(memory)
-}
-
-/// Memory of so many bytes.
-pub(crate) fn bytes_of_memory(bytes: usize) -> Result<Tensor, RunError> {
-    let extent = i64::try_from(bytes).map_err(|_| RunError::other("too much memory is asked for"))?;
-    Tensor::zeros(DType::UINT8, &[extent]).map_err(memory)
-}
-
-pub(crate) fn memory(error: rx_tensor::TensorError) -> RunError {
-    RunError::other(error.to_string())
 }
 
 fn fault(error: rx_interp::RunError) -> RunError {

@@ -4,7 +4,7 @@ use super::{Functions, check_failed, source};
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
-use crate::interp::{memory, typed};
+use crate::memory::{Memory, typed};
 use rx_base::{DType, Name};
 use rx_cuda::CudaSource;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
@@ -86,10 +86,6 @@ impl Cuda {
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
-    fn is_host(&self) -> bool {
-        false
-    }
-
     fn preferences(&self) -> &dyn Preferences {
         &self.target
     }
@@ -112,29 +108,6 @@ impl Backend for Cuda {
         self.module = Some(self.device.load_images(source, &images).map_err(failed)?);
         self.functions = functions;
         Ok(())
-    }
-
-    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer, RunError> {
-        self.device.allocate(bytes).map_err(device_fault)
-    }
-
-    fn allocate_together(&mut self, sizes: &[usize]) -> Result<Option<Vec<DeviceBuffer>>, RunError> {
-        match self.device.allocate_together(sizes) {
-            Ok(parts) => Ok(Some(parts)),
-            // In pieces there may be as much.
-            Err(DeviceError::Memory { .. }) => Ok(None),
-            Err(other) => Err(device_fault(other)),
-        }
-    }
-
-    fn upload(&mut self, tensor: &Tensor) -> Result<DeviceBuffer, RunError> {
-        self.device.upload(tensor.bytes()).map_err(device_fault)
-    }
-
-    fn download(&mut self, from: &DeviceBuffer, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
-        let bytes = self.device.download(from).map_err(device_fault)?;
-        let whole = Tensor::from_bytes(DType::UINT8, &[bytes.len() as i64], &bytes).map_err(memory)?;
-        typed(&whole, dtype, shape)
     }
 
     fn run(
@@ -164,6 +137,31 @@ impl Backend for Cuda {
 
     fn finish(&mut self) -> Result<(), RunError> {
         self.module.as_ref().map_or(Ok(()), |module| module.finish().map_err(device_fault))
+    }
+}
+
+impl Memory<Cuda> for DeviceBuffer {
+    const IS_HOST: bool = false;
+
+    fn allocate(cuda: &mut Cuda, bytes: usize) -> Result<DeviceBuffer, RunError> {
+        cuda.device.allocate(bytes).map_err(device_fault)
+    }
+
+    fn allocate_together(cuda: &mut Cuda, sizes: &[usize]) -> Result<Option<Vec<DeviceBuffer>>, RunError> {
+        match cuda.device.allocate_together(sizes) {
+            Ok(parts) => Ok(Some(parts)),
+            // In pieces there may be as much.
+            Err(DeviceError::Memory { .. }) => Ok(None),
+            Err(other) => Err(device_fault(other)),
+        }
+    }
+
+    fn upload(cuda: &mut Cuda, tensor: &Tensor) -> Result<DeviceBuffer, RunError> {
+        cuda.device.upload(tensor.bytes()).map_err(device_fault)
+    }
+
+    fn download(&self, cuda: &mut Cuda, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
+        typed(&cuda.device.download(self).map_err(device_fault)?, dtype, shape)
     }
 }
 

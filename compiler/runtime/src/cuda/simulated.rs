@@ -4,7 +4,7 @@ use super::{Functions, check_failed, source};
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
-use crate::interp::{bytes_of_memory, memory, typed};
+use crate::memory::{tensor_error, tensors};
 use rx_base::{DType, Name};
 use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
@@ -65,22 +65,6 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    fn allocate(&mut self, bytes: usize) -> Result<Tensor, RunError> {
-        bytes_of_memory(bytes)
-    }
-
-    fn upload(&mut self, tensor: &Tensor) -> Result<Tensor, RunError> {
-        tensor.duplicate().map_err(memory)
-    }
-
-    fn take(&mut self, tensor: Tensor) -> Result<Tensor, RunError> {
-        Ok(tensor)
-    }
-
-    fn download(&mut self, from: &Tensor, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
-        typed(from, dtype, shape)
-    }
-
     fn run(
         &mut self,
         kernel: KernelId,
@@ -93,13 +77,7 @@ impl Backend for Simulated {
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();
         let (function, values) = self.functions.call(kernel, &shapes, scalars, budget)?;
-        let mut tensors = Vec::with_capacity(shapes.len());
-        for input in inputs {
-            tensors.push(typed(input.memory, input.dtype, input.shape)?);
-        }
-        for (_, shape, dtype) in outputs.iter() {
-            tensors.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
-        }
+        let tensors = tensors(inputs, outputs)?;
         let buffers: Vec<&[u8]> = tensors.iter().map(Tensor::bytes).collect();
         let orders = if self.is_strict { ORDERS.as_slice() } else { &ORDERS[..1] };
         let calls: Vec<Call<'_>> =
@@ -121,12 +99,8 @@ impl Backend for Simulated {
             }
         }
         for ((memory_of, shape, dtype), bytes) in outputs.iter_mut().zip(results.into_iter().skip(inputs.len())) {
-            *memory_of = Tensor::from_bytes(*dtype, shape, &bytes).map_err(memory)?;
+            *memory_of = Tensor::from_bytes(*dtype, shape, &bytes).map_err(tensor_error)?;
         }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), RunError> {
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use super::room::{Held, Room};
 use super::{Executor, Frame, Watch};
 use crate::backend::Backend;
 use crate::error::RunError;
+use crate::memory::Memory;
 use crate::types::{Symbols, bind};
 use crate::value::Value;
 use rx_ir::{Origin, PrimInfo, StructInfo};
@@ -156,7 +157,7 @@ impl<B: Backend> Executor<B> {
         }
         let depth = calls.stack.len();
         if let Some(caller) = calls.stack.last_mut() {
-            caller.held = caller.weight(self.backend.is_host());
+            caller.held = caller.weight(B::Memory::IS_HOST);
             calls.room.take(caller.held, depth, procedure.name).map_err(|error| error.at(origin))?;
         }
         for (argument, (_, ty)) in arguments.iter().zip(&procedure.params) {

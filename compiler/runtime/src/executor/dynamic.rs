@@ -4,6 +4,7 @@ use super::{Executor, Frame, memory_of, walked};
 use crate::backend::Backend;
 use crate::budget::Limits;
 use crate::error::RunError;
+use crate::memory::Memory;
 use crate::value::{DeviceTensor, Output, Place, Value};
 use rx_base::name::NameMap;
 use rx_lower::Register;
@@ -93,7 +94,7 @@ impl<B: Backend> Executor<B> {
             Value::Tensor(DeviceTensor { place: place @ Place::Storage(_), shape, dtype }) => {
                 let tensor = DeviceTensor { place, shape, dtype };
                 let memory = memory_of::<B>(&tensor, &frame.storages)?;
-                let down = self.backend.download(memory, tensor.dtype, &tensor.shape)?;
+                let down = memory.download(&mut self.backend, tensor.dtype, &tensor.shape)?;
                 self.upload(&down)?
             }
             Value::Tuple(fields) => {

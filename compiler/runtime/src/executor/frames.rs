@@ -3,6 +3,7 @@
 use super::{Executor, Frame, Storages};
 use crate::backend::Backend;
 use crate::error::RunError;
+use crate::memory::Memory;
 use crate::types::{Symbols, evaluate_shape};
 use rx_base::DType;
 use rx_lower::program::StorageSize;
@@ -15,7 +16,7 @@ impl<B: Backend> Executor<B> {
         let all = sizes.as_deref().and_then(|sizes| sizes.iter().try_fold(0usize, |all, size| all.checked_add(*size)));
         let memory = match (&sizes, all) {
             (Some(sizes), Some(all)) if sizes.len() > 1 && all as u64 <= self.budget.bytes => {
-                self.backend.allocate_together(sizes)?
+                B::Memory::allocate_together(&mut self.backend, sizes)?
             }
             _ => None,
         };
@@ -42,7 +43,7 @@ impl<B: Backend> Executor<B> {
         let planned = procedure.storages.get(at).map_or(0, |sizes| largest(sizes, &frame.symbols));
         let size = bytes.max(planned);
         frame.bytes = frame.bytes.saturating_add(size as u64);
-        Ok((self.backend.allocate(size)?, size))
+        Ok((B::Memory::allocate(&mut self.backend, size)?, size))
     }
 }
 

@@ -4,6 +4,7 @@ use super::frames::bytes_of;
 use super::{Executor, Frame, Watch, memory_of};
 use crate::backend::{Argument, Backend};
 use crate::error::RunError;
+use crate::memory::Memory;
 use crate::observer::KernelRun;
 use crate::types::{evaluate, evaluate_shape};
 use crate::value::{DeviceTensor, Place, Value};
@@ -34,7 +35,7 @@ impl<B: Backend> Executor<B> {
                 Some(storage) => self.storage(storage, bytes, procedure, frame)?,
                 None => {
                     frame.bytes = frame.bytes.saturating_add(bytes as u64);
-                    (self.backend.allocate(bytes)?, bytes)
+                    (B::Memory::allocate(&mut self.backend, bytes)?, bytes)
                 }
             };
             written.push(((memory, shape, output.dtype), size));
@@ -114,7 +115,7 @@ impl<B: Backend> Executor<B> {
             Value::Scalar(scalar) => Ok(*scalar),
             Value::Tensor(tensor) => {
                 let memory = memory_of::<B>(tensor, &frame.storages)?;
-                let tensor = self.backend.download(memory, tensor.dtype, &tensor.shape)?;
+                let tensor = memory.download(&mut self.backend, tensor.dtype, &tensor.shape)?;
                 tensor.get(0).ok_or_else(|| RunError::other("a tensor without elements has no value"))
             }
             _ => Err(RunError::other(format!("{} is no number", value.shown()))),
