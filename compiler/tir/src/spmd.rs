@@ -18,6 +18,7 @@ mod split;
 mod varying;
 
 pub use implied::imply_waits;
+pub use varying::Varying;
 
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
@@ -61,12 +62,13 @@ pub type Collectives = Marks<Collective>;
 
 /// An index of threads within a block.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+pub struct Axis {
     /// `threadIdx.x`.
-    tag: Name,
+    pub tag: Name,
     /// Stands for all loops bound to it until loops are made again.
-    var: VarId,
-    extent: i64,
+    pub var: VarId,
+    /// How many threads a block has along it.
+    pub extent: i64,
 }
 
 /// The function as loops, without collectives.
@@ -87,7 +89,7 @@ pub fn as_loops(func: &PrimFunc, collectives: &Collectives) -> Outcome<PrimFunc>
 fn of_one_launch(func: &mut PrimFunc, body: &Stmt, collectives: &Collectives) -> Outcome<Stmt> {
     func.body = body.clone();
     let axes = axes_of(func, collectives)?;
-    let varying = varying::of(func, &axes, collectives);
+    let varying = Varying::of(func, std::slice::from_ref(&func.body), &axes, collectives);
     split::split(func, &axes, &varying, collectives)
 }
 

@@ -18,7 +18,6 @@ mod points;
 mod races;
 mod together;
 mod tree;
-mod uniform;
 mod vectors;
 
 use super::{Declined, Rule, Schedule, Task};
@@ -26,6 +25,7 @@ use crate::source::HostLoop;
 use kernel::ThreadsKernel;
 use rx_base::name::name;
 use rx_base::{DType, Name};
+use rx_tir::spmd::{self, Collectives, Varying};
 use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId, is_evaluable};
 
 /// The rule.
@@ -76,8 +76,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         axis.var = func.add_var(name(&axis.tag.replace('.', "_")), DType::INT64);
     }
     let statements: Vec<Stmt> = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
-    let alike = uniform::Uniform::of(&func, &statements);
-    let mut tree = tree::of(&mut func, &launch, &alike, &statements)?;
+    let varying = launch.varying(&func, &statements);
+    let mut tree = tree::of(&mut func, &launch, &varying, &statements)?;
     let mut buffers = compact::compact(&mut func, &launch, &task.of.0.temporaries, &mut tree)?;
     for buffer in &buffers {
         let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
@@ -86,7 +86,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
     }
     buffers.sort_by_key(|buffer| buffer.id);
-    let tree = barriers::place((&func, &launch, &alike), &buffers, tree)?;
+    let tree = barriers::place((&func, &varying), &buffers, tree)?;
     let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
     let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
     let kernel = ThreadsKernel { func, launch, tree, buffers, statements, guard: first.guard.clone() };
@@ -183,6 +183,14 @@ impl Launch {
     pub(super) fn sizes(&self) -> [i64; 3] {
         let size = |end| self.lanes().find(|axis| axis.tag.ends_with(end)).and_then(|axis| axis.extent.as_int());
         ["x", "y", "z"].map(|end| size(end).unwrap_or(1))
+    }
+
+    /// What differs between the threads of a block; its [`Varying::is_uniform`] is of expressions outside of loops over threads.
+    fn varying(&self, func: &PrimFunc, statements: &[Stmt]) -> Varying {
+        let axis =
+            |axis: &Axis| spmd::Axis { tag: axis.tag, var: axis.var, extent: axis.extent.as_int().unwrap_or(i64::MAX) };
+        let axes: Vec<spmd::Axis> = self.lanes().map(axis).collect();
+        Varying::of(func, statements, &axes, &Collectives::default())
     }
 
     /// Whether an expression differs between a block's threads.

@@ -1,4 +1,4 @@
-//! What differs between the threads of a block.
+//! Divergence analysis: which values differ between the threads of a block, and so which branches are uniform.
 
 use super::{Axis, Collective, Collectives, is_thread};
 use crate::expr::Expr;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 pub(super) type Axes = u8;
 
 /// Along which axes variables, and what threads have in their buffers, differ.
-pub(super) struct Varying {
+pub struct Varying {
     vars: FxHashMap<VarId, Axes>,
     buffers: FxHashMap<BufferId, Axes>,
     /// All axes with more than one thread.
@@ -19,25 +19,30 @@ pub(super) struct Varying {
     locals: Vec<bool>,
 }
 
-/// Finds it: a thread's buffer differs where a store to it does, or whether it is done.
-pub(super) fn of(func: &PrimFunc, axes: &[Axis], collectives: &Collectives) -> Varying {
-    let mut vars = FxHashMap::default();
-    let mut all = 0;
-    for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| axis.extent > 1) {
-        all |= 1 << at;
-        vars.insert(axis.var, 1 << at);
-    }
-    let locals = func.buffers.iter().map(|buffer| buffer.scope.is_private()).collect();
-    let varying = Varying { vars, buffers: FxHashMap::default(), all, locals };
-    let mut search = Search { varying, axes, collectives, is_new: true };
-    while search.is_new {
-        search.is_new = false;
-        search.stmt(&func.body, 0);
-    }
-    search.varying
-}
-
 impl Varying {
+    /// Finds what differs in statements of a function: a thread's buffer differs where a store to it does, or whether it is done.
+    pub fn of(func: &PrimFunc, statements: &[Stmt], axes: &[Axis], collectives: &Collectives) -> Varying {
+        let mut vars = FxHashMap::default();
+        let mut all = 0;
+        for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| axis.extent > 1) {
+            all |= 1 << at;
+            vars.insert(axis.var, 1 << at);
+        }
+        let locals = func.buffers.iter().map(|buffer| buffer.scope.is_private()).collect();
+        let varying = Varying { vars, buffers: FxHashMap::default(), all, locals };
+        let mut search = Search { varying, axes, collectives, is_new: true };
+        while search.is_new {
+            search.is_new = false;
+            statements.iter().for_each(|stmt| search.stmt(stmt, 0));
+        }
+        search.varying
+    }
+
+    /// Whether all threads of a block have the same value.
+    pub fn is_uniform(&self, expr: &Expr) -> bool {
+        self.expr(expr) == 0
+    }
+
     /// Along which axes a value differs; what threads share is read alike by all, at one index.
     pub(super) fn expr(&self, expr: &Expr) -> Axes {
         let mut found = 0;
@@ -65,7 +70,7 @@ impl Varying {
 
     /// The axis that a loop over threads is bound to, where it is shorter than that: not all of them run it.
     pub(super) fn left_out(axes: &[Axis], tag: &str, extent: &Expr) -> Axes {
-        let shorter = |axis: &Axis| *axis.tag == *tag && extent.as_int().is_some_and(|own| own < axis.extent);
+        let shorter = |axis: &Axis| *axis.tag == *tag && extent.as_int().is_none_or(|own| own < axis.extent);
         axes.iter().position(shorter).map_or(0, |at| 1 << at)
     }
 }

@@ -1,26 +1,22 @@
 //! Where threads must wait for each other: between an access of one to memory that others see and a later access of another,
 //! unless both only read (TVM: `thread_storage_sync`). In a loop the end is before the beginning.
 
+use super::Node;
 use super::compact::Own;
-use super::uniform::Uniform;
-use super::{Launch, Node};
 use crate::rules::Declined;
 use rustc_hash::FxHashSet;
+use rx_tir::spmd::Varying;
 use rx_tir::{BufferId, Effects, Expr, PrimFunc};
 
 /// The tree with barriers.
-pub(super) fn place(
-    (func, launch, alike): (&PrimFunc, &Launch, &Uniform),
-    buffers: &[Own],
-    tree: Node,
-) -> Result<Node, Declined> {
+pub(super) fn place((func, varying): (&PrimFunc, &Varying), buffers: &[Own], tree: Node) -> Result<Node, Declined> {
     let mut seen = Effects::default();
     gather(&tree, &mut seen);
     // What is only read, or only written, needs no order.
     let is_seen = |id: &BufferId| !func.buffer(*id).scope.is_private() && seen.read.contains(id);
     let ordered: FxHashSet<BufferId> = seen.written.iter().filter(|id| is_seen(id)).copied().collect();
     let apart = buffers.iter().filter(|own| own.is_written_apart).map(|own| own.id).collect();
-    let placer = Placer { launch, alike, ordered, apart };
+    let placer = Placer { varying, ordered, apart };
     let tree = placer.node(tree, &mut Effects::default())?;
     Ok(tree)
 }
@@ -60,8 +56,7 @@ fn gather(node: &Node, into: &mut Effects) {
 
 /// Walks along a tree with what was read and written since the last barrier.
 struct Placer<'l> {
-    launch: &'l Launch,
-    alike: &'l Uniform,
+    varying: &'l Varying,
     ordered: FxHashSet<BufferId>,
     /// Those whose writes need no order among themselves.
     apart: FxHashSet<BufferId>,
@@ -89,7 +84,7 @@ impl Placer<'_> {
             Node::For { var, start, extent, body } => {
                 let in_front = self.in_front(&[&start, &extent], Some(&body), before);
                 let body = Box::new(self.round(*body, before)?);
-                let differs = [&start, &extent].into_iter().any(|expr| !self.alike.holds_of(self.launch, expr));
+                let differs = [&start, &extent].into_iter().any(|expr| !self.varying.is_uniform(expr));
                 if differs && waits(&body) {
                     return Err(Declined::because(
                         "threads wait for each other in a loop that they do not do equally often",

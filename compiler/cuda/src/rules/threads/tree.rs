@@ -2,17 +2,22 @@
 
 mod reduction;
 
-use super::uniform::Uniform;
 use super::{Launch, Node, fragments, with_body};
 use crate::rules::Declined;
 use rx_base::DType;
 use rx_schedule::explicit_loops;
 use rx_tir::rewrite::{map_stmt, substitute};
+use rx_tir::spmd::Varying;
 use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
 
 /// The tree of statements one after the other.
-pub(super) fn of(func: &mut PrimFunc, launch: &Launch, alike: &Uniform, statements: &[Stmt]) -> Result<Node, Declined> {
-    let mut builder = Builder { func, launch, alike };
+pub(super) fn of(
+    func: &mut PrimFunc,
+    launch: &Launch,
+    varying: &Varying,
+    statements: &[Stmt],
+) -> Result<Node, Declined> {
+    let mut builder = Builder { func, launch, varying };
     let place = Place { bound: Vec::new(), guards: Vec::new() };
     let nodes = statements.iter().map(|stmt| builder.node(stmt, &place));
     Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
@@ -21,7 +26,7 @@ pub(super) fn of(func: &mut PrimFunc, launch: &Launch, alike: &Uniform, statemen
 struct Builder<'f> {
     func: &'f mut PrimFunc,
     launch: &'f Launch,
-    alike: &'f Uniform,
+    varying: &'f Varying,
 }
 
 /// Where in a function a statement stands.
@@ -80,7 +85,7 @@ impl Builder<'_> {
             }
             Stmt::Let { var, value, body } if self.binds_threads(body) => self.named(*var, value, body, place),
             Stmt::While { condition, body } if self.binds_threads(body) => {
-                if !place.guards.is_empty() || !self.alike.holds_of(self.launch, condition) {
+                if !place.guards.is_empty() || !self.varying.is_uniform(condition) {
                     return Err(Declined::because("threads wait for each other in a loop that each leaves by itself"));
                 }
                 Ok(Node::While { condition: condition.clone(), body: Box::new(self.node(body, place)?) })
@@ -200,7 +205,7 @@ impl Builder<'_> {
         otherwise: &Option<Box<Stmt>>,
         place: &Place,
     ) -> Result<Node, Declined> {
-        if self.alike.holds_of(self.launch, condition) && place.guards.is_empty() {
+        if self.varying.is_uniform(condition) && place.guards.is_empty() {
             let then = Box::new(self.node(then, place)?);
             let otherwise = otherwise.as_deref().map(|side| self.node(side, place)).transpose()?.map(Box::new);
             return Ok(Node::If { condition: condition.clone(), then, otherwise });
@@ -220,7 +225,7 @@ impl Builder<'_> {
 
     /// `var = value` in statements with loops over threads.
     fn named(&mut self, var: VarId, value: &Expr, body: &Stmt, place: &Place) -> Result<Node, Declined> {
-        if self.alike.holds_of(self.launch, value) {
+        if self.varying.is_uniform(value) {
             let body = Box::new(self.node(body, place)?);
             return Ok(Node::Let { var, value: value.clone(), body });
         }
