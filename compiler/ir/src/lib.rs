@@ -17,6 +17,7 @@ pub mod constants;
 pub mod expr;
 pub mod function;
 pub mod module;
+pub mod pool;
 pub mod rewrite;
 pub mod saved_tensor;
 pub mod signature;
@@ -29,6 +30,7 @@ pub use function::{Binding, BindingKind, Body, Function};
 pub use module::{
     Block, BoundValue, Branches, Item, LoopBody, LoopFunction, Module, RelaxFunction, Sequence, VarBinding,
 };
+pub use pool::Pool;
 pub use signature::{BufferParam, FunctionSignature, PrimFuncSignature, PrimParam, PrimParamKind, Signature};
 pub use struct_info::{
     DTensorInfo, FunctionInfo, Placement, PrimInfo, Readings, Shape, Spelling, StructInfo, TensorInfo, VDevice,

@@ -4,56 +4,50 @@
 //! into other code (calls, closures, branches) has memory of its own, counted by references.
 
 use crate::program::{Instruction, Operation, Procedure, Register, StorageId, StorageSize};
+use rx_ir::Pool;
 
 /// Gives every output of `procedure` that may share memory its storage.
 pub fn plan(procedure: &mut Procedure) {
     let lifetimes = Lifetimes::of(procedure);
-    let mut storages: Vec<Vec<StorageSize>> = Vec::new();
-    let mut free: Vec<StorageId> = Vec::new();
+    let mut pool: Pool<Vec<StorageSize>> = Pool::default();
     // Storages by the instruction after which they are free again.
-    let mut ending: Vec<Vec<StorageId>> = vec![Vec::new(); procedure.code.len()];
+    let mut ending: Vec<Vec<usize>> = vec![Vec::new(); procedure.code.len()];
     for (at, instruction) in procedure.code.iter_mut().enumerate() {
         if let Operation::Kernel { outputs, .. } = &mut instruction.operation {
             for output in outputs {
                 let Some(last) = lifetimes.last_use(output.to) else { continue };
                 let size = StorageSize { shape: output.shape.clone(), dtype: output.dtype };
-                let storage = take(&mut storages, &mut free, size);
-                output.storage = Some(storage);
+                let storage = take(&mut pool, size);
+                output.storage = Some(StorageId(storage as u32));
                 ending[last.max(at)].push(storage);
             }
         }
-        free.append(&mut ending[at]);
+        ending[at].drain(..).for_each(|storage| pool.free(storage));
     }
-    procedure.storages = storages;
+    procedure.storages = pool.into_storages();
 }
 
 /// A free storage that fits `size` best, or a new one.
-fn take(storages: &mut Vec<Vec<StorageSize>>, free: &mut Vec<StorageId>, size: StorageSize) -> StorageId {
+fn take(pool: &mut Pool<Vec<StorageSize>>, size: StorageSize) -> usize {
     let bytes = constant_bytes(std::slice::from_ref(&size));
-    let fit = |storage: &StorageId| {
-        let sizes = &storages[storage.0 as usize];
-        match (sizes.contains(&size), constant_bytes(sizes), bytes) {
+    let fit = |_: usize, sizes: &Vec<StorageSize>| {
+        Some(match (sizes.contains(&size), constant_bytes(sizes), bytes) {
             (true, ..) => (0, 0),
             // The least memory that is too much, else the least that has to be added.
             (false, Some(have), Some(need)) if have >= need => (1, have - need),
             (false, Some(have), Some(need)) => (2, need - have),
             _ => (3, 0),
-        }
+        })
     };
-    let best = (0..free.len()).min_by_key(|at| fit(&free[*at]));
-    match best {
-        Some(at) => {
-            let storage = free.swap_remove(at);
-            let sizes = &mut storages[storage.0 as usize];
+    match pool.take(fit) {
+        Some(storage) => {
+            let sizes = pool.get_mut(storage);
             if !sizes.contains(&size) {
                 sizes.push(size);
             }
             storage
         }
-        None => {
-            storages.push(vec![size]);
-            StorageId(storages.len() as u32 - 1)
-        }
+        None => pool.add(vec![size]),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::make;
 use rx_base::name::{NameMap, NameSet};
 use rx_base::symbolic::{Answer, Bounds, prove};
 use rx_base::{DType, Dim};
-use rx_ir::{Argument, Block, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use rx_ir::{Argument, Block, BoundValue, Callee, Expr, ExprKind, Pool, RelaxFunction, Sequence};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// A piece of memory.
@@ -40,13 +40,12 @@ impl Plan {
             bounds,
             tensors: uses.tensors.into_iter(),
             held: NameMap::default(),
-            storages: Vec::new(),
+            pool: Pool::default(),
             storage_of: Vec::new(),
-            free: HashMap::new(),
             regions: 0,
         };
         giving.region(|giving, region| giving.sequence(&function.body, region));
-        let storages = giving.storages.into_iter().map(|given| given.storage).collect();
+        let storages = giving.pool.into_storages().into_iter().map(|given| given.storage).collect();
         Plan { storages, storage_of: giving.storage_of }
     }
 }
@@ -242,11 +241,6 @@ struct Given {
     region: usize,
 }
 
-/// Storages nothing is in, by size; those of a symbolic size under [`SYMBOLIC`].
-type Free = BTreeMap<i64, VecDeque<usize>>;
-
-const SYMBOLIC: i64 = -1;
-
 /// A storage is taken for a tensor of which it is at most so many times the size, or the tensor of it.
 const RANGE: i64 = 16;
 
@@ -257,9 +251,8 @@ struct Giving<'a> {
     /// The tensors that are made, in order.
     tensors: std::vec::IntoIter<Tensor>,
     held: NameMap<Held>,
-    storages: Vec<Given>,
+    pool: Pool<Given>,
     storage_of: Vec<Option<usize>>,
-    free: HashMap<(Arc<str>, DType), Free>,
     regions: usize,
 }
 
@@ -269,10 +262,7 @@ impl Giving<'_> {
         self.regions += 1;
         let own = self.regions;
         walk(self, own);
-        for free in self.free.values_mut() {
-            free.values_mut().for_each(|storages| storages.retain(|at| self.storages[*at].region != own));
-            free.retain(|_, storages| !storages.is_empty());
-        }
+        self.pool.retain_free(|given| given.region != own);
     }
 
     fn sequence(&mut self, sequence: &Sequence, region: usize) {
@@ -331,55 +321,57 @@ impl Giving<'_> {
 
     /// A storage for a tensor that is passed so often: one that is free, or a new one.
     fn give(&mut self, wanted: Storage, passed: usize, region: usize) -> usize {
-        let free = (passed > 0).then(|| self.take(&wanted)).flatten();
-        match free.and_then(|at| Some((at, self.storages.get_mut(at)?))) {
-            Some((at, given)) => {
-                given.left = passed;
+        match (passed > 0).then(|| self.take(&wanted)).flatten() {
+            Some(at) => {
+                self.pool.get_mut(at).left = passed;
                 at
             }
-            None => {
-                self.storages.push(Given { storage: wanted, left: passed, region });
-                self.storages.len() - 1
-            }
+            None => self.pool.add(Given { storage: wanted, left: passed, region }),
         }
     }
 
     /// Takes a free storage: of the sizes in range the smallest that is large enough, else the largest, which grows. A
     /// storage of symbolic size must be just as large.
     fn take(&mut self, wanted: &Storage) -> Option<usize> {
-        let free = self.free.get_mut(&(wanted.scope.clone(), wanted.dtype))?;
-        let Some(size) = wanted.bytes.as_constant() else {
-            let same = free.get_mut(&SYMBOLIC)?;
-            let is_same = |at: &usize| {
-                prove::equal(&self.storages[*at].storage.bytes, &wanted.bytes, self.bounds) == Answer::Proved
-            };
-            let position = same.iter().position(is_same)?;
-            return same.remove(position);
-        };
-        let not_empty = |(_, storages): &(&i64, &VecDeque<usize>)| !storages.is_empty();
-        let most = size.saturating_mul(RANGE);
-        if size <= most
-            && let Some((size, _)) = free.range(size..=most).find(not_empty)
-        {
-            let size = *size;
-            return free.get_mut(&size)?.pop_front();
+        let least_bytes = wanted.bytes.as_constant();
+        let taken = self.pool.take(|freed, Given { storage, .. }| {
+            if (&storage.scope, storage.dtype) != (&wanted.scope, wanted.dtype) {
+                return None;
+            }
+            match (storage.bytes.as_constant(), least_bytes) {
+                (Some(size), Some(wanted)) if size >= wanted => {
+                    (size <= wanted.saturating_mul(RANGE)).then_some(Rank::Large(size))
+                }
+                // Of those of one size the one freed last.
+                (Some(size), Some(wanted)) => (size >= wanted / RANGE).then_some(Rank::Small(Reverse((size, freed)))),
+                (None, None) => {
+                    let is_same = prove::equal(&storage.bytes, &wanted.bytes, self.bounds) == Answer::Proved;
+                    is_same.then_some(Rank::Large(0))
+                }
+                _ => None,
+            }
+        })?;
+        if let Some(wanted) = least_bytes {
+            let bytes = &mut self.pool.get_mut(taken).storage.bytes;
+            *bytes = Dim::constant(bytes.as_constant().map_or(wanted, |size| size.max(wanted)));
         }
-        let least = size / RANGE;
-        let (smaller, _) = free.range(least.min(size)..size).rev().find(not_empty)?;
-        let smaller = *smaller;
-        let at = free.get_mut(&smaller)?.pop_back()?;
-        self.storages[at].storage.bytes = Dim::constant(size);
-        Some(at)
+        Some(taken)
     }
 
-    /// The tensor in a storage is passed once more; behind the last time the storage is free.
+    /// The tensor in a storage is passed once more; after the last time the storage is free.
     fn pass(&mut self, at: usize) {
-        let given = &mut self.storages[at];
+        let given = self.pool.get_mut(at);
         given.left = given.left.saturating_sub(1);
         if given.left == 0 {
-            let Storage { bytes, dtype, scope } = &given.storage;
-            let size = bytes.as_constant().unwrap_or(SYMBOLIC);
-            self.free.entry((scope.clone(), *dtype)).or_default().entry(size).or_default().push_back(at);
+            self.pool.free(at);
         }
     }
+}
+
+/// How well a free storage suits, the best first: a large one by its size, or a small one by its size and how many were freed
+/// before it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Large(i64),
+    Small(Reverse<(i64, usize)>),
 }
