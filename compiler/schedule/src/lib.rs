@@ -36,6 +36,7 @@ mod joint;
 mod matmul;
 pub mod multiples;
 pub mod nests;
+pub mod op_pattern;
 mod pack;
 pub mod phases;
 pub mod poly;

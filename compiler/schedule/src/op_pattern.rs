@@ -1,8 +1,17 @@
-//! What kind of operator a prim_func is, as fusion asks for it.
+//! Classification of prim_funcs for fusion: which kind of operator one is.
 //!
-//! TVM `src/relax/analysis/tir_op_pattern_kind.cc`, rule by rule: what two passes decide of one function must agree, whoever made
-//! it. Each block is judged by how the indices of what it loads follow from those of what it stores. Indices are compared as
-//! TVM compares them, by identity: two variables are the same index, two sums are not.
+//! [`op_pattern`] is TVM's `src/relax/analysis/tir_op_pattern_kind.cc`, rule by rule: what two passes decide of one function must
+//! agree, whoever made it. Each block is judged by how the indices of what it loads follow from those of what it stores. Indices
+//! are compared as TVM compares them, by identity: two variables are the same index, two sums are not.
+//!
+//! [`is_spatial`] is asked by the steps that lead to kernels, which may join more than TVM does. The two differ:
+//!
+//! | function | `op_pattern` | `is_spatial` |
+//! |---|---|---|
+//! | gather: an index is read from memory | `Opaque` | yes |
+//! | concatenation: a load under a condition, at `i - 4` | `Injective` | yes |
+//! | a sum of no axis, with an `init` | `Elementwise` | no |
+//! | a block with a predicate | as without it | no |
 
 use rx_tir::{BinaryOp, Block, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
@@ -49,6 +58,23 @@ pub fn op_pattern(func: &PrimFunc) -> OpPattern {
     let mut analyzer = Analyzer { func, pattern: OpPattern::Elementwise, store: None, loads: Vec::new() };
     analyzer.stmt(&func.body);
     analyzer.pattern
+}
+
+/// Whether every block computes elements one by one, from nothing the function itself computes: each may be computed where it is
+/// read. That holds of every function of at most [`OpPattern::Injective`] without predicates and first values, and of others.
+pub fn is_spatial(func: &PrimFunc) -> bool {
+    let mut spatial = true;
+    func.body.walk(&mut |stmt| match stmt {
+        Stmt::Block(block) => {
+            spatial &= block.iters.iter().all(|iter| iter.kind == IterKind::Spatial)
+                && block.init.is_none()
+                && block.predicate.is_none()
+                && (block.allocations.is_empty() || block.iters.is_empty());
+        }
+        Stmt::Seq(_) | Stmt::For { .. } | Stmt::Store { .. } => {}
+        _ => spatial = false,
+    });
+    spatial
 }
 
 /// An element that is loaded or stored.

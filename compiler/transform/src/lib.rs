@@ -5,7 +5,6 @@
 //!
 //! - [`make`] makes calls with the types that the operators' rules give; [`names`] makes unused names; [`emit`] puts new bindings
 //!   before those that need them; [`substitute`] replaces names, values and dims.
-//! - [`op_pattern`] classifies a prim_func by TVM's rules, so that passes of rx and of TVM agree.
 //! - [`mod@print`] writes TVM's spelling and layout; [`equal`] is TVM's `StructuralEqual`.
 //! - `passes::fuse_ops` groups calls by TVM's rules for each dataflow block; a group whose order of calls would change what is
 //!   read is split. `passes::fuse_tir` merges the loops of a group by `rx_tir::rewrite::import`, as `rx-lower` joins kernels; a
@@ -29,7 +28,6 @@ pub mod emit;
 pub mod equal;
 pub mod make;
 pub mod names;
-pub mod op_pattern;
 pub mod pass;
 mod passes;
 pub mod pipeline;

@@ -1,13 +1,14 @@
 //! Properties of a kernel's function that decide with which others it is joined.
 
 use super::{chain, moves};
+use rx_schedule::op_pattern::is_spatial;
 use rx_tir::func::PrimFunc;
-use rx_tir::{Expr, IterKind, Stmt};
+use rx_tir::{Expr, Stmt};
 
 /// Properties of a function.
 #[derive(Debug)]
 pub(crate) struct Properties {
-    /// Every block computes elements one by one, from nothing the function itself computes.
+    /// [`is_spatial`]: every block computes elements one by one.
     pub(crate) is_injective: bool,
     /// It only moves elements.
     pub(crate) is_move: bool,
@@ -25,7 +26,7 @@ pub(crate) struct Properties {
 
 impl Properties {
     pub(crate) fn of(func: &PrimFunc) -> Properties {
-        let is_injective = is_injective(func);
+        let is_injective = is_spatial(func);
         let (loads, is_costly, is_checked) = values(func);
         let is_move = moves::is_move(func);
         Properties {
@@ -57,19 +58,4 @@ fn values(func: &PrimFunc) -> (usize, bool, bool) {
         }
     });
     (most, is_costly, is_checked)
-}
-
-fn is_injective(func: &PrimFunc) -> bool {
-    let mut injective = true;
-    func.body.walk(&mut |stmt| match stmt {
-        Stmt::Block(block) => {
-            injective &= block.iters.iter().all(|iter| iter.kind == IterKind::Spatial)
-                && block.init.is_none()
-                && block.predicate.is_none()
-                && (block.allocations.is_empty() || block.iters.is_empty());
-        }
-        Stmt::Seq(_) | Stmt::For { .. } | Stmt::Store { .. } => {}
-        _ => injective = false,
-    });
-    injective
 }

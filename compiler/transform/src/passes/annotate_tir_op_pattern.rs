@@ -3,10 +3,10 @@
 //! TVM `src/relax/transform/annotate_tir_op_pattern.cc`.
 
 use crate::Module;
-use crate::op_pattern::{OpPattern, op_pattern};
 use crate::pass::{Arguments, Pass, PassError};
 use rx_base::Dim;
 use rx_ir::{Attr, Item, LoopFunction};
+use rx_schedule::op_pattern::{OpPattern, op_pattern};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 

@@ -14,7 +14,6 @@ mod partition;
 
 use crate::equal::same_function;
 use crate::names::FreshNames;
-use crate::op_pattern::OpPattern;
 use crate::pass::{Arguments, Parameter, Pass, PassError};
 use crate::{Module, walk};
 use group::grouped;
@@ -25,6 +24,7 @@ use rx_ir::{
     Argument, Attr, Block, BoundValue, Branches, Call, Callee, Expr, ExprKind, Item, LoopFunction, RelaxFunction,
     Sequence, StructInfo, VarBinding,
 };
+use rx_schedule::op_pattern::OpPattern;
 use rx_tir::PrimFunc;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! What kind of operator each prim_func is, as TVM 0.27 tells it (tests/scripts/tvm_op_patterns.py compares many more).
 
 use crate::common::{apply, read};
+use rx_schedule::op_pattern::{is_spatial, op_pattern};
 use rx_transform::Module;
 
 /// A prim_func over buffers of four rows or so: its parameters and statements.
@@ -212,4 +213,27 @@ for i in range(T.int64(4)):
     // 0 is what TVM takes for nothing said.
     let none = body.replace("8}", "0}").replace("T.exp(A[v])", "A[T.int64(3) - v]");
     assert_eq!(patterns(&prim_func("A:4 C:4", &none)), [Some(2)]);
+}
+
+/// The two classifications of the table in `rx_schedule::op_pattern`.
+#[test]
+fn classifications_differ_where_the_table_says() {
+    let cases = [
+        ("A[v]", true, 0),
+        ("A[T.Cast(\"int64\", B[v])]", true, 8),
+        ("T.if_then_else(v < T.int64(2), A[v], B[v - T.int64(2)])", true, 2),
+    ];
+    let block = |head: &str, value: &str| {
+        format!(
+            "for i in range(T.int64(4)):\n    with T.sblock(\"b\"):\n        v = T.axis.spatial(T.int64(4), i)\n{head}        C[v] = {value}"
+        )
+    };
+    let mut cases: Vec<_> = cases.map(|(value, spatial, pattern)| (block("", value), spatial, pattern)).into();
+    cases.push((block("        with T.init():\n            C[v] = T.float32(0)\n", "C[v] + A[v]"), false, 0));
+    cases.push((block("        T.where(i < T.int64(3))\n", "A[v]"), false, 0));
+    for (body, spatial, pattern) in cases {
+        let module: Module = read(&prim_func("A:4 B:4 C:4", &body));
+        let loops = module.prim_funcs().next().and_then(|function| function.loops()).expect("loops");
+        assert_eq!((is_spatial(loops), op_pattern(loops).number()), (spatial, pattern), "{body}");
+    }
 }

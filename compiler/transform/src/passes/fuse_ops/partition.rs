@@ -4,7 +4,7 @@
 //! that every way from it leads to, where all bindings between them may be joined as well. What a binding may be joined with
 //! is said by its pattern: how the elements it writes follow from those it reads.
 
-use crate::op_pattern::OpPattern;
+use rx_schedule::op_pattern::OpPattern;
 
 /// A binding.
 #[derive(Clone, Debug)]
