@@ -25,4 +25,4 @@ mod queries;
 
 pub use device::Device;
 pub use module::to_module;
-pub use program::{LOWERING, each_step, function_kind, program, watched_program};
+pub use program::{LOWERING, Lowered, each_step, function_kind, program, watched_program};

@@ -9,16 +9,14 @@ use rx_lower::Program;
 use rx_lower::steps::Step;
 use std::sync::Arc;
 
+/// A program, or everything that has no lowering, at its statement.
+pub type Lowered = Result<Arc<Program>, Vec<Diagnostic<Span>>>;
+
 /// The program of a Relax function of a module without errors, with its memory planned; else of the prim_func of this name alone.
 ///
 /// # Errors
 /// Everything that has no lowering, at its statement.
-pub fn program(
-    workspace: &Workspace,
-    module: ModuleId,
-    entry: Name,
-    device: &Device,
-) -> Result<Arc<Program>, Vec<Diagnostic<Span>>> {
+pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &Device) -> Lowered {
     let db = workspace.database();
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
     let lowered = match scope.function(db, entry) {
@@ -33,11 +31,7 @@ pub fn program(
 ///
 /// # Errors
 /// As [`program`].
-pub fn watched_program(
-    workspace: &Workspace,
-    module: ModuleId,
-    entry: Name,
-) -> Result<Arc<Program>, Vec<Diagnostic<Span>>> {
+pub fn watched_program(workspace: &Workspace, module: ModuleId, entry: Name) -> Lowered {
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
     let lowered = queries::lowered(workspace.database(), scope, entry, true);
     let mut program = reported(workspace, module, lowered)?;

@@ -29,7 +29,7 @@ pub(crate) struct Unlowered {
 }
 
 /// A program, or why there is none.
-pub(crate) type Lowered = Result<Arc<Program>, Arc<Unlowered>>;
+pub(crate) type Made = Result<Arc<Program>, Arc<Unlowered>>;
 
 /// A Relax function and what it calls, with a kernel for each operator. `watched`: with the values of variables
 /// ([`rx_lower::lower_watched`]).
@@ -46,7 +46,7 @@ pub(crate) fn lowered(
 
 /// The program of a Relax function for a device.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
-pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Lowered {
+pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Made {
     let mut program = lowered(db, scope, entry, false)?;
     rx_lower::steps::run_with(&Kept(db, &device), &mut program, device.preferences(), &mut |_, _| ());
     Ok(Arc::new(program))
@@ -54,7 +54,7 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, devic
 
 /// The program that is a prim_func alone.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
-pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Lowered> {
+pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Made> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
     let read = prim_func(db, scope, name)?.map_err(|_| unlowered());
     Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db, &Device::Interp)))))

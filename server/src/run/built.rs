@@ -183,7 +183,7 @@ impl Entry<'_> {
         let mut pipeline = pipeline.map_err(Problem::Other)?.without_tir_vars();
         let mut passes = Passes::new(workspace, self.module, &pipeline);
         if function_kind(workspace, self.module, self.name) == Some(FunctionKind::Relax) {
-            passes.lower(&mut pipeline, self.name, self.device(false).preferences());
+            passes.lower(&mut pipeline, self.name, &self.device(false));
         }
         Ok(Made { listing: passes.listing, passes: passes.stages })
     }
