@@ -15,7 +15,7 @@ use rx_lower::Program;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The most edits of a kind.
 const EDITS: usize = 40;
@@ -57,10 +57,37 @@ fn file(path: &str) -> Result<(), String> {
         let text = workspace.document(file).text();
         edits(&mut workspace, file, what, &places(&text, place), &cuda)?;
     }
+    println!("  an edit waits for the lowering that it ends: {}", figures(cancelled(&workspace.document(file).text())));
     if let Some(bytes) = peak_memory() {
         println!("  peak memory: {} MB", bytes / 1_000_000);
     }
     Ok(())
+}
+
+/// How long an edit waits for a lowering of all that it ends, in wall time: it comes at different moments of the first lowering.
+fn cancelled(text: &str) -> Vec<Duration> {
+    let moments = (0..20u32).map(|number| Duration::from_millis(3) * number);
+    moments
+        .map(|moment| {
+            let mut workspace = Workspace::new();
+            let file = workspace.add(text, FileKind::Rx);
+            workspace.diagnostics(file);
+            let snapshot = workspace.snapshot();
+            let read = move || {
+                let _ = snapshot.catch(|snapshot| {
+                    let view = snapshot.view(file)?;
+                    cuda_c(view.workspace(), file, &Device::Cuda(Default::default())).ok()
+                });
+            };
+            let reader = std::thread::Builder::new().stack_size(STACK).spawn(read);
+            std::thread::sleep(moment);
+            let start = Instant::now();
+            workspace.edit(file, 0..0, "\n");
+            let waited = start.elapsed();
+            drop(reader.map(std::thread::JoinHandle::join));
+            waited
+        })
+        .collect()
 }
 
 /// The floats right behind a word; of `softmax` the axes.
