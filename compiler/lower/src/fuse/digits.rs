@@ -34,12 +34,17 @@ fn cut_one(func: &PrimFunc) -> Option<PrimFunc> {
             temporaries.extend(block.allocations.iter().copied());
         }
     });
+    let factors = symbols.factors(func, &temporaries);
     for buffer in temporaries {
         if func.buffer(buffer).strides.is_some() {
             continue;
         }
         for axis in 0..func.buffer(buffer).shape.len() {
-            for by in symbols.bases(func, buffer, axis) {
+            // By what the axis' indices multiply, the largest first.
+            let found = factors.get(&(buffer, axis)).into_iter().flatten();
+            let mut bases: Vec<i64> = found.copied().filter(|factor| *factor > 1).collect();
+            bases.sort_unstable_by(|a, b| b.cmp(a));
+            for by in bases {
                 let mut cutting = Cutting { func: func.clone(), symbols: &symbols, buffer, axis, by, failed: false };
                 if let Some(()) = cutting.run() {
                     return Some(cutting.func);
@@ -80,37 +85,29 @@ impl Symbols {
         of_dim(dim, &mut |name, _| self.of.get(&name).map_or(Expr::int(0), |var| func.var_expr(*var)))
     }
 
-    /// The places at which an axis is read and written.
-    fn places(&self, func: &PrimFunc, wanted: BufferId, axis: usize) -> FxHashSet<Dim> {
-        let mut places = FxHashSet::default();
-        let mut add = |indices: &[Expr]| places.extend(indices.get(axis).and_then(|index| self.dim(index)));
+    /// The factors of the indices by which the axes of some buffers are read and written, by buffer and axis.
+    fn factors(&self, func: &PrimFunc, wanted: &[BufferId]) -> FxHashMap<(BufferId, usize), FxHashSet<i64>> {
+        let mut factors: FxHashMap<(BufferId, usize), FxHashSet<i64>> = FxHashMap::default();
+        let mut add = |buffer: BufferId, indices: &[Expr]| {
+            for (axis, index) in indices.iter().enumerate().filter(|_| wanted.contains(&buffer)) {
+                if let Some(place) = self.dim(index) {
+                    factors.entry((buffer, axis)).or_default().extend(place.terms().iter().map(|(_, factor)| *factor));
+                }
+            }
+        };
         func.body.walk(&mut |stmt| {
-            if let Stmt::Store { buffer, indices, .. } = stmt
-                && *buffer == wanted
-            {
-                add(indices);
+            if let Stmt::Store { buffer, indices, .. } = stmt {
+                add(*buffer, indices);
             }
             for expr in stmt.expressions() {
                 expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, indices, .. } = part
-                        && *buffer == wanted
-                    {
-                        add(indices);
+                    if let Expr::Load { buffer, indices, .. } = part {
+                        add(*buffer, indices);
                     }
                 });
             }
         });
-        places
-    }
-
-    /// What the axis' indices multiply by, the largest first.
-    fn bases(&self, func: &PrimFunc, buffer: BufferId, axis: usize) -> Vec<i64> {
-        let places = self.places(func, buffer, axis);
-        let factors = places.iter().flat_map(|place| place.terms().iter().map(|(_, factor)| *factor));
-        let mut bases: Vec<i64> = factors.filter(|factor| *factor > 1).collect();
-        bases.sort_unstable_by(|a, b| b.cmp(a));
-        bases.dedup();
-        bases
+        factors
     }
 
     /// The digits of an index to a base; `None` where the lower is not known to be below it.
