@@ -253,7 +253,7 @@ impl MainLoop {
     /// Gives free workers something to do.
     fn start_reads(&mut self) {
         for queue in [&mut self.short, &mut self.long] {
-            while let Some(read) = queue.next() {
+            while let Some(read) = queue.take() {
                 let Some((snapshot, documents)) = self.documents.snapshot(read.uri.as_ref()) else {
                     read.question.answer();
                     continue;

@@ -68,7 +68,7 @@ impl Queue {
     }
 
     /// The next question that somebody waits for, where a worker is free.
-    pub fn next(&mut self) -> Option<Read> {
+    pub fn take(&mut self) -> Option<Read> {
         if self.busy == self.workers {
             return None;
         }
