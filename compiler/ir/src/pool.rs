@@ -7,23 +7,25 @@
 #[derive(Debug)]
 pub struct Pool<S> {
     storages: Vec<S>,
-    /// In the order in which they were freed.
-    free: Vec<usize>,
+    /// Each with how many were freed before it.
+    free: Vec<(usize, usize)>,
+    freed: usize,
 }
 
 impl<S> Default for Pool<S> {
     fn default() -> Pool<S> {
-        Pool { storages: Vec::new(), free: Vec::new() }
+        Pool { storages: Vec::new(), free: Vec::new(), freed: 0 }
     }
 }
 
 impl<S> Pool<S> {
-    /// A storage that was free: of those that `rank` does not decline, the one of the least rank, of several the one freed
-    /// first. `rank` is given how many are free before a storage.
+    /// A storage that was free: of those that `rank` does not decline, one of the least rank. `rank` is given a storage, and how
+    /// many were freed before it.
     pub fn take<K: Ord>(&mut self, mut rank: impl FnMut(usize, &S) -> Option<K>) -> Option<usize> {
-        let ranked = self.free.iter().enumerate().filter_map(|(at, one)| Some((rank(at, &self.storages[*one])?, at)));
-        let (_, at) = ranked.min()?;
-        Some(self.free.remove(at))
+        let ranks = self.free.iter().enumerate();
+        let ranks = ranks.filter_map(|(at, (freed, one))| Some((rank(*freed, &self.storages[*one])?, at)));
+        let (_, at) = ranks.min()?;
+        Some(self.free.swap_remove(at).1)
     }
 
     /// A new storage, which is not free.
@@ -34,12 +36,13 @@ impl<S> Pool<S> {
 
     /// Frees a storage.
     pub fn free(&mut self, storage: usize) {
-        self.free.push(storage);
+        self.free.push((self.freed, storage));
+        self.freed += 1;
     }
 
     /// Keeps those of the free storages to which this applies; the others are never taken again.
     pub fn retain_free(&mut self, mut is_kept: impl FnMut(&S) -> bool) {
-        self.free.retain(|one| is_kept(&self.storages[*one]));
+        self.free.retain(|(_, one)| is_kept(&self.storages[*one]));
     }
 
     /// A storage, by its number.
@@ -58,12 +61,12 @@ mod tests {
     use super::Pool;
 
     #[test]
-    fn pool_takes_the_least_rank_then_the_first_freed() {
+    fn pool_takes_the_least_rank() {
         let mut pool = Pool::default();
         let all: Vec<usize> = [8, 4, 4, 2].into_iter().map(|size| pool.add(size)).collect();
         assert_eq!(pool.take(|_, size| Some(*size)), None);
         all.iter().for_each(|one| pool.free(*one));
-        let fits = |_: usize, size: &i32| (*size >= 3).then_some(*size);
+        let fits = |freed: usize, size: &i32| (*size >= 3).then_some((*size, freed));
         assert_eq!(
             [pool.take(fits), pool.take(fits), pool.take(fits), pool.take(fits)],
             [Some(1), Some(2), Some(0), None]

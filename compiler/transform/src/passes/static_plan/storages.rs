@@ -333,27 +333,27 @@ impl Giving<'_> {
     /// Takes a free storage: of the sizes in range the smallest that is large enough, else the largest, which grows. A
     /// storage of symbolic size must be just as large.
     fn take(&mut self, wanted: &Storage) -> Option<usize> {
-        let least_bytes = wanted.bytes.as_constant();
+        let needed = wanted.bytes.as_constant();
         let taken = self.pool.take(|freed, Given { storage, .. }| {
             if (&storage.scope, storage.dtype) != (&wanted.scope, wanted.dtype) {
                 return None;
             }
-            match (storage.bytes.as_constant(), least_bytes) {
-                (Some(size), Some(wanted)) if size >= wanted => {
-                    (size <= wanted.saturating_mul(RANGE)).then_some(Rank::Large(size))
+            match (storage.bytes.as_constant(), needed) {
+                (Some(size), Some(needed)) if size >= needed => {
+                    (size <= needed.saturating_mul(RANGE)).then_some(Rank::Large(size, freed))
                 }
                 // Of those of one size the one freed last.
-                (Some(size), Some(wanted)) => (size >= wanted / RANGE).then_some(Rank::Small(Reverse((size, freed)))),
+                (Some(size), Some(needed)) => (size >= needed / RANGE).then_some(Rank::Small(Reverse((size, freed)))),
                 (None, None) => {
                     let is_same = prove::equal(&storage.bytes, &wanted.bytes, self.bounds) == Answer::Proved;
-                    is_same.then_some(Rank::Large(0))
+                    is_same.then_some(Rank::Large(0, freed))
                 }
                 _ => None,
             }
         })?;
-        if let Some(wanted) = least_bytes {
-            let bytes = &mut self.pool.get_mut(taken).storage.bytes;
-            *bytes = Dim::constant(bytes.as_constant().map_or(wanted, |size| size.max(wanted)));
+        let bytes = &mut self.pool.get_mut(taken).storage.bytes;
+        if let (Some(size), Some(needed)) = (bytes.as_constant(), needed) {
+            *bytes = Dim::constant(size.max(needed));
         }
         Some(taken)
     }
@@ -368,10 +368,10 @@ impl Giving<'_> {
     }
 }
 
-/// How well a free storage suits, the best first: a large one by its size, or a small one by its size and how many were freed
+/// How well a free storage suits, the best first: a large one by its size, or a small one by its size; and by how many were freed
 /// before it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    Large(i64),
+    Large(i64, usize),
     Small(Reverse<(i64, usize)>),
 }
