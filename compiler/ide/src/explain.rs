@@ -36,7 +36,9 @@ pub(crate) fn binding_of(view: &FileView<'_>, word: &Word<'_>) -> Option<Bound> 
 fn value_of(recorded: &Recorded, statement: u32, variable: Name) -> Option<Bound> {
     let is_it = |binding: &&Binding| binding.origin.statement == statement;
     recorded.bindings.iter().filter(is_it).find_map(|binding| match &binding.kind {
-        BindingKind::Value { variable: bound, value, .. } if *bound == variable => Some(Bound { value: value.clone() }),
+        BindingKind::Value { variable: bound, value, .. } if *bound == variable => {
+            Some(Bound { value: Expr::clone(value) })
+        }
         _ => None,
     })
 }

@@ -75,14 +75,14 @@ pub enum BindingKind {
         /// The type its users see.
         ty: StructInfo,
         /// Its value.
-        value: Expr,
+        value: Arc<Expr>,
     },
     /// `a, b = value`.
     Unpack {
         /// The variables, in the order of the fields; `None` where a field is bound to nothing.
         variables: Vec<Option<Name>>,
         /// A tuple.
-        value: Expr,
+        value: Arc<Expr>,
     },
     /// `if condition: … elif condition: … else: …`.
     If {

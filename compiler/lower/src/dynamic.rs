@@ -176,7 +176,7 @@ pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<M
     let binding = Binding {
         origin: Origin { item: entry, statement: 0 },
         dataflow: None,
-        kind: BindingKind::Value { variable: result, ty: ty.clone(), value },
+        kind: BindingKind::Value { variable: result, ty: ty.clone(), value: Arc::new(value) },
     };
     let body = Body { bindings: vec![binding], result: Some(Expr::var(result, ty.clone())), outputs: Vec::new() };
     let function = Function {

@@ -38,13 +38,13 @@ impl Checker<'_> {
 
     pub(super) fn record_value(&mut self, variable: Name, ty: &StructInfo, value: &Expr) {
         if self.recorder.is_some() {
-            self.record(BindingKind::Value { variable, ty: ty.clone(), value: value.clone() });
+            self.record(BindingKind::Value { variable, ty: ty.clone(), value: Arc::new(value.clone()) });
         }
     }
 
     pub(super) fn record_unpack(&mut self, variables: Vec<Option<Name>>, value: &Expr) {
         if self.recorder.is_some() {
-            self.record(BindingKind::Unpack { variables, value: value.clone() });
+            self.record(BindingKind::Unpack { variables, value: Arc::new(value.clone()) });
         }
     }
 

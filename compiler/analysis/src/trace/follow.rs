@@ -302,14 +302,14 @@ impl<'w> Tracer<'w> {
                     return Next::End(step);
                 }
                 let bound = Some((name, place(name_span(Some(name)))));
-                Next::Silent(Cursor { expr: value.clone(), site, facet, bound })
+                Next::Silent(Cursor { expr: Expr::clone(value), site, facet, bound })
             }
             BindingKind::Unpack { variables, value } => {
                 let index = variables.iter().rposition(|variable| *variable == Some(name)).unwrap_or(0);
                 let mut path = vec![index];
                 path.extend(&facet.path);
                 let bound = Some((name, place(name_span(Some(name)))));
-                Next::Silent(Cursor { expr: value.clone(), site, facet: Facet { path, part: facet.part }, bound })
+                Next::Silent(Cursor { expr: Expr::clone(value), site, facet: Facet { path, part: facet.part }, bound })
             }
             BindingKind::If { arms, .. } => self.branch(cursor, name, &site, at, binding, arms.len()),
             BindingKind::Function(_) => {

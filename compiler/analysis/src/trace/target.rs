@@ -190,7 +190,7 @@ fn inside(view: &Rc<View>, recorded: &Recorded, mut site: Site, statement: u32, 
     let found = binding_of(recorded, &mut site.blocks, statement, None);
     let (value, limit) = match found {
         Some((at, binding)) => match &binding.kind {
-            BindingKind::Value { value, .. } | BindingKind::Unpack { value, .. } => (value.clone(), at),
+            BindingKind::Value { value, .. } | BindingKind::Unpack { value, .. } => (Expr::clone(value), at),
             BindingKind::If { arms, .. } => (arms.first()?.0.clone(), at),
             BindingKind::Function(_) => return None,
         },

@@ -8,9 +8,10 @@ use std::sync::mpsc::channel;
 
 /// A function of many products, each of other extents: none of their kernels is known from another.
 fn long() -> String {
-    let mut text = "from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n    \
+    let mut text =
+        "from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n    \
                     @R.function\n    def main(x0: R.Tensor((8, 8), \"float32\")):\n"
-        .to_owned();
+            .to_owned();
     for at in 0..2000 {
         let width = at + 9;
         let _ = writeln!(text, "        w{at} = R.ones(({}, {width}), \"float32\")", width - 1);

@@ -18,7 +18,7 @@ pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &m
         reads,
         program,
         context,
-        shapes: FxHashMap::default(),
+        shapes: vec![None; procedure.types.len()],
         types: &mut procedure.types,
         sums: FxHashSet::default(),
         views: FxHashMap::default(),
@@ -43,8 +43,8 @@ struct Sinking<'p> {
     reads: &'p mut Vec<u32>,
     program: &'p mut Program,
     context: &'p Context<'p>,
-    /// The extents of what the kernels of this block compute.
-    shapes: FxHashMap<Register, Arc<[Dim]>>,
+    /// By register, the extents of what a kernel of this block computes.
+    shapes: Vec<Option<Arc<[Dim]>>>,
     types: &'p mut Vec<StructInfo>,
     /// What reductions compute, and what follows them, with their extents.
     sums: FxHashSet<Register>,
@@ -62,7 +62,7 @@ impl Sinking<'_> {
         }
         match &instruction.operation {
             Operation::View { to, from, shape } => {
-                let before = self.shapes.get(from).cloned();
+                let before = self.shapes[from.0 as usize].clone();
                 let view = View { at: self.code.len(), from: *from, before, shape: shape.clone() };
                 self.views.insert(*to, view);
             }
@@ -82,7 +82,7 @@ impl Sinking<'_> {
 
     fn push(&mut self, instruction: Instruction) {
         if let Operation::Kernel { outputs, .. } = &instruction.operation {
-            self.shapes.extend(outputs.iter().map(|output| (output.to, output.shape.clone())));
+            outputs.iter().for_each(|output| self.shapes[output.to.0 as usize] = Some(output.shape.clone()));
         }
         self.code.push(Some(instruction));
     }
@@ -91,6 +91,7 @@ impl Sinking<'_> {
         let register = Register(self.types.len() as u32);
         self.types.push(ty);
         self.reads.push(1);
+        self.shapes.push(None);
         register
     }
 
