@@ -18,7 +18,7 @@ pub(crate) struct ScopeModule<'db> {
 
 impl<'db> ScopeModule<'db> {
     pub(crate) fn new(db: &'db dyn salsa::Database, scope: Scope) -> ScopeModule<'db> {
-        ScopeModule { kept: Kept(db, &Device::Interp), scope, unreadable: RefCell::default() }
+        ScopeModule { kept: Kept::new(db, &Device::Interp), scope, unreadable: RefCell::default() }
     }
 
     /// The prim_funcs that were asked for and have mistakes.
@@ -32,11 +32,11 @@ impl<'db> ScopeModule<'db> {
 
 impl Module for ScopeModule<'_> {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.scope.function(self.kept.0, name)
+        self.scope.function(self.kept.db, name)
     }
 
     fn prim_func(&self, name: Name) -> Option<Result<Loops, String>> {
-        let read = prim_func(self.kept.0, self.scope, name);
+        let read = prim_func(self.kept.db, self.scope, name);
         if matches!(read, Some(Err(_))) {
             self.unreadable.borrow_mut().push(name);
         }

@@ -9,6 +9,7 @@
 
 use crate::device::Device;
 use crate::file_module::ScopeModule;
+use rustc_hash::FxHashMap;
 use rx_base::Name;
 use rx_cuda::rules::Target as CudaTarget;
 use rx_cuda::{Scheduled, Unsupported};
@@ -17,6 +18,8 @@ use rx_lower::{
     CallKernel, Loops, Merged, OperatorCall, Pair, Preferences, Problem, Program, Queries, Rewrite, Rewritten,
 };
 use rx_tir::print::Script;
+use std::cell::RefCell;
+use std::hash::Hash;
 use std::sync::Arc;
 
 /// Why a function has no program.
@@ -48,7 +51,7 @@ pub(crate) fn lowered(
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Made {
     let mut program = lowered(db, scope, entry, false)?;
-    rx_lower::steps::run_with(&Kept(db, &device), &mut program, device.preferences(), &mut |_, _| ());
+    rx_lower::steps::run_with(&Kept::new(db, &device), &mut program, device.preferences(), &mut |_, _| ());
     Ok(Arc::new(program))
 }
 
@@ -57,7 +60,7 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, devic
 pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Made> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
     let read = prim_func(db, scope, name)?.map_err(|_| unlowered());
-    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept(db, &Device::Interp)))))
+    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept::new(db, &Device::Interp)))))
 }
 
 /// The loops of a prim_func of the text.
@@ -67,26 +70,52 @@ pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> O
     Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))))
 }
 
-/// Answers of the database to the questions of lowering and of the steps, for a device.
-#[derive(Clone, Copy)]
-pub(crate) struct Kept<'db>(pub(crate) &'db dyn salsa::Database, pub(crate) &'db Device);
+/// Answers of the database to the questions of one run of lowering and of the steps, for a device. An answer is asked of the
+/// database once in a run: networks repeat their layers, and each question to the database is an edge that it keeps.
+pub(crate) struct Kept<'db> {
+    pub(crate) db: &'db dyn salsa::Database,
+    device: &'db Device,
+    calls: Answers<OperatorCall, Result<Arc<CallKernel>, Arc<str>>>,
+    pairs: Answers<Pair, Option<Arc<Merged>>>,
+    rewrites: Answers<Rewrite, Option<Arc<Rewritten>>>,
+}
+
+/// Answers by their questions.
+type Answers<Q, A> = RefCell<FxHashMap<Q, A>>;
+
+impl<'db> Kept<'db> {
+    pub(crate) fn new(db: &'db dyn salsa::Database, device: &'db Device) -> Kept<'db> {
+        let (calls, pairs, rewrites) = Default::default();
+        Kept { db, device, calls, pairs, rewrites }
+    }
+}
+
+/// The answer that is known, else the one that `ask` gives.
+fn once<Q: Clone + Eq + Hash, A: Clone>(known: &Answers<Q, A>, question: &Q, ask: impl FnOnce() -> A) -> A {
+    if let Some(answer) = known.borrow().get(question) {
+        return answer.clone();
+    }
+    let answer = ask();
+    known.borrow_mut().insert(question.clone(), answer.clone());
+    answer
+}
 
 impl Queries for Kept<'_> {
     fn call(&self, call: &OperatorCall) -> Result<Arc<CallKernel>, Arc<str>> {
-        call_kernel(self.0, CallKey::new(self.0, call))
+        once(&self.calls, call, || call_kernel(self.db, CallKey::new(self.db, call)))
     }
 
     fn merge(&self, pair: &Pair) -> Option<Arc<Merged>> {
-        merged(self.0, PairKey::new(self.0, pair))
+        once(&self.pairs, pair, || merged(self.db, PairKey::new(self.db, pair)))
     }
 
     fn rewrite(&self, rewrite: &Rewrite) -> Option<Arc<Rewritten>> {
-        rewritten(self.0, RewriteKey::new(self.0, rewrite))
+        once(&self.rewrites, rewrite, || rewritten(self.db, RewriteKey::new(self.db, rewrite)))
     }
 
     fn makes_one(&self, loops: &Loops, preferences: &dyn Preferences) -> bool {
-        match self.1 {
-            Device::Cuda(target) => makes_one(self.0, LoopsKey::new(self.0, loops), target.clone()),
+        match self.device {
+            Device::Cuda(target) => makes_one(self.db, LoopsKey::new(self.db, loops), target.clone()),
             Device::Cpu | Device::Interp => preferences.makes_one(loops),
         }
     }

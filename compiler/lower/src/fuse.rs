@@ -392,18 +392,17 @@ fn forget(instruction: &Instruction, reads: &mut [u32]) {
 /// Numbers kernels anew, without those that nothing runs.
 pub(crate) fn drop_unused(program: &mut Program) {
     let mut new_ids: Vec<Option<KernelId>> = vec![None; program.kernels.len()];
-    let mut kept: Vec<Kernel> = Vec::new();
-    let mut procedures = std::mem::take(&mut program.procedures);
-    for procedure in &mut procedures {
+    let mut left: Vec<Option<Kernel>> = std::mem::take(&mut program.kernels).into_iter().map(Some).collect();
+    let mut kept: Vec<Kernel> = Vec::with_capacity(left.len());
+    for procedure in &mut program.procedures {
         for_each_kernel(&mut procedure.code, &mut |kernel| {
             let slot = &mut new_ids[kernel.0 as usize];
             *kernel = *slot.get_or_insert_with(|| {
-                kept.push(program.kernels[kernel.0 as usize].clone());
+                kept.extend(left[kernel.0 as usize].take());
                 KernelId(kept.len() as u32 - 1)
             });
         });
     }
-    program.procedures = procedures;
     program.kernels = kept;
 }
 
