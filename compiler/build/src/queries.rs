@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Why a function has no program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Unlowered {
-    /// What has no lowering.
+    /// The calls and functions that have no lowering.
     pub(crate) problems: Vec<Problem>,
     /// The prim_funcs that have mistakes.
     pub(crate) unreadable: Vec<Name>,

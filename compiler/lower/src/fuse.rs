@@ -47,7 +47,7 @@ const MAX_NESTS: usize = 64;
 /// The most readers of a kernel that only moves elements that each do so themselves.
 const MAX_READERS: usize = 4;
 
-/// What steps are run for, and who answers their questions.
+/// The device that steps are run for, and the answers to their questions.
 pub(crate) struct Context<'c> {
     pub(crate) preferences: &'c dyn Preferences,
     pub(crate) queries: &'c dyn Queries,

@@ -40,7 +40,7 @@ impl Loops {
         Loops::new(func)
     }
 
-    /// What steps ask of the function, computed once.
+    /// The properties that steps ask for, computed once.
     pub(crate) fn properties(&self) -> &Properties {
         self.0.properties.get_or_init(|| Properties::of(&self.0.func))
     }

@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 
-/// What a view of a function is made for: the arguments of `rxrun` that change it.
+/// The arguments of `rxrun` that change a view of a function.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// `--device`; none leaves it to `rx.toml`.
@@ -59,13 +59,13 @@ impl Options {
 
 /// A stage to be made, as a question about its document.
 pub struct Build {
-    /// What the client wants.
+    /// The client's request.
     pub order: Order,
-    /// What it is made for.
+    /// The arguments that change the view.
     pub options: Options,
     /// Where errors of lowering go.
     pub events: Sender<Event>,
-    /// What is shown, once it is known.
+    /// The answer, once it is known.
     pub shown: Option<Shown>,
     /// Why there is no program.
     pub not_lowered: Option<NotLowered>,

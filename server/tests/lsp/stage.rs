@@ -1,4 +1,4 @@
-//! What a function becomes, shown in an editor: made by the server itself, by the stand-in for `rxrun`, and by the real one.
+//! Stages of a function, shown in an editor: made by the server itself, by the stand-in for `rxrun`, and by the real one.
 
 use crate::client::{Client, change};
 use crate::run::{Bench, ENDINGS, TEXT, URI};

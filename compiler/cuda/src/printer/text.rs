@@ -36,7 +36,7 @@ pub(super) struct KernelText {
     pub(super) sources: Vec<String>,
     /// Further lines of its comment.
     pub(super) notes: Vec<String>,
-    /// What it is compiled for (`__launch_bounds__`).
+    /// The arguments of its `__launch_bounds__`: threads of a block, and the least blocks of a multiprocessor.
     pub(super) bound: String,
     pub(super) parameters: Vec<String>,
     /// Its lines; numbers of checks are the function's, as [`check_number`] writes them.

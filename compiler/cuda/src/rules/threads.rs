@@ -185,7 +185,7 @@ impl Launch {
         ["x", "y", "z"].map(|end| size(end).unwrap_or(1))
     }
 
-    /// What differs between the threads of a block; its [`Varying::is_uniform`] is of expressions outside of loops over threads.
+    /// The variables that differ between the threads of a block; its [`Varying::is_uniform`] is of expressions outside of loops over threads.
     fn varying(&self, func: &PrimFunc, statements: &[Stmt]) -> Varying {
         let axis =
             |axis: &Axis| spmd::Axis { tag: axis.tag, var: axis.var, extent: axis.extent.as_int().unwrap_or(i64::MAX) };

@@ -27,7 +27,7 @@ pub struct CallKernel {
     pub(crate) loops: Loops,
     /// Where its input buffers come from, in order.
     pub(crate) inputs: Vec<Input>,
-    /// What is passed for its scalars, in order.
+    /// The values passed for its scalars, in order.
     pub(crate) scalars: Vec<Scalar>,
 }
 

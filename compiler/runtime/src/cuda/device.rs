@@ -32,7 +32,7 @@ pub struct Cuda {
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Cuda {
-    /// What its kernels are made for.
+    /// The target that its kernels are made for.
     pub fn target(&self) -> &Target {
         &self.target
     }

@@ -24,7 +24,7 @@ pub struct Simulated {
 const ORDERS: [Order; 3] = [Order::Ascending, Order::Descending, Order::Shuffled(1)];
 
 impl Simulated {
-    /// What its kernels are made for.
+    /// The target that its kernels are made for.
     pub fn target(&self) -> &Target {
         &self.target
     }

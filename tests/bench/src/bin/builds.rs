@@ -90,7 +90,7 @@ fn cancelled(text: &str) -> Vec<Duration> {
         .collect()
 }
 
-/// The floats right behind a word; of `softmax` the axes.
+/// The floats right after a word; of `softmax` the axes.
 fn places(text: &str, word: &str) -> Vec<Range<usize>> {
     let number = |(at, _): (usize, &str)| {
         let start = match word {
