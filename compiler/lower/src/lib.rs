@@ -9,6 +9,8 @@
 //!   (`lower::memory`), shape heaps become dims, and packed functions become instructions (`lower::packed`).
 //! - A call whose operand types are open (`R.Tensor(ndim=2)`, `R.Any`) keeps its operator (`Operation::Dynamic`). At run time the
 //!   types of its values make it a separate program, which is cached ([`dynamic`]).
+//! - Kernels that do the same share one function ([`Loops`]). Whatever makes or changes a function depends on its key alone, and is
+//!   asked of [`Queries`], so that a database can keep the answers (`docs/decisions/0012-kernels-keyed-by-content.md`).
 //! - `Operation::Bound` reports the values of variables; only [`lower_watched`] emits it.
 //!
 //! # Invariants

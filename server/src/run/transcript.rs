@@ -427,7 +427,7 @@ pub fn too_long(most: u64) -> String {
     format!("cannot be shown: its text is longer than {} MiB", most >> 20)
 }
 
-/// Text from outside, cut to [`MAX_WORDS`] and free of control characters.
+/// Text from outside, cut to a length and free of control characters.
 pub fn words(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut cut: String = text.chars().take(MAX_WORDS).map(clean).collect();

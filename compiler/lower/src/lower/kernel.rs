@@ -1,5 +1,7 @@
 //! The kernel of an operator's call, and all that it depends on.
 
+use crate::loops::Loops;
+use crate::program::Scalar;
 use rx_base::Name;
 use rx_base::symbolic::Bounds;
 use rx_ir::{Argument, Expr, ExprKind, Origin, StructInfo};
@@ -8,9 +10,6 @@ use rx_ops::{Arg, CallInfo, Schema};
 use rx_tir::Expr as TirExpr;
 use rx_tir::rewrite::{map_expr, map_stmt};
 use std::sync::Arc;
-
-use crate::loops::Loops;
-use crate::program::Scalar;
 
 /// A call of an operator, without what its kernel does not depend on: the names of variables, and places.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
