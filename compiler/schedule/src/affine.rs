@@ -56,7 +56,7 @@ impl Affine {
         Some(Affine { buffer, base, strides, opaque: Vec::new() })
     }
 
-    /// As [`Affine::sum`], with the indices that are no sums over the loops as opaque terms. `None` where the place cannot be
+    /// The place of an access, with the indices that are no sums over the loops as opaque terms. `None` where the place cannot be
     /// written down.
     pub fn with_opaque(
         scope: &mut Scope,
