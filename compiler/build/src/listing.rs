@@ -119,15 +119,13 @@ pub fn comment(mark: &str, text: &str) -> String {
 
 /// The statements that kernels come from, in the order of the text: those that call them, and those of prim_funcs in their loops.
 fn places(workspace: &Workspace, module: ModuleId, group: &Group<'_>) -> Vec<Span> {
-    let mut origins = Vec::new();
-    for kernel in &group.kernels {
-        origins.extend_from_slice(&kernel.origins);
-        kernel.loops.body.walk(&mut |stmt| {
-            if let Stmt::Store { site, .. } = stmt {
-                origins.extend(site.origin);
-            }
-        });
-    }
+    let mut origins: Vec<_> = group.kernels.iter().flat_map(|kernel| &kernel.origins).copied().collect();
+    // Kernels of a group have the same loops.
+    group.first.loops.body.walk(&mut |stmt| {
+        if let Stmt::Store { site, .. } = stmt {
+            origins.extend(site.origin);
+        }
+    });
     origins.sort_unstable();
     origins.dedup();
     let spans = origins.into_iter().filter_map(|origin| workspace.origin_span(module, origin));

@@ -1,5 +1,5 @@
-//! What a function becomes, as a document. Nothing of the program is executed. The server makes passes, loops and CUDA C itself
-//! ([`super::built`]); `rxrun --emit` in a child makes the rest, which takes NVRTC or the JIT.
+//! The stages of a function's compilation as documents: passes, loops, CUDA C, PTX, machine code. Nothing is executed. The server makes
+//! the first three itself ([`super::built`]); PTX needs NVRTC and machine code the JIT, so `rxrun --emit` makes them in a child process.
 
 use super::Outcome;
 use crate::lsp::{Point, Range, Uri, to_proto};

@@ -9,7 +9,7 @@
 use rx_base::name::name;
 use rx_bench::measure::{Samples, peak_memory, thread_cpu_time};
 use rx_build::Device;
-use rx_build::listing::{cuda_text, groups, loops_text};
+use rx_build::listing;
 use rx_db::{FileId, FileKind, Workspace};
 use rx_lower::Program;
 use std::ops::Range;
@@ -153,12 +153,11 @@ fn program(workspace: &Workspace, file: FileId, target: &Device) -> Result<Arc<P
 
 fn loops(workspace: &Workspace, file: FileId, target: &Device) -> Result<usize, String> {
     let program = program(workspace, file, target)?;
-    Ok(program.distinct().1.into_iter().map(|kernel| loops_text(workspace, kernel).len()).sum())
+    Ok(listing::loops(workspace, workspace.first_module(file), &program).text.len())
 }
 
 fn cuda_c(workspace: &Workspace, file: FileId, target: &Device) -> Result<usize, String> {
     let program = program(workspace, file, target)?;
     let Device::Cuda(cuda) = target else { return Err("not for CUDA".to_owned()) };
-    let listing = cuda_text(workspace, &groups(&program), cuda);
-    Ok(listing.functions.iter().flatten().map(String::len).sum())
+    Ok(listing::cuda(workspace, workspace.first_module(file), &program, cuda).text.len())
 }
