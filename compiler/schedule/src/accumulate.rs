@@ -1,5 +1,6 @@
 //! Loop nests around one block, and reductions in them.
 
+use crate::roles::Declined;
 use crate::simplify::replace_var;
 use rustc_hash::FxHashMap;
 use rx_base::Name;
@@ -159,6 +160,14 @@ impl Nest {
         };
         self.body.walk(&mut |stmt| stmt.expressions().into_iter().for_each(|expr| expr.walk(&mut look)));
         found
+    }
+
+    /// As [`Nest::reduction`].
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn update(&self) -> Result<Reduction, Declined> {
+        self.reduction().ok_or(Declined("no update of one element"))
     }
 
     /// The reduction its body is; `None` where it is of another form.

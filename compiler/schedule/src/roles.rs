@@ -59,9 +59,7 @@ impl ProductNest {
     /// # Errors
     /// Where it is none.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<ProductNest, Declined> {
-        if nest.reduction().is_none() {
-            return Err(Declined("no update of one element"));
-        }
+        nest.update()?;
         let mut nest = nest.clone().with_digits(func);
         let mut scope = Scope::new(func);
         for inner in &nest.loops {
@@ -89,7 +87,7 @@ impl ProductNest {
 impl Product {
     /// The sum of products a nest is, in `scope`, which has its loops entered.
     pub(crate) fn of(nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Result<Product, Declined> {
-        let reduction = nest.reduction().ok_or(Declined("no update of one element"))?;
+        let reduction = nest.update()?;
         if reduction.combine != BinaryOp::Add || nest.predicate.is_some() {
             return Err(Declined("no unconditional sum"));
         }

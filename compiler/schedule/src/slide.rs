@@ -92,7 +92,7 @@ impl Sliding {
         }
         nest.body = simplify_in(&mut scope, func, &nest.body);
         nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
-        let reduction = nest.reduction().ok_or(Declined("no update of one element"))?;
+        let reduction = nest.update()?;
         let target = Affine::sum(&mut scope, func, &nest.loops, reduction.buffer, &reduction.indices)
             .ok_or(Declined("the result's elements are not evenly spaced"))?;
         let mut roles = Vec::new();

@@ -3,6 +3,7 @@
 use crate::func::{BufferId, VarId};
 use crate::stmt::Site;
 use rx_base::DType;
+use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 
 /// A scalar expression. `bool` values are [`Expr::Int`] of dtype `bool`, 0 or 1.
@@ -508,14 +509,14 @@ impl Expr {
     }
 
     /// The direct parts, in order of evaluation.
-    pub fn children(&self) -> Vec<&Expr> {
+    pub fn children(&self) -> SmallVec<[&Expr; 4]> {
         match self {
-            Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => Vec::new(),
+            Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => SmallVec::new(),
             Expr::Load { indices: parts, .. } | Expr::Call { args: parts, .. } => parts.iter().collect(),
-            Expr::Cast { value, .. } | Expr::Unary { value, .. } => vec![value],
-            Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => vec![left, right],
-            Expr::Select { condition, then, otherwise } => vec![condition, then, otherwise],
-            Expr::Checked { index, extent, .. } => vec![index, extent],
+            Expr::Cast { value, .. } | Expr::Unary { value, .. } => smallvec![&**value],
+            Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => smallvec![&**left, &**right],
+            Expr::Select { condition, then, otherwise } => smallvec![&**condition, &**then, &**otherwise],
+            Expr::Checked { index, extent, .. } => smallvec![&**index, &**extent],
         }
     }
 

@@ -4,6 +4,7 @@ use crate::expr::Expr;
 use crate::func::{BufferId, VarId};
 use rx_base::Name;
 use rx_ir::Origin;
+use smallvec::{SmallVec, smallvec};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -218,31 +219,31 @@ impl Stmt {
     }
 
     /// The statements directly in it.
-    pub fn children(&self) -> Vec<&Stmt> {
+    pub fn children(&self) -> SmallVec<[&Stmt; 4]> {
         match self {
             Stmt::Seq(statements) => statements.iter().collect(),
-            Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::While { body, .. } => vec![body],
+            Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::While { body, .. } => smallvec![&**body],
             Stmt::Block(block) => block.init.iter().chain([&block.body]).collect(),
             Stmt::If { then, otherwise, .. } => {
                 std::iter::once(&**then).chain(otherwise.iter().map(|part| &**part)).collect()
             }
-            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => Vec::new(),
+            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => SmallVec::new(),
         }
     }
 
     /// The expressions directly in it; of a block, of its axes and predicate.
-    pub fn expressions(&self) -> Vec<&Expr> {
+    pub fn expressions(&self) -> SmallVec<[&Expr; 4]> {
         match self {
-            Stmt::Seq(_) => Vec::new(),
-            Stmt::For { start, extent, .. } => vec![start, extent],
+            Stmt::Seq(_) => SmallVec::new(),
+            Stmt::For { start, extent, .. } => smallvec![start, extent],
             Stmt::Block(block) => {
                 let iters = block.iters.iter().flat_map(|iter| [&iter.start, &iter.extent, &iter.binding]);
                 iters.chain(&block.predicate).collect()
             }
             Stmt::Store { indices, value, .. } => indices.iter().chain([value]).collect(),
-            Stmt::Let { value, .. } | Stmt::Evaluate(value) => vec![value],
+            Stmt::Let { value, .. } | Stmt::Evaluate(value) => smallvec![value],
             Stmt::If { condition, .. } | Stmt::While { condition, .. } | Stmt::Assert { condition, .. } => {
-                vec![condition]
+                smallvec![condition]
             }
         }
     }

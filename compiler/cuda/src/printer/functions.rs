@@ -149,7 +149,7 @@ impl Module {
         for (kernel, text) in function.kernels.iter_mut().zip(&scheduled.texts) {
             kernel.name = self.kernel_names.fresh(&wanted);
             let start = self.kernels.len();
-            self.kernels.push_str(&text.named(&kernel.name, named, first_check));
+            text.named(&kernel.name, named, first_check, &mut self.kernels);
             kernel.text = start..self.kernels.len();
             self.kernels.push('\n');
         }

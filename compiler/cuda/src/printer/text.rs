@@ -49,9 +49,9 @@ pub(super) fn check_number(number: usize) -> String {
 }
 
 impl KernelText {
-    /// The kernel under a name, with its comment. Its function's checks have the numbers from `first_check` on.
-    pub(super) fn named(&self, name: &str, of: Named<'_>, first_check: usize) -> String {
-        let mut text = format!("// {}", one_line(&[of.name.to_string()]));
+    /// Adds the kernel under a name, with its comment, to a text. Its function's checks have the numbers from `first_check` on.
+    pub(super) fn named(&self, name: &str, of: Named<'_>, first_check: usize, text: &mut String) {
+        let _ = write!(text, "// {}", one_line(&[of.name.to_string()]));
         if !self.blocks.is_empty() {
             let _ = write!(text, ": {}", one_line(&self.blocks));
         }
@@ -81,12 +81,13 @@ impl KernelText {
             }
         }
         text.push_str("}\n");
-        text
     }
 }
 
 fn one_line(parts: &[String]) -> String {
-    parts.join(", ").replace(['\n', '\r', '\\'], " ")
+    let line = parts.join(", ");
+    let breaks = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'\\');
+    if line.as_bytes().iter().any(breaks) { line.replace(['\n', '\r', '\\'], " ") } else { line }
 }
 
 /// The blocks of statements by their names, each once.

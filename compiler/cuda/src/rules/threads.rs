@@ -44,7 +44,6 @@ const SHARED_BYTES: i64 = 48 << 10;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
-    let mut func = task.func.clone();
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
     let mut launch = Launch::default();
     launch.read(&first.stmt, (&uniform, &first.rounds))?;
@@ -72,6 +71,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     if launch.sizes()[2] > MOST_THREADS_OF_Z {
         return Err(Declined::because("a block would have more threads along z than a device has"));
     }
+    let mut func = task.func.clone();
     for axis in &mut launch.axes {
         axis.var = func.add_var(name(&axis.tag.replace('.', "_")), DType::INT64);
     }

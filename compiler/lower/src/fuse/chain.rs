@@ -40,7 +40,7 @@ pub(super) fn join(
     let of_places = of_places(block, program);
     for at in 0..block.len() {
         let Some(chain) = Chain::of(block, at, (reads, &of_places), program) else { continue };
-        for wanted in chain.variants() {
+        for wanted in (0..=chain.behind.len()).rev().flat_map(|behind| chain.with(behind)) {
             let Some(instruction) = together(block, &wanted, program, (context, asked)) else { continue };
             let Some(last) = wanted.last() else { continue };
             replace(block, *last, instruction, reads);
@@ -113,20 +113,14 @@ impl Chain {
         Some(Chain { between, front, behind })
     }
 
-    /// What may be made one kernel, the most first.
-    fn variants(&self) -> Vec<Vec<usize>> {
-        let mut variants = Vec::new();
-        for count in (0..=self.behind.len()).rev() {
-            for front in [&self.front[..], &[]] {
-                let parts = front.iter().chain(&self.between).chain(&self.behind[..count]);
-                let mut members: Vec<usize> = parts.copied().collect();
-                members.sort_unstable();
-                if !variants.contains(&members) {
-                    variants.push(members);
-                }
-            }
-        }
-        variants
+    /// What may be made one kernel with the first `behind` kernels after the second product: with those in front, and without.
+    fn with(&self, behind: usize) -> impl Iterator<Item = Vec<usize>> {
+        let fronts = if self.front.is_empty() { vec![&[][..]] } else { vec![&self.front[..], &[]] };
+        fronts.into_iter().map(move |front| {
+            let mut members = [front, &self.between, &self.behind[..behind]].concat();
+            members.sort_unstable();
+            members
+        })
     }
 }
 

@@ -17,23 +17,17 @@ const MAX_CUTS: usize = 32;
 
 /// The function with the axes of its temporaries cut as far as their indices say.
 pub(super) fn by_digits(func: &PrimFunc) -> PrimFunc {
-    let mut func = func.clone();
+    let (mut func, mut symbols) = (func.clone(), Symbols::default());
     for _ in 0..MAX_CUTS {
-        let Some(next) = cut_one(&func) else { break };
+        let Some(next) = cut_one(&func, &mut symbols) else { break };
         func = next;
     }
     func
 }
 
 /// The function with one axis cut; `None` where none can be.
-fn cut_one(func: &PrimFunc) -> Option<PrimFunc> {
-    let symbols = Symbols::of(func);
-    let mut temporaries = Vec::new();
-    func.body.walk(&mut |stmt| {
-        if let Stmt::Block(block) = stmt {
-            temporaries.extend(block.allocations.iter().copied());
-        }
-    });
+fn cut_one(func: &PrimFunc, symbols: &mut Symbols) -> Option<PrimFunc> {
+    let temporaries = symbols.read(func);
     let factors = symbols.factors(func, &temporaries);
     for buffer in temporaries {
         if func.buffer(buffer).strides.is_some() {
@@ -45,7 +39,9 @@ fn cut_one(func: &PrimFunc) -> Option<PrimFunc> {
             let mut bases: Vec<i64> = found.copied().filter(|factor| *factor > 1).collect();
             bases.sort_unstable_by(|a, b| b.cmp(a));
             for by in bases {
-                let mut cutting = Cutting { func: func.clone(), symbols: &symbols, buffer, axis, by, failed: false };
+                let Some(extents) = symbols.cut_extents(&func.buffer(buffer).shape[axis], by, func) else { continue };
+                let func = func.clone();
+                let mut cutting = Cutting { func, symbols, buffer, axis, by, extents, failed: false };
                 if let Some(()) = cutting.run() {
                     return Some(cutting.func);
                 }
@@ -56,6 +52,7 @@ fn cut_one(func: &PrimFunc) -> Option<PrimFunc> {
 }
 
 /// Variables as symbols of dims, and the values they take.
+#[derive(Default)]
 struct Symbols {
     names: Vec<Name>,
     of: FxHashMap<Name, VarId>,
@@ -63,18 +60,23 @@ struct Symbols {
 }
 
 impl Symbols {
-    fn of(func: &PrimFunc) -> Symbols {
-        let names: Vec<Name> = (0..func.vars.len()).map(|at| name(&format!("v{at}"))).collect();
-        let of = names.iter().enumerate().map(|(at, name)| (*name, VarId(at as u32))).collect();
-        let mut extents = FxHashMap::default();
+    /// Reads the variables of a function; gives its temporaries. The names of variables that it had before stay.
+    fn read(&mut self, func: &PrimFunc) -> Vec<BufferId> {
+        for at in self.names.len()..func.vars.len() {
+            let name = name(&format!("v{at}"));
+            self.names.push(name);
+            self.of.insert(name, VarId(at as u32));
+        }
+        let mut temporaries = Vec::new();
         func.body.walk(&mut |stmt| {
             if let Stmt::Block(block) = stmt {
+                temporaries.extend(block.allocations.iter().copied());
                 for iter in block.iters.iter().filter(|iter| iter.start.as_int() == Some(0)) {
-                    extents.insert(iter.var, iter.extent.clone());
+                    self.extents.insert(iter.var, iter.extent.clone());
                 }
             }
         });
-        Symbols { names, of, extents }
+        temporaries
     }
 
     fn dim(&self, expr: &Expr) -> Option<Dim> {
@@ -83,6 +85,15 @@ impl Symbols {
 
     fn expr(&self, dim: &Dim, func: &PrimFunc) -> Expr {
         of_dim(dim, &mut |name, _| self.of.get(&name).map_or(Expr::int(0), |var| func.var_expr(*var)))
+    }
+
+    /// The extents of an axis cut in two; `None` where it is no multiple of the base, or the base is all of it.
+    fn cut_extents(&self, extent: &Expr, by: i64, func: &PrimFunc) -> Option<[Expr; 2]> {
+        let extent = self.dim(extent)?;
+        let base = Dim::constant(by);
+        let high = extent.floor_div(&base);
+        let whole = !high.is_error() && &high * &base == extent && high.as_constant() != Some(1);
+        whole.then(|| [self.expr(&high, func), Expr::int(by)])
     }
 
     /// The factors of the indices by which the axes of some buffers are read and written, by buffer and axis.
@@ -132,25 +143,18 @@ struct Cutting<'s> {
     buffer: BufferId,
     axis: usize,
     by: i64,
+    /// The extents of the two axes.
+    extents: [Expr; 2],
     failed: bool,
 }
 
 impl Cutting<'_> {
     fn run(&mut self) -> Option<()> {
-        let extents = self.extents()?;
-        let body = self.func.body.clone();
+        let body = std::mem::replace(&mut self.func.body, Stmt::nothing());
         self.func.body = self.statement(&body);
+        let extents = self.extents.clone();
         self.func.buffers[self.buffer.0 as usize].shape.splice(self.axis..=self.axis, extents);
         (!self.failed).then_some(())
-    }
-
-    /// The extents of the two axes.
-    fn extents(&self) -> Option<[Expr; 2]> {
-        let extent = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
-        let by = Dim::constant(self.by);
-        let high = extent.floor_div(&by);
-        let whole = !high.is_error() && &high * &by == extent && high.as_constant() != Some(1);
-        whole.then(|| [self.symbols.expr(&high, &self.func), Expr::int(self.by)])
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
@@ -213,7 +217,7 @@ impl Cutting<'_> {
                 return None;
             }
             if !digits.contains_key(var) {
-                let extents = self.extents()?.to_vec();
+                let extents = self.extents.to_vec();
                 digits.insert(*var, cut(&mut self.func, &mut block, (loops, &mut new_loops), *var, extents)?);
             }
         }

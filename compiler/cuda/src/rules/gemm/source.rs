@@ -31,6 +31,7 @@ impl Source {
             return Ok(gathered);
         }
         let nest = task.nest(0)?;
+        nest.update()?;
         let mut func = task.func.clone();
         let phased = by_phases(&nest, &mut func, false);
         let by_phase = phased.and_then(|phased| Source::new(phased, &nest, func, Front::plain()).ok());

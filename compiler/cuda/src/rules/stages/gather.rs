@@ -14,7 +14,7 @@ use rx_schedule::scope::Scope;
 use rx_schedule::{Affine, Loop};
 use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, VarId};
-use unify::unified;
+use unify::Unifier;
 
 /// Which stages are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ pub(in crate::rules) enum Form {
 /// Where the first statement is none, or the first reduction comes behind something else.
 pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
-    let statements = unified(task, lead, &shared, form)?;
+    let unifier = Unifier::new(task, lead, &shared, form)?;
     let mut builder = Builder::new(task, &shared);
     let mut taken = 0;
     if most <= lead {
         return Err(Declined::because("nothing is reduced"));
     }
-    for parts in statements.iter().take(most) {
+    for parts in unifier.take(most) {
         let mark = builder.mark();
         let added = parts.iter().try_for_each(|part| builder.add(part, form));
         match added {

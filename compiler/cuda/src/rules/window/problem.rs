@@ -101,6 +101,7 @@ struct Parts {
 impl Problem {
     pub(super) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
         let nest = task.nest(0)?;
+        nest.update()?;
         let mut func = task.func.clone();
         let mut found = Sliding::of(&nest, &mut func)?;
         let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);

@@ -8,38 +8,63 @@ use rustc_hash::FxHashMap;
 use rx_schedule::Loop;
 use rx_schedule::scope::Scope;
 use rx_tir::rewrite::substitute;
-use rx_tir::{BufferId, Expr, IterKind, PrimFunc, VarId};
+use rx_tir::{BufferId, Expr, IterKind, VarId};
+use std::collections::VecDeque;
 
-/// The statements from the first with their loops replaced by the shared ones, as many as have such.
-pub(super) fn unified(task: &Task<'_>, lead: usize, shared: &Shared, form: Form) -> Result<Vec<Vec<Part>>, Declined> {
-    let mut unifier = Unifier { scope: Scope::new(task.func), func: task.func, shared, known: Vec::new() };
-    let others = || Declined::because("what stands before the reduction has other loops");
-    let of = |unifier: &mut Unifier<'_>, at: usize| -> Option<Vec<Part>> {
-        let parts = parts(task, at, form).ok()?;
-        parts.into_iter().map(|part| unifier.part(part)).collect()
-    };
-    let mut statements = vec![of(&mut unifier, lead).ok_or_else(others)?];
-    for at in (0..lead).rev() {
-        statements.insert(0, of(&mut unifier, at).ok_or_else(others)?);
-    }
-    for at in lead + 1..task.statements.len() {
-        match of(&mut unifier, at) {
-            Some(parts) => statements.push(parts),
-            None => break,
-        }
-    }
-    Ok(statements)
-}
-
-struct Unifier<'f> {
+/// Replaces the loops of statements by shared ones: first of those up to the leading one, then of those after it as they are asked
+/// for.
+pub(super) struct Unifier<'t> {
     scope: Scope,
-    func: &'f PrimFunc,
-    shared: &'f Shared,
+    task: &'t Task<'t>,
+    shared: &'t Shared,
+    form: Form,
+    /// The statements up to the leading one, the next first.
+    front: VecDeque<Vec<Part>>,
+    /// The statement after those that were given.
+    next: usize,
     /// Accesses over shared loops.
     known: Vec<(BufferId, Vec<Expr>)>,
 }
 
-impl Unifier<'_> {
+impl Iterator for Unifier<'_> {
+    type Item = Vec<Part>;
+
+    /// The next statement's parts over shared loops; none where it has none.
+    fn next(&mut self) -> Option<Vec<Part>> {
+        let front = self.front.pop_front();
+        let at = self.next;
+        self.next += 1;
+        front.or_else(|| self.statement(at))
+    }
+}
+
+impl<'t> Unifier<'t> {
+    /// Of the statements from the first.
+    ///
+    /// # Errors
+    /// Where one up to the leading one has other loops.
+    pub(super) fn new(
+        task: &'t Task<'t>,
+        lead: usize,
+        shared: &'t Shared,
+        form: Form,
+    ) -> Result<Unifier<'t>, Declined> {
+        let (scope, known, front) = (Scope::new(task.func), Vec::new(), VecDeque::new());
+        let mut unifier = Unifier { scope, task, shared, form, front, next: 0, known };
+        for at in (0..=lead).rev() {
+            let others = || Declined::because("what stands before the reduction has other loops");
+            let parts = unifier.statement(at).ok_or_else(others)?;
+            unifier.front.push_front(parts);
+        }
+        Ok(unifier)
+    }
+
+    /// The parts of a statement over shared loops.
+    fn statement(&mut self, at: usize) -> Option<Vec<Part>> {
+        let parts = parts(self.task, at, self.form).ok()?;
+        parts.into_iter().map(|part| self.part(part)).collect()
+    }
+
     /// The part over shared loops. Which of its loops is which of them is seen from elements that others access, too; those
     /// that are left are in order.
     fn part(&mut self, mut part: Part) -> Option<Part> {
@@ -78,7 +103,7 @@ impl Unifier<'_> {
             0 if !part.goes_along_columns() => part.kind = Kind::Row,
             _ => return None,
         }
-        let func = self.func;
+        let func = self.task.func;
         let value_of = |var: VarId| names.get(&var).map(|at| func.var_expr(all[*at].var).cast(func.var(var).dtype));
         part.value = substitute(&part.value, &value_of);
         part.indices = over(&part.indices, &value_of);
