@@ -4,7 +4,7 @@ use crate::queries::{self, LoopsKey};
 use rx_base::Span;
 use rx_cuda::Named;
 use rx_cuda::rules::Target;
-use rx_db::{ModuleId, Workspace};
+use rx_db::{ModuleId, Statements, Workspace};
 use rx_lower::{Kernel, Program};
 use rx_tir::Stmt;
 use std::ops::Range;
@@ -53,8 +53,9 @@ impl Listing {
         texts: impl IntoIterator<Item = String>,
     ) -> Listing {
         let mut listing = Listing::of(head);
+        let statements = workspace.statements(module);
         for (group, text) in groups.iter().zip(texts) {
-            listing.push(group.first.name.to_string(), &text, places(workspace, module, group));
+            listing.push(group.first.name.to_string(), &text, places(&statements, group));
         }
         listing
     }
@@ -63,7 +64,7 @@ impl Listing {
     fn push(&mut self, name: String, text: &str, places: Vec<Span>) {
         let text = text.trim_end();
         let start = self.lines;
-        let end = start + text.lines().count();
+        let end = start + text.bytes().filter(|byte| *byte == b'\n').count() + 1;
         self.text.push_str(text);
         self.text.push_str("\n\n");
         self.lines = end + 1;
@@ -118,7 +119,7 @@ pub fn comment(mark: &str, text: &str) -> String {
 }
 
 /// The statements that kernels come from, in the order of the text: those that call them, and those of prim_funcs in their loops.
-fn places(workspace: &Workspace, module: ModuleId, group: &Group<'_>) -> Vec<Span> {
+fn places(statements: &Statements<'_>, group: &Group<'_>) -> Vec<Span> {
     let mut origins: Vec<_> = group.kernels.iter().flat_map(|kernel| &kernel.origins).copied().collect();
     // Kernels of a group have the same loops.
     group.first.loops.body.walk(&mut |stmt| {
@@ -128,7 +129,7 @@ fn places(workspace: &Workspace, module: ModuleId, group: &Group<'_>) -> Vec<Spa
     });
     origins.sort_unstable();
     origins.dedup();
-    let spans = origins.into_iter().filter_map(|origin| workspace.origin_span(module, origin));
+    let spans = origins.into_iter().filter_map(|origin| statements.span(origin));
     let mut places: Vec<Span> = spans.collect();
     places.sort_unstable();
     places.dedup();

@@ -113,7 +113,8 @@ impl<'w> Passes<'w> {
     fn add(&mut self, pipeline: &Pipeline, pass: Option<&'static str>) {
         self.head(pass.unwrap_or("the module"));
         let start = self.listing.lines;
-        let span = |origin: &rx_ir::Origin| self.workspace.origin_span(self.module, *origin);
+        let statements = self.workspace.statements(self.module);
+        let span = |origin: &rx_ir::Origin| statements.span(*origin);
         let parts = pipeline.parts().map(|part| Part {
             name: part.name.to_string(),
             lines: start + part.lines.start..start + part.lines.end,

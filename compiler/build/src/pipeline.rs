@@ -203,8 +203,9 @@ fn first_origins<'w>(
 ) -> impl Fn(Origin) -> Option<Origin> + use<'w> {
     let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let line = move |span: Span| starts.partition_point(|start| *start < span.start as usize);
+    let statements = workspace.statements(module);
     move |origin| {
-        let line = line(workspace.origin_span(module, origin)?);
+        let line = line(statements.span(origin)?);
         let part = parts.iter().find(|part| part.lines.contains(&line))?;
         part.origins.first().copied()
     }

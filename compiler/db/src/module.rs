@@ -4,6 +4,7 @@ use crate::modules::ModuleId;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{check_item, full_signature, scope_context, texts};
 use crate::scope::prim_func;
+use crate::statements::item;
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::relax_function::relax_function;
@@ -149,8 +150,8 @@ impl Workspace {
     /// # Errors
     /// Why it cannot be made into loops.
     pub fn prim_func(&self, module: ModuleId, name: Name) -> Option<Result<Arc<PrimFunc>, Vec<Diagnostic<Span>>>> {
-        let at = self.item(module, name, FunctionKind::Prim)?;
         let (db, document, inputs) = self.parts(module.file)?;
+        let at = item(document, module.module, name, FunctionKind::Prim)?;
         let read = prim_func(db, *inputs.items.get(at)?);
         let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
         Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
@@ -166,18 +167,9 @@ impl Workspace {
         metadata::tensors(section.map(|item| &*item.segments).unwrap_or_default(), wanted)
     }
 
-    /// Where the statement of a module stands that `origin` names, in bytes of the file.
-    pub fn origin_span(&self, module: ModuleId, origin: Origin) -> Option<Span> {
-        let (item, segment, statement) = self.statement(module, origin)?;
-        let (_, document, _) = self.parts(module.file)?;
-        let part = document.items().get(item)?.segments.get(segment as usize)?;
-        let span = part.tree().statements.get(statement as usize)?.span;
-        absolute(document, item, &ItemPlace::Segment(segment, span))
-    }
-
     /// Where the statement that `origin` names binds `variable`, in bytes of the file.
     pub fn binding_span(&self, module: ModuleId, origin: Origin, variable: Name) -> Option<Span> {
-        let (item, segment, statement) = self.statement(module, origin)?;
+        let (item, segment, statement) = self.statements(module).find(origin)?;
         let (db, document, inputs) = self.parts(module.file)?;
         let check = check_item(db, *inputs.items.get(item)?).function?;
         let binds =
@@ -186,36 +178,11 @@ impl Workspace {
         absolute(document, item, &ItemPlace::Segment(segment, row.span))
     }
 
-    /// The item and the segment of the statement that `origin` names, and its index there.
-    fn statement(&self, module: ModuleId, origin: Origin) -> Option<(usize, u32, u32)> {
-        let relax = self.item(module, origin.item, FunctionKind::Relax);
-        let item = relax.or_else(|| self.item(module, origin.item, FunctionKind::Prim))?;
-        let (_, document, _) = self.parts(module.file)?;
-        let mut left = origin.statement;
-        for (segment, part) in (0..).zip(document.items().get(item)?.segments.iter()) {
-            let count = u32::try_from(part.tree().statements.len()).ok()?;
-            match left.checked_sub(count) {
-                Some(behind) => left = behind,
-                None => return Some((item, segment, left)),
-            }
-        }
-        None
-    }
-
     /// Where a function's parameter is declared, in bytes of the file.
     pub fn param_span(&self, module: ModuleId, function: Name, param: usize) -> Option<Span> {
-        let at = self.item(module, function, FunctionKind::Relax)?;
         let (_, document, _) = self.parts(module.file)?;
+        let at = item(document, module.module, function, FunctionKind::Relax)?;
         absolute(document, at, &ItemPlace::Item(function, ItemPart::Param(u32::try_from(param).ok()?)))
-    }
-
-    /// The index of a module's last function of this name and kind.
-    fn item(&self, module: ModuleId, name: Name, kind: FunctionKind) -> Option<usize> {
-        let (_, document, _) = self.parts(module.file)?;
-        let is_it = |item: &rx_syntax::document::Item| {
-            item.name == Some(name) && item.module == module.module && item.kind == ItemKind::Function(kind)
-        };
-        document.items().iter().rposition(is_it)
     }
 }
 

@@ -1,0 +1,70 @@
+//! Places of statements by their [`Origin`]s.
+
+use crate::modules::ModuleId;
+use crate::position::absolute;
+use crate::workspace::Workspace;
+use rx_base::name::NameMap;
+use rx_base::{Name, Span};
+use rx_context::ItemPlace;
+use rx_ir::Origin;
+use rx_syntax::Document;
+use rx_syntax::document::{FunctionKind, ItemKind};
+use std::cell::RefCell;
+
+impl Workspace {
+    /// Where the statements of a module's functions are.
+    pub fn statements(&self, module: ModuleId) -> Statements<'_> {
+        let document = self.parts(module.file).map(|(_, document, _)| document);
+        Statements { document, module: module.module, functions: RefCell::default() }
+    }
+
+    /// Where the statement of a module is that `origin` names, in bytes of the file. [`Workspace::statements`] is for many.
+    pub fn origin_span(&self, module: ModuleId, origin: Origin) -> Option<Span> {
+        self.statements(module).span(origin)
+    }
+}
+
+/// Where the statements of a module's functions are. A function's statements are counted once.
+pub struct Statements<'w> {
+    document: Option<&'w Document>,
+    module: Option<u32>,
+    /// The items of functions, each with the number of statements before each segment.
+    functions: RefCell<NameMap<Option<(usize, Vec<u32>)>>>,
+}
+
+impl Statements<'_> {
+    /// Where the statement is that `origin` names, in bytes of the file.
+    pub fn span(&self, origin: Origin) -> Option<Span> {
+        let (item, segment, statement) = self.find(origin)?;
+        let part = self.document?.items().get(item)?.segments.get(segment as usize)?;
+        let span = part.tree().statements.get(statement as usize)?.span;
+        absolute(self.document?, item, &ItemPlace::Segment(segment, span))
+    }
+
+    /// The item and the segment of the statement that `origin` names, and its index there.
+    pub(crate) fn find(&self, origin: Origin) -> Option<(usize, u32, u32)> {
+        let mut functions = self.functions.borrow_mut();
+        let function = functions.entry(origin.item).or_insert_with(|| self.function(origin.item));
+        let (item, starts) = function.as_ref()?;
+        let segment = starts.partition_point(|start| *start <= origin.statement).checked_sub(1)?;
+        Some((*item, u32::try_from(segment).ok()?, origin.statement - starts.get(segment)?))
+    }
+
+    /// A function's item, and the number of statements before each of its segments.
+    fn function(&self, name: Name) -> Option<(usize, Vec<u32>)> {
+        let document = self.document?;
+        let of_kind = |kind| item(document, self.module, name, kind);
+        let item = of_kind(FunctionKind::Relax).or_else(|| of_kind(FunctionKind::Prim))?;
+        let counts = document.items().get(item)?.segments.iter().map(|segment| segment.tree().statements.len());
+        let starts = counts.scan(0, |before, count| Some(std::mem::replace(before, *before + count)));
+        Some((item, starts.map(u32::try_from).collect::<Result<_, _>>().ok()?))
+    }
+}
+
+/// The index of a module's last function of this name and kind.
+pub(crate) fn item(document: &Document, module: Option<u32>, name: Name, kind: FunctionKind) -> Option<usize> {
+    let is_it = |item: &rx_syntax::document::Item| {
+        item.name == Some(name) && item.module == module && item.kind == ItemKind::Function(kind)
+    };
+    document.items().iter().rposition(is_it)
+}
