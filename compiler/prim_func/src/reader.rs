@@ -34,8 +34,8 @@ use rx_base::name::NameMap;
 use rx_base::{Code, DType, Diagnostic, Name};
 use rx_context::{FileContext, ItemPlace, Namespace, with_uses};
 use rx_ir::Origin;
-use rx_syntax::ast::{Expr as Tree, TokenRange};
-use rx_syntax::{Cursor, Segment, SmallPath};
+use rx_syntax::ast::Expr as Tree;
+use rx_syntax::{At, Cursor, Segment, SmallPath};
 use rx_tir::leave::{Leave, without_leaves};
 use rx_tir::marks::{Marks, Problem};
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
@@ -146,13 +146,13 @@ impl<'a> Reader<'a> {
     }
 
     /// A mistake at some tokens of the statement that is read.
-    fn mistake<T>(&self, cursor: Cursor<'_>, tokens: TokenRange, code: Code, message: impl Into<String>) -> Outcome<T> {
-        Err(Box::new(Diagnostic::new(code, self.place(cursor, tokens), message)))
+    fn mistake<T>(&self, at: At<'_>, code: Code, message: impl Into<String>) -> Outcome<T> {
+        Err(Box::new(Diagnostic::new(code, self.place(at), message)))
     }
 
     /// A construct that the IR does not have.
-    fn unsupported<T>(&self, cursor: Cursor<'_>, tokens: TokenRange, what: &str) -> Outcome<T> {
-        self.mistake(cursor, tokens, Code::NoLowering, format!("rx does not run {what}"))
+    fn unsupported<T>(&self, at: At<'_>, what: &str) -> Outcome<T> {
+        self.mistake(at, Code::NoLowering, format!("rx does not run {what}"))
     }
 
     /// Where the statement that is read stands, and in which block.
@@ -184,14 +184,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads something one level deeper.
-    fn deeper<T>(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        read: impl FnOnce(&mut Self) -> Outcome<T>,
-    ) -> Outcome<T> {
+    fn deeper<T>(&mut self, at: At<'_>, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         if self.depth >= DEEPEST {
-            return self.mistake(cursor, tokens, Code::NestingTooDeep, format!("more than {DEEPEST} levels deep"));
+            return self.mistake(at, Code::NestingTooDeep, format!("more than {DEEPEST} levels deep"));
         }
         self.depth += 1;
         let outcome = read(self);
@@ -218,9 +213,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A statement that stands for what the IR has no word for.
-    fn mark(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: &str) -> (VarId, Stmt) {
+    fn mark(&mut self, at: At<'_>, of: &str) -> (VarId, Stmt) {
         let var = self.func.add_var(rx_base::name::name(of), DType::BOOL);
-        self.mark_places.insert(var, self.place(cursor, tokens));
+        self.mark_places.insert(var, self.place(at));
         (var, Stmt::Evaluate(self.func.var_expr(var)))
     }
 
@@ -233,10 +228,10 @@ impl<'a> Reader<'a> {
 
     /// The function, when parameters and body are read, without what nothing mentions. A variable that no parameter
     /// mentions has no value.
-    fn finish(mut self, cursor: Cursor<'_>, tokens: TokenRange, body: Stmt) -> Outcome<PrimFunc> {
+    fn finish(mut self, at: At<'_>, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);
-        let whole = self.place(cursor, tokens);
+        let whole = self.place(at);
         if !self.leaves.is_empty() {
             let made = without_leaves(&self.func, &self.leaves);
             self.func = made.map_err(|problem| self.not_run(problem, &whole))?;
@@ -257,7 +252,7 @@ impl<'a> Reader<'a> {
             None => Ok(func),
             Some(symbol) => {
                 let message = format!("the value of `{}` follows from no parameter", func.var(*symbol).name);
-                self.mistake(cursor, tokens, Code::UndefinedSymbolicVar, message)
+                self.mistake(at, Code::UndefinedSymbolicVar, message)
             }
         }
     }

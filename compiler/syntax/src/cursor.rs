@@ -21,6 +21,15 @@ pub struct Cursor<'a> {
     quoted: Option<Span>,
 }
 
+/// Some tokens of a tree, with the cursor that reads them.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// The tree's text.
+    pub cursor: Cursor<'a>,
+    /// Which tokens.
+    pub tokens: TokenRange,
+}
+
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str, tokens: &'a TokenTable, base: u32) -> Cursor<'a> {
         Cursor { text, tokens, base, quoted: None }
@@ -29,6 +38,11 @@ impl<'a> Cursor<'a> {
     /// The same text as the content of a string at `place`: whatever is asked for stands there.
     pub fn quoted_at(self, place: Span) -> Cursor<'a> {
         Cursor { quoted: Some(place), ..self }
+    }
+
+    /// These tokens of the text.
+    pub fn at(self, tokens: TokenRange) -> At<'a> {
+        At { cursor: self, tokens }
     }
 
     fn token_span(self, token: TokenIndex) -> Option<Span> {

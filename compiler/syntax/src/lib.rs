@@ -41,7 +41,7 @@ mod shift;
 mod target;
 pub mod token;
 
-pub use cursor::{Cursor, SmallPath};
+pub use cursor::{At, Cursor, SmallPath};
 pub use diagnostics::syntax_diagnostics;
 pub use document::{Document, Edit, Encoding, FileKind, FunctionKind, Item, ItemKind, Location};
 pub use numbered::numbered_names;

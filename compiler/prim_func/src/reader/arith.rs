@@ -4,20 +4,13 @@ use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::dtype::TypeCode;
 use rx_base::{Code, DType};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{self, TokenRange};
+use rx_syntax::At;
+use rx_syntax::ast;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
 impl Reader<'_> {
     /// `a op b` as Python and TVM have it.
-    pub(super) fn infix(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        op: ast::BinaryOp,
-        a: Value,
-        b: Value,
-    ) -> Outcome<Value> {
+    pub(super) fn infix(&mut self, at: At<'_>, op: ast::BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let Some(folded) = python_infix(op, &a, &b) {
             return Ok(folded);
         }
@@ -33,31 +26,23 @@ impl Reader<'_> {
             ast::BinaryOp::BitAnd => BinaryOp::BitAnd,
             ast::BinaryOp::BitOr => BinaryOp::BitOr,
             ast::BinaryOp::BitXor => BinaryOp::BitXor,
-            ast::BinaryOp::Pow => return self.unsupported(cursor, tokens, "`**` of scalars; write `T.pow`"),
-            ast::BinaryOp::MatMul => return self.unsupported(cursor, tokens, "`@` of scalars"),
+            ast::BinaryOp::Pow => return self.unsupported(at, "`**` of scalars; write `T.pow`"),
+            ast::BinaryOp::MatMul => return self.unsupported(at, "`@` of scalars"),
         };
-        let (a, b) = (self.scalar(cursor, tokens, a)?, self.scalar(cursor, tokens, b)?);
+        let (a, b) = (self.scalar(at, a)?, self.scalar(at, b)?);
         if op == BinaryOp::Div && !a.dtype().is_float() && !b.dtype().is_float() {
             return self.mistake(
-                cursor,
-                tokens,
+                at,
                 Code::DtypeMismatch,
                 format!("`/` of {} and {}: write `//`, `T.truncdiv` or a cast to float", a.dtype(), b.dtype()),
             );
         }
-        self.binary(cursor, tokens, op, a, b).map(Value::Expr)
+        self.binary(at, op, a, b).map(Value::Expr)
     }
 
     /// `op(a, b)` of operands promoted to one dtype.
-    pub(super) fn binary(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        op: BinaryOp,
-        a: Expr,
-        b: Expr,
-    ) -> Outcome<Expr> {
-        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+    pub(super) fn binary(&mut self, at: At<'_>, op: BinaryOp, a: Expr, b: Expr) -> Outcome<Expr> {
+        let (a, b) = self.promoted(at, a, b)?;
         use BinaryOp::{And, BitAnd, BitOr, BitXor, FloorDiv, FloorMod, Or, ShiftLeft, ShiftRight, TruncDiv, TruncMod};
         let dtype = a.dtype();
         // As `R.mod` of floats is lowered.
@@ -73,7 +58,7 @@ impl Reader<'_> {
         };
         if !wanted.is_empty() {
             let message = format!("the operands are {dtype}, needed are {wanted}");
-            return self.mistake(cursor, tokens, Code::DtypeMismatch, message);
+            return self.mistake(at, Code::DtypeMismatch, message);
         }
         Ok(Expr::Binary { op, left: Box::new(a), right: Box::new(b) })
     }
@@ -81,32 +66,24 @@ impl Reader<'_> {
     /// `first op second op third …`: each pair, all of which must hold.
     pub(super) fn comparison(
         &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
+        at: At<'_>,
         first: Value,
         rest: Vec<(ast::CompareOp, Value)>,
     ) -> Outcome<Value> {
         let mut left = first;
         let mut all: Option<Value> = None;
         for (op, right) in rest {
-            let pair = self.compare(cursor, tokens, op, left, right.clone())?;
+            let pair = self.compare(at, op, left, right.clone())?;
             all = Some(match all {
                 None => pair,
-                Some(before) => self.both(cursor, tokens, BinaryOp::And, before, pair)?,
+                Some(before) => self.both(at, BinaryOp::And, before, pair)?,
             });
             left = right;
         }
         Ok(all.unwrap_or(Value::Bool(true)))
     }
 
-    fn compare(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        op: ast::CompareOp,
-        a: Value,
-        b: Value,
-    ) -> Outcome<Value> {
+    fn compare(&mut self, at: At<'_>, op: ast::CompareOp, a: Value, b: Value) -> Outcome<Value> {
         if let (ast::CompareOp::Is | ast::CompareOp::IsNot, Value::Nothing) = (op, &b) {
             return Ok(Value::Bool(matches!(a, Value::Nothing) == (op == ast::CompareOp::Is)));
         }
@@ -117,7 +94,7 @@ impl Reader<'_> {
             ast::CompareOp::Le => CompareOp::Le,
             ast::CompareOp::Gt => CompareOp::Gt,
             ast::CompareOp::Ge => CompareOp::Ge,
-            _ => return self.unsupported(cursor, tokens, "`is` and `in` in a prim_func"),
+            _ => return self.unsupported(at, "`is` and `in` in a prim_func"),
         };
         if let (Some(a), Some(b)) = (number(&a), number(&b)) {
             return Ok(Value::Bool(op.holds(a, b)));
@@ -125,52 +102,32 @@ impl Reader<'_> {
         // A number takes the other side's dtype here (TVM `tirx/script/parser/operation.py`).
         let (a, b) = match (a, b) {
             (Value::Expr(a), b) if is_number(&b) => {
-                let b = self.constant(cursor, tokens, a.dtype(), &b)?;
+                let b = self.constant(at, a.dtype(), &b)?;
                 (a, b)
             }
-            (a, Value::Expr(b)) if is_number(&a) => (self.constant(cursor, tokens, b.dtype(), &a)?, b),
-            (a, b) => (self.scalar(cursor, tokens, a)?, self.scalar(cursor, tokens, b)?),
+            (a, Value::Expr(b)) if is_number(&a) => (self.constant(at, b.dtype(), &a)?, b),
+            (a, b) => (self.scalar(at, a)?, self.scalar(at, b)?),
         };
-        self.compared(cursor, tokens, op, a, b).map(Value::Expr)
+        self.compared(at, op, a, b).map(Value::Expr)
     }
 
     /// `op(a, b)` of operands promoted to one dtype.
-    pub(super) fn compared(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        op: CompareOp,
-        a: Expr,
-        b: Expr,
-    ) -> Outcome<Expr> {
-        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+    pub(super) fn compared(&mut self, at: At<'_>, op: CompareOp, a: Expr, b: Expr) -> Outcome<Expr> {
+        let (a, b) = self.promoted(at, a, b)?;
         Ok(Expr::Compare { op, left: Box::new(a), right: Box::new(b) })
     }
 
     /// `a and b`, `a or b`.
-    pub(super) fn both(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        op: BinaryOp,
-        a: Value,
-        b: Value,
-    ) -> Outcome<Value> {
+    pub(super) fn both(&mut self, at: At<'_>, op: BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let (Value::Bool(a), Value::Bool(b)) = (&a, &b) {
             return Ok(Value::Bool(if op == BinaryOp::And { *a && *b } else { *a || *b }));
         }
-        let (a, b) = (self.truth(cursor, tokens, a)?, self.truth(cursor, tokens, b)?);
-        self.binary(cursor, tokens, op, a, b).map(Value::Expr)
+        let (a, b) = (self.truth(at, a)?, self.truth(at, b)?);
+        self.binary(at, op, a, b).map(Value::Expr)
     }
 
     /// A prefix operator.
-    pub(super) fn prefix(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        op: ast::UnaryOp,
-        value: Value,
-    ) -> Outcome<Value> {
+    pub(super) fn prefix(&mut self, at: At<'_>, op: ast::UnaryOp, value: Value) -> Outcome<Value> {
         let folded = match (op, &value) {
             (ast::UnaryOp::Pos, _) => Some(value.clone()),
             (ast::UnaryOp::Neg, Value::Int(value)) => value.checked_neg().map(Value::Int),
@@ -183,35 +140,29 @@ impl Reader<'_> {
             return Ok(folded);
         }
         let (op, value) = match op {
-            ast::UnaryOp::Not => (UnaryOp::Not, self.truth(cursor, tokens, value)?),
-            ast::UnaryOp::Invert => (UnaryOp::BitNot, self.scalar(cursor, tokens, value)?),
-            _ => (UnaryOp::Neg, self.scalar(cursor, tokens, value)?),
+            ast::UnaryOp::Not => (UnaryOp::Not, self.truth(at, value)?),
+            ast::UnaryOp::Invert => (UnaryOp::BitNot, self.scalar(at, value)?),
+            _ => (UnaryOp::Neg, self.scalar(at, value)?),
         };
-        self.unary(cursor, tokens, op, value).map(Value::Expr)
+        self.unary(at, op, value).map(Value::Expr)
     }
 
     /// `op(value)`.
-    pub(super) fn unary(&mut self, cursor: Cursor<'_>, tokens: TokenRange, op: UnaryOp, value: Expr) -> Outcome<Expr> {
+    pub(super) fn unary(&mut self, at: At<'_>, op: UnaryOp, value: Expr) -> Outcome<Expr> {
         if op == UnaryOp::BitNot && !value.dtype().is_int() {
             let message = format!("`~` of {}, needed is an integer", value.dtype());
-            return self.mistake(cursor, tokens, Code::DtypeMismatch, message);
+            return self.mistake(at, Code::DtypeMismatch, message);
         }
         Ok(Expr::Unary { op, value: Box::new(value) })
     }
 
     /// Two operands in the dtype TVM promotes them to; constants are written in it.
-    pub(super) fn promoted(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        a: Expr,
-        b: Expr,
-    ) -> Outcome<(Expr, Expr)> {
+    pub(super) fn promoted(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<(Expr, Expr)> {
         match promote(a.dtype(), b.dtype()) {
             Some(dtype) => Ok((a.cast(dtype), b.cast(dtype))),
             None => {
                 let message = format!("operands of {} and {}", a.dtype(), b.dtype());
-                self.mistake(cursor, tokens, Code::DtypeMismatch, message)
+                self.mistake(at, Code::DtypeMismatch, message)
             }
         }
     }

@@ -22,7 +22,7 @@ impl Reader<'_> {
                 for (target, value) in targets.iter().zip(values) {
                     match self.assign(cursor, target, value)? {
                         Step::Done(Stmt::Seq(nothing)) if nothing.is_empty() => {}
-                        _ => return self.unsupported(cursor, target.tokens, "several variables bound at once"),
+                        _ => return self.unsupported(cursor.at(target.tokens), "several variables bound at once"),
                     }
                 }
                 Ok(Step::NOTHING)
@@ -41,7 +41,7 @@ impl Reader<'_> {
                 }
             }
             (ExprKind::Name, _) => self.assign_value(cursor, cursor.name(target.tokens.start), target, value),
-            _ => self.unsupported(cursor, target.tokens, "an assignment to this"),
+            _ => self.unsupported(cursor.at(target.tokens), "an assignment to this"),
         }
     }
 
@@ -73,18 +73,18 @@ impl Reader<'_> {
     ) -> Outcome<Step> {
         let tokens = value.tokens;
         let made = match member {
-            "match_buffer" => self.match_buffer(cursor, tokens, bound, arguments)?,
-            "alloc_buffer" | "sblock_alloc_buffer" => self.alloc_buffer(cursor, tokens, bound, None, arguments)?,
-            "alloc_shared" | "smem" => self.alloc_buffer(cursor, tokens, bound, Some(Scope::Shared), arguments)?,
-            "alloc_local" => self.alloc_buffer(cursor, tokens, bound, Some(Scope::Local), arguments)?,
-            "decl_buffer" | "Buffer" | "buffer_decl" => self.decl_buffer(cursor, tokens, bound, arguments)?,
-            "allocate" => self.allocate(cursor, tokens, bound, arguments)?,
+            "match_buffer" => self.match_buffer(cursor.at(tokens), bound, arguments)?,
+            "alloc_buffer" | "sblock_alloc_buffer" => self.alloc_buffer(cursor.at(tokens), bound, None, arguments)?,
+            "alloc_shared" | "smem" => self.alloc_buffer(cursor.at(tokens), bound, Some(Scope::Shared), arguments)?,
+            "alloc_local" => self.alloc_buffer(cursor.at(tokens), bound, Some(Scope::Local), arguments)?,
+            "decl_buffer" | "Buffer" | "buffer_decl" => self.decl_buffer(cursor.at(tokens), bound, arguments)?,
+            "allocate" => self.allocate(cursor.at(tokens), bound, arguments)?,
             "env_thread" => match arguments.first().and_then(|argument| cursor.string_value(&argument.value)) {
                 Some(tag) => Value::Thread(name(&tag)),
-                None => return self.unsupported(cursor, tokens, "a thread without a name"),
+                None => return self.unsupported(cursor.at(tokens), "a thread without a name"),
             },
             "launch_thread" => {
-                let (binder, value) = self.launch_thread(cursor, tokens, Some(bound), arguments)?;
+                let (binder, value) = self.launch_thread(cursor.at(tokens), Some(bound), arguments)?;
                 self.bind(bound, value);
                 return Ok(Step::Open(binder));
             }
@@ -120,7 +120,7 @@ impl Reader<'_> {
                 let value = self.stored_value_of(cursor, value, dtype)?;
                 let zero = Expr::Int { value: 0, dtype: DType::INT32 };
                 let indices = [(zero.clone(), target.tokens)];
-                self.note_access(cursor, target.tokens, bound.as_str(), (&view, &indices), Some(Some(&value)));
+                self.note_access(cursor.at(target.tokens), bound.as_str(), (&view, &indices), Some(Some(&value)));
                 let (buffer, indices) = self.element(&view, vec![zero]);
                 return Ok(Step::Done(Stmt::Store { buffer, indices, value, site: self.site() }));
             }
@@ -129,14 +129,14 @@ impl Reader<'_> {
         let made = self.value(cursor, value)?;
         match made {
             Value::Expr(_) | Value::Cell(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
-                let scalar = self.scalar(cursor, value.tokens, made)?;
+                let scalar = self.scalar(cursor.at(value.tokens), made)?;
                 if self.reassigned.contains_key(&bound) {
                     let dtype = scalar.dtype();
                     return Ok(Step::Done(self.new_cell(bound, dtype, Some(scalar))));
                 }
                 Ok(Step::Open(self.let_binder(bound, scalar)))
             }
-            Value::Nothing => self.unsupported(cursor, target.tokens, "a variable without a value"),
+            Value::Nothing => self.unsupported(cursor.at(target.tokens), "a variable without a value"),
             other => {
                 self.bind(bound, other);
                 Ok(Step::NOTHING)
@@ -169,7 +169,7 @@ impl Reader<'_> {
         value: Option<&Tree>,
     ) -> Outcome<Step> {
         let ExprKind::Name = target.kind else {
-            return self.unsupported(cursor, target.tokens, "a type on what is no variable");
+            return self.unsupported(cursor.at(target.tokens), "a type on what is no variable");
         };
         let bound = cursor.name(target.tokens.start);
         let (is_let, dtype) = match &annotation.kind {
@@ -182,7 +182,7 @@ impl Reader<'_> {
         let Some(value) = value else {
             return match dtype {
                 Some(dtype) if !is_let => Ok(Step::Done(self.new_cell(bound, dtype, None))),
-                _ => self.mistake(cursor, target.tokens, Code::MissingArgument, "`T.let` needs a value"),
+                _ => self.mistake(cursor.at(target.tokens), Code::MissingArgument, "`T.let` needs a value"),
             };
         };
         let scalar = match dtype {
@@ -208,7 +208,7 @@ impl Reader<'_> {
                 Expr::Int { .. } | Expr::Float { .. } => format!("T.{dtype}({source})"),
                 _ => format!("T.Cast(\"{dtype}\", {source})"),
             };
-            let place = self.place(cursor, tree.tokens);
+            let place = self.place(cursor.at(tree.tokens));
             let title = format!("write `{wanted}`");
             let fix = Fix { title: title.clone(), edits: vec![(place.clone(), wanted)], safe: false };
             self.keep_certain(Diagnostic::new(Code::DtypeMismatch, place, message).with_help(title).with_fix(fix));
@@ -223,7 +223,7 @@ impl Reader<'_> {
         };
         match self.tir_member(cursor, head).and_then(super::expr::dtype_named) {
             Some(dtype) if dtype.lanes == 1 => Ok(dtype),
-            _ => self.unsupported(cursor, annotation.tokens, "a variable of this type"),
+            _ => self.unsupported(cursor.at(annotation.tokens), "a variable of this type"),
         }
     }
 
@@ -232,14 +232,14 @@ impl Reader<'_> {
         let before = self.value(cursor, target)?;
         let read = self.last_access();
         let change = self.value(cursor, value)?;
-        let after = self.infix(cursor, value.tokens, op, before.clone(), change)?;
+        let after = self.infix(cursor.at(value.tokens), op, before.clone(), change)?;
         let (buffer, indices) = match (before, &target.kind) {
             (Value::Cell(buffer), _) => (buffer, vec![Expr::Int { value: 0, dtype: DType::INT32 }]),
             (Value::Expr(Expr::Load { buffer, indices, .. }), ExprKind::Subscript { .. }) => (buffer, indices),
-            _ => return self.unsupported(cursor, target.tokens, "a change of what is not stored to"),
+            _ => return self.unsupported(cursor.at(target.tokens), "a change of what is not stored to"),
         };
         let dtype = self.func.buffer(buffer).dtype;
-        let value = self.stored_value(cursor, value.tokens, after, dtype)?;
+        let value = self.stored_value(cursor.at(value.tokens), after, dtype)?;
         if let Some(read) = read {
             self.note(|_| Event::Access(Box::new(Access { write: true, value: Some(value.clone()), ..read })));
         }
@@ -253,7 +253,7 @@ impl Reader<'_> {
             Value::Cell(cell) => Rc::new(View::of_buffer(&self.func, cell)),
             other => {
                 let what = format!("an assignment to {}", super::constant::describe(&other));
-                return self.unsupported(cursor, buffer.tokens, &what);
+                return self.unsupported(cursor.at(buffer.tokens), &what);
             }
         };
         if let Some(lanes) = self.store_lanes(cursor, index)? {
@@ -273,7 +273,7 @@ impl Reader<'_> {
         value: &Tree,
     ) -> Outcome<(Vec<(Expr, TokenRange)>, Expr)> {
         let whole = TokenRange { start: label.start, end: label.end.max(index.tokens.end + 1) };
-        let indices = self.indices(cursor, label, view, index);
+        let indices = self.indices(cursor.at(label), view, index);
         let read = match (&indices, self.is_tracing()) {
             (Err(_), false) => None,
             _ => Some(self.value(cursor, value)),
@@ -286,13 +286,13 @@ impl Reader<'_> {
                 }
                 return Err(mistake);
             }
-            (Ok(_), None) => return self.unsupported(cursor, label, "a store without a value"),
+            (Ok(_), None) => return self.unsupported(cursor.at(label), "a store without a value"),
         };
         let stored = match read {
-            Ok(read) => self.stored_value(cursor, value.tokens, read, view.dtype),
+            Ok(read) => self.stored_value(cursor.at(value.tokens), read, view.dtype),
             Err(mistake) => Err(mistake),
         };
-        self.note_access(cursor, whole, cursor.source(label), (view, &indices), Some(stored.as_ref().ok()));
+        self.note_access(cursor.at(whole), cursor.source(label), (view, &indices), Some(stored.as_ref().ok()));
         Ok((indices, stored?))
     }
 }

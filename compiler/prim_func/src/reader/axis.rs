@@ -5,8 +5,8 @@ use super::trace::{Event, TracedAxis};
 use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::{Code, DType, Name};
-use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, Iter, IterKind};
 
 impl Reader<'_> {
@@ -25,19 +25,19 @@ impl Reader<'_> {
         };
         let Some(axis) = member.strip_prefix("axis.") else { return self.assign_items(cursor, &targets, value) };
         if targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
-            return self.unsupported(cursor, target.tokens, "axes bound to what is no name");
+            return self.unsupported(cursor.at(target.tokens), "axes bound to what is no name");
         }
         let names: Vec<(Name, TokenRange)> =
             targets.iter().map(|target| (cursor.name(target.tokens.start), target.tokens)).collect();
         if self.frames.is_empty() {
-            return self.mistake(cursor, value.tokens, Code::MisplacedStatement, "axes belong to a block");
+            return self.mistake(cursor.at(value.tokens), Code::MisplacedStatement, "axes belong to a block");
         }
         match axis {
-            "remap" => self.remap(cursor, value.tokens, &names, arguments)?,
-            "spatial" => self.axis(cursor, value.tokens, &names, IterKind::Spatial, arguments)?,
-            "reduce" => self.axis(cursor, value.tokens, &names, IterKind::Reduce, arguments)?,
-            "scan" | "opaque" => self.axis(cursor, value.tokens, &names, IterKind::Ordered, arguments)?,
-            other => return self.unsupported(cursor, value.tokens, &format!("`T.axis.{other}`")),
+            "remap" => self.remap(cursor.at(value.tokens), &names, arguments)?,
+            "spatial" => self.axis(cursor.at(value.tokens), &names, IterKind::Spatial, arguments)?,
+            "reduce" => self.axis(cursor.at(value.tokens), &names, IterKind::Reduce, arguments)?,
+            "scan" | "opaque" => self.axis(cursor.at(value.tokens), &names, IterKind::Ordered, arguments)?,
+            other => return self.unsupported(cursor.at(value.tokens), &format!("`T.axis.{other}`")),
         }
         Ok(Step::NOTHING)
     }
@@ -48,66 +48,61 @@ impl Reader<'_> {
             Value::Many(items) if items.len() == targets.len() => {
                 for (target, item) in targets.iter().zip(items) {
                     let ExprKind::Name = target.kind else {
-                        return self.unsupported(cursor, target.tokens, "an assignment to this");
+                        return self.unsupported(cursor.at(target.tokens), "an assignment to this");
                     };
                     self.bind(cursor.name(target.tokens.start), item);
                 }
                 Ok(Step::NOTHING)
             }
-            _ => self.unsupported(cursor, value.tokens, "this value for several variables"),
+            _ => self.unsupported(cursor.at(value.tokens), "this value for several variables"),
         }
     }
 
-    fn remap(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        names: &[(Name, TokenRange)],
-        arguments: &[Argument],
-    ) -> Outcome<()> {
+    fn remap(&mut self, at: At<'_>, names: &[(Name, TokenRange)], arguments: &[Argument]) -> Outcome<()> {
         let [kinds, bindings, ..] = arguments else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.axis.remap` takes kinds and loops");
+            return self.mistake(at, Code::MissingArgument, "`T.axis.remap` takes kinds and loops");
         };
-        let letters = cursor.string_value(&kinds.value).unwrap_or_default();
-        let Value::Many(bindings) = self.value(cursor, &bindings.value)? else {
-            return self.mistake(cursor, tokens, Code::ArgumentType, "`T.axis.remap` takes a list of loops");
+        let letters = at.cursor.string_value(&kinds.value).unwrap_or_default();
+        let Value::Many(bindings) = self.value(at.cursor, &bindings.value)? else {
+            return self.mistake(at, Code::ArgumentType, "`T.axis.remap` takes a list of loops");
         };
         if letters.chars().count() != bindings.len() || names.len() != bindings.len() {
             let message = format!("{} axes, {} kinds and {} loops", names.len(), letters.len(), bindings.len());
-            return self.mistake(cursor, tokens, Code::ArgumentType, message);
+            return self.mistake(at, Code::ArgumentType, message);
         }
         for ((letter, binding), (axis, target)) in letters.chars().zip(bindings).zip(names) {
             let kind = match letter {
                 'S' => IterKind::Spatial,
                 'R' => IterKind::Reduce,
-                _ => return self.mistake(cursor, kinds.value.tokens, Code::AttrBadValue, "kinds are `S` and `R`"),
+                _ => {
+                    return self.mistake(at.cursor.at(kinds.value.tokens), Code::AttrBadValue, "kinds are `S` and `R`");
+                }
             };
-            let binding = self.scalar(cursor, tokens, binding)?;
+            let binding = self.scalar(at, binding)?;
             let Some((start, extent)) = self.loop_range(&binding) else {
                 let message = format!("`{axis}` is not bound to a loop's variable; write `T.axis.spatial`");
-                return self.mistake(cursor, tokens, Code::ArgumentType, message);
+                return self.mistake(at, Code::ArgumentType, message);
             };
             let dtype = binding.dtype();
-            self.push_axis(cursor, (*axis, *target), kind, dtype, (start, extent, binding));
+            self.push_axis(at.cursor, (*axis, *target), kind, dtype, (start, extent, binding));
         }
         Ok(())
     }
 
     fn axis(
         &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
+        at: At<'_>,
         names: &[(Name, TokenRange)],
         kind: IterKind,
         arguments: &[Argument],
     ) -> Outcome<()> {
         let ([domain, binding, ..], [axis]) = (arguments, names) else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "an axis takes its domain and its value");
+            return self.mistake(at, Code::MissingArgument, "an axis takes its domain and its value");
         };
-        let (start, extent) = self.domain(cursor, &domain.value)?;
-        let binding = self.integer_of(cursor, &binding.value)?;
+        let (start, extent) = self.domain(at.cursor, &domain.value)?;
+        let binding = self.integer_of(at.cursor, &binding.value)?;
         let dtype = Self::axis_dtype(&start, &extent);
-        self.push_axis(cursor, *axis, kind, dtype, (start, extent, binding));
+        self.push_axis(at.cursor, *axis, kind, dtype, (start, extent, binding));
         Ok(())
     }
 
@@ -127,7 +122,7 @@ impl Reader<'_> {
         self.enter_axis(&iter.binding, &value);
         self.bind(axis, Value::Expr(value));
         self.note(|reader| {
-            let place = reader.place(cursor, target);
+            let place = reader.place(cursor.at(target));
             Event::Axis(Box::new(TracedAxis { iter: iter.clone(), name: axis, place }))
         });
         if let Some(frame) = self.frames.last_mut() {

@@ -34,11 +34,11 @@ impl Reader<'_> {
         let cursor = node.cursor;
         let Some((item, rest)) = items.split_first() else {
             let tokens = rx_syntax::ast::TokenRange { start: 0, end: 1 };
-            return self.body(cursor, tokens, &node.children);
+            return self.body(cursor.at(tokens), &node.children);
         };
         let tokens = item.context.tokens;
         let ExprKind::Call { callee, arguments } = &item.context.kind else {
-            return self.unsupported(cursor, tokens, "`with` of this");
+            return self.unsupported(cursor.at(tokens), "`with` of this");
         };
         let bound = item.target.as_ref().filter(|target| matches!(target.kind, ExprKind::Name));
         let bound = bound.map(|target| cursor.name(target.tokens.start));
@@ -48,7 +48,7 @@ impl Reader<'_> {
             ("sblock", first) => {
                 let label = first.and_then(|first| cursor.string_value(first)).unwrap_or_default();
                 let label = format!("{label}{}", self.macros.suffix());
-                self.deeper(cursor, tokens, |reader| reader.noted(|reader| reader.block(node, rest, &label)))
+                self.deeper(cursor.at(tokens), |reader| reader.noted(|reader| reader.block(node, rest, &label)))
             }
             ("init", _) => {
                 let init = self.noted(|reader| {
@@ -59,14 +59,14 @@ impl Reader<'_> {
                     Some(frame) if frame.init.is_none() => frame.init = Some(init),
                     _ => {
                         let message = "`T.init` stands once in a block";
-                        return self.mistake(cursor, tokens, Code::MisplacedStatement, message);
+                        return self.mistake(cursor.at(tokens), Code::MisplacedStatement, message);
                     }
                 }
                 Ok(Stmt::nothing())
             }
             ("launch_thread", _) => {
                 let read = |reader: &mut Self| {
-                    let (binder, value) = reader.launch_thread(cursor, tokens, bound, arguments)?;
+                    let (binder, value) = reader.launch_thread(cursor.at(tokens), bound, arguments)?;
                     reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
                 };
                 // Behind it the axis may be launched again.
@@ -90,9 +90,9 @@ impl Reader<'_> {
             ("allocate" | "decl_buffer" | "alloc_buffer" | "sblock_alloc_buffer", _) => {
                 let label = bound.unwrap_or(name("buffer"));
                 let made = match member.unwrap_or_default() {
-                    "allocate" => self.allocate(cursor, tokens, label, arguments)?,
-                    "decl_buffer" => self.decl_buffer(cursor, tokens, label, arguments)?,
-                    _ => self.alloc_buffer(cursor, tokens, label, None, arguments)?,
+                    "allocate" => self.allocate(cursor.at(tokens), label, arguments)?,
+                    "decl_buffer" => self.decl_buffer(cursor.at(tokens), label, arguments)?,
+                    _ => self.alloc_buffer(cursor.at(tokens), label, None, arguments)?,
                 };
                 self.opened(node, rest, Some((label, made)), None)
             }
@@ -111,7 +111,7 @@ impl Reader<'_> {
             }
             (member, _) => {
                 let what = if member.is_empty() { "`with` of this".to_owned() } else { format!("`with T.{member}`") };
-                self.unsupported(cursor, tokens, &what)
+                self.unsupported(cursor.at(tokens), &what)
             }
         }
     }
@@ -139,7 +139,7 @@ impl Reader<'_> {
     /// `with T.sblock(label):`.
     fn block(&mut self, node: &Node<'_>, rest: &[WithItem], label: &str) -> Outcome<Stmt> {
         if !rest.is_empty() {
-            return self.unsupported(node.cursor, rest[0].context.tokens, "a block beside others in one `with`");
+            return self.unsupported(node.cursor.at(rest[0].context.tokens), "a block beside others in one `with`");
         }
         self.note(|_| Event::Block);
         self.frames.push(Frame::default());

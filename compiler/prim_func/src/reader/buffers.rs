@@ -4,8 +4,8 @@ use super::value::{Source, Value, View};
 use super::{Outcome, Reader};
 use rx_base::diagnostic::Severity;
 use rx_base::{Code, DType, Diagnostic, Name, counted};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind};
+use rx_syntax::{At, Cursor};
 use rx_tir::{Buffer, BufferId, Expr, Fragment, Scope};
 use std::rc::Rc;
 
@@ -28,12 +28,7 @@ impl Declaration {
 
 impl Reader<'_> {
     /// `(shape, dtype, data, strides, elem_offset, scope, …)`; `float32` and dense unless said otherwise.
-    pub(super) fn declaration(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        arguments: &[&Argument],
-    ) -> Outcome<Declaration> {
+    pub(super) fn declaration(&mut self, at: At<'_>, arguments: &[&Argument]) -> Outcome<Declaration> {
         const ORDER: [&str; 6] = ["shape", "dtype", "data", "strides", "elem_offset", "scope"];
         let mut declared = Declaration {
             shape: Vec::new(),
@@ -44,54 +39,54 @@ impl Reader<'_> {
             data: None,
         };
         let mut has_shape = false;
-        for (at, argument) in arguments.iter().enumerate() {
+        for (position, argument) in arguments.iter().enumerate() {
             let value = &argument.value;
             let keyword = match argument.keyword {
-                Some(keyword) => cursor.text(keyword),
+                Some(keyword) => at.cursor.text(keyword),
                 // `T.alloc_buffer(shape, dtype, scope)`.
-                None if at == 2 && matches!(value.kind, ExprKind::String) => "scope",
-                None => ORDER.get(at).copied().unwrap_or_default(),
+                None if position == 2 && matches!(value.kind, ExprKind::String) => "scope",
+                None => ORDER.get(position).copied().unwrap_or_default(),
             };
             if matches!(value.kind, ExprKind::None) {
                 continue;
             }
             match keyword {
                 "shape" | "extents" => {
-                    declared.shape = self.dims(cursor, value)?;
+                    declared.shape = self.dims(at.cursor, value)?;
                     has_shape = true;
                 }
-                "dtype" => declared.dtype = self.dtype(cursor, value)?,
-                "data" => declared.data = Some(self.value(cursor, value)?),
+                "dtype" => declared.dtype = self.dtype(at.cursor, value)?,
+                "data" => declared.data = Some(self.value(at.cursor, value)?),
                 "strides" => {
-                    let strides = self.dims(cursor, value)?;
+                    let strides = self.dims(at.cursor, value)?;
                     declared.strides = (!strides.is_empty()).then_some(strides);
                 }
-                "elem_offset" => declared.offset = self.offset(cursor, value)?,
-                "scope" | "storage_scope" => declared.scope = self.scope(cursor, value)?,
+                "elem_offset" => declared.offset = self.offset(at.cursor, value)?,
+                "scope" | "storage_scope" => declared.scope = self.scope(at.cursor, value)?,
                 // What says how memory is laid out or aligned, not what is in it.
                 _ => {}
             }
         }
         if !has_shape {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "a buffer needs a shape");
+            return self.mistake(at, Code::MissingArgument, "a buffer needs a shape");
         }
         let dims = declared.shape.len();
         if let Some(strides) = declared.strides.as_ref().filter(|strides| strides.len() != dims) {
             let count = strides.len();
             declared.strides = None;
-            self.other_strides(cursor, tokens, count, dims)?;
+            self.other_strides(at, count, dims)?;
         }
         Ok(declared)
     }
 
     /// Another number of strides than dims: TVM reads such a buffer, and fails to build what accesses it.
-    fn other_strides(&mut self, cursor: Cursor<'_>, tokens: TokenRange, strides: usize, dims: usize) -> Outcome<()> {
+    fn other_strides(&mut self, at: At<'_>, strides: usize, dims: usize) -> Outcome<()> {
         let (strides, dims) = (counted(strides, "stride"), counted(dims, "dim"));
         if !self.is_tracing() {
-            return self.unsupported(cursor, tokens, &format!("a buffer with {strides} for {dims}"));
+            return self.unsupported(at, &format!("a buffer with {strides} for {dims}"));
         }
         let message = format!("the buffer has {strides} for {dims}");
-        let mut found = Diagnostic::new(Code::ShapeMismatch, self.place(cursor, tokens), message)
+        let mut found = Diagnostic::new(Code::ShapeMismatch, self.place(at), message)
             .with_note("TVM fails to build a function that accesses such a buffer")
             .with_help("write a stride for each dim, or none");
         found.severity = Severity::Warning;
@@ -108,7 +103,7 @@ impl Reader<'_> {
         let mut dims = Vec::with_capacity(items.len());
         for item in items {
             if let Some(text) = cursor.string_value(item) {
-                dims.push(self.quoted_dim(cursor, item.tokens, &text)?);
+                dims.push(self.quoted_dim(cursor.at(item.tokens), &text)?);
                 continue;
             }
             let values = match self.value(cursor, item)? {
@@ -116,8 +111,8 @@ impl Reader<'_> {
                 value => vec![value],
             };
             for value in values {
-                let scalar = self.scalar(cursor, item.tokens, value)?;
-                dims.push(self.integer(cursor, item.tokens, scalar)?);
+                let scalar = self.scalar(cursor.at(item.tokens), value)?;
+                dims.push(self.integer(cursor.at(item.tokens), scalar)?);
             }
         }
         Ok(dims)
@@ -131,15 +126,15 @@ impl Reader<'_> {
             _ => None,
         };
         match dtype {
-            Some(dtype) if dtype.lanes != 1 => self.unsupported(cursor, tree.tokens, &format!("vectors of {dtype}")),
+            Some(dtype) if dtype.lanes != 1 => self.unsupported(cursor.at(tree.tokens), &format!("vectors of {dtype}")),
             Some(dtype) => Ok(dtype),
-            None => self.mistake(cursor, tree.tokens, Code::UnknownDtype, "this is no dtype"),
+            None => self.mistake(cursor.at(tree.tokens), Code::UnknownDtype, "this is no dtype"),
         }
     }
 
     fn scope(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Scope> {
         let Some(text) = cursor.string_value(tree) else {
-            return self.unsupported(cursor, tree.tokens, "this storage scope");
+            return self.unsupported(cursor.at(tree.tokens), "this storage scope");
         };
         match &*text {
             "" | "global" | "global.vtcm" => Ok(Scope::Global),
@@ -148,10 +143,10 @@ impl Reader<'_> {
             other if other.starts_with("wmma.") => {
                 match Fragment::ALL.into_iter().find(|fragment| fragment.scope() == other) {
                     Some(fragment) => Ok(Scope::Fragment(fragment)),
-                    None => self.unsupported(cursor, tree.tokens, &format!("the storage scope \"{other}\"")),
+                    None => self.unsupported(cursor.at(tree.tokens), &format!("the storage scope \"{other}\"")),
                 }
             }
-            other => self.unsupported(cursor, tree.tokens, &format!("the storage scope \"{other}\"")),
+            other => self.unsupported(cursor.at(tree.tokens), &format!("the storage scope \"{other}\"")),
         }
     }
 
@@ -169,61 +164,48 @@ impl Reader<'_> {
     }
 
     /// A buffer that is passed begins where its memory does.
-    pub(super) fn no_offset(&self, cursor: Cursor<'_>, tokens: TokenRange, declared: &Declaration) -> Outcome<()> {
+    pub(super) fn no_offset(&self, at: At<'_>, declared: &Declaration) -> Outcome<()> {
         match declared.offset {
             None => Ok(()),
-            Some(_) => self.unsupported(cursor, tokens, "a parameter with `elem_offset`"),
+            Some(_) => self.unsupported(at, "a parameter with `elem_offset`"),
         }
     }
 
     /// `T.match_buffer(a, …)` of a handle or a region.
-    pub(super) fn match_buffer(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        name: Name,
-        arguments: &[Argument],
-    ) -> Outcome<Value> {
+    pub(super) fn match_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let Some((source, rest)) = arguments.split_first() else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.match_buffer` of nothing");
+            return self.mistake(at, Code::MissingArgument, "`T.match_buffer` of nothing");
         };
         let rest: Vec<&Argument> = rest.iter().collect();
         if let ExprKind::Subscript { value, index } = &source.value.kind
-            && let Value::Buffer(of) = self.value(cursor, value)?
+            && let Value::Buffer(of) = self.value(at.cursor, value)?
         {
-            return self.match_region(cursor, tokens, of, index, &rest);
+            return self.match_region(at, of, index, &rest);
         }
-        match self.value(cursor, &source.value)? {
+        match self.value(at.cursor, &source.value)? {
             Value::Handle(handle) => {
-                let declared = self.declaration(cursor, tokens, &rest)?;
-                self.open_handle(cursor, tokens, name, handle, declared)
+                let declared = self.declaration(at, &rest)?;
+                self.open_handle(at, name, handle, declared)
             }
             Value::Buffer(of) => {
-                let declared = self.declaration(cursor, tokens, &rest)?;
-                self.flat(cursor, tokens, of, declared)
+                let declared = self.declaration(at, &rest)?;
+                self.flat(at, of, declared)
             }
-            _ => self.unsupported(cursor, source.value.tokens, "`T.match_buffer` of this"),
+            _ => self.unsupported(at.cursor.at(source.value.tokens), "`T.match_buffer` of this"),
         }
     }
 
-    fn open_handle(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        name: Name,
-        handle: Name,
-        declared: Declaration,
-    ) -> Outcome<Value> {
-        self.no_offset(cursor, tokens, &declared)?;
+    fn open_handle(&mut self, at: At<'_>, name: Name, handle: Name, declared: Declaration) -> Outcome<Value> {
+        self.no_offset(at, &declared)?;
         match self.handles.get(&handle).copied().flatten() {
             // Opened before: another shape of the same memory.
             Some(buffer) => {
                 let of = Rc::new(View::of_buffer(&self.func, buffer));
-                self.flat(cursor, tokens, of, declared)
+                self.flat(at, of, declared)
             }
             None => {
                 let buffer = self.func.add_buffer(declared.into_buffer(name));
-                self.note_declared(cursor, tokens, buffer);
+                self.note_declared(at, buffer);
                 self.handles.insert(handle, Some(buffer));
                 Ok(Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer))))
             }
@@ -231,21 +213,14 @@ impl Reader<'_> {
     }
 
     /// A window: extents in front that the view does not have are 1.
-    fn match_region(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        of: Rc<View>,
-        index: &Tree,
-        rest: &[&Argument],
-    ) -> Outcome<Value> {
+    fn match_region(&mut self, at: At<'_>, of: Rc<View>, index: &Tree, rest: &[&Argument]) -> Outcome<Value> {
         let mut mins = Vec::new();
         let items = super::expr::index_items(index);
         for item in &items {
             mins.push(match &item.kind {
-                ExprKind::Slice { lower: Some(lower), .. } => self.integer_of(cursor, lower)?,
+                ExprKind::Slice { lower: Some(lower), .. } => self.integer_of(at.cursor, lower)?,
                 ExprKind::Slice { lower: None, .. } => Expr::int(0).cast(DType::INT32),
-                _ => self.integer_of(cursor, item)?,
+                _ => self.integer_of(at.cursor, item)?,
             });
         }
         // The places of strides and offset in memory follow from the region.
@@ -253,93 +228,80 @@ impl Reader<'_> {
             .iter()
             .copied()
             .filter(|argument| {
-                !argument.keyword.is_some_and(|word| matches!(cursor.text(word), "strides" | "elem_offset"))
+                !argument.keyword.is_some_and(|word| matches!(at.cursor.text(word), "strides" | "elem_offset"))
             })
             .collect();
-        let declared = self.declaration(cursor, tokens, &told)?;
+        let declared = self.declaration(at, &told)?;
         if items.len() == 1 && of.shape.is_empty() {
             mins.clear();
         }
         if mins.len() != of.shape.len() || declared.shape.len() > mins.len() {
             let message = format!("a region of {} dims of a buffer of {} dims", mins.len(), of.shape.len());
-            return self.mistake(cursor, tokens, Code::TensorNdimMismatch, message);
+            return self.mistake(at, Code::TensorNdimMismatch, message);
         }
-        self.same_elements(cursor, tokens, &of, declared.dtype)?;
+        self.same_elements(at, &of, declared.dtype)?;
         let source = Source::Region { of, mins };
         Ok(Value::Buffer(Rc::new(View { shape: declared.shape, dtype: declared.dtype, source })))
     }
 
-    fn same_elements(&self, cursor: Cursor<'_>, tokens: TokenRange, of: &View, dtype: DType) -> Outcome<()> {
+    fn same_elements(&self, at: At<'_>, of: &View, dtype: DType) -> Outcome<()> {
         match of.dtype == dtype {
             true => Ok(()),
-            false => self.unsupported(cursor, tokens, &format!("memory of {} read as {dtype}", of.dtype)),
+            false => self.unsupported(at, &format!("memory of {} read as {dtype}", of.dtype)),
         }
     }
 
     /// Another shape of the same memory.
-    fn flat(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: Rc<View>, declared: Declaration) -> Outcome<Value> {
-        self.same_elements(cursor, tokens, &of, declared.dtype)?;
+    fn flat(&mut self, at: At<'_>, of: Rc<View>, declared: Declaration) -> Outcome<Value> {
+        self.same_elements(at, &of, declared.dtype)?;
         match &of.source {
             Source::Buffer(buffer) if self.func.buffer(*buffer).strides.is_none() => {}
             Source::Flat { offset: None, strides: None, .. } => {}
-            _ => return self.unsupported(cursor, tokens, "a view of a buffer that is not dense"),
+            _ => return self.unsupported(at, "a view of a buffer that is not dense"),
         }
         let Declaration { shape, dtype, strides, offset, .. } = declared;
         Ok(Value::Buffer(Rc::new(View { shape, dtype, source: Source::Flat { of, offset, strides } })))
     }
 
     /// `T.decl_buffer(…)`, `T.Buffer(…)` in a body: a view of `data`, else a buffer of its own.
-    pub(super) fn decl_buffer(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        name: Name,
-        arguments: &[Argument],
-    ) -> Outcome<Value> {
+    pub(super) fn decl_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let arguments: Vec<&Argument> = arguments.iter().collect();
-        let mut declared = self.declaration(cursor, tokens, &arguments)?;
+        let mut declared = self.declaration(at, &arguments)?;
         match declared.data.take() {
-            None => Ok(self.allocated(cursor, tokens, name, declared)),
-            Some(Value::Pointer(of) | Value::Buffer(of)) => self.flat(cursor, tokens, of, declared),
-            Some(Value::Handle(handle)) => self.open_handle(cursor, tokens, name, handle, declared),
-            Some(_) => self.unsupported(cursor, tokens, "a buffer over this memory"),
+            None => Ok(self.allocated(at, name, declared)),
+            Some(Value::Pointer(of) | Value::Buffer(of)) => self.flat(at, of, declared),
+            Some(Value::Handle(handle)) => self.open_handle(at, name, handle, declared),
+            Some(_) => self.unsupported(at, "a buffer over this memory"),
         }
     }
 
     /// `T.alloc_buffer(…)` and its siblings, with a scope of their own.
     pub(super) fn alloc_buffer(
         &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
+        at: At<'_>,
         name: Name,
         scope: Option<Scope>,
         arguments: &[Argument],
     ) -> Outcome<Value> {
         let arguments: Vec<&Argument> = arguments.iter().collect();
-        let mut declared = self.declaration(cursor, tokens, &arguments)?;
+        let mut declared = self.declaration(at, &arguments)?;
         if let Some(scope) = scope {
             declared.scope = scope;
         }
-        Ok(self.allocated(cursor, tokens, name, declared))
+        Ok(self.allocated(at, name, declared))
     }
 
     /// `T.allocate([n], "float32", "global")`: memory that a `T.decl_buffer` gives a shape.
-    pub(super) fn allocate(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        name: Name,
-        arguments: &[Argument],
-    ) -> Outcome<Value> {
-        match self.alloc_buffer(cursor, tokens, name, None, arguments)? {
+    pub(super) fn allocate(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
+        match self.alloc_buffer(at, name, None, arguments)? {
             Value::Buffer(view) => Ok(Value::Pointer(view)),
             other => Ok(other),
         }
     }
 
-    fn allocated(&mut self, cursor: Cursor<'_>, tokens: TokenRange, name: Name, declared: Declaration) -> Value {
+    fn allocated(&mut self, at: At<'_>, name: Name, declared: Declaration) -> Value {
         let buffer = self.func.add_buffer(declared.into_buffer(name));
-        self.note_declared(cursor, tokens, buffer);
+        self.note_declared(at, buffer);
         self.keep(buffer);
         Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
     }
@@ -360,25 +322,19 @@ impl Reader<'_> {
     }
 
     /// `A.view(n, m)`: another shape of the same memory.
-    pub(super) fn view(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        of: Rc<View>,
-        arguments: &[Argument],
-    ) -> Outcome<Value> {
+    pub(super) fn view(&mut self, at: At<'_>, of: Rc<View>, arguments: &[Argument]) -> Outcome<Value> {
         let mut shape = Vec::new();
         for argument in arguments {
             if argument.keyword.is_some() {
-                return self.unsupported(cursor, tokens, "a view with a layout");
+                return self.unsupported(at, "a view with a layout");
             }
             if matches!(argument.value.kind, ExprKind::String) {
-                return self.unsupported(cursor, tokens, "a view with another dtype");
+                return self.unsupported(at, "a view with another dtype");
             }
-            shape.extend(self.dims(cursor, &argument.value)?);
+            shape.extend(self.dims(at.cursor, &argument.value)?);
         }
         let dtype = of.dtype;
         let declared = Declaration { shape, dtype, strides: None, offset: None, scope: Scope::Global, data: None };
-        self.flat(cursor, tokens, of, declared)
+        self.flat(at, of, declared)
     }
 }

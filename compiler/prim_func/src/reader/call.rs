@@ -5,135 +5,123 @@ use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::dtype::TypeCode;
 use rx_base::{Code, DType};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange, UnaryOp as Prefix};
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, UnaryOp as Prefix};
+use rx_syntax::{At, Cursor};
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic};
 
 impl Reader<'_> {
     /// A call that gives a value.
-    pub(super) fn call(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        callee: &Tree,
-        arguments: &[Argument],
-    ) -> Outcome<Value> {
-        if let Some(member) = self.tir_member(cursor, callee) {
-            return self.tir_call(cursor, tokens, member, arguments);
+    pub(super) fn call(&mut self, at: At<'_>, callee: &Tree, arguments: &[Argument]) -> Outcome<Value> {
+        if let Some(member) = self.tir_member(at.cursor, callee) {
+            return self.tir_call(at, member, arguments);
         }
         match &callee.kind {
             ExprKind::Attribute { value, name } => {
-                let of = self.value(cursor, value)?;
-                self.has_member(cursor, &of, *name)?;
-                match (of, cursor.text(*name)) {
-                    (Value::Buffer(view), "view") => self.view(cursor, tokens, view, arguments),
+                let of = self.value(at.cursor, value)?;
+                self.has_member(at.cursor, &of, *name)?;
+                match (of, at.cursor.text(*name)) {
+                    (Value::Buffer(view), "view") => self.view(at, view, arguments),
                     (Value::Expr(expr), "astype") if arguments.len() == 1 => {
-                        let dtype = self.dtype(cursor, &arguments[0].value)?;
+                        let dtype = self.dtype(at.cursor, &arguments[0].value)?;
                         Ok(Value::Expr(expr.cast(dtype)))
                     }
-                    (_, method) => self.unsupported(cursor, tokens, &format!("`.{method}(…)`")),
+                    (_, method) => self.unsupported(at, &format!("`.{method}(…)`")),
                 }
             }
             ExprKind::Name => {
-                let function = cursor.text(callee.tokens.start);
+                let function = at.cursor.text(callee.tokens.start);
                 match function {
-                    "min" | "max" if self.lookup(cursor.name(callee.tokens.start)).is_none() => {
-                        self.tir_call(cursor, tokens, function, arguments)
+                    "min" | "max" if self.lookup(at.cursor.name(callee.tokens.start)).is_none() => {
+                        self.tir_call(at, function, arguments)
                     }
-                    _ if self.is_macro(cursor, callee) => {
+                    _ if self.is_macro(at.cursor, callee) => {
                         let message = format!("`{function}` is a macro: its call is a statement, not a value");
-                        self.mistake(cursor, tokens, Code::MisplacedStatement, message)
+                        self.mistake(at, Code::MisplacedStatement, message)
                     }
-                    _ => self.unsupported(cursor, tokens, &format!("a call of `{function}`")),
+                    _ => self.unsupported(at, &format!("a call of `{function}`")),
                 }
             }
-            _ => self.unsupported(cursor, tokens, "this call"),
+            _ => self.unsupported(at, "this call"),
         }
     }
 
-    fn tir_call(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        member: &str,
-        arguments: &[Argument],
-    ) -> Outcome<Value> {
+    fn tir_call(&mut self, at: At<'_>, member: &str, arguments: &[Argument]) -> Outcome<Value> {
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
         match (member, &trees[..]) {
-            ("Ramp" | "ramp", _) => return self.ramp(cursor, tokens, arguments),
-            ("Broadcast" | "broadcast", _) => return self.spread(cursor, tokens, arguments),
-            ("Let", [body, bound]) => return self.let_expression(cursor, body, bound),
-            ("Cast" | "cast", [dtype, value]) => return self.cast(cursor, member, dtype, value),
-            ("reinterpret", [dtype, value]) => return self.reinterpret(cursor, tokens, dtype, value),
+            ("Ramp" | "ramp", _) => return self.ramp(at, arguments),
+            ("Broadcast" | "broadcast", _) => return self.spread(at, arguments),
+            ("Let", [body, bound]) => return self.let_expression(at.cursor, body, bound),
+            ("Cast" | "cast", [dtype, value]) => return self.cast(at.cursor, member, dtype, value),
+            ("reinterpret", [dtype, value]) => return self.reinterpret(at, dtype, value),
             ("max_value" | "min_value" | "infinity", [dtype]) => {
-                let dtype = self.dtype(cursor, dtype)?;
+                let dtype = self.dtype(at.cursor, dtype)?;
                 return match limit(member, dtype) {
                     Some(limit) => Ok(Value::Expr(limit)),
-                    None => self.unsupported(cursor, tokens, &format!("`T.{member}` of {dtype}")),
+                    None => self.unsupported(at, &format!("`T.{member}` of {dtype}")),
                 };
             }
             ("if_then_else" | "Select", [test, then, otherwise]) => {
-                let test = self.value(cursor, test)?;
+                let test = self.value(at.cursor, test)?;
                 // A test that Python knows chooses in Python only; TVM writes the choice out.
-                let test = Value::Expr(self.truth(cursor, tokens, test)?);
-                let (then, otherwise) = self.branches(cursor, &test, then, otherwise)?;
-                return self.choice(cursor, tokens, test, then, otherwise);
+                let test = Value::Expr(self.truth(at, test)?);
+                let (then, otherwise) = self.branches(at.cursor, &test, then, otherwise)?;
+                return self.choice(at, test, then, otherwise);
             }
             // Which threads of a scope are active follows from the condition; it is the call's value.
             ("filter", [scope, condition]) => {
-                self.value(cursor, scope)?;
-                return self.truth_of(cursor, condition).map(Value::Expr);
+                self.value(at.cursor, scope)?;
+                return self.truth_of(at.cursor, condition).map(Value::Expr);
             }
             ("likely" | "tvm_thread_invariant" | "ignore_loop_partition" | "meta_var", [value]) => {
-                return self.value(cursor, value);
+                return self.value(at.cursor, value);
             }
             ("Not", [value]) => {
-                let value = self.scalar_of(cursor, value)?;
-                return self.prefix(cursor, tokens, Prefix::Not, Value::Expr(value));
+                let value = self.scalar_of(at.cursor, value)?;
+                return self.prefix(at, Prefix::Not, Value::Expr(value));
             }
             ("bitwise_not", [value]) => {
-                let value = self.scalar_of(cursor, value)?;
-                return self.prefix(cursor, tokens, Prefix::Invert, Value::Expr(value));
+                let value = self.scalar_of(at.cursor, value)?;
+                return self.prefix(at, Prefix::Invert, Value::Expr(value));
             }
             ("all" | "any", [first, rest @ ..]) => {
-                self.few(cursor, tokens, rest.len())?;
+                self.few(at, rest.len())?;
                 let op = if member == "all" { BinaryOp::And } else { BinaryOp::Or };
-                let mut all = self.value(cursor, first)?;
+                let mut all = self.value(at.cursor, first)?;
                 for operand in rest {
                     let before = super::expr::condition_of(&all);
                     let holds = op == BinaryOp::And;
-                    let operand = self.assuming(before.as_ref(), holds, |reader| reader.value(cursor, operand))?;
-                    all = self.both(cursor, tokens, op, all, operand)?;
+                    let operand = self.assuming(before.as_ref(), holds, |reader| reader.value(at.cursor, operand))?;
+                    all = self.both(at, op, all, operand)?;
                 }
                 return Ok(all);
             }
             ("fma", [a, b, c]) => {
-                let (a, b) = (self.scalar_of(cursor, a)?, self.scalar_of(cursor, b)?);
-                let product = self.binary(cursor, tokens, BinaryOp::Mul, a, b)?;
-                let c = self.scalar_of(cursor, c)?;
-                return self.binary(cursor, tokens, BinaryOp::Add, product, c).map(Value::Expr);
+                let (a, b) = (self.scalar_of(at.cursor, a)?, self.scalar_of(at.cursor, b)?);
+                let product = self.binary(at, BinaryOp::Mul, a, b)?;
+                let c = self.scalar_of(at.cursor, c)?;
+                return self.binary(at, BinaryOp::Add, product, c).map(Value::Expr);
             }
-            ("ceildiv", [a, b]) => return self.ceildiv(cursor, tokens, a, b),
+            ("ceildiv", [a, b]) => return self.ceildiv(at, a, b),
             _ => {}
         }
         if let Some(dtype) = dtype_named(member) {
-            return self.typed(cursor, tokens, dtype, &trees);
+            return self.typed(at, dtype, &trees);
         }
         if let (Some(op), [a, b]) = (binary_named(member), &trees[..]) {
-            let a = self.scalar_of(cursor, a)?;
+            let a = self.scalar_of(at.cursor, a)?;
             let decided = matches!(op, BinaryOp::And | BinaryOp::Or).then_some(&a);
-            let b = self.assuming(decided, op == BinaryOp::And, |reader| reader.scalar_of(cursor, b))?;
-            return self.binary(cursor, tokens, op, a, b).map(Value::Expr);
+            let b = self.assuming(decided, op == BinaryOp::And, |reader| reader.scalar_of(at.cursor, b))?;
+            return self.binary(at, op, a, b).map(Value::Expr);
         }
         if let (Some(op), [a, b]) = (compare_named(member), &trees[..]) {
-            let (a, b) = (self.scalar_of(cursor, a)?, self.scalar_of(cursor, b)?);
-            return self.compared(cursor, tokens, op, a, b).map(Value::Expr);
+            let (a, b) = (self.scalar_of(at.cursor, a)?, self.scalar_of(at.cursor, b)?);
+            return self.compared(at, op, a, b).map(Value::Expr);
         }
         match Intrinsic::ALL.iter().find(|function| function.name() == spelled(member)) {
-            Some(function) => self.intrinsic(cursor, tokens, *function, &trees),
-            None => match self.foreign(cursor, member, &trees) {
-                Some(function) => self.unsupported(cursor, tokens, &format!("`{function}`, which `T.{member}` calls")),
-                None => self.unsupported(cursor, tokens, &format!("`T.{member}`")),
+            Some(function) => self.intrinsic(at, *function, &trees),
+            None => match self.foreign(at.cursor, member, &trees) {
+                Some(function) => self.unsupported(at, &format!("`{function}`, which `T.{member}` calls")),
+                None => self.unsupported(at, &format!("`T.{member}`")),
             },
         }
     }
@@ -149,23 +137,17 @@ impl Reader<'_> {
         cursor.string_value(trees.get(at)?).map(|name| name.to_string())
     }
 
-    fn intrinsic(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        function: Intrinsic,
-        trees: &[&Tree],
-    ) -> Outcome<Value> {
+    fn intrinsic(&mut self, at: At<'_>, function: Intrinsic, trees: &[&Tree]) -> Outcome<Value> {
         let wanted = function.arity();
         if trees.len() != wanted {
             let message = format!("`T.{}` takes {wanted} arguments, not {}", function.name(), trees.len());
             let code = if trees.len() < wanted { Code::MissingArgument } else { Code::TooManyArguments };
-            return self.mistake(cursor, tokens, code, message);
+            return self.mistake(at, code, message);
         }
-        let mut args = trees.iter().map(|tree| self.scalar_of(cursor, tree)).collect::<Outcome<Vec<Expr>>>()?;
+        let mut args = trees.iter().map(|tree| self.scalar_of(at.cursor, tree)).collect::<Outcome<Vec<Expr>>>()?;
         if let (Intrinsic::Pow | Intrinsic::Atan2 | Intrinsic::Fmod | Intrinsic::Hypot, [a, b]) = (function, &args[..])
         {
-            let (a, b) = self.promoted(cursor, tokens, a.clone(), b.clone())?;
+            let (a, b) = self.promoted(at, a.clone(), b.clone())?;
             args = vec![a, b];
         }
         let dtype = match function {
@@ -178,7 +160,7 @@ impl Reader<'_> {
             let (name, cast) = (function.name(), "T.Cast(\"float32\", …)");
             let what =
                 format!("`T.{name}` of {dtype}, for which TVM has code on no target; convert the argument: `{cast}`");
-            return self.unsupported(cursor, tokens, &what);
+            return self.unsupported(at, &what);
         }
         // Of integers, roundings are the integers themselves.
         let rounds = matches!(
@@ -192,16 +174,16 @@ impl Reader<'_> {
     }
 
     /// `T.float32(x)`: a constant, or a conversion.
-    fn typed(&mut self, cursor: Cursor<'_>, tokens: TokenRange, dtype: DType, trees: &[&Tree]) -> Outcome<Value> {
+    fn typed(&mut self, at: At<'_>, dtype: DType, trees: &[&Tree]) -> Outcome<Value> {
         if dtype.lanes != 1 {
-            return self.unsupported(cursor, tokens, &format!("vectors of {dtype}"));
+            return self.unsupported(at, &format!("vectors of {dtype}"));
         }
         let [value, ..] = trees else {
-            return self.mistake(cursor, tokens, Code::UndefinedSymbolicVar, "a variable is declared by an assignment");
+            return self.mistake(at, Code::UndefinedSymbolicVar, "a variable is declared by an assignment");
         };
-        let made = match self.value(cursor, value)? {
-            text @ Value::Text(_) => self.constant(cursor, value.tokens, dtype, &text)?,
-            value_of => self.converted(cursor, value.tokens, value_of, dtype)?,
+        let made = match self.value(at.cursor, value)? {
+            text @ Value::Text(_) => self.constant(at.cursor.at(value.tokens), dtype, &text)?,
+            value_of => self.converted(at.cursor.at(value.tokens), value_of, dtype)?,
         };
         Ok(Value::Expr(made))
     }
@@ -220,12 +202,12 @@ impl Reader<'_> {
         }))
     }
 
-    fn reinterpret(&mut self, cursor: Cursor<'_>, tokens: TokenRange, dtype: &Tree, value: &Tree) -> Outcome<Value> {
-        let dtype = self.dtype(cursor, dtype)?;
-        let value = self.scalar_of(cursor, value)?;
+    fn reinterpret(&mut self, at: At<'_>, dtype: &Tree, value: &Tree) -> Outcome<Value> {
+        let dtype = self.dtype(at.cursor, dtype)?;
+        let value = self.scalar_of(at.cursor, value)?;
         if value.dtype().bits != dtype.bits {
             let message = format!("the bits of {} as {dtype}, which has another width", value.dtype());
-            return self.mistake(cursor, tokens, Code::DtypeMismatch, message);
+            return self.mistake(at, Code::DtypeMismatch, message);
         }
         Ok(Value::Expr(Expr::Call { function: Intrinsic::Reinterpret, dtype, args: vec![value] }))
     }
@@ -233,7 +215,7 @@ impl Reader<'_> {
     /// `T.Let(body, where={x: value})`: the body with the value in place of the variable.
     fn let_expression(&mut self, cursor: Cursor<'_>, body: &Tree, bound: &Tree) -> Outcome<Value> {
         let ExprKind::Dict(entries) = &bound.kind else {
-            return self.unsupported(cursor, bound.tokens, "`T.Let` of this");
+            return self.unsupported(cursor.at(bound.tokens), "`T.Let` of this");
         };
         let mut values = Vec::with_capacity(entries.len());
         for (key, value) in entries {
@@ -241,7 +223,7 @@ impl Reader<'_> {
                 Some(key) if matches!(key.kind, ExprKind::Name) => {
                     values.push((cursor.name(key.tokens.start), self.scalar_of(cursor, value)?));
                 }
-                _ => return self.unsupported(cursor, value.tokens, "`T.Let` of what is no variable"),
+                _ => return self.unsupported(cursor.at(value.tokens), "`T.Let` of what is no variable"),
             }
         }
         self.scoped(|reader| {
@@ -253,9 +235,9 @@ impl Reader<'_> {
     }
 
     /// `T.ceildiv(a, b)`: `(a + b - 1) // b`, as TVM writes it.
-    fn ceildiv(&mut self, cursor: Cursor<'_>, tokens: TokenRange, a: &Tree, b: &Tree) -> Outcome<Value> {
-        let (a, b) = (self.integer_of(cursor, a)?, self.integer_of(cursor, b)?);
-        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+    fn ceildiv(&mut self, at: At<'_>, a: &Tree, b: &Tree) -> Outcome<Value> {
+        let (a, b) = (self.integer_of(at.cursor, a)?, self.integer_of(at.cursor, b)?);
+        let (a, b) = self.promoted(at, a, b)?;
         let one = Expr::Int { value: 1, dtype: b.dtype() };
         Ok(Value::Expr((a + b.clone() - one).floor_div(b)))
     }

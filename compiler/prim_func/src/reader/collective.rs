@@ -5,8 +5,8 @@ use super::value::{Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, DType};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind};
+use rx_syntax::{At, Cursor};
 use rx_tir::spmd::{AllReduce, Collective};
 use rx_tir::{BufferId, Expr, VarId};
 use std::rc::Rc;
@@ -21,27 +21,22 @@ pub(super) struct Reducer {
 
 impl Reader<'_> {
     /// `T.tvm_storage_sync("shared", …)`: the threads of a block wait for each other. Those of a warp may wait for all.
-    pub(super) fn storage_sync(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        arguments: &[Argument],
-    ) -> Outcome<Step> {
-        let scope = arguments.first().and_then(|argument| cursor.string_value(&argument.value));
+    pub(super) fn storage_sync(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
+        let scope = arguments.first().and_then(|argument| at.cursor.string_value(&argument.value));
         match scope.as_deref() {
-            Some("shared" | "shared.dyn" | "warp") => Ok(self.together(cursor, tokens, Collective::Wait)),
+            Some("shared" | "shared.dyn" | "warp") => Ok(self.together(at, Collective::Wait)),
             Some(scope) => {
                 let what =
                     format!("`T.tvm_storage_sync` of the scope \"{scope}\", where all blocks wait for each other");
-                self.unsupported(cursor, tokens, &what)
+                self.unsupported(at, &what)
             }
-            None => self.mistake(cursor, tokens, Code::MissingArgument, "`T.tvm_storage_sync` needs a scope"),
+            None => self.mistake(at, Code::MissingArgument, "`T.tvm_storage_sync` needs a scope"),
         }
     }
 
     /// A statement that stands for what threads do together.
-    fn together(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: Collective) -> Step {
-        let (var, mark) = self.mark(cursor, tokens, "together");
+    fn together(&mut self, at: At<'_>, of: Collective) -> Step {
+        let (var, mark) = self.mark(at, "together");
         self.collectives.insert(var, of);
         Step::Done(mark)
     }
@@ -49,25 +44,25 @@ impl Reader<'_> {
     /// `T.attr(T.comm_reducer(…), "reduce_scope", …)`: what the reductions after it do.
     pub(super) fn reduce_scope(&mut self, cursor: Cursor<'_>, reducer: &Tree) -> Outcome<Step> {
         let ExprKind::Call { callee, arguments } = &reducer.kind else {
-            return self.unsupported(cursor, reducer.tokens, "a reducer of this kind");
+            return self.unsupported(cursor.at(reducer.tokens), "a reducer of this kind");
         };
         let (Some("comm_reducer"), [of, identities, ..]) = (self.tir_member(cursor, callee), &arguments[..]) else {
-            return self.unsupported(cursor, reducer.tokens, "a reducer of this kind");
+            return self.unsupported(cursor.at(reducer.tokens), "a reducer of this kind");
         };
         let ExprKind::Lambda { params, body } = &of.value.kind else {
-            return self.unsupported(cursor, of.value.tokens, "a reducer that is no lambda");
+            return self.unsupported(cursor.at(of.value.tokens), "a reducer that is no lambda");
         };
         let identities = match self.value(cursor, &identities.value)? {
             Value::Many(values) => values,
             value => vec![value],
         };
         let tokens = reducer.tokens;
-        let identities = identities.into_iter().map(|value| self.scalar(cursor, tokens, value));
+        let identities = identities.into_iter().map(|value| self.scalar(cursor.at(tokens), value));
         let identities = identities.collect::<Outcome<Vec<Expr>>>()?;
         let count = identities.len();
         if params.len() != 2 * count {
             let message = format!("{} parameters for {count} values on either side", params.len());
-            return self.mistake(cursor, of.value.tokens, Code::ArgumentType, message);
+            return self.mistake(cursor.at(of.value.tokens), Code::ArgumentType, message);
         }
         let mut vars = Vec::with_capacity(params.len());
         let combined = self.scoped(|reader| {
@@ -83,12 +78,12 @@ impl Reader<'_> {
             };
             let dtypes = identities.iter().map(Expr::dtype);
             let values = values.into_iter().zip(dtypes);
-            let values = values.map(|(value, dtype)| reader.converted(cursor, body.tokens, value, dtype));
+            let values = values.map(|(value, dtype)| reader.converted(cursor.at(body.tokens), value, dtype));
             values.collect::<Outcome<Vec<Expr>>>()
         })?;
         if combined.len() != count {
             let message = format!("{} values of a reduction of {count}", combined.len());
-            return self.mistake(cursor, body.tokens, Code::ArgumentType, message);
+            return self.mistake(cursor.at(body.tokens), Code::ArgumentType, message);
         }
         let right = vars.split_off(count);
         self.reducer = Some(Reducer { identities, operands: [vars, right], combined });
@@ -96,63 +91,53 @@ impl Reader<'_> {
     }
 
     /// `T.tvm_thread_allreduce(count, values…, condition, targets…, threads…)`.
-    pub(super) fn thread_all_reduce(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        arguments: &[Argument],
-    ) -> Outcome<Step> {
+    pub(super) fn thread_all_reduce(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
         let Some(Reducer { identities, operands, combined }) = self.reducer.clone() else {
             let message = "there is no `T.attr(T.comm_reducer(…), \"reduce_scope\", …)` before it";
-            return self.mistake(cursor, tokens, Code::MisplacedStatement, message);
+            return self.mistake(at, Code::MisplacedStatement, message);
         };
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
         let Some((first, trees)) = trees.split_first() else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "how many values, and which, is not said");
+            return self.mistake(at, Code::MissingArgument, "how many values, and which, is not said");
         };
-        let count = self.scalar_of(cursor, first)?.as_int().and_then(|count| usize::try_from(count).ok());
+        let count = self.scalar_of(at.cursor, first)?.as_int().and_then(|count| usize::try_from(count).ok());
         let count = count.filter(|count| *count == identities.len());
         let Some(count) = count else {
             let message = format!("the reducer combines {} values, here are others", identities.len());
-            return self.mistake(cursor, first.tokens, Code::ArgumentType, message);
+            return self.mistake(at.cursor.at(first.tokens), Code::ArgumentType, message);
         };
         // Values and targets, a condition and at least one thread.
         if trees.len() < count.saturating_mul(2).saturating_add(2) {
-            return self.mistake(
-                cursor,
-                tokens,
-                Code::MissingArgument,
-                "values, condition, targets and threads are needed",
-            );
+            return self.mistake(at, Code::MissingArgument, "values, condition, targets and threads are needed");
         }
         let (values, rest) = trees.split_at(count);
         let (condition, rest) = rest.split_at(1);
         let (targets, over) = rest.split_at(count);
         let mut brought = Vec::with_capacity(count);
         for (tree, identity) in values.iter().zip(&identities) {
-            let value = self.scalar_of(cursor, tree)?;
+            let value = self.scalar_of(at.cursor, tree)?;
             if value.dtype() != identity.dtype() {
                 let message =
                     format!("a value of dtype {}, which the reducer has as {}", value.dtype(), identity.dtype());
-                return self.mistake(cursor, tree.tokens, Code::DtypeMismatch, message);
+                return self.mistake(at.cursor.at(tree.tokens), Code::DtypeMismatch, message);
             }
             brought.push(value);
         }
-        let condition = self.truth_of(cursor, condition[0])?; // INVARIANT: split at 1.
+        let condition = self.truth_of(at.cursor, condition[0])?; // INVARIANT: split at 1.
         let mut places = Vec::with_capacity(count);
         for (tree, value) in targets.iter().zip(&brought) {
-            let target = self.target(cursor, tree)?;
+            let target = self.target(at.cursor, tree)?;
             let dtype = self.func.buffer(target.0).dtype;
             if dtype != value.dtype() {
                 let message = format!("a value of dtype {} for a buffer of {dtype}", value.dtype());
-                return self.mistake(cursor, tree.tokens, Code::DtypeMismatch, message);
+                return self.mistake(at.cursor.at(tree.tokens), Code::DtypeMismatch, message);
             }
             places.push(target);
         }
-        let over = over.iter().map(|tree| self.scalar_of(cursor, tree)).collect::<Outcome<Vec<Expr>>>()?;
+        let over = over.iter().map(|tree| self.scalar_of(at.cursor, tree)).collect::<Outcome<Vec<Expr>>>()?;
         let (values, targets, site) = (brought, places, self.site());
         let reduction = AllReduce { values, condition, identities, operands, combined, targets, over, site };
-        Ok(self.together(cursor, tokens, Collective::AllReduce(Box::new(reduction))))
+        Ok(self.together(at, Collective::AllReduce(Box::new(reduction))))
     }
 
     /// The element that a result goes to: `t0[0]`, or the first of `t0.data`.
@@ -166,14 +151,14 @@ impl Reader<'_> {
             Value::Cell(cell) => Rc::new(View::of_buffer(&self.func, cell)),
             other => {
                 let what = format!("a reduction into {}", super::constant::describe(&other));
-                return self.unsupported(cursor, tree.tokens, &what);
+                return self.unsupported(cursor.at(tree.tokens), &what);
             }
         };
         let indices = match index {
-            Some(index) => self.indices(cursor, tree.tokens, &view, index)?,
+            Some(index) => self.indices(cursor.at(tree.tokens), &view, index)?,
             None => view.shape.iter().map(|_| (Expr::Int { value: 0, dtype: DType::INT32 }, tree.tokens)).collect(),
         };
-        self.note_access(cursor, tree.tokens, cursor.source(of.tokens), (&view, &indices), Some(None));
+        self.note_access(cursor.at(tree.tokens), cursor.source(of.tokens), (&view, &indices), Some(None));
         Ok(self.element(&view, super::expr::exprs(indices)))
     }
 }

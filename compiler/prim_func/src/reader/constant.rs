@@ -4,13 +4,13 @@ use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::dtype::TypeCode;
 use rx_base::{Code, DType};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Expr as Tree, TokenRange};
+use rx_syntax::ast::Expr as Tree;
+use rx_syntax::{At, Cursor};
 use rx_tir::Expr;
 
 impl Reader<'_> {
     /// A value as a scalar; Python integers are `int32`, beyond its range `int64`, Python floats `float32`.
-    pub(super) fn scalar(&mut self, cursor: Cursor<'_>, tokens: TokenRange, value: Value) -> Outcome<Expr> {
+    pub(super) fn scalar(&mut self, at: At<'_>, value: Value) -> Outcome<Expr> {
         let dtype = match &value {
             Value::Expr(expr) => return Ok(expr.clone()),
             Value::Cell(buffer) => return Ok(self.func.load(*buffer, vec![Expr::int(0).cast(DType::INT32)])),
@@ -22,47 +22,41 @@ impl Reader<'_> {
             Value::Int(_) => DType::INT64,
             Value::Float(_) => DType::FLOAT32,
             Value::Bool(_) => DType::BOOL,
-            Value::Handle(_) | Value::Pointer(_) => return self.unsupported(cursor, tokens, "pointers as values"),
+            Value::Handle(_) | Value::Pointer(_) => return self.unsupported(at, "pointers as values"),
             other => {
                 let what = describe(other);
-                return self.mistake(cursor, tokens, Code::ArgumentType, format!("needed is a scalar, this is {what}"));
+                return self.mistake(at, Code::ArgumentType, format!("needed is a scalar, this is {what}"));
             }
         };
-        self.constant(cursor, tokens, dtype, &value)
+        self.constant(at, dtype, &value)
     }
 
     /// The scalar that an expression of the text is.
     pub(super) fn scalar_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
-        self.scalar(cursor, tree.tokens, value)
+        self.scalar(cursor.at(tree.tokens), value)
     }
 
     /// The scalar that an expression is, converted to `dtype`.
     pub(super) fn scalar_as(&mut self, cursor: Cursor<'_>, tree: &Tree, dtype: DType) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
-        self.converted(cursor, tree.tokens, value, dtype)
+        self.converted(cursor.at(tree.tokens), value, dtype)
     }
 
     /// A value converted to `dtype`; constants are written in it.
-    pub(super) fn converted(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        value: Value,
-        dtype: DType,
-    ) -> Outcome<Expr> {
+    pub(super) fn converted(&mut self, at: At<'_>, value: Value, dtype: DType) -> Outcome<Expr> {
         match &value {
-            Value::Int(_) | Value::Float(_) | Value::Bool(_) => self.constant(cursor, tokens, dtype, &value),
-            _ => Ok(self.scalar(cursor, tokens, value)?.cast(dtype)),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => self.constant(at, dtype, &value),
+            _ => Ok(self.scalar(at, value)?.cast(dtype)),
         }
     }
 
     /// A truth value: a `bool`, or whether a number is not 0.
-    pub(super) fn truth(&mut self, cursor: Cursor<'_>, tokens: TokenRange, value: Value) -> Outcome<Expr> {
-        let scalar = self.scalar(cursor, tokens, value)?;
+    pub(super) fn truth(&mut self, at: At<'_>, value: Value) -> Outcome<Expr> {
+        let scalar = self.scalar(at, value)?;
         if !scalar.dtype().is_bool() && !scalar.dtype().is_int() {
             let message = format!("a condition of dtype {}", scalar.dtype());
-            return self.mistake(cursor, tokens, Code::ConditionType, message);
+            return self.mistake(at, Code::ConditionType, message);
         }
         Ok(scalar.cast(DType::BOOL))
     }
@@ -70,34 +64,28 @@ impl Reader<'_> {
     /// The truth value that an expression of the text is.
     pub(super) fn truth_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
-        self.truth(cursor, tree.tokens, value)
+        self.truth(cursor.at(tree.tokens), value)
     }
 
     /// An integer that an expression of the text is.
     pub(super) fn integer_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
         let scalar = self.scalar_of(cursor, tree)?;
-        self.integer(cursor, tree.tokens, scalar)
+        self.integer(cursor.at(tree.tokens), scalar)
     }
 
     /// The scalar, which must be an integer.
-    pub(super) fn integer(&mut self, cursor: Cursor<'_>, tokens: TokenRange, scalar: Expr) -> Outcome<Expr> {
+    pub(super) fn integer(&mut self, at: At<'_>, scalar: Expr) -> Outcome<Expr> {
         match scalar.dtype() {
             dtype if dtype.is_int() => Ok(scalar),
             dtype if dtype.is_bool() => Ok(scalar.cast(DType::INT32)),
-            dtype => self.mistake(cursor, tokens, Code::IndexDtype, format!("an index or extent of dtype {dtype}")),
+            dtype => self.mistake(at, Code::IndexDtype, format!("an index or extent of dtype {dtype}")),
         }
     }
 
     /// A Python number, or `"inf"`, `"-inf"`, `"nan"`, as a constant.
-    pub(super) fn constant(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        dtype: DType,
-        value: &Value,
-    ) -> Outcome<Expr> {
+    pub(super) fn constant(&mut self, at: At<'_>, dtype: DType, value: &Value) -> Outcome<Expr> {
         if dtype.lanes != 1 {
-            return self.unsupported(cursor, tokens, &format!("vectors of {dtype}"));
+            return self.unsupported(at, &format!("vectors of {dtype}"));
         }
         let made = match value {
             Value::Int(number) => integer_constant(*number, dtype),
@@ -116,7 +104,7 @@ impl Reader<'_> {
             Some(made) => Ok(made),
             None => {
                 let message = format!("{} is no value of {dtype}", describe(value));
-                self.mistake(cursor, tokens, Code::DtypeMismatch, message)
+                self.mistake(at, Code::DtypeMismatch, message)
             }
         }
     }

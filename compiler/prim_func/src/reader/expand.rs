@@ -182,28 +182,29 @@ impl<'a> Reader<'a> {
             StatementKind::Def { params, .. } => Some((def, params)),
             _ => None,
         }) else {
-            return self.unsupported(cursor, call.tokens, &format!("the macro `{called}`"));
+            return self.unsupported(cursor.at(call.tokens), &format!("the macro `{called}`"));
         };
         let id = (definition.segments.as_ptr() as usize, def.index);
         // A test of its parameters may end the recursion: `if depth > 0: visit(x, depth - 1)`.
         if self.macros.open.iter().filter(|open| open.id == id).count() >= MOST_RECURSIVE {
             let message = format!("the macro `{called}` calls itself more than {MOST_RECURSIVE} levels deep");
-            let mistake = self.mistake(cursor, callee.tokens, Code::UnsupportedConstruct, message);
+            let mistake = self.mistake(cursor.at(callee.tokens), Code::UnsupportedConstruct, message);
             return self.kept(mistake);
         }
         self.macros.statements += size(def);
         if self.macros.statements > MOST_STATEMENTS {
             let message = format!("macros expand to more than {MOST_STATEMENTS} statements");
-            return self.mistake(cursor, call.tokens, Code::NestingTooDeep, message);
+            return self.mistake(cursor.at(call.tokens), Code::NestingTooDeep, message);
         }
         let passed = self.passed_to(cursor, call, callee, arguments, (def.cursor, params))?;
-        let used = self.place(cursor, call.tokens);
+        let used = self.place(cursor.at(call.tokens));
         let count = self.macros.counts.entry(id).or_default();
         let suffix = if *count == 0 { String::new() } else { format!("_{count}") };
         *count += 1;
         let outside = definition.outside.map(|name| (name, used));
         self.macros.open.push(Expansion { id, outside, suffix });
-        let outcome = self.deeper(cursor, call.tokens, |reader| reader.within(definition, def, params, passed, body));
+        let outcome =
+            self.deeper(cursor.at(call.tokens), |reader| reader.within(definition, def, params, passed, body));
         self.macros.open.pop();
         outcome
     }
@@ -269,7 +270,7 @@ impl<'a> Reader<'a> {
         let function = signature(cursor.text(callee.tokens.start), header, params);
         let bound = function.bind(&written(cursor, arguments));
         if bound.open {
-            return self.unsupported(cursor, call.tokens, "a macro's call with `*` or `**`");
+            return self.unsupported(cursor.at(call.tokens), "a macro's call with `*` or `**`");
         }
         if let Some(mistake) = bound.mistakes.first() {
             let guilty = mistake.argument().and_then(|at| arguments.get(at));
@@ -278,7 +279,7 @@ impl<'a> Reader<'a> {
                 None => argument.value.tokens,
             });
             let message = mistake.message(&function, function.name, cursor.source(tokens));
-            let mistake = self.mistake(cursor, tokens, mistake.code(), message);
+            let mistake = self.mistake(cursor.at(tokens), mistake.code(), message);
             return self.kept(mistake);
         }
         let mut passed = NameMap::default();
@@ -288,7 +289,7 @@ impl<'a> Reader<'a> {
             let name = rx_base::name::name(param.name);
             match (param.kind, passed.get_mut(&name)) {
                 (ParamKind::Keywords, _) => {
-                    return self.unsupported(cursor, argument.value.tokens, "an argument for `**` of a macro");
+                    return self.unsupported(cursor.at(argument.value.tokens), "an argument for `**` of a macro");
                 }
                 (ParamKind::Variadic, Some(Value::Many(values))) => values.push(value),
                 (ParamKind::Variadic, _) => drop(passed.insert(name, Value::Many(vec![value]))),

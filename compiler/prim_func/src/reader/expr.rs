@@ -3,15 +3,15 @@
 use super::value::{Source, Value, View};
 use super::{DEEPEST, Outcome, Reader};
 use rx_base::{Code, DType};
-use rx_syntax::Cursor;
 use rx_syntax::ast::{self, BoolOp, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::{At, Cursor};
 use rx_tir::{BinaryOp, Expr};
 use std::rc::Rc;
 
 impl Reader<'_> {
     /// The value of an expression.
     pub(super) fn value(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Value> {
-        self.deeper(cursor, tree.tokens, |reader| reader.value_here(cursor, tree))
+        self.deeper(cursor.at(tree.tokens), |reader| reader.value_here(cursor, tree))
     }
 
     fn value_here(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Value> {
@@ -19,63 +19,63 @@ impl Reader<'_> {
         Ok(match &tree.kind {
             ExprKind::Integer => match cursor.integer_value(tree) {
                 Some(number) => Value::Int(number),
-                None => return self.unsupported(cursor, tokens, "integers of more than 127 bits"),
+                None => return self.unsupported(cursor.at(tokens), "integers of more than 127 bits"),
             },
             ExprKind::Float => match cursor.float_value(tree) {
                 Some(number) => Value::Float(number),
-                None => return self.unsupported(cursor, tokens, "imaginary numbers"),
+                None => return self.unsupported(cursor.at(tokens), "imaginary numbers"),
             },
             ExprKind::String => match cursor.string_value(tree) {
                 Some(text) => Value::Text(text.into_owned()),
-                None => return self.unsupported(cursor, tokens, "bytes and f-strings"),
+                None => return self.unsupported(cursor.at(tokens), "bytes and f-strings"),
             },
             ExprKind::Bool(truth) => Value::Bool(*truth),
             ExprKind::None => Value::Nothing,
-            ExprKind::Name => self.named(cursor, tokens)?,
+            ExprKind::Name => self.named(cursor.at(tokens))?,
             ExprKind::Attribute { value, name } => self.attribute(cursor, tree, value, *name)?,
             ExprKind::Subscript { value, index } => self.subscript(cursor, tree, value, index)?,
-            ExprKind::Call { callee, arguments } => self.call(cursor, tokens, callee, arguments)?,
+            ExprKind::Call { callee, arguments } => self.call(cursor.at(tokens), callee, arguments)?,
             ExprKind::Tuple(items) | ExprKind::List(items) => {
                 Value::Many(items.iter().map(|item| self.value(cursor, item)).collect::<Outcome<_>>()?)
             }
             ExprKind::Parenthesized(inner) => self.value(cursor, inner)?,
             ExprKind::Unary(op, operand) => {
                 let operand = self.value(cursor, operand)?;
-                self.prefix(cursor, tokens, *op, operand)?
+                self.prefix(cursor.at(tokens), *op, operand)?
             }
             ExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.value(cursor, left)?, self.value(cursor, right)?);
-                self.infix(cursor, tokens, *op, left, right)?
+                self.infix(cursor.at(tokens), *op, left, right)?
             }
             ExprKind::Compare(first, rest) => {
-                self.few(cursor, tokens, rest.len())?;
+                self.few(cursor.at(tokens), rest.len())?;
                 let first = self.value(cursor, first)?;
                 let rest = rest
                     .iter()
                     .map(|(op, operand)| Ok((*op, self.value(cursor, operand)?)))
                     .collect::<Outcome<Vec<(ast::CompareOp, Value)>>>()?;
-                self.comparison(cursor, tokens, first, rest)?
+                self.comparison(cursor.at(tokens), first, rest)?
             }
-            ExprKind::Bool2(op, operands) => self.connected(cursor, tokens, *op, operands)?,
+            ExprKind::Bool2(op, operands) => self.connected(cursor.at(tokens), *op, operands)?,
             ExprKind::Conditional { then, test, otherwise } => {
                 let test = self.value(cursor, test)?;
                 let (then, otherwise) = self.branches(cursor, &test, then, otherwise)?;
-                self.choice(cursor, tokens, test, then, otherwise)?
+                self.choice(cursor.at(tokens), test, then, otherwise)?
             }
-            _ => return self.unsupported(cursor, tokens, "this expression"),
+            _ => return self.unsupported(cursor.at(tokens), "this expression"),
         })
     }
 
     /// Chains become expressions as deep as they are long.
-    pub(super) fn few(&self, cursor: Cursor<'_>, tokens: TokenRange, count: usize) -> Outcome<()> {
+    pub(super) fn few(&self, at: At<'_>, count: usize) -> Outcome<()> {
         match count > DEEPEST {
-            true => self.mistake(cursor, tokens, Code::NestingTooDeep, format!("more than {DEEPEST} operands")),
+            true => self.mistake(at, Code::NestingTooDeep, format!("more than {DEEPEST} operands")),
             false => Ok(()),
         }
     }
 
-    fn connected(&mut self, cursor: Cursor<'_>, tokens: TokenRange, op: BoolOp, operands: &[Tree]) -> Outcome<Value> {
-        self.few(cursor, tokens, operands.len())?;
+    fn connected(&mut self, at: At<'_>, op: BoolOp, operands: &[Tree]) -> Outcome<Value> {
+        self.few(at, operands.len())?;
         let op = match op {
             BoolOp::And => BinaryOp::And,
             BoolOp::Or => BinaryOp::Or,
@@ -85,10 +85,10 @@ impl Reader<'_> {
             // The later operands are looked at where the earlier ones have not decided.
             let before = all.as_ref().and_then(condition_of);
             let holds = op == BinaryOp::And;
-            let value = self.assuming(before.as_ref(), holds, |reader| reader.value(cursor, operand))?;
+            let value = self.assuming(before.as_ref(), holds, |reader| reader.value(at.cursor, operand))?;
             all = Some(match all {
                 None => value,
-                Some(before) => self.both(cursor, tokens, op, before, value)?,
+                Some(before) => self.both(at, op, before, value)?,
             });
         }
         Ok(all.unwrap_or(Value::Nothing))
@@ -109,42 +109,35 @@ impl Reader<'_> {
     }
 
     /// `T.if_then_else(test, then, otherwise)`.
-    pub(super) fn choice(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        test: Value,
-        then: Value,
-        otherwise: Value,
-    ) -> Outcome<Value> {
+    pub(super) fn choice(&mut self, at: At<'_>, test: Value, then: Value, otherwise: Value) -> Outcome<Value> {
         if let Value::Bool(test) = test {
             return Ok(if test { then } else { otherwise });
         }
-        let condition = Box::new(self.truth(cursor, tokens, test)?);
-        let (then, otherwise) = (self.scalar(cursor, tokens, then)?, self.scalar(cursor, tokens, otherwise)?);
-        let (then, otherwise) = self.promoted(cursor, tokens, then, otherwise)?;
+        let condition = Box::new(self.truth(at, test)?);
+        let (then, otherwise) = (self.scalar(at, then)?, self.scalar(at, otherwise)?);
+        let (then, otherwise) = self.promoted(at, then, otherwise)?;
         Ok(Value::Expr(Expr::Select { condition, then: Box::new(then), otherwise: Box::new(otherwise) }))
     }
 
-    fn named(&mut self, cursor: Cursor<'_>, tokens: TokenRange) -> Outcome<Value> {
-        let name = cursor.name(tokens.start);
+    fn named(&mut self, at: At<'_>) -> Outcome<Value> {
+        let name = at.cursor.name(at.tokens.start);
         if let Some(value) = self.lookup(name) {
             let value = value.clone();
-            self.grown(cursor, tokens, &value)?;
+            self.grown(at, &value)?;
             return Ok(value);
         }
         if self.file.symbols.contains(&name) {
             return Ok(Value::Expr(self.symbol(name, DType::INT64)));
         }
         if self.file.modules.contains(&name) || self.file.items.contains(&name) {
-            return self.unsupported(cursor, tokens, "a call of another function");
+            return self.unsupported(at, "a call of another function");
         }
-        self.note_unbound(cursor, tokens, name);
+        self.note_unbound(at, name);
         let (code, message) = match self.file.captured.contains(&name) {
             true => (Code::CapturedPythonName, format!("`{name}` is a Python value that is not known here")),
             false => (Code::UndefinedName, format!("`{name}` is not defined")),
         };
-        let mut mistake = self.mistake(cursor, tokens, code, message);
+        let mut mistake = self.mistake(at, code, message);
         if let Err(mistake) = &mut mistake {
             // What cannot be read stops a lowering, whatever it is to a checker.
             mistake.severity = rx_base::diagnostic::Severity::Error;
@@ -156,7 +149,7 @@ impl Reader<'_> {
         if let Some(member) = self.tir_member(cursor, tree) {
             return match dtype_named(member) {
                 Some(dtype) => Ok(Value::DType(dtype)),
-                None => self.unsupported(cursor, tree.tokens, &format!("`T.{member}`")),
+                None => self.unsupported(cursor.at(tree.tokens), &format!("`T.{member}`")),
             };
         }
         let of = self.value(cursor, value)?;
@@ -173,7 +166,7 @@ impl Reader<'_> {
             (Value::Buffer(_) | Value::Pointer(_), "ty") => of,
             (_, attribute) => {
                 let what = format!("`.{attribute}` of {}", super::constant::describe(&of));
-                return self.unsupported(cursor, tree.tokens, &what);
+                return self.unsupported(cursor.at(tree.tokens), &what);
             }
         })
     }
@@ -186,29 +179,29 @@ impl Reader<'_> {
         }
         let message = format!("{} has no attribute `{member}`", super::constant::describe(of));
         let mistake =
-            self.mistake(cursor, TokenRange { start: name, end: name + 1 }, Code::UnsupportedConstruct, message);
+            self.mistake(cursor.at(TokenRange { start: name, end: name + 1 }), Code::UnsupportedConstruct, message);
         self.kept(mistake)
     }
 
     fn subscript(&mut self, cursor: Cursor<'_>, tree: &Tree, value: &Tree, index: &Tree) -> Outcome<Value> {
         match self.value(cursor, value)? {
             Value::Buffer(view) => {
-                let indices = self.indices(cursor, tree.tokens, &view, index)?;
+                let indices = self.indices(cursor.at(tree.tokens), &view, index)?;
                 let label = cursor.source(value.tokens);
-                self.note_access(cursor, tree.tokens, label, (&view, &indices), None);
+                self.note_access(cursor.at(tree.tokens), label, (&view, &indices), None);
                 let (buffer, indices) = self.element(&view, exprs(indices));
                 let load = Value::Expr(self.func.load(buffer, indices));
-                self.grown(cursor, tree.tokens, &load)?;
+                self.grown(cursor.at(tree.tokens), &load)?;
                 Ok(load)
             }
             Value::Cell(buffer) => {
                 let view = View::of_buffer(&self.func, buffer);
-                let indices = self.indices(cursor, tree.tokens, &view, index)?;
+                let indices = self.indices(cursor.at(tree.tokens), &view, index)?;
                 Ok(Value::Expr(self.func.load(buffer, exprs(indices))))
             }
             Value::Many(items) => {
                 let Value::Int(at) = self.value(cursor, index)? else {
-                    return self.unsupported(cursor, index.tokens, "an index of a list that is no constant");
+                    return self.unsupported(cursor.at(index.tokens), "an index of a list that is no constant");
                 };
                 let count = items.len() as i128;
                 let at = if at < 0 { at + count } else { at };
@@ -216,43 +209,37 @@ impl Reader<'_> {
                     Some(item) => Ok(item.clone()),
                     None => {
                         let message = format!("index {at} of {count} items");
-                        self.mistake(cursor, index.tokens, Code::TupleIndexOutOfRange, message)
+                        self.mistake(cursor.at(index.tokens), Code::TupleIndexOutOfRange, message)
                     }
                 }
             }
             other => {
                 let what = format!("an index into {}", super::constant::describe(&other));
-                self.unsupported(cursor, tree.tokens, &what)
+                self.unsupported(cursor.at(tree.tokens), &what)
             }
         }
     }
 
     /// The indices between a view's brackets with their places: as many integers as it has dims.
-    pub(super) fn indices(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        view: &View,
-        index: &Tree,
-    ) -> Outcome<Vec<(Expr, TokenRange)>> {
+    pub(super) fn indices(&mut self, at: At<'_>, view: &View, index: &Tree) -> Outcome<Vec<(Expr, TokenRange)>> {
         let written = index_items(index);
         let mut indices = Vec::with_capacity(written.len());
         for item in written {
             match &item.kind {
                 ExprKind::Slice { lower, upper, step } => {
                     let bounds = (lower.as_deref(), upper.as_deref(), step.as_deref());
-                    indices.push((self.lane_slice(cursor, item.tokens, bounds)?, item.tokens));
+                    indices.push((self.lane_slice(at.cursor.at(item.tokens), bounds)?, item.tokens));
                 }
-                ExprKind::Starred { value, double: false } => match self.value(cursor, value)? {
+                ExprKind::Starred { value, double: false } => match self.value(at.cursor, value)? {
                     Value::Many(items) => {
                         for item in items {
-                            let scalar = self.scalar(cursor, value.tokens, item)?;
-                            indices.push((self.integer(cursor, value.tokens, scalar)?, value.tokens));
+                            let scalar = self.scalar(at.cursor.at(value.tokens), item)?;
+                            indices.push((self.integer(at.cursor.at(value.tokens), scalar)?, value.tokens));
                         }
                     }
-                    _ => return self.unsupported(cursor, item.tokens, "`*` of what is no list"),
+                    _ => return self.unsupported(at.cursor.at(item.tokens), "`*` of what is no list"),
                 },
-                _ => indices.push((self.integer_of(cursor, item)?, item.tokens)),
+                _ => indices.push((self.integer_of(at.cursor, item)?, item.tokens)),
             }
         }
         // TVM writes the one element of a tensor without dims, and of a variable, at 0.
@@ -265,7 +252,7 @@ impl Reader<'_> {
                 _ => "the buffer".to_owned(),
             };
             let message = format!("{} indices for `{name}`, which has {} dims", indices.len(), view.shape.len());
-            return self.mistake(cursor, tokens, Code::TensorNdimMismatch, message);
+            return self.mistake(at, Code::TensorNdimMismatch, message);
         }
         Ok(indices)
     }

@@ -11,8 +11,8 @@ use super::value::{Source, Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, DType};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind};
+use rx_syntax::{At, Cursor};
 use rx_tir::{BufferId, Expr, Fragment, LoopKind, Scope, Stmt, VarId, WARP};
 use std::rc::Rc;
 
@@ -61,33 +61,27 @@ impl Matrix {
 
 impl Reader<'_> {
     /// A call of a warp, by its name in `T`.
-    pub(super) fn warp_matrix(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        member: &str,
-        arguments: &[Argument],
-    ) -> Outcome<Step> {
+    pub(super) fn warp_matrix(&mut self, at: At<'_>, member: &str, arguments: &[Argument]) -> Outcome<Step> {
         if self.is_tracing() {
             // What threads do together the checks do not follow.
-            return self.unsupported(cursor, tokens, &format!("`T.{member}` in a check"));
+            return self.unsupported(at, &format!("`T.{member}` in a check"));
         }
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
         let done = match (member, &trees[..]) {
             ("tvm_fill_fragment", [data, m, n, k, index, value]) => {
-                let shape = self.fragment_shape(cursor, [m, n, k])?;
-                self.fill_fragment(cursor, shape, (data, index), value)
+                let shape = self.fragment_shape(at.cursor, [m, n, k])?;
+                self.fill_fragment(at.cursor, shape, (data, index), value)
             }
             ("tvm_load_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
-                let shape = self.fragment_shape(cursor, [m, n, k])?;
-                self.move_fragment(cursor, shape, (data, index), (pointer, stride, order), true)
+                let shape = self.fragment_shape(at.cursor, [m, n, k])?;
+                self.move_fragment(at.cursor, shape, (data, index), (pointer, stride, order), true)
             }
             ("tvm_store_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
-                let shape = self.fragment_shape(cursor, [m, n, k])?;
-                self.move_fragment(cursor, shape, (data, index), (pointer, stride, order), false)
+                let shape = self.fragment_shape(at.cursor, [m, n, k])?;
+                self.move_fragment(at.cursor, shape, (data, index), (pointer, stride, order), false)
             }
             ("tvm_mma_sync", [d, of_d, a, of_a, b, of_b, c, of_c]) => {
-                self.multiply_fragments(cursor, tokens, [(d, of_d), (a, of_a), (b, of_b), (c, of_c)])
+                self.multiply_fragments(at, [(d, of_d), (a, of_a), (b, of_b), (c, of_c)])
             }
             _ => {
                 let wanted = match member {
@@ -96,7 +90,7 @@ impl Reader<'_> {
                     _ => "a fragment, m, n, k, its number, a pointer, a stride and an order",
                 };
                 let message = format!("`T.{member}` takes {wanted}");
-                return self.mistake(cursor, tokens, Code::MissingArgument, message);
+                return self.mistake(at, Code::MissingArgument, message);
             }
         }?;
         Ok(Step::Done(self.by_first_lane(done)))
@@ -129,7 +123,7 @@ impl Reader<'_> {
         for (extent, tree) in known.iter_mut().zip(trees) {
             let value = self.integer_of(cursor, tree)?.as_int().filter(|value| (1..=256).contains(value));
             let Some(value) = value else {
-                return self.unsupported(cursor, tree.tokens, "fragments whose size is no number up to 256");
+                return self.unsupported(cursor.at(tree.tokens), "fragments whose size is no number up to 256");
             };
             *extent = value;
         }
@@ -148,7 +142,7 @@ impl Reader<'_> {
         let root = view.root();
         let Scope::Fragment(place) = self.func.buffer(root).scope else {
             let message = "this is no fragment: its memory is of none of the scopes `wmma.*`";
-            return self.mistake(cursor, data.tokens, Code::ArgumentType, message);
+            return self.mistake(cursor.at(data.tokens), Code::ArgumentType, message);
         };
         self.fragments.insert(root, shape);
         let (rows, columns) = shape.of(place);
@@ -165,7 +159,7 @@ impl Reader<'_> {
                 }
                 _ => {
                     let message = format!("a fragment of {rows} x {columns} elements, of a view of another shape");
-                    self.mistake(cursor, data.tokens, Code::ShapeMismatch, message)
+                    self.mistake(cursor.at(data.tokens), Code::ShapeMismatch, message)
                 }
             };
         }
@@ -185,7 +179,7 @@ impl Reader<'_> {
             Value::Cell(cell) => Ok(Rc::new(View::of_buffer(&self.func, cell))),
             other => {
                 let what = format!("a matrix in {}", super::constant::describe(&other));
-                self.unsupported(cursor, data.tokens, &what)
+                self.unsupported(cursor.at(data.tokens), &what)
             }
         }
     }
@@ -213,14 +207,14 @@ impl Reader<'_> {
             Some("col_major") => true,
             _ => {
                 let message = "the order of a matrix is \"row_major\" or \"col_major\"";
-                return self.mistake(cursor, order.tokens, Code::AttrBadValue, message);
+                return self.mistake(cursor.at(order.tokens), Code::AttrBadValue, message);
             }
         };
         let (fragment, place, dtype) = self.fragment(cursor, of, shape)?;
         let memory = self.matrix_at(cursor, pointer, stride)?;
         if memory.dtype != dtype {
             let message = format!("memory of {} beside a fragment of {dtype}", memory.dtype);
-            return self.mistake(cursor, pointer.tokens, Code::DtypeMismatch, message);
+            return self.mistake(cursor.at(pointer.tokens), Code::DtypeMismatch, message);
         }
         let memory = Matrix::new(memory, by_columns);
         let (rows, columns) = shape.of(place);
@@ -233,24 +227,24 @@ impl Reader<'_> {
         Ok(nest([(i, rows), (j, columns)], store))
     }
 
-    fn multiply_fragments(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: [(&Tree, &Tree); 4]) -> Outcome<Stmt> {
+    fn multiply_fragments(&mut self, at: At<'_>, of: [(&Tree, &Tree); 4]) -> Outcome<Stmt> {
         // What filled or loaded it says the shape.
         let mut shape = None;
         for (data, _) in of {
-            let root = self.memory_of(cursor, data)?.root();
+            let root = self.memory_of(at.cursor, data)?.root();
             shape = shape.or_else(|| self.fragments.get(&root).copied());
         }
         let Some(shape) = shape else {
             let message = "the shape of these fragments is not said: none is filled or loaded in front";
-            return self.mistake(cursor, tokens, Code::MisplacedStatement, message);
+            return self.mistake(at, Code::MisplacedStatement, message);
         };
         let mut matrices = Vec::with_capacity(of.len());
         let places = [Fragment::Accumulator, Fragment::MatrixA, Fragment::MatrixB, Fragment::Accumulator];
         for (one, wanted) in of.into_iter().zip(places) {
-            let (matrix, place, dtype) = self.fragment(cursor, one, shape)?;
+            let (matrix, place, dtype) = self.fragment(at.cursor, one, shape)?;
             if place != wanted {
                 let message = format!("a fragment of `{}` where one of `{}` is", place.scope(), wanted.scope());
-                return self.mistake(cursor, one.0.tokens, Code::ArgumentType, message);
+                return self.mistake(at.cursor.at(one.0.tokens), Code::ArgumentType, message);
             }
             matrices.push((matrix, dtype));
         }
@@ -283,7 +277,7 @@ impl Reader<'_> {
                     (None, ExprKind::Attribute { value, name }, _) if cursor.text(*name) == "access_ptr" => {
                         (self.memory_of(cursor, value)?, None)
                     }
-                    _ => return self.unsupported(cursor, pointer.tokens, "a matrix at this pointer"),
+                    _ => return self.unsupported(cursor.at(pointer.tokens), "a matrix at this pointer"),
                 }
             }
             _ => (self.memory_of(cursor, pointer)?, None),
@@ -297,18 +291,18 @@ impl Reader<'_> {
             None => view.offset(),
         };
         let stride = self.integer_of(cursor, stride)?;
-        let whole = self.whole(cursor, pointer.tokens, view)?;
+        let whole = self.whole(cursor.at(pointer.tokens), view)?;
         Ok(Rc::new(flat(&whole, begin, stride, whole.dtype)))
     }
 
     /// The memory of a view, from where it begins: what pointers count in.
-    fn whole(&self, cursor: Cursor<'_>, tokens: TokenRange, view: Rc<View>) -> Outcome<Rc<View>> {
+    fn whole(&self, at: At<'_>, view: Rc<View>) -> Outcome<Rc<View>> {
         let is_dense = match &view.source {
             Source::Flat { strides, .. } => strides.is_none(),
             Source::Buffer(_) | Source::Region { .. } => self.func.buffer(view.root()).strides.is_none(),
         };
         match (is_dense, &view.source) {
-            (false, _) => self.unsupported(cursor, tokens, "a matrix in a buffer that is not dense"),
+            (false, _) => self.unsupported(at, "a matrix in a buffer that is not dense"),
             (true, Source::Region { .. }) => Ok(Rc::new(View::of_buffer(&self.func, view.root()))),
             (true, _) => Ok(view),
         }
@@ -317,13 +311,13 @@ impl Reader<'_> {
     /// The matrix whose first element is `A[…]`.
     fn matrix_from(&mut self, cursor: Cursor<'_>, first: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
         let ExprKind::Subscript { value, index } = &first.kind else {
-            return self.unsupported(cursor, first.tokens, "the address of this");
+            return self.unsupported(cursor.at(first.tokens), "the address of this");
         };
         let view = self.memory_of(cursor, value)?;
-        let indices = self.indices(cursor, first.tokens, &view, index)?;
+        let indices = self.indices(cursor.at(first.tokens), &view, index)?;
         let begin = view.position(super::expr::exprs(indices));
         let stride = self.integer_of(cursor, stride)?;
-        let whole = self.whole(cursor, first.tokens, view)?;
+        let whole = self.whole(cursor.at(first.tokens), view)?;
         Ok(Rc::new(flat(&whole, begin, stride, whole.dtype)))
     }
 

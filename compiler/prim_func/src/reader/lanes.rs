@@ -6,8 +6,8 @@ use super::value::{Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, DType, Dim};
-use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::{At, Cursor};
 use rx_tir::dim::to_dim;
 use rx_tir::{BufferId, Expr, LoopKind, Stmt, VarId};
 
@@ -25,7 +25,8 @@ impl Reader<'_> {
         for item in index_items(index) {
             let count = match &item.kind {
                 ExprKind::Slice { lower, upper, step } => {
-                    let (lower, upper) = self.slice_bounds(cursor, item.tokens, lower.as_deref(), upper.as_deref())?;
+                    let (lower, upper) =
+                        self.slice_bounds(cursor.at(item.tokens), lower.as_deref(), upper.as_deref())?;
                     let step = self.slice_step(cursor, step.as_deref())?;
                     constant_difference(&upper, &lower).map(|extent| extent.saturating_add(step - 1) / step)
                 }
@@ -40,7 +41,7 @@ impl Reader<'_> {
             };
             return match count {
                 Some(count) if count > 0 => Ok(Some(count)),
-                _ => self.unsupported(cursor, item.tokens, "a number of lanes that is no constant"),
+                _ => self.unsupported(cursor.at(item.tokens), "a number of lanes that is no constant"),
             };
         }
         Ok(None)
@@ -62,7 +63,7 @@ impl Reader<'_> {
         let both = self.noted(|reader| {
             reader.note(|reader| {
                 let extent = Expr::int(count).cast(DType::INT32);
-                let (start, place) = (Expr::int(0).cast(DType::INT32), reader.place(cursor, index.tokens));
+                let (start, place) = (Expr::int(0).cast(DType::INT32), reader.place(cursor.at(index.tokens)));
                 let (kind, name) = (LoopKind::Serial, name("lane"));
                 Event::Loop(Box::new(TracedLoop { var, start, extent, kind, name, value: lane, place }))
             });
@@ -72,7 +73,7 @@ impl Reader<'_> {
         let (indices, stored) = both?;
         let (buffer, indices) = self.element(view, exprs(indices));
         if reads_elsewhere(&stored, buffer, &indices) {
-            return self.unsupported(cursor, value.tokens, "a vector of the buffer that it is stored to");
+            return self.unsupported(cursor.at(value.tokens), "a vector of the buffer that it is stored to");
         }
         let extent = Expr::int(count).cast(DType::INT32);
         let body = Box::new(Stmt::Store { buffer, indices, value: stored, site: self.site() });
@@ -83,69 +84,62 @@ impl Reader<'_> {
     /// The index that a slice is in the lane that is read.
     pub(super) fn lane_slice(
         &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
+        at: At<'_>,
         (lower, upper, step): (Option<&Tree>, Option<&Tree>, Option<&Tree>),
     ) -> Outcome<Expr> {
-        let (lower, _) = self.slice_bounds(cursor, tokens, lower, upper)?;
-        let step = self.slice_step(cursor, step)?;
-        self.at_lane(cursor, tokens, lower, Expr::int(step).cast(DType::INT32))
+        let (lower, _) = self.slice_bounds(at, lower, upper)?;
+        let step = self.slice_step(at.cursor, step)?;
+        self.at_lane(at, lower, Expr::int(step).cast(DType::INT32))
     }
 
-    fn slice_bounds(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        lower: Option<&Tree>,
-        upper: Option<&Tree>,
-    ) -> Outcome<(Expr, Expr)> {
+    fn slice_bounds(&mut self, at: At<'_>, lower: Option<&Tree>, upper: Option<&Tree>) -> Outcome<(Expr, Expr)> {
         let (Some(lower), Some(upper)) = (lower, upper) else {
-            return self.unsupported(cursor, tokens, "a slice without bounds");
+            return self.unsupported(at, "a slice without bounds");
         };
-        Ok((self.integer_of(cursor, lower)?, self.integer_of(cursor, upper)?))
+        Ok((self.integer_of(at.cursor, lower)?, self.integer_of(at.cursor, upper)?))
     }
 
     fn slice_step(&mut self, cursor: Cursor<'_>, step: Option<&Tree>) -> Outcome<i64> {
         let Some(step) = step else { return Ok(1) };
         match self.integer_of(cursor, step)?.as_int() {
             Some(value) if value > 0 => Ok(value),
-            _ => self.unsupported(cursor, step.tokens, "a step that is no positive constant"),
+            _ => self.unsupported(cursor.at(step.tokens), "a step that is no positive constant"),
         }
     }
 
-    fn at_lane(&mut self, cursor: Cursor<'_>, tokens: TokenRange, base: Expr, stride: Expr) -> Outcome<Expr> {
+    fn at_lane(&mut self, at: At<'_>, base: Expr, stride: Expr) -> Outcome<Expr> {
         let Some(lanes) = self.lanes.clone() else {
-            return self.unsupported(cursor, tokens, "a vector outside a vector store");
+            return self.unsupported(at, "a vector outside a vector store");
         };
-        let (lane, stride) = self.promoted(cursor, tokens, lanes.lane, stride)?;
-        let (base, offset) = self.promoted(cursor, tokens, base, lane * stride)?;
+        let (lane, stride) = self.promoted(at, lanes.lane, stride)?;
+        let (base, offset) = self.promoted(at, base, lane * stride)?;
         Ok(base + offset)
     }
 
     /// `T.Ramp(base, stride, lanes)`: `base + lane * stride`.
-    pub(super) fn ramp(&mut self, cursor: Cursor<'_>, tokens: TokenRange, arguments: &[Argument]) -> Outcome<Value> {
+    pub(super) fn ramp(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Value> {
         let [base, stride, lanes] = arguments else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.Ramp` takes base, stride and lanes");
+            return self.mistake(at, Code::MissingArgument, "`T.Ramp` takes base, stride and lanes");
         };
-        let (base, stride) = (self.integer_of(cursor, &base.value)?, self.integer_of(cursor, &stride.value)?);
-        self.same_lanes(cursor, &lanes.value)?;
-        self.at_lane(cursor, tokens, base, stride).map(Value::Expr)
+        let (base, stride) = (self.integer_of(at.cursor, &base.value)?, self.integer_of(at.cursor, &stride.value)?);
+        self.same_lanes(at.cursor, &lanes.value)?;
+        self.at_lane(at, base, stride).map(Value::Expr)
     }
 
     /// `T.Broadcast(value, lanes)`: the value in every lane.
-    pub(super) fn spread(&mut self, cursor: Cursor<'_>, tokens: TokenRange, arguments: &[Argument]) -> Outcome<Value> {
+    pub(super) fn spread(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Value> {
         let [value, lanes] = arguments else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.Broadcast` takes value and lanes");
+            return self.mistake(at, Code::MissingArgument, "`T.Broadcast` takes value and lanes");
         };
-        self.same_lanes(cursor, &lanes.value)?;
-        self.value(cursor, &value.value)
+        self.same_lanes(at.cursor, &lanes.value)?;
+        self.value(at.cursor, &value.value)
     }
 
     fn same_lanes(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<()> {
         let wanted = self.lanes.as_ref().map(|lanes| i128::from(lanes.count));
         match self.value(cursor, tree)? {
             Value::Int(count) if Some(count) == wanted => Ok(()),
-            _ => self.unsupported(cursor, tree.tokens, "a vector of other lanes than are stored"),
+            _ => self.unsupported(cursor.at(tree.tokens), "a vector of other lanes than are stored"),
         }
     }
 }

@@ -3,8 +3,7 @@
 use super::statement::Step;
 use super::{Outcome, Reader};
 use rx_base::Code;
-use rx_syntax::Cursor;
-use rx_syntax::ast::TokenRange;
+use rx_syntax::At;
 use rx_tir::leave::Leave;
 
 /// What a call of this member of `T` leaves.
@@ -19,16 +18,16 @@ pub(super) fn left_by(member: &str) -> Option<Leave> {
 
 impl Reader<'_> {
     /// `break`, `continue`, `return` and the calls of the same meaning.
-    pub(super) fn leave(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: Leave) -> Outcome<Step> {
-        let word = cursor.source(tokens);
+    pub(super) fn leave(&mut self, at: At<'_>, of: Leave) -> Outcome<Step> {
+        let word = at.cursor.source(at.tokens);
         if of != Leave::Function && self.loops == 0 {
-            return self.mistake(cursor, tokens, Code::MisplacedStatement, format!("`{word}` stands in no loop"));
+            return self.mistake(at, Code::MisplacedStatement, format!("`{word}` stands in no loop"));
         }
         // A trace looks at statements in order and is told otherwise.
         if self.is_tracing() {
-            return self.unsupported(cursor, tokens, &format!("`{word}`"));
+            return self.unsupported(at, &format!("`{word}`"));
         }
-        let (var, mark) = self.mark(cursor, tokens, "leave");
+        let (var, mark) = self.mark(at, "leave");
         self.leaves.insert(var, of);
         Ok(Step::Done(mark))
     }

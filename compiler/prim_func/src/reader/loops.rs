@@ -6,8 +6,8 @@ use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, DType, Name};
-use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, LoopKind, Stmt, VarId};
 
 /// A loop as it is written: its range, and the step between its values.
@@ -30,9 +30,9 @@ impl Reader<'_> {
         };
         if targets.len() != ranges.len() || targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
             let message = format!("{} variables for {} loops", targets.len(), ranges.len());
-            return self.mistake(cursor, target.tokens, Code::SyntaxError, message);
+            return self.mistake(cursor.at(target.tokens), Code::SyntaxError, message);
         }
-        self.few(cursor, iter.tokens, targets.len() + self.depth)?;
+        self.few(cursor.at(iter.tokens), targets.len() + self.depth)?;
         let read = |reader: &mut Self| {
             let mut loops = Vec::with_capacity(targets.len());
             for (target, range) in targets.iter().zip(ranges) {
@@ -41,7 +41,7 @@ impl Reader<'_> {
             let before = reader.depth;
             reader.depth += loops.len();
             reader.loops += 1;
-            let body = reader.body(cursor, iter.tokens, &node.children);
+            let body = reader.body(cursor.at(iter.tokens), &node.children);
             reader.loops -= 1;
             reader.depth = before;
             let nest = |body, (var, start, extent, kind)| Stmt::For { var, start, extent, kind, body: Box::new(body) };
@@ -64,7 +64,7 @@ impl Reader<'_> {
             Some(step) => (Expr::Int { value: 0, dtype }, range.start + counted * step),
         };
         let (extent, kind) = (range.extent, range.kind);
-        self.note_loop((bound, self.place(cursor, target)), var, (&start, &extent, kind), &value);
+        self.note_loop((bound, self.place(cursor.at(target))), var, (&start, &extent, kind), &value);
         self.enter_threads(kind, &extent, &value);
         self.bind(bound, Value::Expr(value));
         (var, start, extent, kind)
@@ -73,12 +73,12 @@ impl Reader<'_> {
     /// The loops of `T.grid(…)`, `range(…)`, `T.serial(…)` and the other kinds.
     fn ranges_of(&mut self, cursor: Cursor<'_>, iter: &Tree) -> Outcome<Vec<Range>> {
         let ExprKind::Call { callee, arguments } = &iter.kind else {
-            return self.unsupported(cursor, iter.tokens, "a loop over this");
+            return self.unsupported(cursor.at(iter.tokens), "a loop over this");
         };
         let member = match self.tir_member(cursor, callee) {
             Some(member) => member,
             None if cursor.path(callee.tokens) == "range" && self.lookup(name("range")).is_none() => "serial",
-            None => return self.unsupported(cursor, iter.tokens, "a loop over this"),
+            None => return self.unsupported(cursor.at(iter.tokens), "a loop over this"),
         };
         if member == "grid" {
             let mut ranges = Vec::with_capacity(arguments.len());
@@ -93,32 +93,26 @@ impl Reader<'_> {
             "parallel" => LoopKind::Parallel,
             "vectorized" => LoopKind::Vectorized,
             "unroll" | "unrolled" => LoopKind::Unrolled,
-            "thread_binding" => LoopKind::ThreadBinding(self.thread_of(cursor, iter.tokens, arguments)?),
-            other => return self.unsupported(cursor, iter.tokens, &format!("a loop over `T.{other}`")),
+            "thread_binding" => LoopKind::ThreadBinding(self.thread_of(cursor.at(iter.tokens), arguments)?),
+            other => return self.unsupported(cursor.at(iter.tokens), &format!("a loop over `T.{other}`")),
         };
-        Ok(vec![self.range(cursor, iter.tokens, arguments, kind)?])
+        Ok(vec![self.range(cursor.at(iter.tokens), arguments, kind)?])
     }
 
     /// The thread axis of `T.thread_binding(…, thread="threadIdx.x")`.
-    fn thread_of(&mut self, cursor: Cursor<'_>, tokens: TokenRange, arguments: &[Argument]) -> Outcome<Name> {
-        let named = arguments.iter().find_map(|argument| cursor.string_value(&argument.value));
+    fn thread_of(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Name> {
+        let named = arguments.iter().find_map(|argument| at.cursor.string_value(&argument.value));
         match named {
             Some(axis) => Ok(name(&axis)),
-            None => self.mistake(cursor, tokens, Code::MissingArgument, "a thread binding needs a `thread`"),
+            None => self.mistake(at, Code::MissingArgument, "a thread binding needs a `thread`"),
         }
     }
 
     /// `(stop)`, `(start, stop)`, `(start, stop, step)`.
-    fn range(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        arguments: &[Argument],
-        kind: LoopKind,
-    ) -> Outcome<Range> {
+    fn range(&mut self, at: At<'_>, arguments: &[Argument], kind: LoopKind) -> Outcome<Range> {
         let (mut positional, mut start, mut stop, mut step) = (Vec::new(), None, None, None);
         for argument in arguments {
-            match argument.keyword.map(|keyword| cursor.text(keyword)) {
+            match argument.keyword.map(|keyword| at.cursor.text(keyword)) {
                 None if matches!(argument.value.kind, ExprKind::String | ExprKind::None) => {}
                 None => positional.push(&argument.value),
                 Some("start") => start = Some(&argument.value),
@@ -140,21 +134,21 @@ impl Reader<'_> {
             stop = start.take();
         }
         let Some(stop) = stop else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "a loop needs an extent");
+            return self.mistake(at, Code::MissingArgument, "a loop needs an extent");
         };
-        let stop = self.integer_of(cursor, stop)?;
+        let stop = self.integer_of(at.cursor, stop)?;
         let start = match start {
-            Some(start) => self.integer_of(cursor, start)?,
+            Some(start) => self.integer_of(at.cursor, start)?,
             None => Expr::Int { value: 0, dtype: stop.dtype() },
         };
-        let extent = self.difference(cursor, tokens, stop, start.clone())?;
+        let extent = self.difference(at, stop, start.clone())?;
         let start = start.cast(extent.dtype());
         let step = match step {
-            Some(step) => Some(self.integer_of(cursor, step)?).filter(|step| step.as_int() != Some(1)),
+            Some(step) => Some(self.integer_of(at.cursor, step)?).filter(|step| step.as_int() != Some(1)),
             None => None,
         };
         let Some(step) = step else { return Ok(Range { start, extent, step: None, kind }) };
-        let (extent, step) = self.promoted(cursor, tokens, extent, step)?;
+        let (extent, step) = self.promoted(at, extent, step)?;
         let one = Expr::Int { value: 1, dtype: step.dtype() };
         let start = start.cast(step.dtype());
         let count = (extent + (step.clone() - one)).floor_div(step.clone());
@@ -183,7 +177,7 @@ impl Reader<'_> {
             return Ok((Expr::Int { value: 0, dtype: extent.dtype() }, extent));
         };
         let (start, stop) = (self.integer_of(cursor, start)?, self.integer_of(cursor, stop)?);
-        let extent = self.difference(cursor, tree.tokens, stop, start.clone())?;
+        let extent = self.difference(cursor.at(tree.tokens), stop, start.clone())?;
         let start = start.cast(extent.dtype());
         Ok((start, extent))
     }
@@ -191,28 +185,27 @@ impl Reader<'_> {
     /// `T.launch_thread("blockIdx.x", extent)`, or of a `T.env_thread`. `bound` is the name that the text gives it here, if any.
     pub(super) fn launch_thread(
         &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
+        at: At<'_>,
         bound: Option<Name>,
         arguments: &[Argument],
     ) -> Outcome<(Binder, Value)> {
         let [thread, extent] = arguments else {
-            return self.mistake(cursor, tokens, Code::MissingArgument, "a thread and its extent are needed");
+            return self.mistake(at, Code::MissingArgument, "a thread and its extent are needed");
         };
-        let axis = match self.value(cursor, &thread.value)? {
+        let axis = match self.value(at.cursor, &thread.value)? {
             Value::Text(axis) => name(&axis),
             Value::Thread(axis) => axis,
-            _ => return self.unsupported(cursor, thread.value.tokens, "a thread of this kind"),
+            _ => return self.unsupported(at.cursor.at(thread.value.tokens), "a thread of this kind"),
         };
-        let extent = self.integer_of(cursor, &extent.value)?;
+        let extent = self.integer_of(at.cursor, &extent.value)?;
         let start = Expr::Int { value: 0, dtype: extent.dtype() };
-        let declared = matches!(thread.value.kind, ExprKind::Name).then(|| cursor.name(thread.value.tokens.start));
+        let declared = matches!(thread.value.kind, ExprKind::Name).then(|| at.cursor.name(thread.value.tokens.start));
         let var = self.func.add_var(bound.or(declared).unwrap_or(name("thread")), extent.dtype());
         let value = self.func.var_expr(var);
         let kind = LoopKind::ThreadBinding(axis);
         // A thread without a name is called by its axis, which is no name of the text: it hides nothing.
         let shown = bound.or(declared).unwrap_or(axis);
-        self.note_loop((shown, self.place(cursor, tokens)), var, (&start, &extent, kind), &value);
+        self.note_loop((shown, self.place(at)), var, (&start, &extent, kind), &value);
         self.enter_threads(kind, &extent, &value);
         self.ranges.insert(var, (start, extent.clone()));
         let value = Value::Expr(value);

@@ -7,7 +7,7 @@ use super::{Outcome, Reader};
 use rx_base::name::NameMap;
 use rx_base::{Code, DType, Name};
 use rx_syntax::ast::{Expr as Tree, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::{At, Cursor, Segment};
 use rx_tir::{Buffer, BufferId, Expr, Param, PrimFunc, VarId};
 use std::rc::Rc;
 
@@ -87,7 +87,7 @@ impl Reader<'_> {
                 Declared::Param(passed) => passed,
                 Declared::Handle(handle) => match self.handles.get(&handle).copied().flatten() {
                     Some(buffer) => {
-                        self.known_outside(node.cursor.parameter(param), param.tree.tokens, handle, buffer)?;
+                        self.known_outside(node.cursor.parameter(param).at(param.tree.tokens), handle, buffer)?;
                         Param::Buffer(buffer)
                     }
                     // Whatever takes a handle as a value is refused where it stands.
@@ -96,11 +96,11 @@ impl Reader<'_> {
             };
             self.func.params.push(passed);
         }
-        self.finish(node.cursor, TokenRange { start: name, end: name + 1 }, body)
+        self.finish(node.cursor.at(TokenRange { start: name, end: name + 1 }), body)
     }
 
     /// What is passed has extents that a call knows: no loop, block or `T.let` of the body binds what they mention.
-    fn known_outside(&self, cursor: Cursor<'_>, tokens: TokenRange, handle: Name, buffer: BufferId) -> Outcome<()> {
+    fn known_outside(&self, at: At<'_>, handle: Name, buffer: BufferId) -> Outcome<()> {
         let is_passed = |var: VarId| {
             let outermost = self.scopes.first().into_iter().flat_map(|scope| scope.values());
             let mut passed =
@@ -120,7 +120,7 @@ impl Reader<'_> {
             None => Ok(()),
             Some(inner) => {
                 let what = format!("a buffer over the handle `{handle}` whose extents mention `{inner}` of the body");
-                self.unsupported(cursor, tokens, &what)
+                self.unsupported(at, &what)
             }
         }
     }
@@ -138,7 +138,7 @@ impl Reader<'_> {
             };
             let Some(dtype) = self.tir_member(cursor, head).and_then(dtype_named) else { continue };
             if dtype.lanes != 1 {
-                return self.unsupported(cursor, annotation.tokens, &format!("vectors of {dtype}"));
+                return self.unsupported(cursor.at(annotation.tokens), &format!("vectors of {dtype}"));
             }
             let var = self.func.add_var(name, dtype);
             self.bind(name, Value::Expr(self.func.var_expr(var)));
@@ -198,14 +198,14 @@ impl Reader<'_> {
     fn parameter(&mut self, cursor: Cursor<'_>, param: &Parameter, scalars: &NameMap<Param>) -> Outcome<Declared> {
         let tree = &param.tree;
         let Some(name) = tree.name.filter(|_| tree.stars == 0).map(|name| cursor.name(name)) else {
-            return self.unsupported(cursor, tree.tokens, "this parameter of a prim_func");
+            return self.unsupported(cursor.at(tree.tokens), "this parameter of a prim_func");
         };
         if let Some(scalar) = scalars.get(&name) {
             return Ok(Declared::Param(*scalar));
         }
         let Some(annotation) = &tree.annotation else {
             let message = format!("the parameter `{name}` has no type");
-            return self.mistake(cursor, tree.tokens, Code::MissingAnnotation, message);
+            return self.mistake(cursor.at(tree.tokens), Code::MissingAnnotation, message);
         };
         let callee = match &annotation.kind {
             ExprKind::Call { callee, .. } | ExprKind::Subscript { value: callee, .. } => callee,
@@ -215,47 +215,41 @@ impl Reader<'_> {
         match (&annotation.kind, member) {
             (ExprKind::Call { arguments, .. }, "Buffer") => {
                 let arguments: Vec<_> = arguments.iter().collect();
-                let declared = self.declaration(cursor, annotation.tokens, &arguments)?;
-                self.buffer_parameter(cursor, annotation.tokens, name, declared)
+                let declared = self.declaration(cursor.at(annotation.tokens), &arguments)?;
+                self.buffer_parameter(cursor.at(annotation.tokens), name, declared)
             }
             // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
             (ExprKind::Subscript { index, .. }, "Buffer") => {
                 let arguments = crate::signature::bracketed_arguments(cursor, index);
-                let declared = self.declaration(cursor, annotation.tokens, &arguments.iter().collect::<Vec<_>>())?;
-                self.buffer_parameter(cursor, annotation.tokens, name, declared)
+                let declared = self.declaration(cursor.at(annotation.tokens), &arguments.iter().collect::<Vec<_>>())?;
+                self.buffer_parameter(cursor.at(annotation.tokens), name, declared)
             }
             (_, "handle" | "Ptr" | "ptr") => {
                 self.handles.insert(name, None);
                 self.bind(name, Value::Handle(name));
                 Ok(Declared::Handle(name))
             }
-            _ => self.unsupported(cursor, annotation.tokens, "a parameter of this type"),
+            _ => self.unsupported(cursor.at(annotation.tokens), "a parameter of this type"),
         }
     }
 
-    fn buffer_parameter(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        name: Name,
-        declared: super::buffers::Declaration,
-    ) -> Outcome<Declared> {
-        self.no_offset(cursor, tokens, &declared)?;
+    fn buffer_parameter(&mut self, at: At<'_>, name: Name, declared: super::buffers::Declaration) -> Outcome<Declared> {
+        self.no_offset(at, &declared)?;
         let buffer = self.func.add_buffer(declared.into_buffer(name));
-        self.note_declared(cursor, tokens, buffer);
+        self.note_declared(at, buffer);
         let view = View::of_buffer(&self.func, buffer);
         self.bind(name, Value::Buffer(Rc::new(view)));
         Ok(Declared::Param(Param::Buffer(buffer)))
     }
 
     /// A dim written as a string, `"n * 2"`. Names in it that nothing binds are variables, `int32` as in TVM.
-    pub(super) fn quoted_dim(&mut self, cursor: Cursor<'_>, tokens: TokenRange, text: &str) -> Outcome<Expr> {
+    pub(super) fn quoted_dim(&mut self, at: At<'_>, text: &str) -> Outcome<Expr> {
         let inner = Segment::new(text.into());
         let [statement] = &inner.tree().statements[..] else {
-            return self.mistake(cursor, tokens, Code::SyntaxError, "a dim in quotes is one expression");
+            return self.mistake(at, Code::SyntaxError, "a dim in quotes is one expression");
         };
         let StatementKind::Expr(tree) = &statement.tree.kind else {
-            return self.mistake(cursor, tokens, Code::SyntaxError, "a dim in quotes is one expression");
+            return self.mistake(at, Code::SyntaxError, "a dim in quotes is one expression");
         };
         let inner_cursor = inner.cursor(statement);
         for name in names_in(inner_cursor, tree) {
@@ -266,7 +260,7 @@ impl Reader<'_> {
         }
         self.integer_of(inner_cursor, tree).map_err(|mut mistake| {
             // The places of a mistake inside are the string's.
-            mistake.primary = self.place(cursor, tokens);
+            mistake.primary = self.place(at);
             mistake
         })
     }

@@ -7,8 +7,8 @@ use super::value::Value;
 use super::{DEEPEST, Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, Name};
-use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
+use rx_syntax::{At, Cursor};
 use rx_tir::leave::Leave;
 use rx_tir::{BinaryOp as Op, BufferId, Expr, LoopKind, Stmt, VarId};
 
@@ -65,10 +65,9 @@ impl Reader<'_> {
     }
 
     /// A body with a scope of its own; buffers it allocates live in a block around it.
-    pub(super) fn body(&mut self, cursor: Cursor<'_>, tokens: TokenRange, nodes: &[Node<'_>]) -> Outcome<Stmt> {
-        let (body, allocations) = self.deeper(cursor, tokens, |reader| {
-            reader.noted(|reader| reader.scoped(|reader| reader.owning_body(nodes)))
-        })?;
+    pub(super) fn body(&mut self, at: At<'_>, nodes: &[Node<'_>]) -> Outcome<Stmt> {
+        let (body, allocations) =
+            self.deeper(at, |reader| reader.noted(|reader| reader.scoped(|reader| reader.owning_body(nodes))))?;
         // Named after the operator around it, which is what mistakes in it name.
         Ok(block_of(self.site().operator, allocations, body))
     }
@@ -117,7 +116,7 @@ impl Reader<'_> {
                     if body.open.len() + self.depth > DEEPEST {
                         let tokens = TokenRange { start: 0, end: 1 };
                         let message = format!("more than {DEEPEST} binders deep");
-                        return self.mistake(node.cursor, tokens, Code::NestingTooDeep, message);
+                        return self.mistake(node.cursor.at(tokens), Code::NestingTooDeep, message);
                     }
                 }
             }
@@ -150,12 +149,12 @@ impl Reader<'_> {
         let cursor = node.cursor;
         let whole = TokenRange { start: 0, end: 1 };
         if let Some(wrong) = &node.wrong {
-            return self.mistake(cursor, wrong.tokens, wrong.code, wrong.message.clone());
+            return self.mistake(cursor.at(wrong.tokens), wrong.code, wrong.message.clone());
         }
         match &*node.kind {
             StatementKind::Assign { targets, value } => match &targets[..] {
                 [target] => self.assign(cursor, target, value),
-                _ => self.unsupported(cursor, value.tokens, "several targets of one value"),
+                _ => self.unsupported(cursor.at(value.tokens), "several targets of one value"),
             },
             StatementKind::AnnAssign { target, annotation, value } => {
                 self.annotated(cursor, target, annotation, value.as_ref())
@@ -166,7 +165,7 @@ impl Reader<'_> {
             StatementKind::While(test) => {
                 let condition = self.truth_of(cursor, test)?;
                 self.loops += 1;
-                let read = |reader: &mut Self| reader.body(cursor, test.tokens, &node.children);
+                let read = |reader: &mut Self| reader.body(cursor.at(test.tokens), &node.children);
                 let body = self.assuming(Some(&condition), true, read);
                 self.loops -= 1;
                 Ok(Step::Done(Stmt::While { condition, body: Box::new(body?) }))
@@ -175,17 +174,19 @@ impl Reader<'_> {
             StatementKind::With(items) => self.with(node, items).map(Step::Done),
             StatementKind::Assert { test, message } => self.assert(cursor, test, message.as_ref()).map(Step::Done),
             StatementKind::Pass => Ok(Step::NOTHING),
-            StatementKind::Return(None) => self.leave(cursor, whole, Leave::Function),
-            StatementKind::Return(Some(value)) => self.unsupported(cursor, value.tokens, "a prim_func's return value"),
-            StatementKind::Break => self.leave(cursor, whole, Leave::Loop),
-            StatementKind::Continue => self.leave(cursor, whole, Leave::Round),
+            StatementKind::Return(None) => self.leave(cursor.at(whole), Leave::Function),
+            StatementKind::Return(Some(value)) => {
+                self.unsupported(cursor.at(value.tokens), "a prim_func's return value")
+            }
+            StatementKind::Break => self.leave(cursor.at(whole), Leave::Loop),
+            StatementKind::Continue => self.leave(cursor.at(whole), Leave::Round),
             StatementKind::Elif(_) | StatementKind::Else => {
-                self.mistake(cursor, whole, Code::MisplacedStatement, "there is no `if` to this branch")
+                self.mistake(cursor.at(whole), Code::MisplacedStatement, "there is no `if` to this branch")
             }
             StatementKind::Def { .. } | StatementKind::Decorator(_) => {
-                self.unsupported(cursor, whole, "functions inside a prim_func")
+                self.unsupported(cursor.at(whole), "functions inside a prim_func")
             }
-            _ => self.unsupported(cursor, whole, "this statement in a prim_func"),
+            _ => self.unsupported(cursor.at(whole), "this statement in a prim_func"),
         }
     }
 
@@ -199,8 +200,8 @@ impl Reader<'_> {
         if let (Some(holds), true) = (constant, self.macros.is_open()) {
             return self.chosen(node, test, branches, holds);
         }
-        let condition = self.truth(node.cursor, test.tokens, test_value)?;
-        let then = |reader: &mut Self| reader.body(node.cursor, test.tokens, &node.children);
+        let condition = self.truth(node.cursor.at(test.tokens), test_value)?;
+        let then = |reader: &mut Self| reader.body(node.cursor.at(test.tokens), &node.children);
         let then = Box::new(self.assuming(Some(&condition), true, then)?);
         let otherwise = match branches.split_first() {
             None => None,
@@ -208,10 +209,10 @@ impl Reader<'_> {
                 self.stand_at(next);
                 let read = |reader: &mut Self| match &*next.kind {
                     StatementKind::Elif(test) => reader.branch(next, test, rest),
-                    _ => reader.body(next.cursor, TokenRange { start: 0, end: 1 }, &next.children),
+                    _ => reader.body(next.cursor.at(TokenRange { start: 0, end: 1 }), &next.children),
                 };
                 let inner =
-                    self.deeper(node.cursor, test.tokens, |reader| reader.assuming(Some(&condition), false, read))?;
+                    self.deeper(node.cursor.at(test.tokens), |reader| reader.assuming(Some(&condition), false, read))?;
                 Some(Box::new(inner))
             }
         };
@@ -226,15 +227,15 @@ impl Reader<'_> {
     /// The branch that a test of a macro's parameters chooses: the others may be wrong for what is passed.
     fn chosen(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>], holds: bool) -> Outcome<Stmt> {
         if holds {
-            return self.body(node.cursor, test.tokens, &node.children);
+            return self.body(node.cursor.at(test.tokens), &node.children);
         }
         let Some((next, rest)) = branches.split_first() else { return Ok(Stmt::nothing()) };
         self.stand_at(next);
         match &*next.kind {
             StatementKind::Elif(test) => {
-                self.deeper(next.cursor, test.tokens, |reader| reader.branch(next, test, rest))
+                self.deeper(next.cursor.at(test.tokens), |reader| reader.branch(next, test, rest))
             }
-            _ => self.body(next.cursor, TokenRange { start: 0, end: 1 }, &next.children),
+            _ => self.body(next.cursor.at(TokenRange { start: 0, end: 1 }), &next.children),
         }
     }
 
@@ -272,7 +273,7 @@ impl Reader<'_> {
         };
         let first = arguments.first().map(|argument| &argument.value);
         if let Some(of) = left_by(member) {
-            return self.leave(cursor, expr.tokens, of);
+            return self.leave(cursor.at(expr.tokens), of);
         }
         match (member, first) {
             // What says nothing about values.
@@ -281,17 +282,17 @@ impl Reader<'_> {
                 | "hint" | "func_ret" | "static_assert",
                 _,
             ) => self.attribute_statement(cursor, expr, member, arguments),
-            ("tvm_storage_sync", _) => self.storage_sync(cursor, expr.tokens, arguments),
-            ("tvm_thread_allreduce", _) => self.thread_all_reduce(cursor, expr.tokens, arguments),
+            ("tvm_storage_sync", _) => self.storage_sync(cursor.at(expr.tokens), arguments),
+            ("tvm_thread_allreduce", _) => self.thread_all_reduce(cursor.at(expr.tokens), arguments),
             ("tvm_fill_fragment" | "tvm_load_matrix_sync" | "tvm_store_matrix_sync" | "tvm_mma_sync", _) => {
-                self.warp_matrix(cursor, expr.tokens, member, arguments)
+                self.warp_matrix(cursor.at(expr.tokens), member, arguments)
             }
             ("where", Some(predicate)) => {
                 let predicate = self.truth_of(cursor, predicate)?;
                 self.note(|_| Event::Assume { condition: predicate.clone(), holds: true });
                 match self.frames.last_mut() {
                     Some(frame) => frame.add_predicate(predicate),
-                    None => return self.mistake(cursor, expr.tokens, Code::MisplacedStatement, "outside a block"),
+                    None => return self.mistake(cursor.at(expr.tokens), Code::MisplacedStatement, "outside a block"),
                 }
                 Ok(Step::NOTHING)
             }
@@ -314,7 +315,7 @@ impl Reader<'_> {
                 match self.value(cursor, value)? {
                     // A name for memory, which nothing is done with.
                     Value::Handle(_) | Value::Pointer(_) => Ok(Step::NOTHING),
-                    made => Ok(Step::Done(evaluated(self.scalar(cursor, value.tokens, made)?))),
+                    made => Ok(Step::Done(evaluated(self.scalar(cursor.at(value.tokens), made)?))),
                 }
             }
             ("Assert", Some(test)) => {
@@ -332,10 +333,10 @@ impl Reader<'_> {
                     };
                     self.store(cursor, buffer, &index, &value.value).map(Step::Done)
                 }
-                _ => self.mistake(cursor, expr.tokens, Code::MissingArgument, "`T.buffer_store` needs an index"),
+                _ => self.mistake(cursor.at(expr.tokens), Code::MissingArgument, "`T.buffer_store` needs an index"),
             },
             ("launch_thread", _) => {
-                let (binder, _) = self.launch_thread(cursor, expr.tokens, None, arguments)?;
+                let (binder, _) = self.launch_thread(cursor.at(expr.tokens), None, arguments)?;
                 Ok(Step::Open(binder))
             }
             _ => {
@@ -354,14 +355,14 @@ impl Reader<'_> {
         arguments: &[Argument],
     ) -> Outcome<Step> {
         match member {
-            "reads" | "writes" => self.note_regions(cursor, expr.tokens, member == "writes", arguments),
+            "reads" | "writes" => self.note_regions(cursor.at(expr.tokens), member == "writes", arguments),
             "assume" => self.note_assumed(cursor, arguments),
             _ => {}
         }
         let key = arguments.get(1).and_then(|argument| cursor.string_value(&argument.value));
         match key.as_deref() {
             Some(key @ ("thread_extent" | "virtual_thread")) if member == "attr" => {
-                self.unsupported(cursor, expr.tokens, &format!("the attribute \"{key}\"; write `T.launch_thread`"))
+                self.unsupported(cursor.at(expr.tokens), &format!("the attribute \"{key}\"; write `T.launch_thread`"))
             }
             Some("reduce_scope") if member == "attr" => self.reduce_scope(cursor, &arguments[0].value),
             _ => Ok(Step::NOTHING),
@@ -369,8 +370,8 @@ impl Reader<'_> {
     }
 
     /// `op(a, b)` folded where both are constants: extents of loops.
-    pub(super) fn difference(&mut self, cursor: Cursor<'_>, tokens: TokenRange, a: Expr, b: Expr) -> Outcome<Expr> {
-        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+    pub(super) fn difference(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<Expr> {
+        let (a, b) = self.promoted(at, a, b)?;
         // `start + extent - start`, as loops that begin elsewhere than at 0 are printed.
         match a {
             Expr::Binary { op: Op::Add, left, right } if *left == b => Ok(*right),

@@ -6,8 +6,8 @@ use super::trace::Event;
 use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::{Code, DType, Diagnostic};
-use rx_syntax::Cursor;
-use rx_syntax::ast::{Expr as Tree, TokenRange};
+use rx_syntax::ast::Expr as Tree;
+use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, UnaryOp};
 
 /// A constant of the text, before it is rounded to any dtype.
@@ -21,21 +21,15 @@ impl Reader<'_> {
     /// The value of an expression that is stored to a buffer of the dtype `into`.
     pub(super) fn stored_value_of(&mut self, cursor: Cursor<'_>, tree: &Tree, into: DType) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
-        self.stored_value(cursor, tree.tokens, value, into)
+        self.stored_value(cursor.at(tree.tokens), value, into)
     }
 
     /// A value that is stored to a buffer of the dtype `into`. What the conversion loses is noted.
-    pub(super) fn stored_value(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        value: Value,
-        into: DType,
-    ) -> Outcome<Expr> {
+    pub(super) fn stored_value(&mut self, at: At<'_>, value: Value, into: DType) -> Outcome<Expr> {
         let (from, constant) = match &value {
             Value::Float(number) => (DType::FLOAT32, Some(Constant::Float(*number))),
             Value::Expr(expr) => (expr.dtype(), constant_of(expr)),
-            _ => return self.converted(cursor, tokens, value, into),
+            _ => return self.converted(at, value, into),
         };
         // What Python's numbers lack is found where they become constants.
         let is_python = matches!(value, Value::Float(_));
@@ -43,7 +37,7 @@ impl Reader<'_> {
             Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {
                 self.keep_certain(Diagnostic::new(
                     Code::DtypeMismatch,
-                    self.place(cursor, tokens),
+                    self.place(at),
                     format!("{number} is no value of {into}, the dtype of the buffer"),
                 ));
             }
@@ -52,33 +46,26 @@ impl Reader<'_> {
             {
                 self.keep_certain(Diagnostic::new(
                     Code::DtypeMismatch,
-                    self.place(cursor, tokens),
+                    self.place(at),
                     format!("{number} is no value of {into}, the dtype of the buffer"),
                 ));
             }
             Some(Constant::Float(number)) if into.is_int() => {
                 if !is_exact(number, into) {
-                    self.note_converted(cursor, tokens, from, Some(number), into);
+                    self.note_converted(at, from, Some(number), into);
                 }
                 if !is_in_range(number, into) {
-                    return Ok(self.scalar(cursor, tokens, value)?.cast(into));
+                    return Ok(self.scalar(at, value)?.cast(into));
                 }
             }
-            None if from.is_float() && into.is_int() => self.note_converted(cursor, tokens, from, None, into),
+            None if from.is_float() && into.is_int() => self.note_converted(at, from, None, into),
             _ => {}
         }
-        self.converted(cursor, tokens, value, into)
+        self.converted(at, value, into)
     }
 
-    fn note_converted(
-        &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
-        from: DType,
-        constant: Option<f64>,
-        into: DType,
-    ) {
-        self.note(|reader| Event::Converted { from, constant, into, place: reader.place(cursor, tokens) });
+    fn note_converted(&mut self, at: At<'_>, from: DType, constant: Option<f64>, into: DType) {
+        self.note(|reader| Event::Converted { from, constant, into, place: reader.place(at) });
     }
 }
 

@@ -11,7 +11,7 @@ use rx_base::{Code, DType, Diagnostic, Name};
 use rx_context::file_context::python_names;
 use rx_context::{FileContext, ItemPlace, MacroPlace};
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
-use rx_syntax::{Cursor, Segment, TokenKind};
+use rx_syntax::{At, Cursor, Segment, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
 use std::sync::Arc;
 
@@ -232,8 +232,8 @@ impl Reader<'_> {
     }
 
     /// Where some tokens of the statement that is read stand.
-    pub(super) fn place(&self, cursor: Cursor<'_>, tokens: TokenRange) -> ItemPlace {
-        let (segment, span) = (self.segment, cursor.span(tokens));
+    pub(super) fn place(&self, at: At<'_>) -> ItemPlace {
+        let (segment, span) = (self.segment, at.cursor.span(at.tokens));
         match self.macros.outside() {
             Some((name, used)) => ItemPlace::Macro(Box::new(MacroPlace { name, segment, span, used: used.clone() })),
             None => ItemPlace::Segment(segment, span),
@@ -241,8 +241,8 @@ impl Reader<'_> {
     }
 
     /// Notes where the last buffer was declared.
-    pub(super) fn note_declared(&mut self, cursor: Cursor<'_>, tokens: TokenRange, buffer: BufferId) {
-        let place = self.place(cursor, tokens);
+    pub(super) fn note_declared(&mut self, at: At<'_>, buffer: BufferId) {
+        let place = self.place(at);
         if let Some(record) = &mut self.record {
             let at = buffer.0 as usize;
             if record.declared.len() <= at {
@@ -255,8 +255,7 @@ impl Reader<'_> {
     /// Notes a load or store of a view's element: of a store the value, where it could be read.
     pub(super) fn note_access(
         &mut self,
-        cursor: Cursor<'_>,
-        tokens: TokenRange,
+        at: At<'_>,
         label: &str,
         (view, indices): (&View, &[(Expr, TokenRange)]),
         store: Option<Option<&Expr>>,
@@ -265,7 +264,7 @@ impl Reader<'_> {
             return;
         }
         let element = view.followed(indices.iter().map(|(index, _)| index.clone()).collect());
-        let places = indices.iter().map(|(index, tokens)| (index.clone(), self.place(cursor, *tokens)));
+        let places = indices.iter().map(|(index, tokens)| (index.clone(), self.place(at.cursor.at(*tokens))));
         let access = Access {
             write: store.is_some(),
             buffer: view.root(),
@@ -273,7 +272,7 @@ impl Reader<'_> {
             name: label.to_owned(),
             shape: view.shape.clone(),
             indices: places.collect(),
-            place: self.place(cursor, tokens),
+            place: self.place(at),
             value: store.flatten().cloned(),
         };
         self.note(|_| Event::Access(Box::new(access)));
@@ -302,7 +301,7 @@ impl Reader<'_> {
     }
 
     /// Notes what `T.reads` or `T.writes` declares.
-    pub(super) fn note_regions(&mut self, cursor: Cursor<'_>, tokens: TokenRange, write: bool, arguments: &[Argument]) {
+    pub(super) fn note_regions(&mut self, at: At<'_>, write: bool, arguments: &[Argument]) {
         // What a region mentions is not accessed by it.
         let Some(record) = self.record.take() else { return };
         let items = arguments.iter().flat_map(|argument| match &argument.value.kind {
@@ -313,7 +312,7 @@ impl Reader<'_> {
         let mut regions = Vec::new();
         let mut mistakes = Vec::new();
         for item in items {
-            match self.region(cursor, item) {
+            match self.region(at.cursor, item) {
                 Ok(Some(region)) => regions.push(region),
                 Ok(None) => complete = false,
                 Err(mistake) => {
@@ -336,7 +335,7 @@ impl Reader<'_> {
         if let Some(record) = &mut self.record {
             record.size += size;
         }
-        self.note(|reader| Event::Regions { write, regions, complete, place: reader.place(cursor, tokens) });
+        self.note(|reader| Event::Regions { write, regions, complete, place: reader.place(at) });
     }
 
     /// `A[0:16, vi]`, or a whole buffer; `None` where what it is of is not followed.
@@ -350,7 +349,7 @@ impl Reader<'_> {
         if items.len() > view.shape.len().max(1) {
             let name = cursor.source(head.tokens);
             let message = format!("{} indices for `{name}`, which has {} dims", items.len(), view.shape.len());
-            return self.mistake(cursor, tree.tokens, Code::TensorNdimMismatch, message);
+            return self.mistake(cursor.at(tree.tokens), Code::TensorNdimMismatch, message);
         }
         let mut dims = Vec::with_capacity(view.shape.len());
         for (item, extent) in items.into_iter().zip(&view.shape) {
@@ -359,7 +358,7 @@ impl Reader<'_> {
                     let zero = Expr::Int { value: 0, dtype: extent.dtype() };
                     let lower = lower.as_ref().map_or(Ok(zero), |lower| self.integer_of(cursor, lower))?;
                     let upper = upper.as_ref().map_or(Ok(extent.clone()), |upper| self.integer_of(cursor, upper))?;
-                    let extent = self.difference(cursor, item.tokens, upper, lower.clone())?;
+                    let extent = self.difference(cursor.at(item.tokens), upper, lower.clone())?;
                     (lower, extent)
                 }
                 ExprKind::Slice { .. } => return Ok(None),
@@ -380,7 +379,7 @@ impl Reader<'_> {
         let one = |min: &Expr| Expr::Int { value: 1, dtype: min.dtype() };
         let front: Vec<Expr> = mins.iter().take(mins.len() - own).map(one).collect();
         let dims = mins.into_iter().zip(front.into_iter().chain(extents)).collect();
-        Ok(Some(Region { buffer: view.root(), dims, place: self.place(cursor, tree.tokens) }))
+        Ok(Some(Region { buffer: view.root(), dims, place: self.place(cursor.at(tree.tokens)) }))
     }
 
     /// Notes the condition of a `T.assume`, where it can be read.
@@ -406,13 +405,13 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// Where the function has grown larger than is looked at.
-    pub(super) fn grown(&mut self, cursor: Cursor<'_>, tokens: TokenRange, value: &Value) -> Outcome<()> {
+    pub(super) fn grown(&mut self, at: At<'_>, value: &Value) -> Outcome<()> {
         let Some(record) = &mut self.record else { return Ok(()) };
         if let Value::Expr(expr) = value {
             expr.walk(&mut |_| record.size += 1);
         }
         match record.size > LARGEST {
-            true => self.unsupported(cursor, tokens, "expressions of this size"),
+            true => self.unsupported(at, "expressions of this size"),
             false => Ok(()),
         }
     }
@@ -427,12 +426,12 @@ impl Reader<'_> {
 
     /// A name that is bound, but not where it is used. Whatever else is said of names is said of the text as a whole
     /// ([`crate::names`]).
-    pub(super) fn note_unbound(&mut self, cursor: Cursor<'_>, tokens: TokenRange, name: Name) {
+    pub(super) fn note_unbound(&mut self, at: At<'_>, name: Name) {
         // Names of macros of other items are looked at where these are checked.
         if self.macros.outside().is_some() {
             return;
         }
-        let place = self.place(cursor, tokens);
+        let place = self.place(at);
         if let Some(record) = self.record.as_mut().filter(|record| !record.incomplete && record.bound.contains(&name)) {
             let message = format!("`{name}` is not defined here");
             let mistake = Diagnostic::new(Code::UndefinedName, place, message)
