@@ -35,7 +35,7 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
                 let in_module = statement.indent > 0 && !file.modules.is_empty();
                 let is_relax = in_module || is_of_relax(cursor, params, ret.as_ref(), file);
                 if !decorated && is_relax && !cursor.text(*name).starts_with("__") {
-                    let name = TokenRange { start: *name, end: *name + 1 };
+                    let name = TokenRange::one(*name);
                     found.push(undecorated(cursor, name, |span| ItemPlace::Segment(0, span)));
                 }
                 break;
@@ -113,7 +113,7 @@ fn unknown_keywords<P: Clone>(
     for (at, argument) in arguments.iter().enumerate() {
         let Some(keyword) = argument.keyword else { continue };
         let written = cursor.text(keyword);
-        let place = at_span(cursor.span(TokenRange { start: keyword, end: keyword + 1 }));
+        let place = at_span(cursor.span(TokenRange::one(keyword)));
         let is_same = |other: &Argument| other.keyword.is_some_and(|other| cursor.text(other) == written);
         if arguments.iter().take(at).any(is_same) {
             let message = format!("{source}: `{written}` is passed twice");

@@ -170,9 +170,6 @@ fn holds_comment(segment: &Segment, line: Span) -> bool {
 
 /// The first line of the statement that a line belongs to.
 fn first_line(segment: &Segment, location: Location, line: Span) -> Span {
-    let statements = &segment.tree().statements;
-    let at = u32::try_from(location.offset).unwrap_or(u32::MAX);
-    let index = statements.partition_point(|statement| statement.span.start <= at);
-    let statement = index.checked_sub(1).and_then(|index| statements.get(index));
-    statement.map_or(line, |statement| line_around(segment, statement.span.start))
+    let statement = segment.statement_before(u32::try_from(location.offset).unwrap_or(u32::MAX));
+    statement.map_or(line, |(_, statement)| line_around(segment, statement.span.start))
 }

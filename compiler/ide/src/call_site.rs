@@ -44,7 +44,7 @@ impl<'a> CallSite<'a> {
         let location = document.locate(offset)?;
         let segment: &'a Segment = document.items().get(location.item)?.segments.get(location.segment)?;
         let at = u32::try_from(location.offset).ok()?;
-        let statement = statement_before(segment, at)?;
+        let (_, statement) = segment.statement_before(at)?;
         let (open, nested) = opening(segment, statement, at)?;
         let tokens = &segment.tree().tokens;
         let first = callee_start(segment, statement, open);
@@ -120,12 +120,6 @@ pub(crate) fn operator_of(view: &FileView<'_>, item: usize, path: &str) -> Optio
     let (head, rest) = path.split_once('.')?;
     let relax = context.namespace(head) == Some(Namespace::Relax);
     relax.then(|| context.operator(name(rest.strip_prefix("op.").unwrap_or(rest)))).flatten()
-}
-
-/// The statement that holds a byte of a segment, or the last before it.
-pub(crate) fn statement_before(segment: &Segment, at: u32) -> Option<&Statement> {
-    let statements = &segment.tree().statements;
-    statements.get(statements.partition_point(|statement| statement.span.start <= at).checked_sub(1)?)
 }
 
 /// The parenthesis of the innermost call open at a byte, by its token, and whether other brackets are open in it.

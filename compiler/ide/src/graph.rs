@@ -10,13 +10,10 @@
 mod builder;
 mod labels;
 
-use crate::call_site::statement_before;
 use builder::Builder;
 use rx_base::{Diagnostic, Name, Severity, Span};
 use rx_db::FileView;
 use rx_ir::StructInfo;
-use rx_syntax::Segment;
-use rx_syntax::ast::StatementKind;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use std::ops::Range;
 
@@ -116,7 +113,7 @@ pub fn graph(view: &FileView<'_>, offset: usize, diagnostics: &[Diagnostic<Span>
         return None;
     }
     let at = u32::try_from(offset).ok()?;
-    let header = header(item.segments.first()?)?;
+    let header = item.segments.first()?.function_name()?;
     let base = u32::try_from(view.document().item_start(location.item)).ok()?;
     let (segments, mut hidden) = window(view, location.item, location.segment)?;
     let mistakes = mistakes(view, location.item, &segments, diagnostics);
@@ -134,16 +131,6 @@ pub fn graph(view: &FileView<'_>, offset: usize, diagnostics: &[Diagnostic<Span>
     };
     let (nodes, edges, left_out) = builder.finish(at);
     Some(Graph { function, span, hidden: hidden + left_out, nodes, edges })
-}
-
-/// The name in a function's header.
-fn header(segment: &Segment) -> Option<Span> {
-    segment.tree().statements.iter().find_map(|statement| match &statement.tree.kind {
-        StatementKind::Def { name, .. } => {
-            Some(segment.cursor(statement).span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 }))
-        }
-        _ => None,
-    })
 }
 
 /// The segments of item `item` that are read for a place in segment `at`, and how many rows the others have.
@@ -191,7 +178,7 @@ fn mistakes<'d>(
         let at = diagnostic.primary.start;
         let location = document.locate(at as usize)?;
         let segment = document.segment(location)?;
-        let statement = statement_before(segment, u32::try_from(location.offset).ok()?)?;
+        let (_, statement) = segment.statement_before(u32::try_from(location.offset).ok()?)?;
         let base = u32::try_from(document.segment_start(location.item, location.segment)).ok()?;
         Some(Mistake { at, statement: base + statement.span.start, diagnostic })
     };

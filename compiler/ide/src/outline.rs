@@ -121,7 +121,7 @@ impl ItemReader<'_, '_> {
         let first = head.tree().statements.first()?.span.start;
         let (name, detail) = head.tree().statements.iter().find_map(|statement| {
             let cursor = head.cursor(statement);
-            let token = |token: &u32| cursor.span(rx_syntax::ast::TokenRange { start: *token, end: token + 1 });
+            let token = |token: &u32| cursor.span(rx_syntax::ast::TokenRange::one(*token));
             match &statement.tree.kind {
                 StatementKind::Class { name, .. } => Some((token(name), None)),
                 StatementKind::Def { name, params, ret, .. } => {
@@ -199,7 +199,7 @@ impl ItemReader<'_, '_> {
                 (name, cursor.span(context.tokens), OutlineKind::Block)
             }
             StatementKind::Def { name, .. } => {
-                let token = rx_syntax::ast::TokenRange { start: *name, end: *name + 1 };
+                let token = rx_syntax::ast::TokenRange::one(*name);
                 (cursor.text(*name).to_owned(), cursor.span(token), OutlineKind::Function)
             }
             _ => return None,

@@ -1,10 +1,9 @@
 //! The statement trees of a file as text, to see how rx reads it.
 
-use crate::tree::{Root, roots};
 use rx_base::Span;
 use rx_db::{Encoding, FileView};
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
-use rx_syntax::{Segment, Statement};
+use rx_syntax::{Root, Segment, Statement};
 use std::fmt::Write;
 
 /// Longer trees are cut: nobody reads so many lines.
@@ -88,7 +87,7 @@ impl Writer<'_> {
         });
         let place = statement.span.shift(start);
         self.line(1, name_of(&statement.tree.kind), place, &error);
-        for root in roots(segment, statement) {
+        for root in segment.roots(statement) {
             self.expression(&root, start);
         }
     }

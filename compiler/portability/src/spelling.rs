@@ -1,6 +1,5 @@
 //! Spellings of other releases that the parser of a release refuses.
 
-use super::written::each_expr;
 use rx_base::{Code, Diagnostic, Fix, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
@@ -19,7 +18,7 @@ pub(super) fn check(
     for (at, segment) in segments.iter().enumerate() {
         reader.segment = u32::try_from(at).unwrap_or(u32::MAX);
         for statement in &segment.tree().statements {
-            each_expr(segment, statement, &mut |cursor, expr| reader.expr(cursor, expr));
+            segment.each_expr(statement, &mut |cursor, expr| reader.expr(cursor, expr));
         }
     }
 }
@@ -101,5 +100,5 @@ fn refused(version: TvmVersion, place: Place, text: &str) -> Option<(&'static Sp
 }
 
 fn token(at: u32) -> TokenRange {
-    TokenRange { start: at, end: at + 1 }
+    TokenRange::one(at)
 }

@@ -4,7 +4,6 @@
 //! Releases before 0.27 have no symbols of the file, and no type parameters. To the parser of 0.27 a `TypeVar` of the file is a symbol in a function whose header names it and has no parameter of that name;
 //! in others it is a Python object, which no shape takes (`collect_signature_type_vars` of tvm/script/parser/core/parser.py).
 
-use super::written::each_expr;
 use rx_base::name::{NameSet, name};
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace, Namespace};
@@ -91,7 +90,7 @@ fn parameters(
         let clashes = match scalar {
             // In a prim_func a quoted dim brings in the parameter behind it.
             true if is_prim => {
-                let named = own.span(TokenRange { start: token, end: token + 1 });
+                let named = own.span(TokenRange::one(token));
                 first_mention(head, statement, symbol).is_some_and(|(at, bare)| bare && at.start < named.start)
             }
             true => params.iter().take(at).any(names),
@@ -100,7 +99,7 @@ fn parameters(
         if !clashes {
             continue;
         }
-        let span = own.span(TokenRange { start: token, end: token + 1 });
+        let span = own.span(TokenRange::one(token));
         let message = format!(
             "TVM {version} does not read a parameter `{symbol}` beside types that use `{symbol}`, a symbol of the file"
         );
@@ -165,7 +164,7 @@ fn undeclared(
         for statement in
             segment.tree().statements.iter().filter(|it| !matches!(it.tree.kind, StatementKind::Def { .. }))
         {
-            each_expr(segment, statement, &mut |cursor, expr| {
+            segment.each_expr(statement, &mut |cursor, expr| {
                 if !matches!(expr.kind, ExprKind::Name) {
                     return;
                 }
@@ -260,7 +259,7 @@ pub(super) fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> boo
 fn header_symbols(segments: &[Arc<Segment>], file: &FileContext) -> Option<NameSet> {
     let (head, statement) = header(segments)?;
     let mut found = NameSet::default();
-    each_expr(head, statement, &mut |cursor, expr| match &expr.kind {
+    head.each_expr(statement, &mut |cursor, expr| match &expr.kind {
         ExprKind::Name => found.extend([cursor.name(expr.tokens.start)]),
         ExprKind::String => {
             let text = cursor.string_value(expr).unwrap_or_default();
@@ -334,7 +333,7 @@ fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String 
 /// Where a function's header first names a symbol, and whether that is bare and not quoted.
 fn first_mention(head: &Segment, statement: &Statement, symbol: Name) -> Option<(Span, bool)> {
     let mut first: Option<(Span, bool)> = None;
-    each_expr(head, statement, &mut |cursor, expr| {
+    head.each_expr(statement, &mut |cursor, expr| {
         let bare = matches!(expr.kind, ExprKind::Name) && cursor.name(expr.tokens.start) == symbol;
         let quoted =
             || cursor.string_value(expr).is_some_and(|text| words(&text).any(|(word, _)| word == symbol.as_str()));
@@ -375,7 +374,7 @@ fn renamed(
     for (at, segment) in segments.iter().enumerate() {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         for statement in segment.tree().statements.iter().filter(|statement| which(statement)) {
-            each_expr(segment, statement, &mut |cursor, expr| {
+            segment.each_expr(statement, &mut |cursor, expr| {
                 let span = cursor.span(expr.tokens);
                 match &expr.kind {
                     ExprKind::Name if cursor.name(expr.tokens.start) == symbol => {

@@ -1,7 +1,6 @@
 //! Text that the parser of a release refuses, in whatever spelling; much of it is what its own printer writes.
 
 use super::symbols::is_prim_func;
-use super::written::each_expr;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
 use rx_ops::tvm::{RefusedKeyword, is_readable, refused_keywords};
@@ -24,7 +23,7 @@ pub(super) fn check(
         for statement in &segment.tree().statements {
             reader.header = matches!(statement.tree.kind, StatementKind::Def { .. });
             reader.statement(segment, statement);
-            each_expr(segment, statement, &mut |cursor, expr| reader.expr(cursor, expr));
+            segment.each_expr(statement, &mut |cursor, expr| reader.expr(cursor, expr));
         }
     }
 }

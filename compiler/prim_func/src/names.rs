@@ -236,9 +236,6 @@ impl Walk<'_> {
                 self.member(cursor, value, *name);
                 self.expr(cursor, value);
             }
-            ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) | ExprKind::Starred { value, .. } => {
-                self.expr(cursor, value)
-            }
             ExprKind::Subscript { value, index } => {
                 self.subscripted(cursor, value);
                 self.operand(cursor, index);
@@ -258,22 +255,6 @@ impl Walk<'_> {
                 self.expr(cursor, callee);
                 arguments.iter().for_each(|argument| self.expr(cursor, &argument.value));
             }
-            ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) | ExprKind::Bool2(_, items) => {
-                items.iter().for_each(|item| self.expr(cursor, item));
-            }
-            ExprKind::Dict(entries) => {
-                entries
-                    .iter()
-                    .flat_map(|(key, value)| key.iter().chain([value]))
-                    .for_each(|part| self.expr(cursor, part));
-            }
-            ExprKind::Slice { lower, upper, step } => {
-                [lower, upper, step].into_iter().flatten().for_each(|part| self.expr(cursor, part));
-            }
-            ExprKind::Compare(first, rest) => {
-                self.expr(cursor, first);
-                rest.iter().for_each(|(_, operand)| self.expr(cursor, operand));
-            }
             ExprKind::Conditional { then, test, otherwise } => {
                 [test, then, otherwise].into_iter().for_each(|part| self.expr(cursor, part));
             }
@@ -285,14 +266,14 @@ impl Walk<'_> {
                 self.bound.insert(cursor.name(*name));
                 self.expr(cursor, value);
             }
-            _ => {}
+            _ => expr.children().into_iter().for_each(|part| self.expr(cursor, part)),
         }
     }
 
     /// `T.exq`, which nobody has; `T.float32.exp`, since a dtype has nothing.
     fn member(&mut self, cursor: Cursor<'_>, of: &Expr, member: TokenIndex) {
         if matches!(of.kind, ExprKind::Attribute { .. }) && self.is_dtype(cursor, of) {
-            let span = cursor.span(TokenRange { start: member, end: member + 1 });
+            let span = cursor.span(TokenRange::one(member));
             let message = format!("`{}` is a dtype, it has no `{}`", cursor.source(of.tokens), cursor.text(member));
             self.mistake(Code::UnknownOperator, span, message);
             return;
@@ -307,7 +288,7 @@ impl Walk<'_> {
         if !is_tir || members::is_member(text) || (is_module && members::is_module_member(text)) {
             return;
         }
-        let span = cursor.span(TokenRange { start: member, end: member + 1 });
+        let span = cursor.span(TokenRange::one(member));
         let place = ItemPlace::Segment(self.segment, span);
         let (head, member) = (cursor.text(of.tokens.start), cursor.text(member));
         let diagnostic = Diagnostic::new(Code::UnknownOperator, place.clone(), format!("`{head}` has no `{member}`"));

@@ -201,29 +201,9 @@ impl Body {
                 }
             }
             ExprKind::Attribute { value, .. } => self.load_head(cursor, value),
-            ExprKind::Binary(_, a, b) => {
-                self.load(cursor, a);
-                self.load(cursor, b);
-            }
-            ExprKind::Unary(_, a) | ExprKind::Parenthesized(a) | ExprKind::Starred { value: a, .. } => {
-                self.load(cursor, a)
-            }
-            ExprKind::Compare(first, rest) => {
-                self.load(cursor, first);
-                rest.iter().for_each(|(_, operand)| self.load(cursor, operand));
-            }
-            ExprKind::Bool2(_, items) | ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) => {
-                items.iter().for_each(|item| self.load(cursor, item));
-            }
             ExprKind::Dict(items) => items.iter().for_each(|(_, value)| self.load(cursor, value)),
-            ExprKind::Conditional { then, test, otherwise } => {
-                [then, test, otherwise].into_iter().for_each(|part| self.load(cursor, part));
-            }
-            ExprKind::Slice { lower, upper, step } => {
-                [lower, upper, step].into_iter().flatten().for_each(|part| self.load(cursor, part));
-            }
-            ExprKind::Lambda { body, .. } => self.load(cursor, body),
-            _ => {}
+            ExprKind::Walrus { .. } => {}
+            _ => expr.children().into_iter().for_each(|part| self.load(cursor, part)),
         }
     }
 

@@ -18,6 +18,13 @@ pub struct TokenRange {
     pub end: TokenIndex,
 }
 
+impl TokenRange {
+    /// One token.
+    pub fn one(token: TokenIndex) -> TokenRange {
+        TokenRange { start: token, end: token + 1 }
+    }
+}
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {

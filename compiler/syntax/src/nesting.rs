@@ -19,7 +19,7 @@ pub(crate) fn check(kinds: &[TokenKind]) -> Option<SyntaxError> {
 
 fn error(code: Code, at: usize, message: &'static str) -> SyntaxError {
     let at = at as u32;
-    SyntaxError { code, tokens: TokenRange { start: at, end: at + 1 }, expected: Vec::new(), message }
+    SyntaxError { code, tokens: TokenRange::one(at), expected: Vec::new(), message }
 }
 
 /// Inside one pair of brackets, or outside all: how high the trees can be.

@@ -186,7 +186,7 @@ fn simple(tree: Arc<StatementTree>) -> Arc<StatementTree> {
     }
     let error = SyntaxError {
         code: Code::SyntaxError,
-        tokens: TokenRange { start: 0, end: 1 },
+        tokens: TokenRange::one(0),
         expected: Vec::new(),
         message: "expected a new line before this: only simple statements share one",
     };

@@ -171,7 +171,7 @@ pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure) -> SyntaxError
 fn too_long(kinds: &[TokenKind]) -> Option<SyntaxError> {
     (kinds.len() > MAX_STATEMENT).then(|| SyntaxError {
         code: Code::StatementTooLong,
-        tokens: TokenRange { start: 0, end: 1 },
+        tokens: TokenRange::one(0),
         expected: Vec::new(),
         message: "the statement has more than 4,194,304 tokens and is not read",
     })
@@ -182,7 +182,7 @@ fn unclosed_string(kinds: &[TokenKind]) -> Option<SyntaxError> {
     let at = kinds.iter().position(|kind| *kind == UnclosedString)? as u32;
     Some(SyntaxError {
         code: Code::UnclosedString,
-        tokens: TokenRange { start: at, end: at + 1 },
+        tokens: TokenRange::one(at),
         expected: Vec::new(),
         message: "the string is never closed",
     })

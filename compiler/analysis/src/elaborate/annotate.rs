@@ -13,7 +13,7 @@ pub fn return_place(cursor: Cursor<'_>, statement: &Statement) -> Option<Span> {
     let StatementKind::Def { ret: None, .. } = statement.tree.kind else { return None };
     // The last token is the colon.
     let last = statement.token_count.checked_sub(2)?;
-    Some(Span::empty(cursor.span(TokenRange { start: last, end: last + 1 }).end))
+    Some(Span::empty(cursor.span(TokenRange::one(last)).end))
 }
 
 impl Checker<'_> {

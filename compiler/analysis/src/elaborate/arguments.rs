@@ -124,7 +124,7 @@ impl Elaborator<'_> {
     fn keyword_position(&mut self, bound: &mut BoundCall, cursor: Cursor<'_>, keyword: u32) -> Option<usize> {
         let written = cursor.text(keyword);
         let canonical = current_parameter(bound.schema, written);
-        let span = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
+        let span = cursor.span(TokenRange::one(keyword));
         let Some(at) = bound.position(written).or_else(|| bound.position(canonical)) else {
             let schema = bound.schema;
             let names: Vec<&str> = schema.params.iter().map(|param| param.name).collect();

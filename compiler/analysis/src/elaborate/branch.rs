@@ -283,12 +283,12 @@ impl<'a> Elaborator<'a> {
             }
         }
         if at == def {
-            let name = rx_syntax::ast::TokenRange { start: *name, end: *name + 1 };
+            let name = rx_syntax::ast::TokenRange::one(*name);
             mistakes.push(undecorated(cursor, name, Place::Here));
         }
         mistakes.into_iter().for_each(|mistake| self.check.report(mistake));
         let function = cursor.name(*name);
-        let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
+        let span = cursor.span(rx_syntax::ast::TokenRange::one(*name));
         let context = crate::entry::FunctionContext {
             name: function,
             params: params.len(),

@@ -50,7 +50,7 @@ impl Checker<'_> {
         if params.iter().any(|names| names.contains(&written)) {
             return;
         }
-        let place = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
+        let place = cursor.span(TokenRange::one(keyword));
         let message = format!("{function}: there is no argument `{written}`");
         let mut diagnostic = Diagnostic::new(Code::UnknownArgument, Place::Here(place), message);
         if let Some(near) = nearest(written, params.iter().filter_map(|names| names.first().copied())) {

@@ -44,7 +44,7 @@ impl<'a> Elaborator<'a> {
                     let (params, ret_ty) = self.header(cursor, type_params, params, ret.as_ref());
                     let place = match ret {
                         Some(ret) => cursor.span(ret.tokens),
-                        None => cursor.span(TokenRange { start: *name, end: *name + 1 }),
+                        None => cursor.span(TokenRange::one(*name)),
                     };
                     let context = FunctionContext {
                         name: cursor.name(*name),
@@ -80,7 +80,7 @@ impl<'a> Elaborator<'a> {
         ret: Option<&Expr>,
     ) -> (Vec<(Name, StructInfo)>, Option<StructInfo>) {
         for token in type_params {
-            let span = cursor.span(TokenRange { start: *token, end: *token + 1 });
+            let span = cursor.span(TokenRange::one(*token));
             self.check.define(cursor.name(*token), Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
         }
         // Scalars and bare dims define symbols for all parameters, wherever they stand.
@@ -91,7 +91,7 @@ impl<'a> Elaborator<'a> {
             {
                 let symbol = own.name(token);
                 let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(Dim::symbol(symbol)) });
-                self.check.define(symbol, Entry::value(ty), own.span(TokenRange { start: token, end: token + 1 }));
+                self.check.define(symbol, Entry::value(ty), own.span(TokenRange::one(token)));
             }
         }
         for param in params {
@@ -135,7 +135,7 @@ impl<'a> Elaborator<'a> {
             let own = cursor.parameter(param);
             let Some(token) = param.tree.name else { continue };
             let variable = own.name(token);
-            let span = own.span(TokenRange { start: token, end: token + 1 });
+            let span = own.span(TokenRange::one(token));
             let ty = match &param.tree.annotation {
                 Some(annotation) => match self.scalar_annotation(own, annotation) {
                     Some(dtype) => {

@@ -66,7 +66,7 @@ impl Checker<'_> {
 
     fn unknown_type_argument(&mut self, cursor: Cursor<'_>, keyword: TokenIndex, order: &[&str]) {
         let text = cursor.text(keyword);
-        let span = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
+        let span = cursor.span(TokenRange::one(keyword));
         let message = format!("a type has no argument `{text}`");
         let mut diagnostic = Diagnostic::new(Code::UnknownArgument, Place::Here(span), message);
         if let Some(near) = nearest(text, order.iter().copied()) {

@@ -57,7 +57,7 @@ impl State {
                 let (before, after) = (kind(token.checked_sub(1)), kind(token.checked_add(1)));
                 binds |= before.is_none() && matches!(after, Some(TokenKind::Equal | TokenKind::Colon));
                 let is_own = before != Some(TokenKind::Dot) && after != Some(TokenKind::Equal);
-                let span = cursor.span(TokenRange { start: token, end: token + 1 });
+                let span = cursor.span(TokenRange::one(token));
                 let follows = nth > at as usize || span.start >= wrong.span.start;
                 if is_own && follows && !(binds && before.is_none()) {
                     found.push(ItemPlace::Segment(u32::try_from(nth).unwrap_or(u32::MAX), span));
@@ -121,7 +121,7 @@ pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
         for statement in &segment.tree().statements {
             if let rx_syntax::ast::StatementKind::Def { name, .. } = &statement.tree.kind {
                 let cursor = segment.cursor(statement);
-                place = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
+                place = cursor.span(rx_syntax::ast::TokenRange::one(*name));
                 function = cursor.text(*name).to_owned();
             }
         }

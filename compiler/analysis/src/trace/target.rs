@@ -104,7 +104,7 @@ fn in_header(view: &View, offset: u32, line_only: bool) -> Option<Target> {
         return Some(Target { subject: format!("`{name}`"), expr, site, place, bound: None, facet });
     }
     let in_ret = ret.is_some_and(|ret| cursor.span(ret.tokens).touches(offset));
-    if !(line_only || in_ret || written::def_name(head).is_some_and(|name| name.touches(offset))) {
+    if !(line_only || in_ret || head.function_name().is_some_and(|name| name.touches(offset))) {
         return None;
     }
     let facet = ret.filter(|_| in_ret && !line_only);

@@ -3,7 +3,7 @@
 use rx_base::{Name, Span};
 use rx_ops::provenance::{Facet, Part};
 use rx_ops::{ParamKind, Schema};
-use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind};
 use rx_syntax::{Cursor, Segment};
 
 /// The part of the type expression `written` that says `facet`; all of it where no part does.
@@ -97,16 +97,6 @@ pub(super) fn header(segment: &Segment) -> Option<(Cursor<'_>, &[Parameter], Opt
     })
 }
 
-/// Where the header in `segment` names its function.
-pub(super) fn def_name(segment: &Segment) -> Option<Span> {
-    segment.tree().statements.iter().find_map(|statement| match &statement.tree.kind {
-        StatementKind::Def { name, .. } => {
-            Some(segment.cursor(statement).span(TokenRange { start: *name, end: *name + 1 }))
-        }
-        _ => None,
-    })
-}
-
 /// Where the parameter called `name` says `facet` of its type.
 pub(super) fn param_span(segment: &Segment, statement: Option<u32>, name: Name, facet: &Facet) -> Option<Span> {
     let statements = &segment.tree().statements;
@@ -143,62 +133,6 @@ pub(super) fn return_span(segment: &Segment, facet: &Facet) -> Option<Span> {
     Some(facet_span(cursor, ret?, facet))
 }
 
-/// The call that covers exactly `span`.
-fn call_at(segment: &Segment, span: Span) -> Option<(Cursor<'_>, &Expr)> {
-    let statements = &segment.tree().statements;
-    let at = statements.partition_point(|statement| statement.span.start <= span.start).checked_sub(1)?;
-    let statement = statements.get(at)?;
-    let cursor = segment.cursor(statement);
-    let mut found = None;
-    for root in roots(&statement.tree.kind) {
-        let mut expr = root;
-        loop {
-            if cursor.span(expr.tokens) == span && matches!(expr.kind, ExprKind::Call { .. }) {
-                found = Some((cursor, expr));
-            }
-            let inner = children(expr).into_iter().find(|child| {
-                let own = cursor.span(child.tokens);
-                own.start <= span.start && span.end <= own.end
-            });
-            match inner {
-                Some(inner) => expr = inner,
-                None => break,
-            }
-        }
-    }
-    found
-}
-
-/// The expressions a statement consists of.
-fn roots(kind: &StatementKind) -> Vec<&Expr> {
-    match kind {
-        StatementKind::Assign { value, .. } | StatementKind::Expr(value) | StatementKind::Return(Some(value)) => {
-            vec![value]
-        }
-        StatementKind::AnnAssign { value, .. } => value.iter().collect(),
-        StatementKind::If(test) | StatementKind::Elif(test) => vec![test],
-        _ => Vec::new(),
-    }
-}
-
-/// The expressions right below one.
-fn children(expr: &Expr) -> Vec<&Expr> {
-    match &expr.kind {
-        ExprKind::Attribute { value, .. } | ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) => vec![value],
-        ExprKind::Subscript { value, index } => vec![value, index],
-        ExprKind::Call { callee, arguments } => {
-            std::iter::once(&**callee).chain(arguments.iter().map(|argument| &argument.value)).collect()
-        }
-        ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) => items.iter().collect(),
-        ExprKind::Binary(_, left, right) => vec![left, right],
-        ExprKind::Compare(first, rest) => {
-            std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect()
-        }
-        ExprKind::Dict(entries) => entries.iter().map(|(_, value)| value).collect(),
-        _ => Vec::new(),
-    }
-}
-
 /// Where the argument for parameter `param` of the call at `span` is written; with `element`, that element of the list.
 pub(super) fn argument_span(
     segment: &Segment,
@@ -233,7 +167,7 @@ pub(super) fn type_argument_span(
 }
 
 fn argument_at<'s>(segment: &'s Segment, span: Span, schema: &Schema, param: usize) -> Option<(Cursor<'s>, &'s Expr)> {
-    let (cursor, call) = call_at(segment, span)?;
+    let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
     let wanted = schema.params.get(param)?;
     let mut positional = 0;
@@ -256,7 +190,7 @@ fn argument_at<'s>(segment: &'s Segment, span: Span, schema: &Schema, param: usi
 
 /// Where the `ty_args` of the call at `span` say `facet`.
 pub(super) fn ty_args_span(segment: &Segment, span: Span, facet: &Facet) -> Option<Span> {
-    let (cursor, call) = call_at(segment, span)?;
+    let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
     let canonical = |argument: &Argument| keyword(cursor, argument).map(crate::elaborate::current_keyword);
     let types = &arguments.iter().find(|argument| canonical(argument) == Some("ty_args"))?.value;
@@ -269,7 +203,7 @@ pub(super) fn ty_args_span(segment: &Segment, span: Span, facet: &Facet) -> Opti
 
 /// Where the type of the `match_cast` at `span` says `facet`.
 pub(super) fn cast_span(segment: &Segment, span: Span, facet: &Facet) -> Option<Span> {
-    let (cursor, call) = call_at(segment, span)?;
+    let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
     Some(facet_span(cursor, &arguments.get(1)?.value, facet))
 }

@@ -2,7 +2,6 @@
 
 use super::labels::{edge, of_expr, source};
 use super::{GraphEdge, GraphNode, MOST_NODES, Mistake, NodeKind};
-use crate::call_site::statement_before;
 use crate::explain::cost_text;
 use rx_analysis::elaborate::RowKind;
 use rx_base::name::NameMap;
@@ -184,14 +183,14 @@ impl<'a> Builder<'a> {
         let named = params.iter().filter_map(|param| Some((param, param.tree.name?)));
         for ((param, token), (variable, ty)) in named.zip(&function.params) {
             let cursor = cursor.parameter(param);
-            let own = cursor.span(TokenRange { start: token, end: token + 1 });
+            let own = cursor.span(TokenRange::one(token));
             self.parameter(&here, *variable, ty, own, cursor.span(param.tree.tokens));
         }
         let first = self.drafts.len();
         self.bindings(&here, &function.body.bindings);
         function.body.result.iter().for_each(|value| self.output(&here, value));
         self.unread(&here, first, statement as usize + 1..here.block_end(statement as usize));
-        let span = cursor.span(TokenRange { start: *name, end: *name + 1 });
+        let span = cursor.span(TokenRange::one(*name));
         Some((function.name, span.shift(here.base)))
     }
 
@@ -306,9 +305,8 @@ impl<'a> Builder<'a> {
 
     /// What the function returns.
     fn output(&mut self, here: &Here<'a>, value: &Expr) {
-        let found = statement_before(here.segment, value.span.start).map_or(value.span, |statement| statement.span);
-        let statements = &here.segment.tree().statements;
-        let at = statements.partition_point(|statement| statement.span.start <= value.span.start).saturating_sub(1);
+        let statement = here.segment.statement_before(value.span.start);
+        let (at, found) = statement.map_or((0, value.span), |(at, statement)| (at, statement.span));
         let inputs = self.inputs_of(here, u32::try_from(at).unwrap_or(u32::MAX), value);
         let span = value.span.shift(here.base);
         let node = blank(NodeKind::Output, "return".to_owned(), span, &value.ty);
@@ -525,7 +523,7 @@ fn target(here: &Here<'_>, statement: u32) -> Option<Span> {
     let named = match &statement.tree.kind {
         StatementKind::Assign { targets, .. } => targets.first()?,
         StatementKind::AnnAssign { target, .. } => target,
-        StatementKind::Def { name, .. } => return Some(cursor.span(TokenRange { start: *name, end: *name + 1 })),
+        StatementKind::Def { name, .. } => return Some(cursor.span(TokenRange::one(*name))),
         _ => return None,
     };
     matches!(named.kind, TreeKind::Name).then(|| cursor.span(named.tokens))

@@ -345,7 +345,7 @@ impl Scanner<'_> {
             return Vec::new();
         }
         let mut found = Vec::new();
-        for root in crate::tree::roots(self.segment, statement) {
+        for root in self.segment.roots(statement) {
             let mut left = vec![root.expr];
             while let Some(expr) = left.pop() {
                 left.extend(expr.children());

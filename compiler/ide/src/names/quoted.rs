@@ -168,7 +168,7 @@ struct Piece {
 fn pieces(segment: &Segment, cursor: Cursor<'_>, literal: TokenRange) -> Vec<Piece> {
     let mut at = 0;
     let piece = |token| {
-        let one = Expr { kind: ExprKind::String, tokens: TokenRange { start: token, end: token + 1 } };
+        let one = Expr { kind: ExprKind::String, tokens: TokenRange::one(token) };
         let value = cursor.string_value(&one)?;
         let start = match &value {
             // What is borrowed is a part of the segment's text.

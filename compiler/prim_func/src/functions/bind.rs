@@ -3,6 +3,7 @@
 use super::{DTypeKeyword, Function, ParamKind};
 use rx_base::Code;
 use rx_base::edit_distance::nearest;
+use rx_syntax::ast::{Argument, TokenRange};
 
 /// An argument as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +43,18 @@ pub enum Mistake<'t> {
 }
 
 impl Mistake<'_> {
-    /// The argument that is wrong; `None` for missing ones.
-    pub fn argument(&self) -> Option<usize> {
-        match self {
-            Mistake::Unknown(at) | Mistake::Twice(at) | Mistake::TooMany(at) | Mistake::Ignored(at) => Some(*at),
+    /// The keyword or value that is wrong; for missing arguments `call`, the tokens of the whole call.
+    pub fn tokens(&self, arguments: &[Argument], call: TokenRange) -> TokenRange {
+        let guilty = match self {
+            Mistake::Unknown(at) | Mistake::Twice(at) | Mistake::TooMany(at) | Mistake::Ignored(at) => {
+                arguments.get(*at)
+            }
             Mistake::Missing(_) => None,
+        };
+        match guilty {
+            Some(Argument { keyword: Some(keyword), .. }) => TokenRange::one(*keyword),
+            Some(argument) => argument.value.tokens,
+            None => call,
         }
     }
 

@@ -89,7 +89,7 @@ pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementK
         }
         return Cow::Owned(kind);
     }
-    if !expressions(kind).any(|expr| is_out_of_order(cursor, file, expr)) {
+    if !expressions(kind).into_iter().any(|expr| is_out_of_order(cursor, file, expr)) {
         return Cow::Borrowed(kind);
     }
     let mut kind = kind.clone();
@@ -148,12 +148,7 @@ pub fn mistakes_of(
     call: TokenRange,
 ) -> Vec<WrongCall> {
     let wrong = |mistake: Mistake<'static>| {
-        let guilty = mistake.argument().and_then(|at| arguments.get(at));
-        let named = |argument: &Argument| match argument.keyword {
-            Some(keyword) => TokenRange { start: keyword, end: keyword + 1 },
-            None => argument.value.tokens,
-        };
-        let tokens = guilty.map_or(call, named);
+        let tokens = mistake.tokens(arguments, call);
         let message = mistake.message(function, name, cursor.source(tokens));
         let meant = matches!(mistake, Mistake::Unknown(_)).then(|| function.meant(cursor.source(tokens))).flatten();
         WrongCall { code: mistake.code(), message, tokens, meant }
@@ -163,7 +158,7 @@ pub fn mistakes_of(
 
 /// The first mistake of the calls in a statement.
 pub fn wrong_call(cursor: Cursor<'_>, file: &FileContext, kind: &StatementKind) -> Option<WrongCall> {
-    expressions(kind).find_map(|expr| first(expr, &|expr| mistakes(cursor, file, expr).into_iter().next()))
+    expressions(kind).into_iter().find_map(|expr| first(expr, &|expr| mistakes(cursor, file, expr).into_iter().next()))
 }
 
 /// The first answer that an expression or a part of it gives.
@@ -178,25 +173,12 @@ fn first<T>(expr: &Expr, ask: &impl Fn(&Expr) -> Option<T>) -> Option<T> {
     None
 }
 
-/// The expressions of a statement, those of a header's parameters left out.
-fn expressions(kind: &StatementKind) -> impl Iterator<Item = &Expr> {
-    let found: Vec<&Expr> = match kind {
-        StatementKind::Assign { targets, value } => targets.iter().chain([value]).collect(),
-        StatementKind::AnnAssign { target, annotation, value } => {
-            [target, annotation].into_iter().chain(value).collect()
-        }
-        StatementKind::AugAssign { target, value, .. } => vec![target, value],
-        StatementKind::For { iter, .. } => vec![iter],
-        StatementKind::With(items) => items.iter().map(|item| &item.context).collect(),
-        StatementKind::Assert { test, message } => [test].into_iter().chain(message).collect(),
-        StatementKind::Expr(expr)
-        | StatementKind::Return(Some(expr))
-        | StatementKind::While(expr)
-        | StatementKind::If(expr)
-        | StatementKind::Elif(expr) => vec![expr],
-        _ => Vec::new(),
-    };
-    found.into_iter()
+/// The expressions of a statement in a function's body.
+fn expressions(kind: &StatementKind) -> Vec<&Expr> {
+    match kind {
+        StatementKind::Decorator(_) | StatementKind::Class { .. } | StatementKind::Def { .. } => Vec::new(),
+        _ => kind.expressions(),
+    }
 }
 
 /// As [`expressions`], to be changed.

@@ -74,13 +74,6 @@ impl Walk<'_> {
             let message = format!("`{head}.{form}` stands outside a block");
             self.mistake(Code::MisplacedStatement, cursor.span(call.tokens), message);
         }
-        if matches!(form, "sblock" | "block")
-            && let Some(second) = arguments.get(1).filter(|argument| matches!(argument.value.kind, ExprKind::String))
-            && second.keyword.is_none()
-        {
-            let message = format!("{head}.{form}: takes one name, more are passed");
-            self.mistake(Code::TooManyArguments, cursor.span(second.value.tokens), message);
-        }
         if matches!(form, "sblock" | "block") {
             self.block(cursor, head, form, arguments);
         }
@@ -89,7 +82,14 @@ impl Walk<'_> {
 
     /// `T.sblock("name")`: the name is a string, and the function is one with blocks.
     fn block(&mut self, cursor: Cursor<'_>, head: &str, form: &str, arguments: &[Argument]) {
-        if let Some(first) = arguments.first().filter(|first| first.keyword.is_none())
+        let is_plain = |argument: &&Argument| argument.keyword.is_none();
+        if let Some(second) = arguments.get(1).filter(is_plain)
+            && matches!(second.value.kind, ExprKind::String)
+        {
+            let message = format!("{head}.{form}: takes one name, more are passed");
+            self.mistake(Code::TooManyArguments, cursor.span(second.value.tokens), message);
+        }
+        if let Some(first) = arguments.first().filter(is_plain)
             && matches!(first.value.kind, ExprKind::Subscript { .. } | ExprKind::Integer | ExprKind::Float)
         {
             let message = format!("{head}.{form}: a name is wanted, this is `{}`", cursor.source(first.value.tokens));

@@ -162,9 +162,8 @@ impl Walk<'_> {
     pub(super) fn dtype_call(&mut self, cursor: Cursor<'_>, call: &Expr, callee: &Expr, arguments: &[Argument]) {
         let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
         if positional > 1 && self.is_dtype(cursor, callee) {
-            let place = ItemPlace::Segment(self.segment, cursor.span(call.tokens));
             let message = format!("{}: takes one value, more are passed", cursor.path(callee.tokens));
-            self.found.push(Diagnostic::new(Code::TooManyArguments, place, message));
+            self.mistake(Code::TooManyArguments, cursor.span(call.tokens), message);
         }
     }
 
@@ -176,7 +175,6 @@ impl Walk<'_> {
     }
 
     fn wrong_kind(&mut self, cursor: Cursor<'_>, value: &Expr, message: String) {
-        let place = ItemPlace::Segment(self.segment, cursor.span(value.tokens));
-        self.found.push(Diagnostic::new(Code::ArgumentType, place, message));
+        self.mistake(Code::ArgumentType, cursor.span(value.tokens), message);
     }
 }

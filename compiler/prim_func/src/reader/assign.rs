@@ -9,7 +9,6 @@ use rx_base::{Code, DType, Diagnostic, Fix, Name};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, BinaryOp, Expr as Tree, ExprKind, TokenRange};
 use rx_tir::{BufferId, Expr, Scope, Stmt};
-use std::rc::Rc;
 
 impl Reader<'_> {
     /// `target = value`.
@@ -249,12 +248,8 @@ impl Reader<'_> {
     /// `buffer[index] = value`.
     pub(super) fn store(&mut self, cursor: Cursor<'_>, buffer: &Tree, index: &Tree, value: &Tree) -> Outcome<Stmt> {
         let view = match self.value(cursor, buffer)? {
-            Value::Buffer(view) => view,
-            Value::Cell(cell) => Rc::new(View::of_buffer(&self.func, cell)),
-            other => {
-                let what = format!("an assignment to {}", super::constant::describe(&other));
-                return self.unsupported(cursor.at(buffer.tokens), &what);
-            }
+            Value::Pointer(_) => return self.unsupported(cursor.at(buffer.tokens), "an assignment to a pointer"),
+            value => self.memory(cursor.at(buffer.tokens), value, "an assignment to")?,
         };
         if let Some(lanes) = self.store_lanes(cursor, index)? {
             return self.vector_store(cursor, (buffer.tokens, &view), index, value, lanes);

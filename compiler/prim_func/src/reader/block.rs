@@ -33,7 +33,7 @@ impl Reader<'_> {
     pub(super) fn with(&mut self, node: &Node<'_>, items: &[WithItem]) -> Outcome<Stmt> {
         let cursor = node.cursor;
         let Some((item, rest)) = items.split_first() else {
-            let tokens = rx_syntax::ast::TokenRange { start: 0, end: 1 };
+            let tokens = rx_syntax::ast::TokenRange::one(0);
             return self.body(cursor.at(tokens), &node.children);
         };
         let tokens = item.context.tokens;

@@ -106,11 +106,7 @@ impl Reader<'_> {
                 dims.push(self.quoted_dim(cursor.at(item.tokens), &text)?);
                 continue;
             }
-            let values = match self.value(cursor, item)? {
-                Value::Many(values) => values,
-                value => vec![value],
-            };
-            for value in values {
+            for value in self.value(cursor, item)?.into_items() {
                 let scalar = self.scalar(cursor.at(item.tokens), value)?;
                 dims.push(self.integer(cursor.at(item.tokens), scalar)?);
             }
@@ -304,6 +300,15 @@ impl Reader<'_> {
         self.note_declared(at, buffer);
         self.keep(buffer);
         Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
+    }
+
+    /// The tensor whose memory a value is; `what` is done with it.
+    pub(super) fn memory(&self, at: At<'_>, value: Value, what: &str) -> Outcome<Rc<View>> {
+        match value {
+            Value::Buffer(view) | Value::Pointer(view) => Ok(view),
+            Value::Cell(cell) => Ok(Rc::new(View::of_buffer(&self.func, cell))),
+            other => self.unsupported(at, &format!("{what} {}", super::constant::describe(&other))),
+        }
     }
 
     /// Makes a buffer live in the body that is read.

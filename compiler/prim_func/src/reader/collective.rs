@@ -1,7 +1,7 @@
 //! What threads do together: where they wait for each other, and where they bring values together.
 
 use super::statement::Step;
-use super::value::{Value, View};
+use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, DType};
@@ -9,7 +9,6 @@ use rx_syntax::ast::{Argument, Expr as Tree, ExprKind};
 use rx_syntax::{At, Cursor};
 use rx_tir::spmd::{AllReduce, Collective};
 use rx_tir::{BufferId, Expr, VarId};
-use std::rc::Rc;
 
 /// `T.comm_reducer(lambda x, y: x + y, [identity])`.
 #[derive(Clone)]
@@ -52,12 +51,8 @@ impl Reader<'_> {
         let ExprKind::Lambda { params, body } = &of.value.kind else {
             return self.unsupported(cursor.at(of.value.tokens), "a reducer that is no lambda");
         };
-        let identities = match self.value(cursor, &identities.value)? {
-            Value::Many(values) => values,
-            value => vec![value],
-        };
-        let tokens = reducer.tokens;
-        let identities = identities.into_iter().map(|value| self.scalar(cursor.at(tokens), value));
+        let identities = self.value(cursor, &identities.value)?.into_items().into_iter();
+        let identities = identities.map(|value| self.scalar(cursor.at(reducer.tokens), value));
         let identities = identities.collect::<Outcome<Vec<Expr>>>()?;
         let count = identities.len();
         if params.len() != 2 * count {
@@ -72,12 +67,7 @@ impl Reader<'_> {
                 reader.bind(named, Value::Expr(reader.func.var_expr(var)));
                 vars.push(var);
             }
-            let values = match reader.value(cursor, body)? {
-                Value::Many(values) => values,
-                value => vec![value],
-            };
-            let dtypes = identities.iter().map(Expr::dtype);
-            let values = values.into_iter().zip(dtypes);
+            let values = reader.value(cursor, body)?.into_items().into_iter().zip(identities.iter().map(Expr::dtype));
             let values = values.map(|(value, dtype)| reader.converted(cursor.at(body.tokens), value, dtype));
             values.collect::<Outcome<Vec<Expr>>>()
         })?;
@@ -146,14 +136,8 @@ impl Reader<'_> {
             ExprKind::Subscript { value, index } => (&**value, Some(&**index)),
             _ => (tree, None),
         };
-        let view = match self.value(cursor, of)? {
-            Value::Buffer(view) | Value::Pointer(view) => view,
-            Value::Cell(cell) => Rc::new(View::of_buffer(&self.func, cell)),
-            other => {
-                let what = format!("a reduction into {}", super::constant::describe(&other));
-                return self.unsupported(cursor.at(tree.tokens), &what);
-            }
-        };
+        let value = self.value(cursor, of)?;
+        let view = self.memory(cursor.at(tree.tokens), value, "a reduction into")?;
         let indices = match index {
             Some(index) => self.indices(cursor.at(tree.tokens), &view, index)?,
             None => view.shape.iter().map(|_| (Expr::Int { value: 0, dtype: DType::INT32 }, tree.tokens)).collect(),

@@ -16,7 +16,7 @@ use rx_base::name::NameMap;
 use rx_base::{Code, Name};
 use rx_context::ItemPlace;
 use rx_context::macros::{is_hygienic, makes_macro};
-use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, Parameter, StatementKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, Parameter, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -273,11 +273,7 @@ impl<'a> Reader<'a> {
             return self.unsupported(cursor.at(call.tokens), "a macro's call with `*` or `**`");
         }
         if let Some(mistake) = bound.mistakes.first() {
-            let guilty = mistake.argument().and_then(|at| arguments.get(at));
-            let tokens = guilty.map_or(call.tokens, |argument| match argument.keyword {
-                Some(keyword) => TokenRange { start: keyword, end: keyword + 1 },
-                None => argument.value.tokens,
-            });
+            let tokens = mistake.tokens(arguments, call.tokens);
             let message = mistake.message(&function, function.name, cursor.source(tokens));
             let mistake = self.mistake(cursor.at(tokens), mistake.code(), message);
             return self.kept(mistake);

@@ -178,8 +178,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let message = format!("{} has no attribute `{member}`", super::constant::describe(of));
-        let mistake =
-            self.mistake(cursor.at(TokenRange { start: name, end: name + 1 }), Code::UnsupportedConstruct, message);
+        let mistake = self.mistake(cursor.at(TokenRange::one(name)), Code::UnsupportedConstruct, message);
         self.kept(mistake)
     }
 

@@ -72,13 +72,10 @@ impl Reader<'_> {
                 let shape = self.fragment_shape(at.cursor, [m, n, k])?;
                 self.fill_fragment(at.cursor, shape, (data, index), value)
             }
-            ("tvm_load_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
+            ("tvm_load_matrix_sync" | "tvm_store_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
                 let shape = self.fragment_shape(at.cursor, [m, n, k])?;
-                self.move_fragment(at.cursor, shape, (data, index), (pointer, stride, order), true)
-            }
-            ("tvm_store_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
-                let shape = self.fragment_shape(at.cursor, [m, n, k])?;
-                self.move_fragment(at.cursor, shape, (data, index), (pointer, stride, order), false)
+                let is_load = member == "tvm_load_matrix_sync";
+                self.move_fragment(at.cursor, shape, (data, index), (pointer, stride, order), is_load)
             }
             ("tvm_mma_sync", [d, of_d, a, of_a, b, of_b, c, of_c]) => {
                 self.multiply_fragments(at, [(d, of_d), (a, of_a), (b, of_b), (c, of_c)])
@@ -174,14 +171,8 @@ impl Reader<'_> {
     }
 
     fn memory_of(&mut self, cursor: Cursor<'_>, data: &Tree) -> Outcome<Rc<View>> {
-        match self.value(cursor, data)? {
-            Value::Buffer(view) | Value::Pointer(view) => Ok(view),
-            Value::Cell(cell) => Ok(Rc::new(View::of_buffer(&self.func, cell))),
-            other => {
-                let what = format!("a matrix in {}", super::constant::describe(&other));
-                self.unsupported(cursor.at(data.tokens), &what)
-            }
-        }
+        let value = self.value(cursor, data)?;
+        self.memory(cursor.at(data.tokens), value, "a matrix in")
     }
 
     fn fill_fragment(&mut self, cursor: Cursor<'_>, shape: Shape, of: (&Tree, &Tree), value: &Tree) -> Outcome<Stmt> {

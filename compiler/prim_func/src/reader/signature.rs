@@ -96,7 +96,7 @@ impl Reader<'_> {
             };
             self.func.params.push(passed);
         }
-        self.finish(node.cursor.at(TokenRange { start: name, end: name + 1 }), body)
+        self.finish(node.cursor.at(TokenRange::one(name)), body)
     }
 
     /// What is passed has extents that a call knows: no loop, block or `T.let` of the body binds what they mention.

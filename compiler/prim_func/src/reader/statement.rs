@@ -114,7 +114,7 @@ impl Reader<'_> {
                 Step::Open(binder) => {
                     body.open.push((std::mem::take(&mut body.current), binder));
                     if body.open.len() + self.depth > DEEPEST {
-                        let tokens = TokenRange { start: 0, end: 1 };
+                        let tokens = TokenRange::one(0);
                         let message = format!("more than {DEEPEST} binders deep");
                         return self.mistake(node.cursor.at(tokens), Code::NestingTooDeep, message);
                     }
@@ -147,7 +147,7 @@ impl Reader<'_> {
 
     fn statement(&mut self, node: &Node<'_>, branches: &[Node<'_>]) -> Outcome<Step> {
         let cursor = node.cursor;
-        let whole = TokenRange { start: 0, end: 1 };
+        let whole = TokenRange::one(0);
         if let Some(wrong) = &node.wrong {
             return self.mistake(cursor.at(wrong.tokens), wrong.code, wrong.message.clone());
         }
@@ -209,7 +209,7 @@ impl Reader<'_> {
                 self.stand_at(next);
                 let read = |reader: &mut Self| match &*next.kind {
                     StatementKind::Elif(test) => reader.branch(next, test, rest),
-                    _ => reader.body(next.cursor.at(TokenRange { start: 0, end: 1 }), &next.children),
+                    _ => reader.body(next.cursor.at(TokenRange::one(0)), &next.children),
                 };
                 let inner =
                     self.deeper(node.cursor.at(test.tokens), |reader| reader.assuming(Some(&condition), false, read))?;
@@ -235,7 +235,7 @@ impl Reader<'_> {
             StatementKind::Elif(test) => {
                 self.deeper(next.cursor.at(test.tokens), |reader| reader.branch(next, test, rest))
             }
-            _ => self.body(next.cursor.at(TokenRange { start: 0, end: 1 }), &next.children),
+            _ => self.body(next.cursor.at(TokenRange::one(0)), &next.children),
         }
     }
 
@@ -258,19 +258,12 @@ impl Reader<'_> {
 
     /// An expression alone: what says something of the block, or is evaluated.
     fn bare(&mut self, cursor: Cursor<'_>, expr: &Tree) -> Outcome<Step> {
-        let ExprKind::Call { callee, arguments } = &expr.kind else {
-            return match &expr.kind {
-                ExprKind::String | ExprKind::Ellipsis => Ok(Step::NOTHING),
-                _ => {
-                    let value = self.scalar_of(cursor, expr)?;
-                    Ok(Step::Done(evaluated(value)))
-                }
-            };
+        let called = match &expr.kind {
+            ExprKind::String | ExprKind::Ellipsis => return Ok(Step::NOTHING),
+            ExprKind::Call { callee, arguments } => self.tir_member(cursor, callee).zip(Some(arguments)),
+            _ => None,
         };
-        let Some(member) = self.tir_member(cursor, callee) else {
-            let value = self.scalar_of(cursor, expr)?;
-            return Ok(Step::Done(evaluated(value)));
-        };
+        let Some((member, arguments)) = called else { return self.evaluation(cursor, expr) };
         let first = arguments.first().map(|argument| &argument.value);
         if let Some(of) = left_by(member) {
             return self.leave(cursor.at(expr.tokens), of);
@@ -339,11 +332,12 @@ impl Reader<'_> {
                 let (binder, _) = self.launch_thread(cursor.at(expr.tokens), None, arguments)?;
                 Ok(Step::Open(binder))
             }
-            _ => {
-                let value = self.scalar_of(cursor, expr)?;
-                Ok(Step::Done(evaluated(value)))
-            }
+            _ => self.evaluation(cursor, expr),
         }
+    }
+
+    fn evaluation(&mut self, cursor: Cursor<'_>, expr: &Tree) -> Outcome<Step> {
+        self.scalar_of(cursor, expr).map(|value| Step::Done(evaluated(value)))
     }
 
     /// `T.attr(node, key, value)` changes nothing, except that a thread's extent would, and what a reduction over threads does.

@@ -9,6 +9,7 @@ use rx_base::{Code, DType, Diagnostic};
 use rx_syntax::ast::Expr as Tree;
 use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, UnaryOp};
+use std::fmt::Display;
 
 /// A constant of the text, before it is rounded to any dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,20 +36,12 @@ impl Reader<'_> {
         let is_python = matches!(value, Value::Float(_));
         match constant {
             Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {
-                self.keep_certain(Diagnostic::new(
-                    Code::DtypeMismatch,
-                    self.place(at),
-                    format!("{number} is no value of {into}, the dtype of the buffer"),
-                ));
+                self.note_refused(at, &number, into);
             }
             Some(Constant::Float(number))
                 if into.is_float() && from != into && !is_python && float_constant(number, into).is_none() =>
             {
-                self.keep_certain(Diagnostic::new(
-                    Code::DtypeMismatch,
-                    self.place(at),
-                    format!("{number} is no value of {into}, the dtype of the buffer"),
-                ));
+                self.note_refused(at, &number, into);
             }
             Some(Constant::Float(number)) if into.is_int() => {
                 if !is_exact(number, into) {
@@ -66,6 +59,11 @@ impl Reader<'_> {
 
     fn note_converted(&mut self, at: At<'_>, from: DType, constant: Option<f64>, into: DType) {
         self.note(|reader| Event::Converted { from, constant, into, place: reader.place(at) });
+    }
+
+    fn note_refused(&mut self, at: At<'_>, number: &dyn Display, into: DType) {
+        let message = format!("{number} is no value of {into}, the dtype of the buffer");
+        self.keep_certain(Diagnostic::new(Code::DtypeMismatch, self.place(at), message));
     }
 }
 

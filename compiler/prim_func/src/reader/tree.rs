@@ -57,7 +57,7 @@ pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<
 }
 
 fn closes(last: &Node<'_>, next: &Statement) -> bool {
-    match is_header(&last.kind) {
+    match last.kind.opens_block() {
         true => last.indent >= next.indent && !next.inline,
         false => true,
     }
@@ -68,12 +68,4 @@ fn close<'s>(node: Node<'s>, open: &mut [Node<'s>], top: &mut Vec<Node<'s>>) {
         Some(parent) => parent.children.push(node),
         None => top.push(node),
     }
-}
-
-fn is_header(kind: &StatementKind) -> bool {
-    use StatementKind::{Class, Def, Elif, Else, For, If, Python, While, With};
-    matches!(
-        kind,
-        Def { .. } | Class { .. } | With(_) | For { .. } | While(_) | If(_) | Elif(_) | Else | Python { block: true }
-    )
 }

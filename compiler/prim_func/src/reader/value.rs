@@ -37,6 +37,16 @@ pub(super) enum Value {
     Nothing,
 }
 
+impl Value {
+    /// The items of a list; another value alone.
+    pub(super) fn into_items(self) -> Vec<Value> {
+        match self {
+            Value::Many(items) => items,
+            value => vec![value],
+        }
+    }
+}
+
 /// A tensor as the text sees it: a buffer of the IR, or a window into another.
 #[derive(Clone, Debug)]
 pub(super) struct View {

@@ -219,7 +219,7 @@ pub(crate) fn without_blanks(text: &str) -> String {
 
 /// Whether a statement has parts that are printed as they were written.
 pub(crate) fn has_verbatim_part(kind: &StatementKind) -> bool {
-    let mut stack = expressions(kind);
+    let mut stack = kind.expressions();
     while let Some(expr) = stack.pop() {
         if is_verbatim(expr) {
             return true;
@@ -227,32 +227,4 @@ pub(crate) fn has_verbatim_part(kind: &StatementKind) -> bool {
         stack.extend(expr.children());
     }
     matches!(kind, StatementKind::Python { .. } | StatementKind::Error)
-}
-
-/// The outermost expressions of a statement, in order.
-fn expressions(kind: &StatementKind) -> Vec<&Expr> {
-    match kind {
-        StatementKind::Decorator(expr)
-        | StatementKind::While(expr)
-        | StatementKind::If(expr)
-        | StatementKind::Elif(expr)
-        | StatementKind::Expr(expr) => vec![expr],
-        StatementKind::Class { bases, .. } => bases.iter().map(|base| &base.value).collect(),
-        StatementKind::Def { params, ret, .. } => {
-            let params = params.iter().flat_map(|p| p.tree.annotation.iter().chain(&p.tree.default));
-            params.chain(ret).collect()
-        }
-        StatementKind::With(items) => {
-            items.iter().flat_map(|item| std::iter::once(&item.context).chain(&item.target)).collect()
-        }
-        StatementKind::For { target, iter } => vec![target, iter],
-        StatementKind::Assign { targets, value } => targets.iter().chain(Some(value)).collect(),
-        StatementKind::AnnAssign { target, annotation, value } => {
-            [target, annotation].into_iter().chain(value).collect()
-        }
-        StatementKind::AugAssign { target, value, .. } => vec![target, value],
-        StatementKind::Return(value) => value.iter().collect(),
-        StatementKind::Assert { test, message } => std::iter::once(test).chain(message).collect(),
-        _ => Vec::new(),
-    }
 }

@@ -54,45 +54,36 @@ pub(super) fn statement<'a>(
     source: &str,
 ) -> Reduced<'a> {
     let node = |expr| Node(What::Expr(expr), cursor, Spot::default());
-    let nodes = |exprs: Vec<&'a Expr>| exprs.into_iter().map(node).collect();
+    let under = |label: String| (label, kind.expressions().into_iter().map(node).collect());
     match kind {
         StatementKind::Decorator(expr) => decorator(expr, cursor, side),
-        StatementKind::Class { name, bases } => {
-            (format!("class:{}", cursor.text(*name)), bases.iter().map(|base| node(&base.value)).collect())
-        }
+        StatementKind::Class { name, .. } => under(format!("class:{}", cursor.text(*name))),
         StatementKind::Def { name, params, ret, .. } => def(cursor.text(*name), params, ret.as_ref(), cursor, function),
         StatementKind::With(items) => {
             let label = items.iter().map(|item| if item.target.is_some() { "as" } else { "_" }).collect::<Vec<_>>();
-            let parts = items.iter().flat_map(|item| std::iter::once(&item.context).chain(&item.target));
-            (format!("with:{}", label.join(",")), parts.map(node).collect())
+            under(format!("with:{}", label.join(",")))
         }
-        StatementKind::For { target, iter } => ("for".to_owned(), nodes(vec![target, iter])),
-        StatementKind::While(test) => ("while".to_owned(), nodes(vec![test])),
-        StatementKind::If(test) => ("if".to_owned(), nodes(vec![test])),
-        StatementKind::Elif(test) => ("elif".to_owned(), nodes(vec![test])),
-        StatementKind::Else => ("else".to_owned(), Vec::new()),
-        StatementKind::Assign { targets, value } => {
-            ("assign".to_owned(), nodes(targets.iter().chain(Some(value)).collect()))
-        }
-        StatementKind::AnnAssign { target, annotation, value } => {
-            ("annotated".to_owned(), nodes([target, annotation].into_iter().chain(value).collect()))
-        }
-        StatementKind::AugAssign { target, op, value } => (format!("augmented:{op:?}"), nodes(vec![target, value])),
-        StatementKind::Expr(expr) => ("expr".to_owned(), nodes(vec![expr])),
-        StatementKind::Return(value) => ("return".to_owned(), nodes(value.iter().collect())),
-        StatementKind::Assert { test, message } => {
-            ("assert".to_owned(), nodes(std::iter::once(test).chain(message).collect()))
-        }
-        StatementKind::Import(names) => (format!("import:{}", imported(names, false, cursor)), Vec::new()),
+        StatementKind::AugAssign { op, .. } => under(format!("augmented:{op:?}")),
+        StatementKind::Import(names) => under(format!("import:{}", imported(names, false, cursor))),
         StatementKind::FromImport { module, names } => {
             let module = without_blanks(cursor.source(*module));
             let names = imported(names, module == "tvm.script", cursor);
-            (format!("from:{module}:{names}"), Vec::new())
+            under(format!("from:{module}:{names}"))
         }
-        StatementKind::Pass => ("pass".to_owned(), Vec::new()),
-        StatementKind::Break => ("break".to_owned(), Vec::new()),
-        StatementKind::Continue => ("continue".to_owned(), Vec::new()),
-        StatementKind::Python { .. } | StatementKind::Error => (format!("python:{source}"), Vec::new()),
+        StatementKind::For { .. } => under("for".to_owned()),
+        StatementKind::While(_) => under("while".to_owned()),
+        StatementKind::If(_) => under("if".to_owned()),
+        StatementKind::Elif(_) => under("elif".to_owned()),
+        StatementKind::Else => under("else".to_owned()),
+        StatementKind::Assign { .. } => under("assign".to_owned()),
+        StatementKind::AnnAssign { .. } => under("annotated".to_owned()),
+        StatementKind::Expr(_) => under("expr".to_owned()),
+        StatementKind::Return(_) => under("return".to_owned()),
+        StatementKind::Assert { .. } => under("assert".to_owned()),
+        StatementKind::Pass => under("pass".to_owned()),
+        StatementKind::Break => under("break".to_owned()),
+        StatementKind::Continue => under("continue".to_owned()),
+        StatementKind::Python { .. } | StatementKind::Error => under(format!("python:{source}")),
     }
 }
 
