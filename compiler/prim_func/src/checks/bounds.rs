@@ -4,7 +4,7 @@ use super::Walk;
 use super::evaluate::Values;
 use super::path::{Place, Relevant, Step};
 use super::symbolic::{Bound, Side};
-use crate::reader::trace::{Access, TracedLoop};
+use crate::reader::trace::Access;
 use rx_base::diagnostic::Label;
 use rx_base::name::NameMap;
 use rx_base::{Code, Diagnostic, Dim};
@@ -239,7 +239,13 @@ impl<'t> Walk<'t> {
         if let Some(Some(declared)) = self.trace.declared.get(access.buffer.0 as usize) {
             diagnostic = diagnostic.with_label(declared.clone(), format!("`{}` is declared here", access.name));
         }
-        for it in self.loops().filter(|it| witness.loops.iter().any(|(name, _)| *name == it.name.as_str())).take(4) {
+        for it in self
+            .path
+            .iter()
+            .filter_map(Step::as_loop)
+            .filter(|it| witness.loops.iter().any(|(name, _)| *name == it.name.as_str()))
+            .take(4)
+        {
             let mut scope = self.start.at_end(&[], &self.trace.func);
             let count = spelled(&scope.dim(&it.extent), &self.trace.func);
             if count.len() < 80 {
@@ -251,13 +257,6 @@ impl<'t> Walk<'t> {
             false => diagnostic.with_help("end the loop earlier, or guard the access with `T.if_then_else`"),
         }
     }
-
-    fn loops(&self) -> impl Iterator<Item = &'t TracedLoop> {
-        self.path.iter().filter_map(|step| match step {
-            Step::Loop(it) => Some(*it),
-            _ => None,
-        })
-    }
 }
 
 fn witness(
@@ -268,10 +267,8 @@ fn witness(
     bound: &Bound<'_>,
     (side, index): (Side, i64),
 ) -> Option<Witness> {
-    let loops = path.iter().filter_map(|step| match step {
-        Step::Loop(it) if relevant.has(it.var) => Some((it.name.to_string(), values.value(&it.value)?)),
-        _ => None,
-    });
+    let loops = path.iter().filter_map(Step::as_loop).filter(|it| relevant.has(it.var));
+    let loops = loops.filter_map(|it| Some((it.name.to_string(), values.value(&it.value)?)));
     let extent = values.value(bound.high)?;
     Some(Witness { side, index, extent, symbols: symbols.to_vec(), loops: loops.collect() })
 }

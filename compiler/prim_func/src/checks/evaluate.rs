@@ -3,36 +3,36 @@
 use super::path::Step;
 use rx_tir::{BinaryOp, Expr, UnaryOp, VarId};
 
-/// Values of variables, by index; `None` for those that have none here.
+/// What is known of variables, by index; `None` for those of which nothing is known here.
 #[derive(Debug, Default)]
-pub(super) struct Values(Vec<Option<i64>>);
+pub(super) struct OfVars<T>(Vec<Option<T>>);
 
-impl Values {
-    /// No values for this many variables.
-    pub(super) fn of(vars: usize) -> Values {
-        Values(vec![None; vars])
+impl<T: Copy> OfVars<T> {
+    /// Nothing is known of this many variables.
+    pub(super) fn of(vars: usize) -> OfVars<T> {
+        OfVars(vec![None; vars])
     }
 
-    /// A variable's value.
-    pub(super) fn get(&self, var: VarId) -> Option<i64> {
+    /// What is known of a variable.
+    pub(super) fn get(&self, var: VarId) -> Option<T> {
         self.0.get(var.0 as usize).copied().flatten()
     }
 
-    /// Gives a variable a value, or takes it away.
-    pub(super) fn set(&mut self, var: VarId, value: Option<i64>) {
+    /// Says what is known of a variable, or that nothing is.
+    pub(super) fn set(&mut self, var: VarId, known: Option<T>) {
         if let Some(slot) = self.0.get_mut(var.0 as usize) {
-            *slot = value;
+            *slot = known;
         }
     }
+}
 
+/// Values of variables.
+pub(super) type Values = OfVars<i64>;
+
+impl Values {
     /// Gives the axes and values of a path what follows for them, where they have none.
     pub(super) fn complete(&mut self, path: &[Step<'_>]) {
-        for step in path {
-            let (var, value) = match step {
-                Step::Axis(axis) => (axis.iter.var, &axis.iter.binding),
-                Step::Let(var, value) => (*var, *value),
-                _ => continue,
-            };
+        for (var, value) in path.iter().filter_map(Step::value) {
             if self.get(var).is_none() {
                 let value = self.value(value);
                 self.set(var, value);
@@ -101,26 +101,13 @@ fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
 /// The least and the greatest value of an expression.
 pub(super) type Interval = (i64, i64);
 
-/// Intervals of variables, by index.
-#[derive(Debug, Default)]
-pub(super) struct Intervals(Vec<Option<Interval>>);
+/// Intervals of variables.
+pub(super) type Intervals = OfVars<Interval>;
 
 impl Intervals {
-    /// No intervals for this many variables.
-    pub(super) fn of(vars: usize) -> Intervals {
-        Intervals(vec![None; vars])
-    }
-
-    /// Gives a variable an interval.
-    pub(super) fn set(&mut self, var: VarId, interval: Option<Interval>) {
-        if let Some(slot) = self.0.get_mut(var.0 as usize) {
-            *slot = interval;
-        }
-    }
-
     /// How far a variable's values lie apart.
     pub(super) fn width(&self, var: VarId) -> Option<i64> {
-        let (least, greatest) = self.0.get(var.0 as usize).copied().flatten()?;
+        let (least, greatest) = self.get(var)?;
         greatest.checked_sub(least)
     }
 
@@ -128,7 +115,7 @@ impl Intervals {
     pub(super) fn interval(&self, expr: &Expr) -> Option<Interval> {
         match expr {
             Expr::Int { value, .. } => Some((*value, *value)),
-            Expr::Var { var, .. } => self.0.get(var.0 as usize).copied().flatten(),
+            Expr::Var { var, .. } => self.get(*var),
             Expr::Cast { dtype, value } if dtype.is_int() && value.dtype().is_int() => self.interval(value),
             Expr::Binary { op, left, right } => {
                 let (a, b) = (self.interval(left)?, self.interval(right)?);

@@ -18,19 +18,19 @@ impl<'t> Text<'t> {
         Text { segments }
     }
 
-    /// The statement around a place, by its index in its segment.
-    fn statement(self, place: &ItemPlace) -> Option<(usize, &'t Segment, usize, Span)> {
+    /// The statement around a place, with its segment and its index there.
+    fn statement(self, place: &ItemPlace) -> Option<(usize, &'t Segment, usize, &'t Statement)> {
         let ItemPlace::Segment(at, span) = *place else { return None };
         let segment = self.segments.get(at as usize)?;
         let around = |statement: &Statement| statement.span.start <= span.start && span.end <= statement.span.end;
-        let index = segment.tree().statements.iter().position(around)?;
-        Some((at as usize, segment, index, span))
+        let (index, statement) = segment.tree().statements.iter().enumerate().find(|(_, it)| around(it))?;
+        Some((at as usize, segment, index, statement))
     }
 
     /// The fix that takes out the statement at a place, with its line.
     pub(super) fn without(self, place: &ItemPlace, title: String) -> Option<Fix<ItemPlace>> {
-        let (at, segment, index, _) = self.statement(place)?;
-        let (text, span) = (segment.text(), segment.tree().statements.get(index)?.span.range());
+        let (at, segment, _, statement) = self.statement(place)?;
+        let (text, span) = (segment.text(), statement.span.range());
         let start = line_start(text, span.start)?;
         let rest = text.get(span.end..)?;
         let end = span.end + rest.find('\n').map_or(rest.len(), |at| at + 1);
@@ -44,8 +44,7 @@ impl<'t> Text<'t> {
 
     /// The fix that gives the loop variable at a place another name, in the loop's body too.
     pub(super) fn renamed(self, place: &ItemPlace, name: Name) -> Option<Fix<ItemPlace>> {
-        let (at, segment, index, own) = self.statement(place)?;
-        let header = segment.tree().statements.get(index)?;
+        let (at, _, index, header) = self.statement(place)?;
         if !matches!(header.tree.kind, StatementKind::For { .. }) {
             return None;
         }
@@ -60,15 +59,15 @@ impl<'t> Text<'t> {
             let cursor = segment.cursor(statement);
             for token in (0..statement.token_count).filter(|token| cursor.kind(*token) == Some(TokenKind::Name)) {
                 let before = token.checked_sub(1).and_then(|before| cursor.kind(before));
-                let span = cursor.span(TokenRange { start: token, end: token + 1 });
-                if cursor.text(token) != name.as_str() || before == Some(TokenKind::Dot) || (nth == at && span == own) {
+                let own = ItemPlace::Segment(u32::try_from(nth).ok()?, cursor.span(TokenRange::one(token)));
+                if cursor.text(token) != name.as_str() || before == Some(TokenKind::Dot) || own == *place {
                     continue;
                 }
                 if cursor.kind(token + 1) == Some(TokenKind::Equal) {
                     // Bound anew, or another function's keyword.
                     return None;
                 }
-                edits.push((ItemPlace::Segment(u32::try_from(nth).ok()?, span), fresh.clone()));
+                edits.push((own, fresh.clone()));
             }
         }
         Some(Fix { title: format!("call it `{fresh}`"), edits, safe: true })
@@ -81,8 +80,7 @@ impl<'t> Text<'t> {
 
     /// The fix that runs the loop named at a place in order.
     pub(super) fn sequential(self, place: &ItemPlace) -> Option<Fix<ItemPlace>> {
-        let (at, segment, index, _) = self.statement(place)?;
-        let statement = segment.tree().statements.get(index)?;
+        let (at, segment, _, statement) = self.statement(place)?;
         let StatementKind::For { iter, .. } = &statement.tree.kind else { return None };
         let ExprKind::Call { callee, .. } = &iter.kind else { return None };
         let cursor = segment.cursor(statement);
@@ -100,8 +98,7 @@ impl<'t> Text<'t> {
 
     /// The fix that gives what the statement at a place stores into `value` before it, by `T.init`.
     pub(super) fn initial(self, place: &ItemPlace, value: &str, tir: &str) -> Option<Fix<ItemPlace>> {
-        let (at, segment, index, _) = self.statement(place)?;
-        let statement = segment.tree().statements.get(index)?;
+        let (at, segment, _, statement) = self.statement(place)?;
         let target = match &statement.tree.kind {
             StatementKind::Assign { targets, .. } => targets.first()?,
             StatementKind::AugAssign { target, .. } => target,

@@ -20,7 +20,34 @@ pub(super) enum Step<'t> {
     Assume(&'t Expr, bool),
 }
 
-impl Step<'_> {
+impl<'t> Step<'t> {
+    /// The variable it binds.
+    pub(super) fn var(&self) -> Option<VarId> {
+        match self {
+            Step::Loop(it) => Some(it.var),
+            Step::Axis(axis) | Step::Domain(axis) => Some(axis.iter.var),
+            Step::Let(var, _) => Some(*var),
+            Step::Assume(..) => None,
+        }
+    }
+
+    /// The variable to which it gives a value, and the value.
+    pub(super) fn value(&self) -> Option<(VarId, &'t Expr)> {
+        match self {
+            Step::Axis(axis) => Some((axis.iter.var, &axis.iter.binding)),
+            Step::Let(var, value) => Some((*var, value)),
+            _ => None,
+        }
+    }
+
+    /// The loop that it is.
+    pub(super) fn as_loop(&self) -> Option<&'t TracedLoop> {
+        match self {
+            Step::Loop(it) => Some(it),
+            _ => None,
+        }
+    }
+
     /// Whether both are the same step of a function.
     pub(super) fn is(&self, other: &Step<'_>) -> bool {
         match (self, other) {
@@ -106,11 +133,8 @@ impl Searcher {
         let mut walk = Walk { path, relevant, all, left: PLACES, threads: Vec::new(), work: &mut self.work };
         walk.go(&mut self.values, 0, true, visit);
         for step in path {
-            match step {
-                Step::Loop(it) => self.values.set(it.var, None),
-                Step::Axis(axis) | Step::Domain(axis) => self.values.set(axis.iter.var, None),
-                Step::Let(var, _) => self.values.set(*var, None),
-                Step::Assume(..) => {}
+            if let Some(var) = step.var() {
+                self.values.set(var, None);
             }
         }
         for (symbol, _) in symbols {
@@ -145,17 +169,10 @@ impl Walk<'_, '_> {
                 Some(_) => self.go(values, at + 1, sure, visit),
                 None => self.go(values, at + 1, false, visit),
             },
-            Step::Let(var, value) => {
-                if self.relevant.has(*var) {
+            Step::Let(..) | Step::Axis(_) => {
+                if let Some((var, value)) = step.value().filter(|(var, _)| self.relevant.has(*var)) {
                     let value = values.value(value);
-                    values.set(*var, value);
-                }
-                self.go(values, at + 1, sure, visit)
-            }
-            Step::Axis(axis) => {
-                if self.relevant.has(axis.iter.var) {
-                    let value = values.value(&axis.iter.binding);
-                    values.set(axis.iter.var, value);
+                    values.set(var, value);
                 }
                 self.go(values, at + 1, sure, visit)
             }

@@ -44,10 +44,7 @@ impl<'t> Walk<'t> {
     /// The loops around whose iterations run at once and share the buffer, with their steps.
     fn concurrent(&self, buffer: BufferId) -> Vec<(usize, &'t TracedLoop)> {
         let memory = self.trace.func.buffer(buffer).scope;
-        let loops = self.path.iter().enumerate().filter_map(|(step, it)| match it {
-            Step::Loop(it) => Some((step, *it)),
-            _ => None,
-        });
+        let loops = self.path.iter().enumerate().filter_map(|(step, it)| Some((step, it.as_loop()?)));
         let shares = |(step, it): &(usize, &'t TracedLoop)| {
             let concurrent = match it.kind {
                 LoopKind::Parallel | LoopKind::Vectorized => memory != Memory::Local,
@@ -65,11 +62,8 @@ impl<'t> Walk<'t> {
     /// Whether a reduction axis of the block around runs over a thread: TVM reduces across threads then.
     fn reduces_over(&self, it: &TracedLoop) -> bool {
         let Some(block) = self.blocks.innermost() else { return false };
-        let threads = self.path.iter().filter_map(|step| match step {
-            Step::Loop(other) if other.kind == it.kind => Some(other.var),
-            _ => None,
-        });
-        let threads: Vec<VarId> = threads.collect();
+        let threads = self.path.iter().filter_map(Step::as_loop).filter(|other| other.kind == it.kind);
+        let threads: Vec<VarId> = threads.map(|thread| thread.var).collect();
         self.axes_from(block.first_step)
             .any(|axis| axis.iter.kind == IterKind::Reduce && threads.iter().any(|var| axis.iter.binding.uses(*var)))
     }
@@ -129,8 +123,8 @@ impl<'t> Walk<'t> {
     ) -> Option<Collision> {
         let element = access.element.as_ref()?;
         let relevant = Relevant::of(path, element).with(own, path);
-        let outer: Vec<VarId> = path.iter().take(step).filter_map(variable).filter(|var| relevant.has(*var)).collect();
-        let all: Vec<VarId> = path.iter().filter_map(variable).collect();
+        let outer: Vec<VarId> = path.iter().take(step).filter_map(Step::var).filter(|var| relevant.has(*var)).collect();
+        let all: Vec<VarId> = path.iter().filter_map(Step::var).collect();
         let symbols = relevant.among(&self.symbols);
         let reads_own = self.reads_own_element(access);
         for tried in TRIED {
@@ -258,16 +252,6 @@ impl<'t> Walk<'t> {
                 return;
             }
         }
-    }
-}
-
-/// The variable a step binds.
-fn variable(step: &Step<'_>) -> Option<VarId> {
-    match step {
-        Step::Loop(it) => Some(it.var),
-        Step::Axis(axis) | Step::Domain(axis) => Some(axis.iter.var),
-        Step::Let(var, _) => Some(*var),
-        Step::Assume(..) => None,
     }
 }
 

@@ -122,12 +122,8 @@ impl Bound<'_> {
         (witness, side): (&Values, Side),
     ) -> Option<(Dim, Scope)> {
         let corner = Corner { bound: *self, start, path, relevant, witness, side };
-        let inner = path.iter().rev().filter_map(|step| match step {
-            Step::Loop(it) if relevant.has(it.var) => Some(it.var),
-            _ => None,
-        });
-        let first = corner.at(None);
-        first.or_else(|| inner.take(3).find_map(|var| corner.at(Some(var))))
+        let mut inner = path.iter().rev().filter_map(Step::as_loop).filter(|it| relevant.has(it.var)).take(3);
+        corner.at(None).or_else(|| inner.find_map(|it| corner.at(Some(it.var))))
     }
 }
 
@@ -204,15 +200,12 @@ impl Corner<'_, '_> {
                 scope.set_value(it.var, value);
             }
             Step::Domain(_) => return None,
-            Step::Axis(axis) => {
-                let value = scope.dim(&axis.iter.binding);
-                scope.set_value(axis.iter.var, value);
+            Step::Axis(_) | Step::Let(..) | Step::Assume(..) => {
+                if let Some((var, value)) = step.value() {
+                    let value = scope.dim(value);
+                    scope.set_value(var, value);
+                }
             }
-            Step::Let(var, value) => {
-                let value = scope.dim(value);
-                scope.set_value(*var, value);
-            }
-            Step::Assume(..) => {}
         }
         Some(())
     }
