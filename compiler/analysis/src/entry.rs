@@ -17,6 +17,13 @@ pub enum Place {
     Item(Name, ItemPart),
 }
 
+impl Place {
+    /// The parameter of an item that has this index.
+    pub(crate) fn param(item: Name, index: usize) -> Place {
+        Place::Item(item, ItemPart::Param(u32::try_from(index).unwrap_or(u32::MAX)))
+    }
+}
+
 /// What a name stands for at some point of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {

@@ -14,7 +14,6 @@ use super::checker::Checker;
 use super::ir::int;
 use crate::entry::Place;
 use crate::readings::Reading;
-use crate::unify::Bindings;
 use outputs::Output;
 pub(super) use parts::WrittenOutputs;
 use parts::{CallState, Passed, TirCall, indices, scalars, shown};
@@ -99,7 +98,7 @@ impl Checker<'_> {
 
     fn check_read_call_tir(&mut self, call: &TirCall<'_>, outputs: Vec<StructInfo>) -> Vec<StructInfo> {
         let TirCall { bound, function, prim, .. } = *call;
-        let (Some(arguments), Some(scalars)) = (self.passed(bound), scalars(bound)) else { return outputs };
+        let (Some(arguments), Some(scalars)) = (passed(function, bound), scalars(bound)) else { return outputs };
         let inplace = indices(bound, outputs.len());
         if let Some(indices) = &inplace
             && self.wrong_inplace_indices(bound, indices, arguments.len())
@@ -117,19 +116,18 @@ impl Checker<'_> {
             return if inplace::has_index_for_each(bound, outputs.len()) { outputs } else { vec![StructInfo::Error] };
         }
         let bounds = self.bounds.clone();
-        let mut bindings = Bindings::new(&bounds);
-        let mut state = CallState::default();
+        let mut state = CallState::new(&bounds);
         let behind_outputs = arguments.len() + fresh;
         let scalars = scalars.into_iter().enumerate().map(|(nth, (dim, span))| {
             let index = behind_outputs + nth;
-            Passed { expr: int(dim, span), index }
+            Passed { function, expr: int(dim, span), index }
         });
         let scalars: Vec<Passed> = scalars.collect();
         for passed in arguments.iter().chain(&scalars) {
             let at = passed.index;
             let Some(param) = prim.params.get(at) else { continue };
             let before = self.diagnostics.len();
-            self.check_argument(function, at, &param.kind, passed, &mut bindings, &mut state);
+            self.check_argument(&param.kind, passed, &mut state);
             if self.diagnostics.len() > before {
                 state.reported.push(at);
             }
@@ -149,10 +147,14 @@ impl Checker<'_> {
                 continue;
             }
             if let Some(passed) = aliased.and_then(|at| arguments.get(at)) {
-                self.check_inplace_argument(function, index, passed, output);
+                self.check_inplace_argument(passed, output);
             }
-            let output = Output { nth: at, many: outputs.len() > 1, index, ty: output };
-            checked.push(self.check_output(call, &output, &mut bindings, &state));
+            let Some(PrimParamKind::Buffer(buffer)) = prim.params.get(index).map(|param| &param.kind) else {
+                checked.push(output.clone());
+                continue;
+            };
+            let output = Output { call, nth: at, many: outputs.len() > 1, index, ty: output, buffer };
+            checked.push(self.check_output(&output, &mut state));
         }
         // Behind the call, not in it: the outputs are allocated before the kernel can check anything.
         self.learn_all(&learned, bound.callee_span);
@@ -162,35 +164,14 @@ impl Checker<'_> {
     /// Checks the arguments of a prim_func called like a function: all its buffers are passed, outputs too.
     pub(super) fn check_direct_arguments(&mut self, function: Name, prim: &PrimFuncSignature, args: &[IrExpr]) {
         let bounds = self.bounds.clone();
-        let mut bindings = Bindings::new(&bounds);
-        let mut state = CallState::default();
+        let mut state = CallState::new(&bounds);
         for (index, (arg, param)) in args.iter().zip(prim.params.iter()).enumerate() {
-            let passed = Passed { expr: arg.clone(), index };
-            self.check_argument(function, index, &param.kind, &passed, &mut bindings, &mut state);
+            let passed = Passed { function, expr: arg.clone(), index };
+            self.check_argument(&param.kind, &passed, &mut state);
         }
         if let Some(span) = args.first().map(|arg| arg.span) {
             self.learn_all(&state.learned, span);
         }
-    }
-
-    /// The arguments one by one; `None` where they are not written in line and their number is not known.
-    fn passed(&mut self, bound: &BoundCall) -> Option<Vec<Passed>> {
-        let args = bound.operand("args")?;
-        let passed: Vec<Passed> = match (&args.kind, &args.ty) {
-            (IrKind::Tuple(items), _) => {
-                items.iter().enumerate().map(|(index, expr)| Passed { expr: expr.clone(), index }).collect()
-            }
-            (_, StructInfo::Tuple(fields)) => fields
-                .iter()
-                .enumerate()
-                .map(|(index, ty)| Passed {
-                    expr: IrExpr { kind: IrKind::Error, ty: ty.clone(), span: args.span },
-                    index,
-                })
-                .collect(),
-            _ => return None,
-        };
-        Some(passed)
     }
 
     fn call_tir_arity(&mut self, bound: &BoundCall, function: Name, prim: &PrimFuncSignature, given: &Given) {
@@ -266,6 +247,19 @@ fn parameter_list(prim: &PrimFuncSignature) -> String {
         })
         .collect();
     format!("({})", params.join(", "))
+}
+
+/// The arguments one by one; `None` where they are not written in line and their number is not known.
+fn passed(function: Name, bound: &BoundCall) -> Option<Vec<Passed>> {
+    let args = bound.operand("args")?;
+    let exprs: Vec<IrExpr> = match (&args.kind, &args.ty) {
+        (IrKind::Tuple(items), _) => items.to_vec(),
+        (_, StructInfo::Tuple(fields)) => {
+            fields.iter().map(|ty| IrExpr { kind: IrKind::Error, ty: ty.clone(), span: args.span }).collect()
+        }
+        _ => return None,
+    };
+    Some(exprs.into_iter().enumerate().map(|(index, expr)| Passed { function, expr, index }).collect())
 }
 
 fn declared_type(outputs: &[StructInfo]) -> StructInfo {

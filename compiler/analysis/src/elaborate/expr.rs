@@ -167,10 +167,7 @@ impl Elaborator<'_> {
                             Place::Here(index_span),
                             format!("index {position} is out of range for a tuple of {} fields", fields.len()),
                         );
-                        if let IrKind::Var(variable) = tuple.kind {
-                            let definition = self.check.definition_of(variable);
-                            diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {}", tuple.ty));
-                        }
+                        diagnostic = self.check.with_definition(diagnostic, &tuple, &format!("is {}", tuple.ty));
                         if let Some(last) = fields.len().checked_sub(1) {
                             let nearest = if position < 0 { 0 } else { last };
                             diagnostic = diagnostic.with_help(format!("fields are 0 to {last}")).with_fix(

@@ -176,14 +176,9 @@ impl Checker<'_> {
                 )
                 .with_primary_label(given.to_string());
                 if let Some(item) = target.item {
-                    let index = u32::try_from(at).unwrap_or(u32::MAX);
-                    diagnostic =
-                        diagnostic.with_label(Place::Item(item, ItemPart::Param(index)), format!("declared {param}"));
+                    diagnostic = diagnostic.with_label(Place::param(item, at), format!("declared {param}"));
                 }
-                if let IrKind::Var(variable) = arg.kind {
-                    let definition = self.definition_of(variable);
-                    diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {given}"));
-                }
+                diagnostic = self.with_definition(diagnostic, arg, &format!("is {given}"));
                 if let (StructInfo::Tuple(fields), StructInfo::Tensor(_)) = (&wanted, &given)
                     && let [field] = &fields[..]
                     && reconcile(field, &given, &bounds).clash.is_none()
@@ -229,8 +224,7 @@ impl Checker<'_> {
             .with_primary_label(arg.ty.to_string())
             .with_help("say what it is before the call: `R.match_cast(…)`");
         if let (Some(item), Some(param)) = (target.item, target.params.get(at)) {
-            let index = u32::try_from(at).unwrap_or(u32::MAX);
-            diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Param(index)), format!("declared {param}"));
+            diagnostic = diagnostic.with_label(Place::param(item, at), format!("declared {param}"));
         }
         self.report(diagnostic);
     }

@@ -48,10 +48,9 @@ impl Checker<'_> {
             "`{param}` of `{function}` wants a weight that `{transform}` has prepared, this is a parameter of `{}`",
             caller.name
         );
-        let index = u32::try_from(at).unwrap_or(u32::MAX);
         let mut report = Diagnostic::new(Code::UntransformedParam, Place::Here(arg.span), message)
             .with_primary_label("passed as it is")
-            .with_label(Place::Item(function, ItemPart::Param(index)), "the prepared weight")
+            .with_label(Place::param(function, at), "the prepared weight")
             .with_label(Place::Item(transform, ItemPart::Name), "what prepares it")
             .with_note(format!(
                 "`{function}` has num_input={first}: parameters from `{}` on are results of `{transform}`",

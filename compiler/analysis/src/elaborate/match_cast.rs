@@ -39,10 +39,7 @@ impl Elaborator<'_> {
                 Place::Here(value.span),
                 format!("this is {}", readings::of_type(&value.ty, Reading::Inferred)),
             );
-            if let IrKind::Var(variable) = value.kind {
-                let definition = self.check.definition_of(variable);
-                diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
-            }
+            diagnostic = self.check.with_definition(diagnostic, &value, "gets its type here");
             if let Some(text) = self.check.written_type(&value.ty) {
                 let place = cursor.span(ty.value.tokens);
                 diagnostic = diagnostic.with_fix(self.check.replace_fix(place, "cast to the inferred type", text));
@@ -91,10 +88,7 @@ impl Elaborator<'_> {
         if let (Some(first_use), Some(symbol)) = (uses.first().filter(|_| uses.len() > 1), wanted.as_symbol()) {
             diagnostic = diagnostic.with_label(Place::Here(*first_use), format!("`{symbol}` is {first} here"));
         }
-        if let IrKind::Var(variable) = value.kind {
-            let definition = self.check.definition_of(variable);
-            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
-        }
+        diagnostic = self.check.with_definition(diagnostic, value, "gets its type here");
         let diagnostic = diagnostic.with_help("give dims that differ different names");
         let diagnostic = self.check.with_facts(diagnostic, &[&first, actual]);
         self.check.report(diagnostic);

@@ -8,7 +8,7 @@ use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Name, Span};
 use rx_context::mistakes::{captured_diagnostic, suggest};
-use rx_ir::StructInfo;
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind};
 use std::sync::Arc;
@@ -96,6 +96,21 @@ impl Checker<'_> {
             return Some(Entry::Module);
         }
         self.file.captured.contains(&name).then_some(Entry::Captured)
+    }
+
+    /// The diagnostic of a value with a label where the variable that it is was defined: "`x` gets its type here".
+    pub(super) fn with_definition(
+        &self,
+        diagnostic: Diagnostic<Place>,
+        value: &IrExpr,
+        says: &str,
+    ) -> Diagnostic<Place> {
+        match value.kind {
+            IrKind::Var(variable) => {
+                diagnostic.with_label(self.definition_of(variable), format!("`{variable}` {says}"))
+            }
+            _ => diagnostic,
+        }
     }
 
     /// The place where `name` was defined, as a diagnostic speaks of it.

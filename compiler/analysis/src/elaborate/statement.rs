@@ -336,10 +336,7 @@ impl<'a> Elaborator<'a> {
             let header = self.check.definition_of(name(FUNCTION_CONTEXT));
             diagnostic = diagnostic.with_label(header, format!("declared {declared}"));
         }
-        if let rx_ir::ExprKind::Var(variable) = value.kind {
-            let definition = self.check.definition_of(variable);
-            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
-        }
+        diagnostic = self.check.with_definition(diagnostic, value, "gets its type here");
         if let Some(fix) = self.check.return_type_fix(&given) {
             diagnostic = diagnostic.with_fix(fix);
         }

@@ -7,94 +7,56 @@ use crate::elaborate::vague::vague;
 use crate::entry::Place;
 use crate::unify::{Bindings, Equality, Given};
 use rx_base::symbolic::Answer;
-use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, counted};
-use rx_context::ItemPart;
-use rx_ir::{BufferParam, ExprKind as IrKind, PrimParamKind, StructInfo, TensorInfo};
+use rx_base::{Code, DType, Diagnostic, Dim, Fix, counted};
+use rx_ir::{BufferParam, PrimParamKind, StructInfo, TensorInfo};
 
 impl Checker<'_> {
-    pub(super) fn check_argument(
-        &mut self,
-        function: Name,
-        at: usize,
-        param: &PrimParamKind,
-        passed: &Passed,
-        bindings: &mut Bindings<'_>,
-        state: &mut CallState,
-    ) {
+    pub(super) fn check_argument(&mut self, param: &PrimParamKind, passed: &Passed, state: &mut CallState<'_>) {
         match (param, &passed.expr.ty) {
             (_, StructInfo::Error) | (PrimParamKind::Opaque, _) | (PrimParamKind::Scalar(_), StructInfo::Object) => {}
             (PrimParamKind::Buffer(buffer), StructInfo::Tensor(tensor)) => {
-                self.check_buffer(function, at, buffer, tensor, passed, bindings, state);
+                self.check_buffer(buffer, tensor, passed, state);
             }
             (PrimParamKind::Buffer(buffer), StructInfo::DTensor(tensor)) => {
-                self.check_buffer(function, at, buffer, &tensor.tensor, passed, bindings, state);
+                self.check_buffer(buffer, &tensor.tensor, passed, state);
             }
             (PrimParamKind::Scalar(dtype), StructInfo::Prim(prim)) => {
                 if prim.dtype.is_some_and(|given| given.is_float() != dtype.is_float()) {
-                    let message = format!(
-                        "argument {at} of `{function}` has the wrong dtype: {}, the parameter needs {dtype}",
-                        passed.expr.ty
+                    let given = &passed.expr.ty;
+                    self.argument_mismatch(
+                        passed,
+                        &format!("has the wrong dtype: {given}, the parameter needs {dtype}"),
                     );
-                    self.argument_mismatch(function, at, passed, message);
                 }
             }
             (PrimParamKind::Scalar(dtype), StructInfo::Shape(_)) => {
-                let message = format!("argument {at} of `{function}` is a shape, the parameter is a scalar {dtype}");
-                self.argument_mismatch(function, at, passed, message);
+                self.argument_mismatch(passed, &format!("is a shape, the parameter is a scalar {dtype}"));
             }
             (PrimParamKind::Buffer(buffer), ty) => {
-                let mut message =
-                    format!("argument {at} of `{function}` is no tensor: {ty}, the buffer needs {}", shown(buffer));
-                if matches!(ty, StructInfo::Tuple(_)) {
-                    message = format!(
-                        "argument {at} of `{function}` is a tuple, the buffer needs one tensor {}",
-                        shown(buffer)
-                    );
-                }
-                self.buffer_mismatch(function, at, passed, message, buffer, bindings);
+                let says = match ty {
+                    StructInfo::Tuple(_) => format!("is a tuple, the buffer needs one tensor {}", shown(buffer)),
+                    _ => format!("is no tensor: {ty}, the buffer needs {}", shown(buffer)),
+                };
+                self.buffer_mismatch(passed, &says, buffer, &state.bindings);
             }
             (PrimParamKind::Scalar(dtype), ty) => {
-                let message = format!("argument {at} of `{function}` is {ty}, the parameter is a scalar {dtype}");
-                self.argument_mismatch(function, at, passed, message);
+                self.argument_mismatch(passed, &format!("is {ty}, the parameter is a scalar {dtype}"));
             }
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // One call, its callee, the parameter, the argument and the two accumulators.
-    fn check_buffer(
-        &mut self,
-        function: Name,
-        at: usize,
-        buffer: &BufferParam,
-        tensor: &TensorInfo,
-        passed: &Passed,
-        bindings: &mut Bindings<'_>,
-        state: &mut CallState,
-    ) {
-        if let Some(ndim) = tensor.shape.ndim()
-            && ndim != buffer.shape.len()
-        {
-            let message = format!(
-                "argument {at} of `{function}` has {}, the buffer needs {}",
-                counted(ndim, "dimension"),
-                buffer.shape.len()
-            );
-            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
-            return;
-        }
-        if let Some(dtype) = tensor.dtype
-            && dtype != buffer.dtype
-        {
-            let message = format!(
-                "argument {at} of `{function}` has the wrong dtype: {dtype}, the buffer needs {}",
-                buffer.dtype
-            );
-            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
-            return;
-        }
-        if let Some(what) = vague(Some(buffer.shape.len()), Some(buffer.dtype), tensor) {
-            let message = format!("argument {at} of `{function}` does not fit: {what}");
-            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
+    fn check_buffer(&mut self, buffer: &BufferParam, tensor: &TensorInfo, passed: &Passed, state: &mut CallState<'_>) {
+        let (ndim, dtype) = (tensor.shape.ndim(), tensor.dtype);
+        let wrong = if let Some(ndim) = ndim.filter(|ndim| *ndim != buffer.shape.len()) {
+            Some(format!("has {}, the buffer needs {}", counted(ndim, "dimension"), buffer.shape.len()))
+        } else if let Some(dtype) = dtype.filter(|dtype| *dtype != buffer.dtype) {
+            Some(format!("has the wrong dtype: {dtype}, the buffer needs {}", buffer.dtype))
+        } else {
+            let vague = vague(Some(buffer.shape.len()), Some(buffer.dtype), tensor);
+            vague.map(|what| format!("does not fit: {what}"))
+        };
+        if let Some(says) = wrong {
+            self.buffer_mismatch(passed, &says, buffer, &state.bindings);
             return;
         }
         let Some(dims) = tensor.shape.dims() else { return };
@@ -103,20 +65,18 @@ impl Checker<'_> {
         order.sort_by_key(|axis| buffer.shape.get(*axis).is_none_or(|dim| dim.as_symbol().is_none()));
         for axis in order {
             let (Some(wanted), Some(actual)) = (buffer.shape.get(axis), dims.get(axis)) else { continue };
-            let equality = bindings.meet(wanted, actual, Given { argument: passed.index, axis: Some(axis) });
+            let equality = state.bindings.meet(wanted, actual, Given { argument: passed.index, axis: Some(axis) });
             state.learned.extend(equality.to_learn());
             match equality.answer {
                 Answer::Proved => {}
                 Answer::Open if equality.bound_by.is_some() => {
-                    let wanted = needed_type(&passed.expr, buffer, bindings);
-                    let again = Again { at, axis, equality: &equality };
-                    self.symbol_unproven(function, passed, &again, wanted.as_ref(), state);
+                    let wanted = needed_type(&passed.expr, buffer, &state.bindings);
+                    self.symbol_unproven(&Again { passed, axis, equality: &equality }, wanted.as_ref(), state);
                 }
                 Answer::Open => {}
                 Answer::Refuted if equality.bound_by.is_some() => {
-                    let fix = self.argument_fix(&passed.expr, buffer, bindings);
-                    let again = Again { at, axis, equality: &equality };
-                    self.symbol_conflict(function, passed, &again, fix, state);
+                    let fix = self.argument_fix(&passed.expr, buffer, &state.bindings);
+                    self.symbol_conflict(&Again { passed, axis, equality: &equality }, fix, state);
                     return;
                 }
                 Answer::Refuted => {
@@ -124,12 +84,10 @@ impl Checker<'_> {
                         Some(here) if here != *wanted => format!("{wanted} = {here}"),
                         _ => wanted.to_string(),
                     };
-                    let message = format!(
-                        "argument {at} of `{function}` has the wrong shape: axis {axis} is {actual}, the buffer needs {needs}"
-                    );
-                    self.buffer_mismatch(function, at, passed, message, buffer, bindings);
+                    let says = format!("has the wrong shape: axis {axis} is {actual}, the buffer needs {needs}");
+                    self.buffer_mismatch(passed, &says, buffer, &state.bindings);
                     if let Some(diagnostic) = self.diagnostics.last_mut() {
-                        diagnostic.notes.extend(bindings.origins(wanted));
+                        diagnostic.notes.extend(state.bindings.origins(wanted));
                     }
                     return;
                 }
@@ -138,39 +96,30 @@ impl Checker<'_> {
     }
 
     /// An argument that does not fit a buffer.
-    fn buffer_mismatch(
-        &mut self,
-        function: Name,
-        at: usize,
-        passed: &Passed,
-        message: String,
-        buffer: &BufferParam,
-        bindings: &Bindings<'_>,
-    ) {
+    fn buffer_mismatch(&mut self, passed: &Passed, says: &str, buffer: &BufferParam, bindings: &Bindings<'_>) {
         let fix = self.argument_fix(&passed.expr, buffer, bindings);
         let tensor = passed.expr.ty.as_tensor().filter(|tensor| tensor.shape.ndim() == Some(buffer.shape.len()));
         let dtype = tensor.and_then(|tensor| tensor.dtype).filter(|dtype| *dtype != buffer.dtype);
-        self.argument_clash(function, at, passed, message, dtype.map(|_| buffer.dtype));
+        self.argument_clash(passed, says, dtype.map(|_| buffer.dtype));
         if let (Some(diagnostic), Some(fix)) = (self.diagnostics.last_mut(), fix) {
             diagnostic.fixes.push(fix);
         }
     }
 
-    pub(super) fn argument_mismatch(&mut self, function: Name, at: usize, passed: &Passed, message: String) {
-        self.argument_clash(function, at, passed, message, None);
+    /// An argument of which something wrong is to be said.
+    pub(super) fn argument_mismatch(&mut self, passed: &Passed, says: &str) {
+        self.argument_clash(passed, says, None);
     }
 
     /// As [`Self::argument_mismatch`]; `dtype` is the one needed, where dtypes clash.
-    fn argument_clash(&mut self, function: Name, at: usize, passed: &Passed, message: String, dtype: Option<DType>) {
-        let index = u32::try_from(at).unwrap_or(u32::MAX);
-        let mut diagnostic = Diagnostic::new(Code::CallTirArgMismatch, Place::Here(passed.expr.span), message)
-            .with_primary_label(passed.expr.ty.to_string())
-            .with_label(Place::Item(function, ItemPart::Param(index)), "the buffer is declared here");
-        if let IrKind::Var(variable) = passed.expr.kind {
-            let definition = self.definition_of(variable);
-            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
-        }
-        diagnostic = match &passed.expr.ty {
+    fn argument_clash(&mut self, passed: &Passed, says: &str, dtype: Option<DType>) {
+        let Passed { function, index, expr } = passed;
+        let message = format!("argument {index} of `{function}` {says}");
+        let mut diagnostic = Diagnostic::new(Code::CallTirArgMismatch, Place::Here(expr.span), &*message)
+            .with_primary_label(expr.ty.to_string())
+            .with_label(Place::param(*function, *index), "the buffer is declared here");
+        diagnostic = self.with_definition(diagnostic, expr, "gets its type here");
+        diagnostic = match &expr.ty {
             StructInfo::Tuple(_) => diagnostic.with_help("unpack the tuple: pass its fields, `x[0]`, one by one"),
             StructInfo::Object => diagnostic.with_help("say what it is first: `R.match_cast(x, R.Tensor(…))`"),
             _ => diagnostic.with_help(match dtype {
@@ -180,73 +129,53 @@ impl Checker<'_> {
                 ),
             }),
         };
-        let types = [&passed.expr.ty];
-        let message = diagnostic.message.clone();
-        let diagnostic = self.with_symbols(diagnostic, &message, types);
+        let diagnostic = self.with_symbols(diagnostic, &message, [&expr.ty]);
         self.report(diagnostic);
     }
 
     /// A symbol that argument values contradict; `fix` makes this argument agree.
-    fn symbol_conflict(
-        &mut self,
-        function: Name,
-        passed: &Passed,
-        again: &Again<'_>,
-        fix: Option<Fix<Place>>,
-        state: &mut CallState,
-    ) {
-        let Again { at, axis, equality } = *again;
+    fn symbol_conflict(&mut self, again: &Again<'_>, fix: Option<Fix<Place>>, state: &mut CallState<'_>) {
+        let Again { passed, axis, equality } = *again;
         let (symbol, known, by) = again.bound();
         if let Some(symbol) = symbol.as_symbol() {
             state.conflicted.insert(symbol);
         }
         let origin = format!("{symbol} = {known} from {by}");
-        if let (Some(_), Some(_)) = (known.as_constant(), equality.actual.as_constant()) {
-            let message = format!(
-                "argument {at} of `{function}` has the wrong shape: axis {axis} is {}, the buffer needs {symbol} = {known}",
-                equality.actual
-            );
-            self.argument_mismatch(function, at, passed, message);
+        let actual = &equality.actual;
+        if let (Some(_), Some(_)) = (known.as_constant(), actual.as_constant()) {
+            let needs = format!("the buffer needs {symbol} = {known}");
+            self.argument_mismatch(passed, &format!("has the wrong shape: axis {axis} is {actual}, {needs}"));
             if let Some(diagnostic) = self.diagnostics.last_mut() {
                 diagnostic.notes.push(origin);
                 diagnostic.fixes.extend(fix);
             }
             return;
         }
+        let Passed { function, index: at, expr } = passed;
         let message = format!(
-            "`{symbol}` of `{function}` would be both {known} and {}: argument {} binds it, axis {axis} of argument {at} differs",
-            equality.actual, by.argument
+            "`{symbol}` of `{function}` would be both {known} and {actual}: argument {} binds it, axis {axis} of argument {at} differs",
+            by.argument
         );
-        let mut diagnostic = again.diagnostic(Code::CallTirSymbolConflict, function, passed, message);
-        if let IrKind::Var(variable) = passed.expr.kind {
-            let definition = self.definition_of(variable);
-            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its shape here"));
-        }
+        let mut diagnostic = again.diagnostic(Code::CallTirSymbolConflict, &message);
+        diagnostic = self.with_definition(diagnostic, expr, "gets its shape here");
         diagnostic.fixes.extend(fix);
-        let message = diagnostic.message.clone();
-        let diagnostic = self.with_symbols(diagnostic.with_note(origin), &message, [&passed.expr.ty]);
+        let diagnostic = self.with_symbols(diagnostic.with_note(origin), &message, [&expr.ty]);
         self.report(diagnostic);
     }
 
-    fn symbol_unproven(
-        &mut self,
-        function: Name,
-        passed: &Passed,
-        again: &Again<'_>,
-        wanted: Option<&StructInfo>,
-        state: &mut CallState,
-    ) {
+    fn symbol_unproven(&mut self, again: &Again<'_>, wanted: Option<&StructInfo>, state: &mut CallState<'_>) {
+        let Again { passed, axis, equality } = *again;
         let (symbol, known, by) = again.bound();
         let Some(symbol) = symbol.as_symbol() else { return };
         if !state.conflicted.insert(symbol) {
             return;
         }
         let message = format!(
-            "`{symbol}` of `{function}` is {known} by argument {}, and axis {} here is {}: nothing says they are equal",
-            by.argument, again.axis, again.equality.actual
+            "`{symbol}` of `{}` is {known} by argument {}, and axis {axis} here is {}: nothing says they are equal",
+            passed.function, by.argument, equality.actual
         );
         let mut diagnostic = again
-            .diagnostic(Code::CallTirSymbolUnproven, function, passed, message)
+            .diagnostic(Code::CallTirSymbolUnproven, &message)
             .with_note(format!("{symbol} = {known} from {by}"))
             .with_help(
                 "use one symbol for both in the caller, or a `R.match_cast`; otherwise it is checked at run time",
@@ -258,8 +187,7 @@ impl Checker<'_> {
 
 /// A symbol of the callee that an argument gives a second time.
 struct Again<'a> {
-    /// The index of the parameter.
-    at: usize,
+    passed: &'a Passed,
     axis: usize,
     equality: &'a Equality,
 }
@@ -271,12 +199,12 @@ impl Again<'_> {
         (&self.equality.wanted, known, self.equality.bound_by.unwrap_or(0.into()))
     }
 
-    fn diagnostic(&self, code: Code, function: Name, passed: &Passed, message: String) -> Diagnostic<Place> {
-        let param = |at: usize| Place::Item(function, ItemPart::Param(u32::try_from(at).unwrap_or(u32::MAX)));
+    fn diagnostic(&self, code: Code, message: &str) -> Diagnostic<Place> {
+        let Passed { function, index, expr } = self.passed;
         let (symbol, _, by) = self.bound();
-        Diagnostic::new(code, Place::Here(passed.expr.span), message)
-            .with_primary_label(passed.expr.ty.to_string())
-            .with_label(param(by.argument), format!("binds `{symbol}`"))
-            .with_label(param(self.at), format!("needs `{symbol}` again"))
+        Diagnostic::new(code, Place::Here(expr.span), message)
+            .with_primary_label(expr.ty.to_string())
+            .with_label(Place::param(*function, by.argument), format!("binds `{symbol}`"))
+            .with_label(Place::param(*function, *index), format!("needs `{symbol}` again"))
     }
 }

@@ -3,8 +3,8 @@
 use super::parts::Passed;
 use crate::elaborate::bound_call::{BoundCall, constant};
 use crate::elaborate::checker::Checker;
+use rx_base::Code;
 use rx_base::symbolic::{Answer, prove};
-use rx_base::{Code, Name};
 use rx_ir::{StructInfo, TensorInfo};
 
 /// Whether the call is in place and has as many indices as outputs.
@@ -42,23 +42,14 @@ impl Checker<'_> {
     }
 
     /// An argument whose memory an output takes must be proved to be as large, and of the same dtype.
-    pub(super) fn check_inplace_argument(
-        &mut self,
-        function: Name,
-        index: usize,
-        passed: &Passed,
-        output: &StructInfo,
-    ) {
+    pub(super) fn check_inplace_argument(&mut self, passed: &Passed, output: &StructInfo) {
         let fits = match (passed.expr.ty.as_tensor(), output.as_tensor()) {
             (Some(argument), Some(output)) => self.is_as_large(argument, output),
             _ => passed.expr.ty != StructInfo::Object,
         };
         if !fits {
             let given = &passed.expr.ty;
-            let message = format!(
-                "argument {index} of `{function}` is {given}, the output in its place, {output}, must be as large"
-            );
-            self.argument_mismatch(function, index, passed, message);
+            self.argument_mismatch(passed, &format!("is {given}, the output in its place, {output}, must be as large"));
         }
     }
 

@@ -9,12 +9,12 @@ use crate::reconcile::ClashKind;
 use crate::unify::{Bindings, Equality};
 use rx_base::symbolic::{Answer, prove};
 use rx_base::{Code, Diagnostic, Dim, Fix, Span, counted};
-use rx_context::ItemPart;
-use rx_ir::{BufferParam, DTensorInfo, PrimParamKind, Shape, StructInfo, TensorInfo};
+use rx_ir::{BufferParam, DTensorInfo, Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// An output, and the buffer it is.
+/// An output of a call, and the buffer it is.
 pub(super) struct Output<'a> {
+    pub call: &'a TirCall<'a>,
     /// Its number among the outputs.
     pub nth: usize,
     /// Whether there are others.
@@ -22,64 +22,50 @@ pub(super) struct Output<'a> {
     /// The prim_func's parameter.
     pub index: usize,
     pub ty: &'a StructInfo,
+    pub buffer: &'a BufferParam,
 }
 
 impl Checker<'_> {
     /// Checks an output; returns its type with error parts where it clashes with the buffer.
-    pub(super) fn check_output(
-        &mut self,
-        call: &TirCall<'_>,
-        output: &Output<'_>,
-        bindings: &mut Bindings<'_>,
-        state: &CallState,
-    ) -> StructInfo {
-        let ty = output.ty;
-        let Some(PrimParamKind::Buffer(buffer)) = call.prim.params.get(output.index).map(|param| &param.kind) else {
-            return ty.clone();
-        };
+    pub(super) fn check_output(&mut self, output: &Output<'_>, state: &mut CallState<'_>) -> StructInfo {
+        let Output { call, ty, buffer, .. } = *output;
         let Some(tensor) = ty.as_tensor() else { return ty.clone() };
         let is_empty = buffer.shape.iter().any(|extent| extent.as_constant() == Some(0));
         if !buffer.written && !is_empty {
-            self.output_not_written(call, output, buffer);
+            self.output_not_written(output);
             return ty.clone();
         }
         let mut result = tensor.clone();
-        self.check_output_dtype(call, output, buffer, &mut result);
+        self.check_output_dtype(output, &mut result);
         let ndim = tensor.shape.ndim();
         if let Some(ndim) = ndim.filter(|ndim| *ndim != buffer.shape.len()) {
             let what = format!("it has {}, the buffer has {}", counted(ndim, "dimension"), buffer.shape.len());
             let place = call.written.part(output.nth, ClashKind::Shape, None);
-            let diagnostic = call.output_mismatch(output, buffer, place, what);
-            self.report(diagnostic);
+            self.report(output.mismatch(place, what));
             result.shape = Shape::Error;
         } else if let Some(dims) = tensor.shape.dims() {
-            result.shape = Shape::known(self.check_output_dims(call, output, buffer, dims, bindings, state));
+            result.shape = Shape::known(self.check_output_dims(output, dims, state));
         }
         rebuild(ty, result)
     }
 
-    fn output_not_written(&mut self, call: &TirCall<'_>, output: &Output<'_>, buffer: &BufferParam) {
-        let message = format!("`{}` never writes parameter {}, which the call returns", call.function, output.index);
-        let whole = call.written.whole(output.nth);
-        let diagnostic = call
-            .output_diagnostic(Code::CallTirOutputNotWritten, output, buffer, whole, message)
+    fn output_not_written(&mut self, output: &Output<'_>) {
+        let Output { call, index, nth, .. } = *output;
+        let message = format!("`{}` never writes parameter {index}, which the call returns", call.function);
+        let diagnostic = output
+            .diagnostic(Code::CallTirOutputNotWritten, call.written.whole(nth), message)
             .with_help("pass it as an argument, or return the buffer the prim_func writes");
         self.report(diagnostic);
     }
 
-    fn check_output_dtype(
-        &mut self,
-        call: &TirCall<'_>,
-        output: &Output<'_>,
-        buffer: &BufferParam,
-        result: &mut TensorInfo,
-    ) {
-        let wanted = buffer.dtype;
+    fn check_output_dtype(&mut self, output: &Output<'_>, result: &mut TensorInfo) {
+        let Output { call, nth, .. } = *output;
+        let wanted = output.buffer.dtype;
         match result.dtype {
             Some(dtype) if dtype != wanted => {
-                let place = call.written.part(output.nth, ClashKind::Dtype, None);
+                let place = call.written.part(nth, ClashKind::Dtype, None);
                 let what = format!("its dtype is {dtype}, the buffer is {wanted}");
-                let mut diagnostic = call.output_mismatch(output, buffer, place, what);
+                let mut diagnostic = output.mismatch(place, what);
                 let is_written = |place: &Span| self.segment.text().get(place.range()).is_some_and(is_string);
                 if let Some(place) = place.filter(is_written) {
                     let fix = self.replace_fix(place, format!("write \"{wanted}\""), format!("\"{wanted}\""));
@@ -91,8 +77,7 @@ impl Checker<'_> {
             }
             None if !result.dtype_error => {
                 let what = format!("the output has no dtype, the buffer is {wanted}");
-                let place = call.written.whole(output.nth);
-                let diagnostic = call.output_mismatch(output, buffer, place, what);
+                let diagnostic = output.mismatch(call.written.whole(nth), what);
                 self.report(diagnostic.with_help(format!("add dtype=\"{wanted}\"")));
                 result.dtype = Some(wanted);
             }
@@ -101,20 +86,12 @@ impl Checker<'_> {
     }
 
     /// The dims of an output with errors where they are not the buffer's. One report names the first, its fix writes all.
-    fn check_output_dims(
-        &mut self,
-        call: &TirCall<'_>,
-        output: &Output<'_>,
-        buffer: &BufferParam,
-        dims: &[Dim],
-        bindings: &mut Bindings<'_>,
-        state: &CallState,
-    ) -> Vec<Dim> {
+    fn check_output_dims(&mut self, output: &Output<'_>, dims: &[Dim], state: &mut CallState<'_>) -> Vec<Dim> {
         let mut reconciled = dims.to_vec();
         let mut wrong: Vec<(usize, Equality)> = Vec::new();
-        for (axis, (wanted, actual)) in buffer.shape.iter().zip(dims).enumerate() {
-            let bound_before = wanted.as_symbol().is_none_or(|symbol| bindings.get(symbol).is_some());
-            let equality = bindings.meet(wanted, actual, usize::MAX);
+        for (axis, (wanted, actual)) in output.buffer.shape.iter().zip(dims).enumerate() {
+            let bound_before = wanted.as_symbol().is_none_or(|symbol| state.bindings.get(symbol).is_some());
+            let equality = state.bindings.meet(wanted, actual, usize::MAX);
             let mut touches_conflict = false;
             wanted.for_each_symbol(&mut |symbol| touches_conflict |= state.conflicted.contains(&symbol));
             if touches_conflict || !bound_before || !self.is_wrong_output(&equality) {
@@ -125,9 +102,11 @@ impl Checker<'_> {
             }
             wrong.push((axis, equality));
         }
-        let fix = self.output_dims_fix(call, output, &wrong);
-        if let Some((axis, equality)) = wrong.into_iter().next() {
-            self.output_dim_mismatch(call, output, buffer, axis, &equality, bindings, fix);
+        let fix = self.output_dims_fix(output, &wrong);
+        if let Some((axis, equality)) = wrong.first() {
+            let mut diagnostic = self.output_dim_mismatch(output, *axis, equality, &state.bindings);
+            diagnostic.fixes.extend(fix);
+            self.report(diagnostic);
         }
         reconciled
     }
@@ -141,17 +120,13 @@ impl Checker<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // The call, its output, the dim that clashes and what it clashes with.
     fn output_dim_mismatch(
         &mut self,
-        call: &TirCall<'_>,
         output: &Output<'_>,
-        buffer: &BufferParam,
         axis: usize,
         equality: &Equality,
         bindings: &Bindings<'_>,
-        fix: Option<Fix<Place>>,
-    ) {
+    ) -> Diagnostic<Place> {
         let (wanted, actual) = (&equality.wanted, &equality.actual);
         let needs = match &equality.wanted_here {
             Some(here) if here != wanted => format!("{wanted} = {here}"),
@@ -163,31 +138,25 @@ impl Checker<'_> {
             }
             _ => format!("axis {axis} is {actual}, the buffer needs {needs}"),
         };
-        let place = call.written.part(output.nth, ClashKind::Shape, Some(axis));
-        let mut diagnostic = call.output_mismatch(output, buffer, place, what);
+        let place = output.call.written.part(output.nth, ClashKind::Shape, Some(axis));
+        let mut diagnostic = output.mismatch(place, what);
         for origin in bindings.origins(wanted) {
             diagnostic = diagnostic.with_note(origin);
         }
         let message = diagnostic.message.clone();
         diagnostic = self.with_symbols(diagnostic, &message, [output.ty]);
         let dims: Vec<&Dim> = equality.wanted_here.iter().chain([actual]).collect();
-        diagnostic = self.with_facts(diagnostic, &dims);
-        diagnostic.fixes.extend(fix);
-        self.report(diagnostic);
+        self.with_facts(diagnostic, &dims)
     }
 
     /// The fix that writes the buffer's dims where others are written.
-    fn output_dims_fix(
-        &mut self,
-        call: &TirCall<'_>,
-        output: &Output<'_>,
-        wrong: &[(usize, Equality)],
-    ) -> Option<Fix<Place>> {
-        let whole = call.written.part(output.nth, ClashKind::Shape, None);
+    fn output_dims_fix(&mut self, output: &Output<'_>, wrong: &[(usize, Equality)]) -> Option<Fix<Place>> {
+        let Output { call, nth, .. } = *output;
+        let whole = call.written.part(nth, ClashKind::Shape, None);
         let mut edits = Vec::new();
         for (axis, equality) in wrong {
-            let place = call.written.part(output.nth, ClashKind::Shape, Some(*axis))?;
-            if Some(place) == whole || Some(place) == call.written.whole(output.nth) {
+            let place = call.written.part(nth, ClashKind::Shape, Some(*axis))?;
+            if Some(place) == whole || Some(place) == call.written.whole(nth) {
                 return None;
             }
             edits.push((Place::Here(place), self.written_dim(equality.wanted_here.as_ref()?)?));
@@ -198,34 +167,18 @@ impl Checker<'_> {
     }
 }
 
-impl TirCall<'_> {
-    fn output_mismatch(
-        &self,
-        output: &Output<'_>,
-        buffer: &BufferParam,
-        place: Option<Span>,
-        what: String,
-    ) -> Diagnostic<Place> {
-        let which = if output.many { format!("output {}", output.nth) } else { "the output".to_owned() };
-        let message = format!("{which} of `{}` does not fit `out_ty`: {what}", self.function);
-        self.output_diagnostic(Code::CallTirOutputMismatch, output, buffer, place, message)
+impl Output<'_> {
+    fn mismatch(&self, place: Option<Span>, what: String) -> Diagnostic<Place> {
+        let which = if self.many { format!("output {}", self.nth) } else { "the output".to_owned() };
+        let message = format!("{which} of `{}` does not fit `out_ty`: {what}", self.call.function);
+        self.diagnostic(Code::CallTirOutputMismatch, place, message)
     }
 
-    fn output_diagnostic(
-        &self,
-        code: Code,
-        output: &Output<'_>,
-        buffer: &BufferParam,
-        place: Option<Span>,
-        message: String,
-    ) -> Diagnostic<Place> {
-        let index = u32::try_from(output.index).unwrap_or(u32::MAX);
-        Diagnostic::new(code, Place::Here(place.unwrap_or_else(|| self.bound.span("out_ty"))), message)
-            .with_primary_label(format!("declared {}", output.ty))
-            .with_label(
-                Place::Item(self.function, ItemPart::Param(index)),
-                format!("the output buffer is declared {}", shown(buffer)),
-            )
+    fn diagnostic(&self, code: Code, place: Option<Span>, message: String) -> Diagnostic<Place> {
+        let declared = format!("the output buffer is declared {}", shown(self.buffer));
+        Diagnostic::new(code, Place::Here(place.unwrap_or_else(|| self.call.bound.span("out_ty"))), message)
+            .with_primary_label(format!("declared {}", self.ty))
+            .with_label(Place::param(self.call.function, self.index), declared)
     }
 }
 

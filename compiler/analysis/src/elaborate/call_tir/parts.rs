@@ -3,7 +3,9 @@
 use crate::elaborate::bound_call::{BoundCall, constant, current_keyword};
 use crate::elaborate::explanation::part_of_type;
 use crate::reconcile::ClashKind;
+use crate::unify::Bindings;
 use rx_base::name::NameSet;
+use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name, Span};
 use rx_ir::{BufferParam, Expr as IrExpr, PrimFuncSignature, Shape, StructInfo};
 use rx_ops::Schema;
@@ -52,21 +54,30 @@ pub(super) struct TirCall<'a> {
     pub(super) prim: &'a PrimFuncSignature,
 }
 
-/// An argument together with its place in the call.
+/// An argument together with its place in the call of a function.
 pub(super) struct Passed {
+    pub(super) function: Name,
     pub(super) expr: IrExpr,
     pub(super) index: usize,
 }
 
-/// The parts of a call that already have a diagnostic: they get no second one.
-#[derive(Default)]
-pub(super) struct CallState {
-    /// Symbols.
+/// What is known of a call as far as it was checked.
+pub(super) struct CallState<'b> {
+    /// The values of the callee's symbols.
+    pub(super) bindings: Bindings<'b>,
+    /// Symbols that have a diagnostic: they get no second one.
     pub(super) conflicted: NameSet,
-    /// Parameters whose argument does not fit.
+    /// Parameters whose argument does not fit: they get no second diagnostic.
     pub(super) reported: Vec<usize>,
     /// Dims that are equal once the kernel runs.
     pub(super) learned: Vec<(Dim, Dim)>,
+}
+
+impl<'b> CallState<'b> {
+    pub(super) fn new(bounds: &'b Bounds) -> CallState<'b> {
+        let bindings = Bindings::new(bounds);
+        CallState { bindings, conflicted: NameSet::default(), reported: Vec::new(), learned: Vec::new() }
+    }
 }
 
 /// The scalars of `tir_vars=`, each with its place; `None` where their number is not known.
