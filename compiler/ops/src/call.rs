@@ -178,6 +178,15 @@ impl<'a> CallInfo<'a> {
         }
     }
 
+    /// The type of a tensor operand, for results of the same type.
+    ///
+    /// # Errors
+    /// As [`CallInfo::tensor`].
+    pub fn tensor_type(&self, name: &'static str) -> Result<StructInfo, Problem> {
+        self.tensor(name)?;
+        Ok(self.ty(name).clone())
+    }
+
     /// As [`CallInfo::tensor`], for an operand that may be left out.
     ///
     /// # Errors

@@ -2,14 +2,13 @@
 //!
 //! The result is what the call declares. Whether a `call_tir` fits its prim_func is checked where functions are known.
 
-use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::call::{Arg, CallInfo, ParamPlace, Problem, Rule};
 use crate::cost::Cost;
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema};
 use rustc_hash::FxHashSet;
 use rx_base::{Answer, Code};
 use rx_ir::{Expr, Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/op.cc";
 const GVAR: Param = Param::operand("gvar", ParamKind::Function, "The prim_func: `cls.f`.");
 const FUNC: Param = Param::operand("func", ParamKind::Function, "The external function, by name.");
 const CLOSURE: Param = Param::operand("closure", ParamKind::Any, "The closure.");
@@ -23,118 +22,89 @@ pub(crate) const TIR_VARS: Param = Param::optional(
     ParamKind::Shape,
     "Scalars that the prim_func takes behind its outputs, as a shape. TVM up to 0.25; later releases pass scalars in `args`.",
 );
-const INPLACE: Param = Param::attr(
+const INPLACE: Param = Param::required_attr(
     "inplace_indices",
     AttrKind::Ints,
-    Default::Required,
     "For each output the argument whose memory it takes, or -1 for memory of its own.",
 );
 
 /// An operator of this module.
-const fn calls(
-    name: &'static str,
-    params: &'static [Param],
-    purity: Purity,
-    doc: &'static str,
-    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
-) -> Schema {
-    Schema {
-        name,
-        params,
-        purity,
-        doc,
-        reference: REFERENCE,
-        infer,
-        cost: Cost::Callee,
-        compute: None,
-        flow: Flow::OPAQUE,
-    }
+const fn calls(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+    Schema::new(name, doc, infer).costing(Cost::Callee)
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
     calls(
         "call_tir",
-        &[GVAR, ARGS, OUT_TY, TIR_VARS],
-        Purity::Pure,
         "Calls a prim_func in destination-passing style. The outputs are allocated with the types of `out_ty` and \
          passed after the arguments.",
         destination_passing,
-    ),
+    )
+    .taking(&[GVAR, ARGS, OUT_TY, TIR_VARS]),
     calls(
         "call_tir_inplace",
-        &[GVAR, ARGS, INPLACE, OUT_TY, TIR_VARS],
-        Purity::Pure,
         "Calls a prim_func that writes some outputs over its arguments. Such an argument must not be used afterwards.",
         call_tir_inplace,
-    ),
+    )
+    .taking(&[GVAR, ARGS, INPLACE, OUT_TY, TIR_VARS]),
     calls(
         "call_tir_with_grad",
-        &[
-            GVAR,
-            ARGS,
-            OUT_TY,
-            Param::attr("te_grad_name", AttrKind::Str, Default::Required, "The registered function for the gradient."),
-            Param::attr("te_grad_kwargs", AttrKind::Dict, Default::Absent, "Keyword arguments for that function."),
-            TIR_VARS,
-        ],
-        Purity::Pure,
         "Calls a prim_func as `call_tir` does, and names the function that computes its gradient.",
         destination_passing,
-    ),
+    )
+    .taking(&[
+        GVAR,
+        ARGS,
+        OUT_TY,
+        Param::required_attr("te_grad_name", AttrKind::Str, "The registered function for the gradient."),
+        Param::optional_attr("te_grad_kwargs", AttrKind::Dict, "Keyword arguments for that function."),
+        TIR_VARS,
+    ]),
     calls(
         "call_dps_packed",
-        &[FUNC, ARGS, OUT_TY],
-        Purity::Pure,
         "Calls an external function in destination-passing style: the outputs are passed after the arguments.",
         |call| check_external(call).and_then(|()| destination_passing(call)),
-    ),
+    )
+    .taking(&[FUNC, ARGS, OUT_TY]),
     calls(
         "call_pure_packed",
-        &[FUNC, VALUES, TY_ARGS],
-        Purity::Pure,
         "Calls an external function that has no effect but its value. The author vouches for that.",
         call_pure_packed,
-    ),
+    )
+    .taking(&[FUNC, VALUES, TY_ARGS]),
     calls(
         "call_inplace_packed",
-        &[FUNC, VALUES, INPLACE, TY_ARGS],
-        Purity::Pure,
         "Calls an external function that gives back some of its arguments, changed in place. Such an argument must \
          not be used afterwards.",
         call_inplace_packed,
-    ),
-    calls(
-        "call_py_func",
-        &[Param::operand("py_func_name", ParamKind::Any, "The name of the Python function, a string."), ARGS, OUT_TY],
-        Purity::Pure,
-        "Calls a Python function of the module.",
-        destination_passing,
-    ),
+    )
+    .taking(&[FUNC, VALUES, INPLACE, TY_ARGS]),
+    calls("call_py_func", "Calls a Python function of the module.", destination_passing).taking(&[
+        Param::operand("py_func_name", ParamKind::Any, "The name of the Python function, a string."),
+        ARGS,
+        OUT_TY,
+    ]),
     calls(
         "call_builtin_with_ctx",
-        &[FUNC, ARGS, Param::optional("ty_args", ParamKind::Types, "The type of the result; nothing when left out.")],
-        Purity::Impure,
         "Calls a builtin of the virtual machine, which also gets the machine's context.",
         call_builtin,
-    ),
-    calls(
-        "make_closure",
-        &[
-            Param::operand("func", ParamKind::Function, "The function."),
-            Param::operand("args", ParamKind::Arguments, "The captured values, as a tuple."),
-        ],
-        Purity::Pure,
-        "A closure: a function together with the values of its last parameters.",
-        |call| check_function(call, "a function").map(|()| StructInfo::Object),
-    ),
-    calls("invoke_closure", &[CLOSURE, ARGS, TY_ARGS], Purity::Impure, "Calls a closure.", invoke),
-    calls(
-        "invoke_pure_closure",
-        &[CLOSURE, ARGS, TY_ARGS],
-        Purity::Pure,
-        "Calls a closure that has no effect but its value.",
-        invoke,
-    ),
+    )
+    .taking(&[
+        FUNC,
+        ARGS,
+        Param::optional("ty_args", ParamKind::Types, "The type of the result; nothing when left out."),
+    ])
+    .impure(),
+    calls("make_closure", "A closure: a function together with the values of its last parameters.", |call| {
+        check_function(call, "a function").map(|()| StructInfo::Object)
+    })
+    .taking(&[
+        Param::operand("func", ParamKind::Function, "The function."),
+        Param::operand("args", ParamKind::Arguments, "The captured values, as a tuple."),
+    ]),
+    calls("invoke_closure", "Calls a closure.", invoke).taking(&[CLOSURE, ARGS, TY_ARGS]).impure(),
+    calls("invoke_pure_closure", "Calls a closure that has no effect but its value.", invoke)
+        .taking(&[CLOSURE, ARGS, TY_ARGS]),
 ];
 
 /// The types declared by the argument `name`; none where it is left out.

@@ -6,83 +6,61 @@ use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
 use crate::relayout::{self, LaidOut, LayoutCall};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, Schema};
 use rx_base::name::name;
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Placement, Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-const REFERENCE: &str = "TVM src/relax/op/ccl/ccl.cc";
 const X: Param = Param::tensor("x", "The tensor each worker holds.");
-const IN_GROUP: Param =
-    Param::attr("in_group", AttrKind::Bool, Default::Bool(true), "Whether only workers of one group take part.");
-const NUM_WORKERS: Param =
-    Param::attr("num_workers", AttrKind::Int, Default::Required, "The number of workers, at least 1.");
+const IN_GROUP: Param = Param::flag("in_group", true, "Whether only workers of one group take part.");
+const NUM_WORKERS: Param = Param::required_attr("num_workers", AttrKind::Int, "The number of workers, at least 1.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "ccl.allreduce",
-        params: &[
-            X,
-            Param::attr(
-                "op_type",
-                AttrKind::Choice(&["sum", "prod", "min", "max", "avg"]),
-                Default::Str("sum"),
-                "How values are combined.",
-            ),
-            IN_GROUP,
-        ],
-        purity: Purity::Pure,
-        doc: "The tensors of all workers combined element by element; every worker gets the result.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: allreduce,
-        compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE.laid_out(relayout::elementwise),
-    },
-    Schema {
-        name: "ccl.allgather",
-        params: &[X, NUM_WORKERS, IN_GROUP],
-        purity: Purity::Pure,
-        doc: "The tensors of all workers put together along axis 0; every worker gets the result.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: allgather,
-        compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE.laid_out(gathered_layout),
-    },
-    Schema {
-        name: "ccl.broadcast_from_worker0",
-        params: &[X],
-        purity: Purity::Pure,
-        doc: "The tensor of worker 0, given to every worker.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: |call| {
-            call.tensor("x")?;
-            Ok(call.ty("x").clone())
-        },
-        compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE.laid_out(relayout::elementwise),
-    },
-    Schema {
-        name: "ccl.scatter_from_worker0",
-        params: &[
-            Param::tensor("x", "The tensor of worker 0, of known shape."),
-            NUM_WORKERS,
-            Param::attr("axis", AttrKind::Int, Default::Int(0), "The axis to cut."),
-        ],
-        purity: Purity::Pure,
-        doc: "The tensor of worker 0 cut into equal parts along an axis, one for each worker.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: |call| {
+    Schema::new(
+        "ccl.allreduce",
+        "The tensors of all workers combined element by element; every worker gets the result.",
+        allreduce,
+    )
+    .taking(&[
+        X,
+        Param::choice("op_type", &["sum", "prod", "min", "max", "avg"], "sum", "How values are combined."),
+        IN_GROUP,
+    ])
+    .computed_as(Compute::Identity("x"))
+    .costing(Cost::PerOutput(0))
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    Schema::new(
+        "ccl.allgather",
+        "The tensors of all workers put together along axis 0; every worker gets the result.",
+        allgather,
+    )
+    .taking(&[X, NUM_WORKERS, IN_GROUP])
+    .computed_as(Compute::Identity("x"))
+    .costing(Cost::Copy)
+    .flowing(Flow::OPAQUE.laid_out(gathered_layout)),
+    Schema::new("ccl.broadcast_from_worker0", "The tensor of worker 0, given to every worker.", |call| {
+        call.tensor_type("x")
+    })
+    .taking(&[X])
+    .computed_as(Compute::Identity("x"))
+    .costing(Cost::Copy)
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    Schema::new(
+        "ccl.scatter_from_worker0",
+        "The tensor of worker 0 cut into equal parts along an axis, one for each worker.",
+        |call| {
             let tensor = call.tensor("x")?;
             split_over_workers(call, "x", tensor)
         },
-        compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE,
-    },
+    )
+    .taking(&[
+        Param::tensor("x", "The tensor of worker 0, of known shape."),
+        NUM_WORKERS,
+        Param::int("axis", 0, "The axis to cut."),
+    ])
+    .computed_as(Compute::Identity("x"))
+    .costing(Cost::Copy),
 ];
 
 /// The type of `x`; a distributed tensor becomes whole on every worker.

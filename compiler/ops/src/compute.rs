@@ -12,11 +12,14 @@ use rx_tir::func::BufferId;
 use rx_tir::{Expr, KernelBuilder, PrimFunc};
 use std::fmt;
 
+/// A compute definition: stores the result of a call by loops.
+pub type Loops = fn(&mut Lowering<'_>) -> Result<(), Unsupported>;
+
 /// How an operator's result is computed.
 #[derive(Clone, Copy, Debug)]
 pub enum Compute {
     /// By loops.
-    Loops(fn(&mut Lowering<'_>) -> Result<(), Unsupported>),
+    Loops(Loops),
     /// Not at all: the result is the elements of this operand, in order, under the result's shape.
     View(&'static str),
     /// Not at all: the result is this operand, of which something is said. Of what several workers do together it is what

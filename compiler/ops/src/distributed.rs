@@ -4,80 +4,61 @@ use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::ccl::split_over_workers;
 use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema};
 use rx_base::Code;
 use rx_base::name::name;
 use rx_ir::{DTensorInfo, Placement, StructInfo};
 use std::sync::Arc;
 
-const REFERENCE: &str = "TVM src/relax/op/distributed/distributed.cc";
 const MESH: Param =
-    Param::attr("device_mesh", AttrKind::Any, Default::Required, "The mesh, as the module declares it: `mesh[0]`.");
-const PLACEMENT: Param = Param::attr(
+    Param::required_attr("device_mesh", AttrKind::Any, "The mesh, as the module declares it: `mesh[0]`.");
+const PLACEMENT: Param = Param::required_attr(
     "placement",
     AttrKind::Str,
-    Default::Required,
     "For each mesh axis `S[i]`, cut along tensor axis `i`, or `R`, a copy everywhere.",
 );
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "dist.annotate_sharding",
-        params: &[Param::tensor("value", "The tensor."), MESH, PLACEMENT],
-        purity: Purity::Pure,
-        doc: "The tensor itself, with a wish how to lay it over the mesh, for the pass that distributes.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: annotate_sharding,
-        compute: Some(Compute::Identity("value")),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "dist.redistribute",
-        params: &[Param::tensor("value", "The distributed tensor."), MESH, PLACEMENT],
-        purity: Purity::Pure,
-        doc: "The tensor laid over the mesh in another way.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: redistribute,
-        compute: Some(Compute::Identity("value")),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "dist.redistribute_replica_to_shard",
-        params: &[
-            Param::tensor("input", "The tensor, whole on every worker; of known shape."),
-            Param::attr("num_workers", AttrKind::Int, Default::Required, "The number of workers, at least 1."),
-            Param::attr("axis", AttrKind::Int, Default::Required, "The axis to cut."),
-        ],
-        purity: Purity::Pure,
-        doc: "The part of a tensor that this worker keeps when it is cut along an axis.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: replica_to_shard,
-        compute: Some(Compute::Identity("input")),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "dist.call_tir_local_view",
-        params: &[
-            Param::operand("gvar", ParamKind::Function, "The prim_func: `cls.f`."),
-            Param::operand("args", ParamKind::Arguments, "The arguments, as a tuple."),
-            Param::operand("out_ty", ParamKind::Types, "The type of the result; a list of types where it is a tuple."),
-            crate::call_functions::TIR_VARS,
-        ],
-        purity: Purity::Pure,
-        doc: "Calls a prim_func on the parts of distributed tensors that each worker holds.",
-        reference: REFERENCE,
-        cost: Cost::Callee,
-        infer: |call| match call.arg("out_ty") {
+    Schema::new(
+        "dist.annotate_sharding",
+        "The tensor itself, with a wish how to lay it over the mesh, for the pass that distributes.",
+        annotate_sharding,
+    )
+    .taking(&[Param::tensor("value", "The tensor."), MESH, PLACEMENT])
+    .computed_as(Compute::Identity("value"))
+    .costing(Cost::Nothing),
+    Schema::new("dist.redistribute", "The tensor laid over the mesh in another way.", redistribute)
+        .taking(&[Param::tensor("value", "The distributed tensor."), MESH, PLACEMENT])
+        .computed_as(Compute::Identity("value"))
+        .costing(Cost::Copy),
+    Schema::new(
+        "dist.redistribute_replica_to_shard",
+        "The part of a tensor that this worker keeps when it is cut along an axis.",
+        replica_to_shard,
+    )
+    .taking(&[
+        Param::tensor("input", "The tensor, whole on every worker; of known shape."),
+        Param::required_attr("num_workers", AttrKind::Int, "The number of workers, at least 1."),
+        Param::required_attr("axis", AttrKind::Int, "The axis to cut."),
+    ])
+    .computed_as(Compute::Identity("input"))
+    .costing(Cost::Copy),
+    Schema::new(
+        "dist.call_tir_local_view",
+        "Calls a prim_func on the parts of distributed tensors that each worker holds.",
+        |call| match call.arg("out_ty") {
             Arg::Types([ty]) => Ok(ty.clone()),
             Arg::Types(types) => Ok(StructInfo::tuple(*types)),
             _ => Err(Problem::Propagate),
         },
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
+    )
+    .taking(&[
+        Param::operand("gvar", ParamKind::Function, "The prim_func: `cls.f`."),
+        Param::operand("args", ParamKind::Arguments, "The arguments, as a tuple."),
+        Param::operand("out_ty", ParamKind::Types, "The type of the result; a list of types where it is a tuple."),
+        crate::call_functions::TIR_VARS,
+    ])
+    .costing(Cost::Callee),
 ];
 
 fn annotate_sharding(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

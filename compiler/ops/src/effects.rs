@@ -4,13 +4,12 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
 use crate::tensor::values::arrange;
 use rx_base::Code;
 use rx_base::name::name;
 use rx_ir::{PrimInfo, StructInfo, VDevice};
 
-const REFERENCE: &str = "TVM src/relax/op/op.cc";
 const FORMAT: Param = Param {
     name: "format",
     kind: ParamKind::Any,
@@ -19,20 +18,13 @@ const FORMAT: Param = Param {
 };
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "print",
-        params: &[Param::operand("values", ParamKind::Variadic, "The values."), FORMAT],
-        purity: Purity::Impure,
-        doc: "Prints values when the program runs.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |_| Ok(StructInfo::void()),
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "assert_op",
-        params: &[
+    Schema::new("print", "Prints values when the program runs.", |_| Ok(StructInfo::void()))
+        .taking(&[Param::operand("values", ParamKind::Variadic, "The values."), FORMAT])
+        .impure()
+        .computed_as(Compute::Host)
+        .costing(Cost::Nothing),
+    Schema::new("assert_op", "Stops the program with a message unless a condition holds.", assert_op)
+        .taking(&[
             Param::operand(
                 "condition",
                 ParamKind::Any,
@@ -40,58 +32,35 @@ pub(crate) static OPERATORS: &[Schema] = &[
             ),
             Param::optional("format_args", ParamKind::Variadic, "Values for the message."),
             FORMAT,
-        ],
-        purity: Purity::Impure,
-        doc: "Stops the program with a message unless a condition holds.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: assert_op,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "null_value",
-        params: &[],
-        purity: Purity::Pure,
-        doc: "A value that stands for nothing, where an argument is left out.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |_| Ok(StructInfo::Object),
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "to_vdevice",
-        params: &[
+        ])
+        .impure()
+        .computed_as(Compute::Host)
+        .costing(Cost::Nothing),
+    Schema::new("null_value", "A value that stands for nothing, where an argument is left out.", |_| {
+        Ok(StructInfo::Object)
+    })
+    .costing(Cost::Nothing),
+    Schema::new("to_vdevice", "The tensor copied to a virtual device.", to_vdevice)
+        .taking(&[
             Param::tensor("data", "The tensor."),
-            Param::attr("dst_vdevice", AttrKind::VDevice, Default::Required, "The device: `\"cuda:0:global\"`."),
-        ],
-        purity: Purity::Pure,
-        doc: "The tensor copied to a virtual device.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: to_vdevice,
-        compute: Some(Compute::Identity("data")),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
-    },
-    Schema {
-        name: "hint_on_device",
-        params: &[
-            Param::tensor("data", "The tensor."),
-            Param::attr("dst_vdevice", AttrKind::Any, Default::Required, "The device: `R.cuda(0)`, `R.device(…)`."),
-            Param::attr("memory_scope", AttrKind::Str, Default::Str("global"), "The kind of memory."),
-        ],
-        purity: Purity::Pure,
-        doc: "The tensor itself, with a wish where it should live, for the pass that places values.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |call| {
-            call.tensor("data")?;
-            Ok(call.ty("data").clone())
-        },
-        compute: Some(Compute::Identity("data")),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
-    },
+            Param::required_attr("dst_vdevice", AttrKind::VDevice, "The device: `\"cuda:0:global\"`."),
+        ])
+        .computed_as(Compute::Identity("data"))
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same)),
+    Schema::new(
+        "hint_on_device",
+        "The tensor itself, with a wish where it should live, for the pass that places values.",
+        |call| call.tensor_type("data"),
+    )
+    .taking(&[
+        Param::tensor("data", "The tensor."),
+        Param::required_attr("dst_vdevice", AttrKind::Any, "The device: `R.cuda(0)`, `R.device(…)`."),
+        Param::attr("memory_scope", AttrKind::Str, Default::Str("global"), "The kind of memory."),
+    ])
+    .computed_as(Compute::Identity("data"))
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same)),
 ];
 
 /// TVM's `InferAssertType`: a boolean scalar, as far as is known.

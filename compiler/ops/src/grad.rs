@@ -8,12 +8,10 @@ use crate::nn::loss::{IGNORE_INDEX, PREDICTIONS, REDUCTION, TARGETS, WEIGHTS};
 use crate::nn::pool::{
     CEIL_MODE, DATA, OUT_LAYOUT, count_include_pad, dilation, layout, padding_param, pool_size, strides,
 };
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Schema};
 use crate::tensor::loops::scatter;
 use rx_base::Code;
 use rx_ir::{ExprKind, StructInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/tensor/grad.cc";
 
 const OUTPUT_GRAD: Param = Param::tensor("output_grad", "The gradient of the operator's output.");
 const ONES: Default = Default::Ints(&[1, 1]);
@@ -36,101 +34,60 @@ const fn listed(param: Param) -> Param {
     Param { kind: ParamKind::Attr(AttrKind::IntList), ..param }
 }
 
-const fn schema(
-    name: &'static str,
-    params: &'static [Param],
-    doc: &'static str,
-    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
-    compute: Compute,
-) -> Schema {
-    Schema {
-        name,
-        params,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        infer,
-        cost: Cost::Uncounted,
-        compute: Some(compute),
-        flow: Flow::OPAQUE,
-    }
-}
-
+// A gradient has the type of the operand that it is the gradient of. As in TVM, the output's gradient is not checked.
 pub(crate) static OPERATORS: &[Schema] = &[
-    schema(
-        "grad.no_grad",
-        &[Param::operand("input", ParamKind::Any, "The value.")],
-        "Stops differentiation: the value itself, through which no gradient flows.",
-        no_grad,
-        Compute::Identity("input"),
-    )
+    Schema::new("grad.no_grad", "Stops differentiation: the value itself, through which no gradient flows.", |call| {
+        Ok(call.ty("input").clone())
+    })
+    .taking(&[Param::operand("input", ParamKind::Any, "The value.")])
+    .computed_as(Compute::Identity("input"))
     .costing(Cost::Nothing),
-    schema(
+    Schema::new(
         "grad.start_checkpoint",
-        &[Param::operand("input", ParamKind::Any, "The stage's input, a variable.")],
         "Marks the input of a checkpointed stage, whose intermediate values the backward pass computes again.",
         checkpoint,
-        Compute::Identity("input"),
     )
+    .taking(&[Param::operand("input", ParamKind::Any, "The stage's input, a variable.")])
+    .computed_as(Compute::Identity("input"))
     .costing(Cost::Nothing),
-    schema(
-        "grad.end_checkpoint",
-        &[Param::operand("input", ParamKind::Any, "The stage's output, a variable.")],
-        "Marks the output of a checkpointed stage.",
-        checkpoint,
-        Compute::Identity("input"),
-    )
-    .costing(Cost::Nothing),
-    schema(
-        "grad.nll_loss_backward",
-        &[OUTPUT_GRAD, PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX],
-        "The gradient of `nn.nll_loss` with respect to its predictions.",
-        like_predictions,
-        Compute::Loops(nn_loops::loss::nll_loss_backward),
-    ),
-    schema(
-        "grad.max_pool2d_backward",
-        &POOL_PARAMS,
-        "The gradient of `nn.max_pool2d` with respect to its input.",
-        like_data,
-        Compute::Loops(nn_loops::pool_backward::max_pool2d),
-    ),
-    schema(
-        "grad.avg_pool2d_backward",
-        &POOL_PARAMS,
-        "The gradient of `nn.avg_pool2d` with respect to its input.",
-        like_data,
-        Compute::Loops(nn_loops::pool_backward::avg_pool2d),
-    ),
-    schema(
+    Schema::new("grad.end_checkpoint", "Marks the output of a checkpointed stage.", checkpoint)
+        .taking(&[Param::operand("input", ParamKind::Any, "The stage's output, a variable.")])
+        .computed_as(Compute::Identity("input"))
+        .costing(Cost::Nothing),
+    Schema::new("grad.nll_loss_backward", "The gradient of `nn.nll_loss` with respect to its predictions.", |call| {
+        Ok(call.ty("predictions").clone())
+    })
+    .taking(&[OUTPUT_GRAD, PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX])
+    .lowered_by(nn_loops::loss::nll_loss_backward),
+    Schema::new("grad.max_pool2d_backward", "The gradient of `nn.max_pool2d` with respect to its input.", |call| {
+        Ok(call.ty("data").clone())
+    })
+    .taking(&POOL_PARAMS)
+    .lowered_by(nn_loops::pool_backward::max_pool2d),
+    Schema::new("grad.avg_pool2d_backward", "The gradient of `nn.avg_pool2d` with respect to its input.", |call| {
+        Ok(call.ty("data").clone())
+    })
+    .taking(&POOL_PARAMS)
+    .lowered_by(nn_loops::pool_backward::avg_pool2d),
+    Schema::new(
         "grad.take_backward",
-        &[
-            OUTPUT_GRAD,
-            Param::tensor("x", "What was taken from."),
-            Param::tensor("indices", "The indices that were taken."),
-            Param::attr(
-                "axis",
-                AttrKind::Int,
-                Default::Absent,
-                "The axis of the indices; needed unless `x` has one dimension.",
-            ),
-            // Not in the Python signature, but printed: the operator shares its attributes with `take`.
-            Param::attr(
-                "mode",
-                AttrKind::Choice(&["fast", "wrap", "clip", "nan", ""]),
-                Default::Absent,
-                "What becomes of indices out of range, as in `take`.",
-            ),
-        ],
         "The gradient of `take` with respect to its source: zeros with the output's gradient added at the indices.",
-        like_x,
-        Compute::Loops(scatter::take_backward),
-    ),
+        |call| Ok(call.ty("x").clone()),
+    )
+    .taking(&[
+        OUTPUT_GRAD,
+        Param::tensor("x", "What was taken from."),
+        Param::tensor("indices", "The indices that were taken."),
+        Param::optional_attr("axis", AttrKind::Int, "The axis of the indices; needed unless `x` has one dimension."),
+        // Not in the Python signature, but printed: the operator shares its attributes with `take`.
+        Param::optional_attr(
+            "mode",
+            AttrKind::Choice(&["fast", "wrap", "clip", "nan", ""]),
+            "What becomes of indices out of range, as in `take`.",
+        ),
+    ])
+    .lowered_by(scatter::take_backward),
 ];
-
-fn no_grad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    Ok(call.ty("input").clone())
-}
 
 fn checkpoint(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     match call.operand("input").map(|operand| &operand.kind) {
@@ -145,23 +102,6 @@ fn checkpoint(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .with_help("bind the value to a variable first")
             .into()),
     }
-}
-
-/// The gradient has the type of what it is the gradient of. As in TVM, the output's gradient is not checked.
-fn like(call: &CallInfo<'_>, name: &'static str) -> Result<StructInfo, Problem> {
-    Ok(call.ty(name).clone())
-}
-
-fn like_predictions(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    like(call, "predictions")
-}
-
-fn like_data(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    like(call, "data")
-}
-
-fn like_x(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    like(call, "x")
 }
 
 #[cfg(test)]

@@ -4,196 +4,136 @@ mod resize;
 mod sample;
 pub(crate) mod taps;
 
-use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
-use crate::cost::Cost;
+use crate::call::{CallInfo, ParamPlace, Problem, Rule};
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::nn::window_layout;
 use crate::operands::{
     AxisOf, Element, computed_from, rank_like, require_extent, require_ndim, tensor_like, tensor_type,
 };
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, ParamKind, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/image/resize.cc";
 
 const SIZE: Param = Param::operand(
     "size",
     ParamKind::Shape,
     "The spatial extents of the result, as a shape; a single number stands for every axis.",
 );
-const ROI: Param = Param::attr(
+const ROI: Param = Param::optional_attr(
     "roi",
     AttrKind::Floats,
-    Default::Absent,
     "The region sampled with `tf_crop_and_resize`: all starts, then all ends; relative to the input's extents.",
 );
-const METHOD: Param = Param::attr(
+const METHOD: Param = Param::choice(
     "method",
-    AttrKind::Choice(&["linear", "nearest_neighbor", "cubic"]),
-    Default::Str("linear"),
+    &["linear", "nearest_neighbor", "cubic"],
+    "linear",
     "How values between pixels come about.",
 );
-const COORDINATES: Param = Param::attr(
+const COORDINATES: Param = Param::choice(
     "coordinate_transformation_mode",
-    AttrKind::Choice(&[
-        "half_pixel",
-        "align_corners",
-        "asymmetric",
-        "pytorch_half_pixel",
-        "tf_half_pixel_for_nn",
-        "tf_crop_and_resize",
-    ]),
-    Default::Str("half_pixel"),
+    &["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"],
+    "half_pixel",
     "How a pixel of the result maps to a place in the input, as in ONNX `Resize`.",
 );
 const fn rounding(default: &'static str) -> Param {
-    Param::attr(
+    Param::choice(
         "rounding_method",
-        AttrKind::Choice(&["round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil", ""]),
-        Default::Str(default),
+        &["round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil", ""],
+        default,
         "Which pixel is nearest, with `nearest_neighbor`; empty chooses by the coordinate mode.",
     )
 }
-const CUBIC_ALPHA: Param =
-    Param::attr("cubic_alpha", AttrKind::Float, Default::Float(-0.75), "The spline coefficient of `cubic`.");
-const CUBIC_EXCLUDE: Param = Param::attr(
+const CUBIC_ALPHA: Param = Param::float("cubic_alpha", -0.75, "The spline coefficient of `cubic`.");
+const CUBIC_EXCLUDE: Param = Param::int(
     "cubic_exclude",
-    AttrKind::Int,
-    Default::Int(0),
+    0,
     "Whether `cubic` leaves out samples beyond the edge (1) instead of repeating the edge (0).",
 );
-const EXTRAPOLATION: Param = Param::attr(
-    "extrapolation_value",
-    AttrKind::Float,
-    Default::Float(0.0),
-    "What fills places outside the input, with `tf_crop_and_resize`.",
-);
-const OUT_DTYPE: Param = Param::attr(
-    "out_dtype",
-    AttrKind::DType,
-    Default::Absent,
-    "The dtype of the result; that of `data` when left out.",
-);
+const EXTRAPOLATION: Param =
+    Param::float("extrapolation_value", 0.0, "What fills places outside the input, with `tf_crop_and_resize`.");
+const OUT_DTYPE: Param =
+    Param::optional_attr("out_dtype", AttrKind::DType, "The dtype of the result; that of `data` when left out.");
 const ALIGN_CORNERS: &str = "Whether -1 and 1 are the centres of the outermost pixels, instead of their outer edges.";
 
 const fn layout(default: &'static str) -> Param {
-    Param::attr(
+    Param::layout(
         "layout",
-        AttrKind::Layout,
-        Default::Str(default),
+        default,
         "Axes of `data`: batch N, channels C, and the spatial letters; the result has the same.",
     )
 }
 
 const DATA: Param = Param::tensor("data", "The images, laid out as `layout` says.");
 
+const fn resize_params(letters: &'static str, rounding_method: &'static str) -> [Param; 11] {
+    [
+        DATA,
+        SIZE,
+        ROI,
+        layout(letters),
+        METHOD,
+        COORDINATES,
+        rounding(rounding_method),
+        CUBIC_ALPHA,
+        CUBIC_EXCLUDE,
+        EXTRAPOLATION,
+        OUT_DTYPE,
+    ]
+}
+
+const fn resizing(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+    Schema::new(name, doc, infer).flowing(Flow::OPAQUE.laid_out_as(&["layout"], window_layout::resize))
+}
+
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "image.resize2d",
-        params: &[
-            DATA,
-            SIZE,
-            ROI,
-            layout("NCHW"),
-            METHOD,
-            COORDINATES,
-            rounding("round"),
-            CUBIC_ALPHA,
-            CUBIC_EXCLUDE,
-            EXTRAPOLATION,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Resizes images to a given height and width.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: resize2d,
-        compute: Some(Compute::Loops(resize::resize2d)),
-        flow: Flow::OPAQUE.laid_out_as(&["layout"], window_layout::resize),
-    },
-    Schema {
-        name: "image.resize3d",
-        params: &[
-            DATA,
-            SIZE,
-            ROI,
-            layout("NCDHW"),
-            METHOD,
-            COORDINATES,
-            rounding(""),
-            CUBIC_ALPHA,
-            CUBIC_EXCLUDE,
-            EXTRAPOLATION,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Resizes volumes to a given depth, height and width.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: resize3d,
-        compute: Some(Compute::Loops(resize::resize3d)),
-        flow: Flow::OPAQUE.laid_out_as(&["layout"], window_layout::resize),
-    },
-    Schema {
-        name: "image.grid_sample",
-        params: &[
-            DATA,
-            Param::tensor(
-                "grid",
-                "Where to sample, in [-1, 1]: (N, 2, H_out, W_out), or (N, 3, D_out, H_out, W_out) for volumes.",
-            ),
-            Param::attr(
-                "method",
-                AttrKind::Choice(&["bilinear", "nearest", "bicubic"]),
-                Default::Str("bilinear"),
-                "How values between pixels come about.",
-            ),
-            layout("NCHW"),
-            Param::attr(
-                "padding_mode",
-                AttrKind::Choice(&["zeros", "border", "reflection"]),
-                Default::Str("zeros"),
-                "What is sampled outside the input: zeros, the edge, or the input mirrored.",
-            ),
-            Param::attr("align_corners", AttrKind::Bool, Default::Bool(false), ALIGN_CORNERS),
-        ],
-        purity: Purity::Pure,
-        doc: "Samples images at the places a grid names. The result has the grid's spatial extents.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: grid_sample,
-        compute: Some(Compute::Loops(sample::grid_sample)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "image.affine_grid",
-        params: &[
-            Param::tensor("data", "Affine matrices: (N, 2, 3) for images, (N, 3, 4) for volumes."),
-            Param::operand("size", ParamKind::Shape, "The spatial extents of the grid: (H, W) or (D, H, W)."),
-            Param::attr("align_corners", AttrKind::Bool, Default::Bool(true), ALIGN_CORNERS),
-        ],
-        purity: Purity::Pure,
-        doc: "The grid that affine matrices map a regular one to, as `image.grid_sample` takes it. \
-              See <https://arxiv.org/abs/1506.02025>.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: affine_grid,
-        compute: Some(Compute::Loops(sample::affine_grid)),
-        flow: Flow::OPAQUE,
-    },
+    resizing("image.resize2d", "Resizes images to a given height and width.", |call| resize(call, "NCHW"))
+        .taking(&resize_params("NCHW", "round"))
+        .lowered_by(|lowering| resize::resize(lowering, "NCHW")),
+    resizing("image.resize3d", "Resizes volumes to a given depth, height and width.", |call| resize(call, "NCDHW"))
+        .taking(&resize_params("NCDHW", ""))
+        .lowered_by(|lowering| resize::resize(lowering, "NCDHW")),
+    Schema::new(
+        "image.grid_sample",
+        "Samples images at the places a grid names. The result has the grid's spatial extents.",
+        grid_sample,
+    )
+    .taking(&[
+        DATA,
+        Param::tensor(
+            "grid",
+            "Where to sample, in [-1, 1]: (N, 2, H_out, W_out), or (N, 3, D_out, H_out, W_out) for volumes.",
+        ),
+        Param::choice(
+            "method",
+            &["bilinear", "nearest", "bicubic"],
+            "bilinear",
+            "How values between pixels come about.",
+        ),
+        layout("NCHW"),
+        Param::choice(
+            "padding_mode",
+            &["zeros", "border", "reflection"],
+            "zeros",
+            "What is sampled outside the input: zeros, the edge, or the input mirrored.",
+        ),
+        Param::flag("align_corners", false, ALIGN_CORNERS),
+    ])
+    .lowered_by(sample::grid_sample),
+    Schema::new(
+        "image.affine_grid",
+        "The grid that affine matrices map a regular one to, as `image.grid_sample` takes it. \
+         See <https://arxiv.org/abs/1506.02025>.",
+        affine_grid,
+    )
+    .taking(&[
+        Param::tensor("data", "Affine matrices: (N, 2, 3) for images, (N, 3, 4) for volumes."),
+        Param::operand("size", ParamKind::Shape, "The spatial extents of the grid: (H, W) or (D, H, W)."),
+        Param::flag("align_corners", true, ALIGN_CORNERS),
+    ])
+    .lowered_by(sample::affine_grid),
 ];
 
-fn resize2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    resize(call, "NCHW")
-}
-
-fn resize3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    resize(call, "NCDHW")
-}
-
-/// TVM `InferTypeResize2D`.
 fn resize(call: &CallInfo<'_>, letters: &str) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let rank = letters.len() - 2;

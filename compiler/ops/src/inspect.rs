@@ -1,55 +1,38 @@
 //! `R.inspect.*`: what a tensor says of itself when the program runs.
 
 use crate::arguments::integer;
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem, Rule};
 use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Param, ParamKind, Schema};
 use rx_base::{Code, DType};
 use rx_ir::StructInfo;
 
 const TENSOR: Param = Param::tensor("tensor", "The tensor.");
 const AXIS: Param = Param::operand("axis", ParamKind::Prim, "The axis, counted from 0.");
 
-/// A question about a tensor.
-const fn inspect(
-    name: &'static str,
-    params: &'static [Param],
-    doc: &'static str,
-    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
-) -> Schema {
-    Schema {
-        name,
-        params,
-        purity: Purity::Pure,
-        doc,
-        reference: "TVM src/relax/op/tensor/inspect.cc",
-        cost: Cost::Nothing,
-        infer,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    }
+/// A question about `tensor`.
+const fn inspect(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+    Schema::new(name, doc, infer).taking(&[TENSOR]).computed_as(Compute::Host).costing(Cost::Nothing)
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    inspect("inspect.tensor_byte_offset", &[TENSOR], "Where its data begins in its memory, in bytes.", |call| {
+    inspect("inspect.tensor_byte_offset", "Where its data begins in its memory, in bytes.", |call| {
         scalar(call, DType::UINT64)
     }),
-    inspect("inspect.tensor_dtype_bits", &[TENSOR], "The bits of one lane of its dtype.", |call| {
+    inspect("inspect.tensor_dtype_bits", "The bits of one lane of its dtype.", |call| scalar(call, DType::UINT8)),
+    inspect("inspect.tensor_dtype_code", "The code of its dtype, as DLPack numbers them.", |call| {
         scalar(call, DType::UINT8)
     }),
-    inspect("inspect.tensor_dtype_code", &[TENSOR], "The code of its dtype, as DLPack numbers them.", |call| {
-        scalar(call, DType::UINT8)
-    }),
-    inspect("inspect.tensor_dtype_lanes", &[TENSOR], "The lanes of its dtype, 1 unless it is a vector.", |call| {
+    inspect("inspect.tensor_dtype_lanes", "The lanes of its dtype, 1 unless it is a vector.", |call| {
         scalar(call, DType::UINT16)
     }),
-    inspect("inspect.tensor_elem_offset", &[TENSOR], "Where its data begins in its memory, in elements.", |call| {
+    inspect("inspect.tensor_elem_offset", "Where its data begins in its memory, in elements.", |call| {
         scalar(call, DType::UINT64)
     }),
-    inspect("inspect.tensor_ndim", &[TENSOR], "Its number of dimensions.", |call| scalar(call, DType::INT32)),
-    inspect("inspect.tensor_shape_i", &[TENSOR, AXIS], "Its size along an axis.", of_axis),
-    inspect("inspect.tensor_stride_i", &[TENSOR, AXIS], "Its stride along an axis, in elements.", of_axis),
+    inspect("inspect.tensor_ndim", "Its number of dimensions.", |call| scalar(call, DType::INT32)),
+    inspect("inspect.tensor_shape_i", "Its size along an axis.", of_axis).taking(&[TENSOR, AXIS]),
+    inspect("inspect.tensor_stride_i", "Its stride along an axis, in elements.", of_axis).taking(&[TENSOR, AXIS]),
 ];
 
 fn scalar(call: &CallInfo<'_>, dtype: DType) -> Result<StructInfo, Problem> {

@@ -5,14 +5,13 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::tensor_type;
-use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Default, Flow, Param, ParamKind, Schema};
 use crate::tensor::values::arrange;
 use rx_base::Code;
 use rx_ir::{ExprKind, StructInfo};
 
 mod view;
 
-const REFERENCE: &str = "TVM src/relax/op/op.cc";
 const SCOPE: Param = Param::operand("storage_scope", ParamKind::Any, "The kind of memory, usually `\"global\"`.");
 pub(crate) const STORAGE: Param = Param::operand("storage", ParamKind::Any, "The storage.");
 pub(crate) const OFFSET: Param = Param::operand("offset", ParamKind::Prim, "Where in the storage it begins, in bytes.");
@@ -27,116 +26,72 @@ pub(crate) const DEVICE_INDEX: Param = Param {
 };
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "memory.alloc_storage",
-        params: &[
+    Schema::new("memory.alloc_storage", "A piece of memory, for tensors to be put into.", alloc_storage)
+        .taking(&[
             Param::operand("size", ParamKind::Shape, "The size in bytes, as a shape."),
             Param::operand("virtual_device_index", ParamKind::Prim, "The device, by index; -1 is the host."),
             SCOPE,
             DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "A piece of memory, for tensors to be put into.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: alloc_storage,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "memory.alloc_tensor",
-        params: &[STORAGE, OFFSET, SHAPE, DTYPE, DEVICE_INDEX],
-        purity: Purity::Pure,
-        doc: "A tensor in a piece of memory.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: alloc_tensor,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "memory.ensure_zero_offset",
-        params: &[Param::operand("data", ParamKind::Any, "The tensor.")],
-        purity: Purity::Pure,
-        doc: "The tensor itself, or a copy where its data does not begin at its memory's start.",
-        reference: "TVM src/relax/op/memory/view.cc",
-        cost: Cost::Nothing,
-        infer: |call| known(call, "data"),
-        compute: Some(Compute::Identity("data")),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
-    },
-    Schema {
-        name: "memory.kill_storage",
-        params: &[STORAGE],
-        purity: Purity::Impure,
-        doc: "Ends the life of a piece of memory.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |_| Ok(StructInfo::void()),
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "memory.kill_tensor",
-        params: &[Param::operand("tensor", ParamKind::Any, "The tensor.")],
-        purity: Purity::Impure,
-        doc: "Ends the life of a tensor.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |_| Ok(StructInfo::void()),
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "memory.view",
-        params: &[
-            Param::tensor("data", "The tensor."),
-            Param::optional("shape", ParamKind::Shape, "The shape of the view; that of `data` when left out."),
-            Param::optional("dtype", ParamKind::Any, "The dtype of the view; that of `data` when left out."),
-            Param::optional(
-                "relative_byte_offset",
-                ParamKind::Prim,
-                "Where the view begins, in bytes from the start of `data`; 0 when left out.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "The same memory under another shape, dtype or start. The view must lie within `data`.",
-        reference: "TVM src/relax/op/memory/view.cc",
-        cost: Cost::Nothing,
-        infer: view::view,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "builtin.alloc_tensor",
-        params: &[
+        ])
+        .costing(Cost::Nothing),
+    Schema::new("memory.alloc_tensor", "A tensor in a piece of memory.", alloc_tensor)
+        .taking(&[STORAGE, OFFSET, SHAPE, DTYPE, DEVICE_INDEX])
+        .costing(Cost::Nothing),
+    Schema::new(
+        "memory.ensure_zero_offset",
+        "The tensor itself, or a copy where its data does not begin at its memory's start.",
+        |call| known(call, "data"),
+    )
+    .taking(&[Param::operand("data", ParamKind::Any, "The tensor.")])
+    .computed_as(Compute::Identity("data"))
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same))
+    .declared_in("TVM src/relax/op/memory/view.cc"),
+    Schema::new("memory.kill_storage", "Ends the life of a piece of memory.", |_| Ok(StructInfo::void()))
+        .taking(&[STORAGE])
+        .impure()
+        .costing(Cost::Nothing),
+    Schema::new("memory.kill_tensor", "Ends the life of a tensor.", |_| Ok(StructInfo::void()))
+        .taking(&[Param::operand("tensor", ParamKind::Any, "The tensor.")])
+        .impure()
+        .costing(Cost::Nothing),
+    Schema::new(
+        "memory.view",
+        "The same memory under another shape, dtype or start. The view must lie within `data`.",
+        view::view,
+    )
+    .taking(&[
+        Param::tensor("data", "The tensor."),
+        Param::optional("shape", ParamKind::Shape, "The shape of the view; that of `data` when left out."),
+        Param::optional("dtype", ParamKind::Any, "The dtype of the view; that of `data` when left out."),
+        Param::optional(
+            "relative_byte_offset",
+            ParamKind::Prim,
+            "Where the view begins, in bytes from the start of `data`; 0 when left out.",
+        ),
+    ])
+    .costing(Cost::Nothing)
+    .declared_in("TVM src/relax/op/memory/view.cc"),
+    Schema::new("builtin.alloc_tensor", "A tensor with memory of its own and no values yet.", builtin_alloc_tensor)
+        .taking(&[
             SHAPE,
             DTYPE,
             Param::operand("runtime_device_index", ParamKind::Prim, "The device, by index; -1 is the host."),
             Param { default: Default::Str("global"), ..SCOPE },
-        ],
-        purity: Purity::Pure,
-        doc: "A tensor with memory of its own and no values yet.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: builtin_alloc_tensor,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "builtin.stop_lift_params",
-        params: &[Param::tensor("x", "The tensor.")],
-        purity: Purity::Pure,
-        doc: "The tensor itself. What is computed from it is not lifted out of the function with its parameters.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |call| {
+        ])
+        .costing(Cost::Nothing),
+    Schema::new(
+        "builtin.stop_lift_params",
+        "The tensor itself. What is computed from it is not lifted out of the function with its parameters.",
+        |call| {
             call.tensor("x")?;
             known(call, "x")
         },
-        compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
-    },
+    )
+    .taking(&[Param::tensor("x", "The tensor.")])
+    .computed_as(Compute::Identity("x"))
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
 ];
 
 /// The type of an operand, of whatever kind.

@@ -5,56 +5,63 @@ use rustc_hash::FxHashMap;
 use rx_base::Name;
 use std::sync::LazyLock;
 
-/// The families, in the order of the docs.
-static FAMILIES: &[&[Schema]] = &[
-    nn::activation::OPERATORS,
-    tensor::elementwise::OPERATORS,
-    tensor::binary::OPERATORS,
-    tensor::ternary::OPERATORS,
-    tensor::create::OPERATORS,
-    tensor::statistical::OPERATORS,
-    tensor::linear_algebra::OPERATORS,
-    tensor::datatype::OPERATORS,
-    tensor::qdq::OPERATORS,
-    tensor::shape_functions::OPERATORS,
-    tensor::reshape::OPERATORS,
-    tensor::manipulate::OPERATORS,
-    tensor::join::OPERATORS,
-    tensor::layout_transform::OPERATORS,
-    tensor::manipulate_gather::OPERATORS,
-    tensor::scatter::OPERATORS,
-    tensor::index::OPERATORS,
-    tensor::slice::OPERATORS,
-    tensor::search::OPERATORS,
-    tensor::sorting::OPERATORS,
-    tensor::set_functions::OPERATORS,
-    tensor::sampling::OPERATORS,
-    nn::attention::OPERATORS,
-    nn::conv::OPERATORS,
-    nn::loss::OPERATORS,
-    nn::norm::OPERATORS,
-    nn::pool::OPERATORS,
-    nn::rearrange::OPERATORS,
-    image::OPERATORS,
-    vision::multibox::OPERATORS,
-    vision::nms::OPERATORS,
-    vision::roi::OPERATORS,
-    grad::OPERATORS,
-    call_functions::OPERATORS,
-    memory::OPERATORS,
-    vm::OPERATORS,
-    ccl::OPERATORS,
-    distributed::OPERATORS,
-    inspect::OPERATORS,
-    effects::OPERATORS,
+/// The families in the order of the docs, each with the source that defines its operators.
+static FAMILIES: &[(&str, &[Schema])] = &[
+    ("TVM src/relax/op/nn/nn.cc", nn::activation::OPERATORS),
+    ("TVM src/relax/op/tensor/unary.cc", tensor::elementwise::OPERATORS),
+    ("TVM src/relax/op/tensor/binary.cc", tensor::binary::OPERATORS),
+    ("TVM src/relax/op/tensor/ternary.cc", tensor::ternary::OPERATORS),
+    ("TVM src/relax/op/tensor/create.cc", tensor::create::OPERATORS),
+    ("TVM src/relax/op/tensor/statistical.cc", tensor::statistical::OPERATORS),
+    ("TVM src/relax/op/tensor/linear_algebra.cc", tensor::linear_algebra::OPERATORS),
+    ("TVM src/relax/op/tensor/datatype.cc", tensor::datatype::OPERATORS),
+    ("TVM src/relax/op/tensor/qdq.cc", tensor::qdq::OPERATORS),
+    ("TVM src/relax/op/op.cc", tensor::shape_functions::OPERATORS),
+    ("TVM src/relax/op/tensor/manipulate.cc", tensor::reshape::OPERATORS),
+    ("TVM src/relax/op/tensor/manipulate.cc", tensor::manipulate::OPERATORS),
+    ("TVM src/relax/op/tensor/manipulate.cc", tensor::join::OPERATORS),
+    ("TVM src/relax/op/tensor/manipulate.cc, src/tirx/ir/index_map.cc", tensor::layout_transform::OPERATORS),
+    ("TVM src/relax/op/tensor/manipulate.cc", tensor::manipulate_gather::OPERATORS),
+    ("TVM src/relax/op/tensor/manipulate.cc", tensor::scatter::OPERATORS),
+    ("TVM src/relax/op/tensor/index.cc", tensor::index::OPERATORS),
+    ("TVM src/relax/op/tensor/index.cc, include/tvm/topi/transform.h", tensor::slice::OPERATORS),
+    ("TVM src/relax/op/tensor/search.cc", tensor::search::OPERATORS),
+    ("TVM src/relax/op/tensor/sorting.cc", tensor::sorting::OPERATORS),
+    ("TVM src/relax/op/tensor/set.cc", tensor::set_functions::OPERATORS),
+    ("TVM src/relax/op/tensor/sampling.cc", tensor::sampling::OPERATORS),
+    ("TVM src/relax/op/nn/attention.cc", nn::attention::OPERATORS),
+    ("TVM src/relax/op/nn/convolution.cc", nn::conv::OPERATORS),
+    ("TVM src/relax/op/nn/nn.cc", nn::loss::OPERATORS),
+    ("TVM src/relax/op/nn/nn.cc", nn::norm::OPERATORS),
+    ("TVM src/relax/op/nn/pooling.cc", nn::pool::OPERATORS),
+    ("TVM src/relax/op/nn/nn.cc", nn::rearrange::OPERATORS),
+    ("TVM src/relax/op/image/resize.cc", image::OPERATORS),
+    ("TVM src/relax/op/vision/multibox_transform_loc.cc", vision::multibox::OPERATORS),
+    ("TVM src/relax/op/vision/nms.cc", vision::nms::OPERATORS),
+    ("TVM src/relax/op/vision/roi_align.cc", vision::roi::OPERATORS),
+    ("TVM src/relax/op/tensor/grad.cc", grad::OPERATORS),
+    ("TVM src/relax/op/op.cc", call_functions::OPERATORS),
+    ("TVM src/relax/op/op.cc", memory::OPERATORS),
+    ("TVM src/relax/op/op.cc", vm::OPERATORS),
+    ("TVM src/relax/op/ccl/ccl.cc", ccl::OPERATORS),
+    ("TVM src/relax/op/distributed/distributed.cc", distributed::OPERATORS),
+    ("TVM src/relax/op/tensor/inspect.cc", inspect::OPERATORS),
+    ("TVM src/relax/op/op.cc", effects::OPERATORS),
 ];
+
+static ALL: LazyLock<Vec<Schema>> = LazyLock::new(|| {
+    let of_family = |(reference, family): &(&'static str, &[Schema])| -> Vec<Schema> {
+        family.iter().map(|schema| schema.defined_in(reference)).collect()
+    };
+    FAMILIES.iter().flat_map(of_family).collect()
+});
 
 static BY_NAME: LazyLock<FxHashMap<Name, &'static Schema>> =
     LazyLock::new(|| all().map(|schema| (Name::from(schema.name), schema)).collect());
 
 /// Every operator, family by family.
 pub fn all() -> impl Iterator<Item = &'static Schema> {
-    FAMILIES.iter().copied().flatten()
+    ALL.iter()
 }
 
 /// The operator called `name`, without `relax.` or `R.`: `nn.conv2d`.

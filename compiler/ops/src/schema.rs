@@ -1,7 +1,7 @@
 //! The shape of a schema: what an operator takes, and what is said of it.
 
 use crate::call::Rule;
-use crate::compute::Compute;
+use crate::compute::{Compute, Loops};
 use crate::cost::Cost;
 use rx_ir::{Argument, Attr, Call, Expr};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 pub use crate::flow::Flow;
 
 /// An operator: everything rx knows of it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Schema {
     /// Its name without `relax.`: `nn.conv2d`. In text it is `R.nn.conv2d`.
     pub name: &'static str,
@@ -66,9 +66,59 @@ impl Schema {
         }
     }
 
-    /// The same operator at another cost.
+    /// A pure operator without parameters, which rx cannot run. The registry adds its family's reference.
+    pub(crate) const fn new(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+        Schema {
+            name,
+            params: &[],
+            purity: Purity::Pure,
+            doc,
+            reference: "",
+            cost: Cost::Uncounted,
+            infer,
+            compute: None,
+            flow: Flow::OPAQUE,
+        }
+    }
+
+    /// The operator with these parameters.
+    pub(crate) const fn taking(self, params: &'static [Param]) -> Schema {
+        Schema { params, ..self }
+    }
+
+    /// The operator with effects.
+    pub(crate) const fn impure(self) -> Schema {
+        Schema { purity: Purity::Impure, ..self }
+    }
+
+    /// The operator with a definition in another source than its family's.
+    pub(crate) const fn declared_in(self, reference: &'static str) -> Schema {
+        Schema { reference, ..self }
+    }
+
+    /// The operator with its family's source as its reference, unless it has its own.
+    pub(crate) const fn defined_in(self, family: &'static str) -> Schema {
+        if self.reference.is_empty() { self.declared_in(family) } else { self }
+    }
+
+    /// The operator at this cost.
     pub(crate) const fn costing(self, cost: Cost) -> Schema {
         Schema { cost, ..self }
+    }
+
+    /// The operator computed by loops.
+    pub(crate) const fn lowered_by(self, loops: Loops) -> Schema {
+        self.computed_as(Compute::Loops(loops))
+    }
+
+    /// The operator computed in this way.
+    pub(crate) const fn computed_as(self, compute: Compute) -> Schema {
+        Schema { compute: Some(compute), ..self }
+    }
+
+    /// The operator, with what it does with elements.
+    pub(crate) const fn flowing(self, flow: Flow) -> Schema {
+        Schema { flow, ..self }
     }
 }
 
@@ -252,13 +302,6 @@ impl Default {
     }
 }
 
-impl Schema {
-    /// The operator, with what it does with elements.
-    pub const fn flowing(self, flow: Flow) -> Schema {
-        Schema { flow, ..self }
-    }
-}
-
 impl Param {
     /// A required operand.
     pub const fn operand(name: &'static str, kind: ParamKind, doc: &'static str) -> Param {
@@ -278,6 +321,51 @@ impl Param {
     /// An attribute.
     pub const fn attr(name: &'static str, kind: AttrKind, default: Default, doc: &'static str) -> Param {
         Param { name, kind: ParamKind::Attr(kind), default, doc }
+    }
+
+    /// An attribute that may not be left out.
+    pub const fn required_attr(name: &'static str, kind: AttrKind, doc: &'static str) -> Param {
+        Param::attr(name, kind, Default::Required, doc)
+    }
+
+    /// An attribute whose absence has a meaning of its own.
+    pub const fn optional_attr(name: &'static str, kind: AttrKind, doc: &'static str) -> Param {
+        Param::attr(name, kind, Default::Absent, doc)
+    }
+
+    /// A boolean attribute.
+    pub const fn flag(name: &'static str, default: bool, doc: &'static str) -> Param {
+        Param::attr(name, AttrKind::Bool, Default::Bool(default), doc)
+    }
+
+    /// An integer attribute.
+    pub const fn int(name: &'static str, default: i64, doc: &'static str) -> Param {
+        Param::attr(name, AttrKind::Int, Default::Int(default), doc)
+    }
+
+    /// A float attribute.
+    pub const fn float(name: &'static str, default: f64, doc: &'static str) -> Param {
+        Param::attr(name, AttrKind::Float, Default::Float(default), doc)
+    }
+
+    /// An attribute that is one of some strings.
+    pub const fn choice(
+        name: &'static str,
+        choices: &'static [&'static str],
+        default: &'static str,
+        doc: &'static str,
+    ) -> Param {
+        Param::attr(name, AttrKind::Choice(choices), Default::Str(default), doc)
+    }
+
+    /// A dtype attribute.
+    pub const fn dtype(name: &'static str, default: &'static str, doc: &'static str) -> Param {
+        Param::attr(name, AttrKind::DType, Default::Str(default), doc)
+    }
+
+    /// A layout attribute.
+    pub const fn layout(name: &'static str, default: &'static str, doc: &'static str) -> Param {
+        Param::attr(name, AttrKind::Layout, Default::Str(default), doc)
     }
 
     /// As a signature writes it: `axis=-1`, `*args`.

@@ -5,15 +5,12 @@ use crate::call::{CallInfo, Problem};
 use crate::cost::Cost;
 use crate::memory::{DEVICE_INDEX, DTYPE, OFFSET, SHAPE, STORAGE, alloc_tensor};
 use crate::operands::{Element, tensor_type};
-use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Default, Param, ParamKind, Schema};
 use rx_ir::{Shape, StructInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/op.cc";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "vm.alloc_storage",
-        params: &[
+    Schema::new("vm.alloc_storage", "A piece of memory, for tensors to be put into.", alloc_storage)
+        .taking(&[
             Param::operand("shape", ParamKind::Shape, "The size in bytes, as a shape."),
             Param::operand("runtime_device_index", ParamKind::Prim, "The device, by index; -1 is the host."),
             DTYPE,
@@ -23,55 +20,28 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 default: Default::Str("global"),
                 doc: "The kind of memory.",
             },
-        ],
-        purity: Purity::Pure,
-        doc: "A piece of memory, for tensors to be put into.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: alloc_storage,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "vm.alloc_tensor",
-        params: &[STORAGE, OFFSET, SHAPE, DTYPE, DEVICE_INDEX],
-        purity: Purity::Pure,
-        doc: "A tensor in a piece of memory.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: vm_alloc_tensor,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "vm.call_tir_dyn",
-        params: &[
-            Param::operand("func", ParamKind::Function, "The prim_func."),
-            Param::operand(
-                "args",
-                ParamKind::Arguments,
-                "The tensors, outputs too, and last a shape with the values of the prim_func's symbols.",
-            ),
-        ],
-        purity: Purity::Impure,
-        doc: "Calls a prim_func whose symbols do not follow from its buffers.",
-        reference: REFERENCE,
-        cost: Cost::Callee,
-        infer: |_| Ok(StructInfo::void()),
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "vm.kill_object",
-        params: &[Param::operand("obj", ParamKind::Any, "The tensor or storage.")],
-        purity: Purity::Impure,
-        doc: "Ends the life of a value.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |_| Ok(StructInfo::void()),
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
+        ])
+        .costing(Cost::Nothing),
+    Schema::new("vm.alloc_tensor", "A tensor in a piece of memory.", vm_alloc_tensor)
+        .taking(&[STORAGE, OFFSET, SHAPE, DTYPE, DEVICE_INDEX])
+        .costing(Cost::Nothing),
+    Schema::new("vm.call_tir_dyn", "Calls a prim_func whose symbols do not follow from its buffers.", |_| {
+        Ok(StructInfo::void())
+    })
+    .taking(&[
+        Param::operand("func", ParamKind::Function, "The prim_func."),
+        Param::operand(
+            "args",
+            ParamKind::Arguments,
+            "The tensors, outputs too, and last a shape with the values of the prim_func's symbols.",
+        ),
+    ])
+    .impure()
+    .costing(Cost::Callee),
+    Schema::new("vm.kill_object", "Ends the life of a value.", |_| Ok(StructInfo::void()))
+        .taking(&[Param::operand("obj", ParamKind::Any, "The tensor or storage.")])
+        .impure()
+        .costing(Cost::Nothing),
 ];
 
 fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

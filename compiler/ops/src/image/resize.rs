@@ -10,16 +10,6 @@ use rx_tir::{CompareOp, Expr, Intrinsic, IterKind, KernelBuilder};
 /// Keeps a coordinate that is a pixel's but for rounding on that pixel.
 const EPSILON: f64 = 1e-5;
 
-/// `image.resize2d`.
-pub(super) fn resize2d(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    resize(lowering, "NCHW")
-}
-
-/// `image.resize3d`.
-pub(super) fn resize3d(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    resize(lowering, "NCDHW")
-}
-
 /// A spatial axis: its extents before and after, and the region sampled with `tf_crop_and_resize`.
 struct Axis {
     from: Expr,
@@ -38,7 +28,7 @@ struct Resize<'a> {
     dtype: DType,
 }
 
-fn resize(lowering: &mut Lowering<'_>, letters: &'static str) -> Result<(), Unsupported> {
+pub(super) fn resize(lowering: &mut Lowering<'_>, letters: &'static str) -> Result<(), Unsupported> {
     let call = lowering.call;
     let data = lowering.tensor("data")?;
     let layout = layout_attr(call, "layout", letters, None)?;

@@ -2,155 +2,104 @@
 
 use super::loops::activation as loops;
 use crate::axes::normalize_axis;
-use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::{Compute, Lowering, Unsupported};
+use crate::call::{CallInfo, ParamPlace, Problem, Rule};
 use crate::cost::Cost;
 use crate::operands::{AxisOf, Floats, require_float};
 use crate::relayout;
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{Flow, Param, Schema};
 use crate::tensor::values::elementwise;
 use rx_base::{Answer, Code, Dim};
 use rx_ir::StructInfo;
 
-const REFERENCE: &str = "TVM src/relax/op/nn/nn.cc";
-
 const DATA: Param = Param::tensor("data", "The input.");
 
-const AXIS: Param = Param::attr(
-    "axis",
-    AttrKind::Int,
-    Default::Int(-1),
-    "The axis along which the result sums to one; negative from the end.",
-);
+const AXIS: Param = Param::int("axis", -1, "The axis along which the result sums to one; negative from the end.");
 
-const fn unary(
-    name: &'static str,
-    params: &'static [Param],
-    doc: &'static str,
-    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
-    compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
-) -> Schema {
-    let compute = Some(Compute::Loops(compute));
-    Schema {
-        name,
-        params,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        infer,
-        cost: Cost::PerOutput(1),
-        compute,
-        flow: Flow::OPAQUE,
-    }
+/// An operator of `data`, with a cost per element.
+const fn unary(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+    Schema::new(name, doc, infer).taking(&[DATA]).costing(Cost::PerOutput(1))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type, loops::relu)
+    unary("nn.relu", "Rectified linear unit: `max(data, 0)`, element by element.", same_type)
+        .lowered_by(loops::relu)
         .flowing(Flow::OPAQUE.computing(elementwise::relu).laid_out(relayout::elementwise)),
     unary(
         "nn.gelu",
-        &[DATA],
         "Gaussian error linear unit: `data * Φ(data)` with the normal distribution's Φ, element by element. \
          See <https://arxiv.org/abs/1606.08415>.",
         float_only,
-        loops::gelu,
     )
+    .lowered_by(loops::gelu)
     .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
     unary(
         "nn.gelu_tanh",
-        &[DATA],
         "Gaussian error linear unit with Φ approximated by `tanh`, element by element: \
          `0.5 * x * (1 + tanh(sqrt(2 / π) * (x + 0.044715 * x³)))`.",
         float_only,
-        loops::gelu_tanh,
     )
+    .lowered_by(loops::gelu_tanh)
     .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
     unary(
         "nn.selu",
-        &[DATA],
         "Scaled exponential linear unit, element by element: `λ * x` where positive, `λ * α * (exp(x) - 1)` elsewhere. \
          See <https://arxiv.org/abs/1706.02515>.",
         float_only,
-        loops::selu,
     )
+    .lowered_by(loops::selu)
     .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
-    unary(
-        "nn.silu",
-        &[DATA],
-        "Sigmoid linear unit: `data * sigmoid(data)`, element by element.",
-        float_only,
-        loops::silu,
-    )
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
-    unary(
-        "nn.leakyrelu",
-        &[DATA, Param::attr("alpha", AttrKind::Float, Default::Float(0.01), "The slope for negative elements.")],
-        "Leaky rectified linear unit: `data` where positive, `alpha * data` elsewhere.",
-        float_only,
-        loops::leakyrelu,
-    ),
-    unary(
-        "nn.softplus",
-        &[
+    unary("nn.silu", "Sigmoid linear unit: `data * sigmoid(data)`, element by element.", float_only)
+        .lowered_by(loops::silu)
+        .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    unary("nn.leakyrelu", "Leaky rectified linear unit: `data` where positive, `alpha * data` elsewhere.", float_only)
+        .taking(&[DATA, Param::float("alpha", 0.01, "The slope for negative elements.")])
+        .lowered_by(loops::leakyrelu),
+    unary("nn.softplus", "Smooth rectifier: `log(1 + exp(beta * data)) / beta`, element by element.", float_only)
+        .taking(&[
             DATA,
-            Param::attr("beta", AttrKind::Float, Default::Float(1.0), "How sharp the bend at 0 is."),
-            Param::attr(
+            Param::float("beta", 1.0, "How sharp the bend at 0 is."),
+            Param::float(
                 "threshold",
-                AttrKind::Float,
-                Default::Float(20.0),
+                20.0,
                 "Where `beta * data` exceeds it the result is `data`, which is numerically safer.",
             ),
-        ],
-        "Smooth rectifier: `log(1 + exp(beta * data)) / beta`, element by element.",
-        float_only,
-        loops::softplus,
-    ),
+        ])
+        .lowered_by(loops::softplus),
     unary(
         "nn.prelu",
-        &[
-            DATA,
-            Param::tensor("alpha", "The slope for negative elements: one per channel, or one for all."),
-            Param::attr("axis", AttrKind::Int, Default::Int(1), "The channel axis; negative from the end."),
-        ],
         "Rectified linear unit with learned slopes: `data` where positive, `alpha * data` elsewhere.",
         prelu,
-        loops::prelu,
     )
+    .taking(&[
+        DATA,
+        Param::tensor("alpha", "The slope for negative elements: one per channel, or one for all."),
+        Param::int("axis", 1, "The channel axis; negative from the end."),
+    ])
+    .lowered_by(loops::prelu)
     .flowing(Flow::OPAQUE.laid_out(relayout::along_axis)),
-    unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax, loops::softmax)
+    unary("nn.softmax", "Exponentials divided by their sum along an axis.", softmax)
+        .taking(&[DATA, AXIS])
+        .lowered_by(loops::softmax)
         .costing(Cost::PerInput(5))
         .flowing(Flow::OPAQUE.computing(elementwise::probabilities).laid_out(relayout::along_axis)),
-    unary(
-        "nn.log_softmax",
-        &[DATA, AXIS],
-        "Logarithm of the softmax along an axis, computed without forming the softmax.",
-        softmax,
-        loops::log_softmax,
-    )
-    .costing(Cost::PerInput(5)),
+    unary("nn.log_softmax", "Logarithm of the softmax along an axis, computed without forming the softmax.", softmax)
+        .taking(&[DATA, AXIS])
+        .lowered_by(loops::log_softmax)
+        .costing(Cost::PerInput(5)),
     unary(
         "nn.dropout",
-        &[
-            DATA,
-            Param::attr(
-                "rate",
-                AttrKind::Float,
-                Default::Float(0.5),
-                "The probability that an element is dropped, in training.",
-            ),
-        ],
         "In training zeroes elements at random and scales the rest; the identity in inference. Gives a tuple: the \
          output and the mask of kept elements, both of the input's type.",
         dropout,
-        loops::dropout,
     )
+    .taking(&[DATA, Param::float("rate", 0.5, "The probability that an element is dropped, in training.")])
+    .lowered_by(loops::dropout)
     .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
 ];
 
 /// The result has the type of `data`.
 fn same_type(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    call.tensor("data")?;
-    Ok(call.ty("data").clone())
+    call.tensor_type("data")
 }
 
 /// As [`same_type`], for operators that need floats (TVM `InferTypeUnaryArith<true>`).

@@ -3,14 +3,11 @@
 use super::costs;
 use super::loops::attention as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, require_rank, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/nn/attention.cc";
 
 const BATCH: usize = 0;
 const SEQUENCE: usize = 1;
@@ -27,85 +24,69 @@ const BIAS: Param = Param::optional(
     ParamKind::Tensor,
     "Added to the scores: four dimensions that broadcast to (batch, heads, seq_len, seq_len_kv), the last one not.",
 );
-const SCALE: Param = Param::attr(
+const SCALE: Param = Param::optional_attr(
     "scale",
     AttrKind::Float,
-    Default::Absent,
     "What the scores are multiplied by; `1 / sqrt(head_dim)` when left out.",
 );
-const CAUSAL_MASK: Param = Param::attr(
+const CAUSAL_MASK: Param = Param::optional_attr(
     "causal_mask",
     AttrKind::Choice(&["TopLeft", "BottomRight"]),
-    Default::Absent,
     "Which corner the triangle of the causal mask starts from; no mask when left out.",
 );
-const WINDOW_SIZE: Param = Param::attr(
+const WINDOW_SIZE: Param = Param::optional_attr(
     "window_size",
     AttrKind::Int,
-    Default::Absent,
     "The window of sliding-window attention; unlimited when left out.",
 );
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "nn.attention",
-        params: &[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE],
-        purity: Purity::Pure,
-        doc: "Fused multi-head attention: `softmax(query @ keyᵀ * scale + bias) @ value`, head by head. Operands are \
-              laid out (batch, sequence, heads, head dimension).",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::attention),
-        infer: attention,
-        compute: Some(Compute::Loops(loops::attention)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "nn.attention_bias",
-        params: &[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE],
-        purity: Purity::Pure,
-        doc: "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::attention),
-        infer: attention,
-        compute: Some(Compute::Loops(loops::attention)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "nn.attention_var_len",
-        params: &[
-            Param::tensor("queries", "The queries of all sequences in a row: (1, total_seq_len, heads, head_dim)."),
-            Param::tensor("keys", "The keys of all sequences in a row: (1, total_seq_len_kv, heads_kv, head_dim)."),
-            Param::tensor(
-                "values",
-                "The values of all sequences in a row: (1, total_seq_len_kv, heads_kv, head_dim_v).",
-            ),
-            Param::tensor(
-                "seqstart_q",
-                "Where each sequence of queries starts: the running sum of lengths, 0 first; int32.",
-            ),
-            Param::tensor("max_seqlen_q", "The longest sequence of queries; int32."),
-            Param::optional(
-                "seqstart_k",
-                ParamKind::Tensor,
-                "Where each sequence of keys starts; as `seqstart_q` when left out.",
-            ),
-            Param::optional(
-                "max_seqlen_k",
-                ParamKind::Tensor,
-                "The longest sequence of keys; as `max_seqlen_q` when left out.",
-            ),
-            SCALE,
-            CAUSAL_MASK,
-            WINDOW_SIZE,
-        ],
-        purity: Purity::Pure,
-        doc: "Fused multi-head attention over sequences of different lengths, concatenated along the sequence axis.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: attention_var_len,
-        compute: Some(Compute::Loops(loops::attention_var_len)),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "nn.attention",
+        "Fused multi-head attention: `softmax(query @ keyᵀ * scale + bias) @ value`, head by head. Operands are \
+         laid out (batch, sequence, heads, head dimension).",
+        attention,
+    )
+    .taking(&[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE])
+    .lowered_by(loops::attention)
+    .costing(Cost::Formula(costs::attention)),
+    Schema::new(
+        "nn.attention_bias",
+        "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
+        attention,
+    )
+    .taking(&[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE])
+    .lowered_by(loops::attention)
+    .costing(Cost::Formula(costs::attention)),
+    Schema::new(
+        "nn.attention_var_len",
+        "Fused multi-head attention over sequences of different lengths, concatenated along the sequence axis.",
+        attention_var_len,
+    )
+    .taking(&[
+        Param::tensor("queries", "The queries of all sequences in a row: (1, total_seq_len, heads, head_dim)."),
+        Param::tensor("keys", "The keys of all sequences in a row: (1, total_seq_len_kv, heads_kv, head_dim)."),
+        Param::tensor("values", "The values of all sequences in a row: (1, total_seq_len_kv, heads_kv, head_dim_v)."),
+        Param::tensor(
+            "seqstart_q",
+            "Where each sequence of queries starts: the running sum of lengths, 0 first; int32.",
+        ),
+        Param::tensor("max_seqlen_q", "The longest sequence of queries; int32."),
+        Param::optional(
+            "seqstart_k",
+            ParamKind::Tensor,
+            "Where each sequence of keys starts; as `seqstart_q` when left out.",
+        ),
+        Param::optional(
+            "max_seqlen_k",
+            ParamKind::Tensor,
+            "The longest sequence of keys; as `max_seqlen_q` when left out.",
+        ),
+        SCALE,
+        CAUSAL_MASK,
+        WINDOW_SIZE,
+    ])
+    .lowered_by(loops::attention_var_len),
 ];
 
 fn attention(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,82 +1,27 @@
 //! Convolutions and transposed convolutions: schemas. Their rules stand in [`super::conv_rule`].
 
-use super::conv_rule::{conv, conv_transpose};
+use super::conv_rule::{conv, conv_transpose, kernel_letters, transposed_kernel_letters};
 use super::costs;
 use super::loops::conv as loops;
+use super::window::data_letters;
 use super::window_layout;
-use crate::call::{CallInfo, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
-use rx_ir::StructInfo;
-
-const REFERENCE: &str = "TVM src/relax/op/nn/convolution.cc";
+use crate::schema::{AttrKind, Default, Flow, Param, Schema};
 
 /// The layouts that a program may ask for.
 const LAYOUTS: &[&str] = &["data_layout", "kernel_layout", "out_layout"];
 
 const DATA: Param = Param::tensor("data", "The input, laid out as `data_layout` says.");
 const WEIGHT: Param = Param::tensor("weight", "The kernel, laid out as `kernel_layout` says.");
-const GROUPS: Param = Param::attr(
+const GROUPS: Param = Param::int(
     "groups",
-    AttrKind::Int,
-    Default::Int(1),
+    1,
     "Groups the channels fall into; channels of different groups do not meet. It divides input and output channels.",
 );
-const OUT_LAYOUT: Param = Param::attr(
-    "out_layout",
-    AttrKind::Layout,
-    Default::Absent,
-    "The layout of the result; that of `data` when left out.",
-);
-const OUT_DTYPE: Param = Param::attr(
-    "out_dtype",
-    AttrKind::DType,
-    Default::Absent,
-    "The dtype of the result; that of the operands when left out.",
-);
-
-const fn strides(default: Default) -> Param {
-    Param::attr("strides", AttrKind::Ints, default, "Steps between windows, one for all spatial axes or one each.")
-}
-
-const fn transposed_strides(default: Default) -> Param {
-    Param::attr(
-        "strides",
-        AttrKind::Ints,
-        default,
-        "Steps between the places that neighbouring inputs spread to: the upsampling factor, for all spatial axes or \
-         each.",
-    )
-}
-
-const fn padding(default: Default) -> Param {
-    Param::attr(
-        "padding",
-        AttrKind::Ints,
-        default,
-        "Zeros around the input: one value for all sides, one per spatial axis, or all sides before then all after \
-         (`[top, left, bottom, right]`).",
-    )
-}
-
-const fn cropping(default: Default) -> Param {
-    Param::attr(
-        "padding",
-        AttrKind::Ints,
-        default,
-        "What is cut off the output's sides: one value for all, one per spatial axis, or all before then all after.",
-    )
-}
-
-const fn output_padding(default: Default) -> Param {
-    Param::attr(
-        "output_padding",
-        AttrKind::Ints,
-        default,
-        "Added to the output's extents, to choose among those one stride apart; smaller than the stride.",
-    )
-}
+const OUT_LAYOUT: Param =
+    Param::optional_attr("out_layout", AttrKind::Layout, "The layout of the result; that of `data` when left out.");
+const OUT_DTYPE: Param =
+    Param::optional_attr("out_dtype", AttrKind::DType, "The dtype of the result; that of the operands when left out.");
 
 const fn dilation(default: Default) -> Param {
     Param::attr(
@@ -88,207 +33,149 @@ const fn dilation(default: Default) -> Param {
 }
 
 const fn data_layout(default: &'static str) -> Param {
-    Param::attr(
+    Param::layout(
         "data_layout",
-        AttrKind::Layout,
-        Default::Str(default),
+        default,
         "Axes of `data`: batch N, channels C, and the spatial letters; `NCHW16c` packs channels by 16.",
     )
 }
 
-const fn kernel_layout(default: &'static str) -> Param {
-    Param::attr(
-        "kernel_layout",
-        AttrKind::Layout,
-        Default::Str(default),
-        "Axes of `weight`: output channels O, input channels of a group I, and the spatial letters.",
-    )
+const fn ones(rank: usize) -> Default {
+    match rank {
+        1 => Default::Int(1),
+        2 => Default::Ints(&[1, 1]),
+        _ => Default::Ints(&[1, 1, 1]),
+    }
 }
 
-const fn transposed_kernel_layout(default: &'static str) -> Param {
-    Param::attr(
-        "kernel_layout",
-        AttrKind::Layout,
-        Default::Str(default),
-        "Axes of `weight`: input channels I, output channels of a group O, and the spatial letters. PyTorch's \
-         weights are I first.",
-    )
+const fn zeros(rank: usize) -> Default {
+    match rank {
+        1 => Default::Int(0),
+        2 => Default::Ints(&[0, 0]),
+        _ => Default::Ints(&[0, 0, 0]),
+    }
 }
 
-const ONES_2: Default = Default::Ints(&[1, 1]);
-const ZEROS_2: Default = Default::Ints(&[0, 0]);
-const ONES_3: Default = Default::Ints(&[1, 1, 1]);
-const ZEROS_3: Default = Default::Ints(&[0, 0, 0]);
+const fn params(rank: usize) -> [Param; 10] {
+    [
+        DATA,
+        WEIGHT,
+        Param::attr(
+            "strides",
+            AttrKind::Ints,
+            ones(rank),
+            "Steps between windows, one for all spatial axes or one each.",
+        ),
+        Param::attr(
+            "padding",
+            AttrKind::Ints,
+            zeros(rank),
+            "Zeros around the input: one value for all sides, one per spatial axis, or all sides before then all after \
+             (`[top, left, bottom, right]`).",
+        ),
+        dilation(ones(rank)),
+        GROUPS,
+        data_layout(data_letters(rank)),
+        Param::layout(
+            "kernel_layout",
+            kernel_letters(rank),
+            "Axes of `weight`: output channels O, input channels of a group I, and the spatial letters.",
+        ),
+        OUT_LAYOUT,
+        OUT_DTYPE,
+    ]
+}
+
+const fn transposed_params(rank: usize) -> [Param; 11] {
+    [
+        DATA,
+        WEIGHT,
+        Param::attr(
+            "strides",
+            AttrKind::Ints,
+            ones(rank),
+            "Steps between the places that neighbouring inputs spread to: the upsampling factor, for all spatial axes \
+             or each.",
+        ),
+        Param::attr(
+            "padding",
+            AttrKind::Ints,
+            zeros(rank),
+            "What is cut off the output's sides: one value for all, one per spatial axis, or all before then all \
+             after.",
+        ),
+        Param::attr(
+            "output_padding",
+            AttrKind::Ints,
+            zeros(rank),
+            "Added to the output's extents, to choose among those one stride apart; smaller than the stride.",
+        ),
+        dilation(ones(rank)),
+        GROUPS,
+        data_layout(data_letters(rank)),
+        Param::layout(
+            "kernel_layout",
+            transposed_kernel_letters(rank),
+            "Axes of `weight`: input channels I, output channels of a group O, and the spatial letters. PyTorch's \
+             weights are I first.",
+        ),
+        OUT_LAYOUT,
+        OUT_DTYPE,
+    ]
+}
+
+/// A convolution over `RANK` spatial axes.
+const fn convolution<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
+    Schema::new(name, doc, conv::<RANK>)
+        .taking(const { &params(RANK) })
+        .lowered_by(loops::conv::<RANK>)
+        .costing(Cost::Formula(costs::conv::<RANK>))
+        .flowing(Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
+}
+
+/// A transposed convolution over `RANK` spatial axes.
+const fn transposed<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
+    Schema::new(name, doc, conv_transpose::<RANK>)
+        .taking(const { &transposed_params(RANK) })
+        .lowered_by(loops::conv_transpose::<RANK>)
+        .costing(Cost::Formula(costs::conv_transpose::<RANK>))
+        .flowing(Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
+}
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "nn.conv1d",
-        params: &[
-            DATA,
-            WEIGHT,
-            strides(Default::Int(1)),
-            padding(Default::Int(0)),
-            dilation(Default::Int(1)),
-            GROUPS,
-            data_layout("NCW"),
-            kernel_layout("OIW"),
-            OUT_LAYOUT,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Convolution over one spatial axis. Its extent becomes \
-              `(w + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::conv::<1>),
-        infer: conv1d,
-        compute: Some(Compute::Loops(loops::conv::<1>)),
-        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
-    },
-    Schema {
-        name: "nn.conv2d",
-        params: &[
-            DATA,
-            WEIGHT,
-            strides(ONES_2),
-            padding(ZEROS_2),
-            dilation(ONES_2),
-            GROUPS,
-            data_layout("NCHW"),
-            kernel_layout("OIHW"),
-            OUT_LAYOUT,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Convolution over two spatial axes. Each extent becomes \
-              `(h + padding - dilation * (kernel - 1) - 1) // stride + 1`; the data's channels are the kernel's I \
-              times `groups`.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::conv::<2>),
-        infer: conv2d,
-        compute: Some(Compute::Loops(loops::conv::<2>)),
-        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
-    },
-    Schema {
-        name: "nn.conv3d",
-        params: &[
-            DATA,
-            WEIGHT,
-            strides(ONES_3),
-            padding(ZEROS_3),
-            dilation(ONES_3),
-            GROUPS,
-            data_layout("NCDHW"),
-            kernel_layout("OIDHW"),
-            OUT_LAYOUT,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Convolution over three spatial axes. Each extent becomes \
-              `(d + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::conv::<3>),
-        infer: conv3d,
-        compute: Some(Compute::Loops(loops::conv::<3>)),
-        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
-    },
-    Schema {
-        name: "nn.conv1d_transpose",
-        params: &[
-            DATA,
-            WEIGHT,
-            transposed_strides(Default::Int(1)),
-            cropping(Default::Int(0)),
-            output_padding(Default::Int(0)),
-            dilation(Default::Int(1)),
-            GROUPS,
-            data_layout("NCW"),
-            transposed_kernel_layout("IOW"),
-            OUT_LAYOUT,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Transposed convolution over one spatial axis, the gradient of a convolution with respect to its input. \
-              Its extent becomes `(w - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::conv_transpose::<1>),
-        infer: conv1d_transpose,
-        compute: Some(Compute::Loops(loops::conv_transpose::<1>)),
-        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
-    },
-    Schema {
-        name: "nn.conv2d_transpose",
-        params: &[
-            DATA,
-            WEIGHT,
-            transposed_strides(ONES_2),
-            cropping(ZEROS_2),
-            output_padding(ZEROS_2),
-            dilation(ONES_2),
-            GROUPS,
-            data_layout("NCHW"),
-            transposed_kernel_layout("IOHW"),
-            OUT_LAYOUT,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Transposed convolution over two spatial axes, the gradient of a convolution with respect to its input. \
-              Each extent becomes `(h - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`; the \
-              output has the kernel's O times `groups` channels.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::conv_transpose::<2>),
-        infer: conv2d_transpose,
-        compute: Some(Compute::Loops(loops::conv_transpose::<2>)),
-        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
-    },
-    Schema {
-        name: "nn.conv3d_transpose",
-        params: &[
-            DATA,
-            WEIGHT,
-            transposed_strides(ONES_3),
-            cropping(ZEROS_3),
-            output_padding(ZEROS_3),
-            dilation(ONES_3),
-            GROUPS,
-            data_layout("NCDHW"),
-            transposed_kernel_layout("IODHW"),
-            OUT_LAYOUT,
-            OUT_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "Transposed convolution over three spatial axes, the gradient of a convolution with respect to its input. \
-              Each extent becomes `(d - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
-        reference: REFERENCE,
-        cost: Cost::Formula(costs::conv_transpose::<3>),
-        infer: conv3d_transpose,
-        compute: Some(Compute::Loops(loops::conv_transpose::<3>)),
-        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
-    },
+    convolution::<1>(
+        "nn.conv1d",
+        "Convolution over one spatial axis. Its extent becomes \
+         `(w + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
+    ),
+    convolution::<2>(
+        "nn.conv2d",
+        "Convolution over two spatial axes. Each extent becomes \
+         `(h + padding - dilation * (kernel - 1) - 1) // stride + 1`; the data's channels are the kernel's I \
+         times `groups`.",
+    ),
+    convolution::<3>(
+        "nn.conv3d",
+        "Convolution over three spatial axes. Each extent becomes \
+         `(d + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
+    ),
+    transposed::<1>(
+        "nn.conv1d_transpose",
+        "Transposed convolution over one spatial axis, the gradient of a convolution with respect to its input. \
+         Its extent becomes `(w - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
+    ),
+    transposed::<2>(
+        "nn.conv2d_transpose",
+        "Transposed convolution over two spatial axes, the gradient of a convolution with respect to its input. \
+         Each extent becomes `(h - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`; the \
+         output has the kernel's O times `groups` channels.",
+    ),
+    transposed::<3>(
+        "nn.conv3d_transpose",
+        "Transposed convolution over three spatial axes, the gradient of a convolution with respect to its input. \
+         Each extent becomes `(d - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
+    ),
 ];
-
-fn conv1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    conv(call, 1)
-}
-
-fn conv2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    conv(call, 2)
-}
-
-fn conv3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    conv(call, 3)
-}
-
-fn conv1d_transpose(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    conv_transpose(call, 1)
-}
-
-fn conv2d_transpose(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    conv_transpose(call, 2)
-}
-
-fn conv3d_transpose(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    conv_transpose(call, 3)
-}
 
 #[cfg(test)]
 mod tests {

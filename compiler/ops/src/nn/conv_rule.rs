@@ -1,7 +1,7 @@
 //! The struct-info rules of convolutions, for any number of spatial axes and any layout.
 
 use super::conv_advice;
-use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
+use super::window::{Window, data_letters, hint_idle_dilation, padding, per_axis, spatial_letters};
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::layout::{Layout, laid_out_dims, layout_attr};
 use crate::operands::{Element, computed_from, joined_element, joined_vdevice, rank_like, tensor_type};
@@ -33,24 +33,32 @@ pub(crate) struct Convolution {
     pub kernel: Vec<Dim>,
 }
 
-/// The letters of [`Convolution::data`].
-pub(crate) fn data_letters(rank: usize) -> String {
-    format!("NC{}", spatial_letters(rank))
+/// The letters of [`Convolution::kernel`], and of a plain kernel layout.
+pub(crate) const fn kernel_letters(rank: usize) -> &'static str {
+    match rank {
+        1 => "OIW",
+        2 => "OIHW",
+        _ => "OIDHW",
+    }
 }
 
-/// The letters of [`Convolution::kernel`].
-pub(crate) fn kernel_letters(rank: usize) -> String {
-    format!("OI{}", spatial_letters(rank))
+/// The letters of a plain kernel layout of a transposed convolution.
+pub(crate) const fn transposed_kernel_letters(rank: usize) -> &'static str {
+    match rank {
+        1 => "IOW",
+        2 => "IOHW",
+        _ => "IODHW",
+    }
 }
 
 /// The rule of `conv1d`, `conv2d`, `conv3d` (TVM `InferTypeConv2d`).
-pub(crate) fn conv(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
-    infer(call, rank, Direction::Forward)
+pub(crate) fn conv<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    infer(call, RANK, Direction::Forward)
 }
 
 /// The rule of the transposed convolutions (TVM `InferTypeConv2dTranspose`).
-pub(crate) fn conv_transpose(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
-    infer(call, rank, Direction::Transposed)
+pub(crate) fn conv_transpose<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    infer(call, RANK, Direction::Transposed)
 }
 
 fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<StructInfo, Problem> {
@@ -72,14 +80,14 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
     let call_data = Convolution {
         direction,
         groups: steps.groups,
-        data: data_layout.plain(data_dims, &letters),
-        kernel: kernel_layout.plain(weight_dims, &kernel_letters(rank)),
+        data: data_layout.plain(data_dims, letters),
+        kernel: kernel_layout.plain(weight_dims, kernel_letters(rank)),
         data_layout,
         kernel_layout,
     };
     let extents = call_data.output_extents(call, &steps, spatial)?;
     call_data.derive(call, &steps, spatial, &extents, &out_layout);
-    let shape = computed_from(&[data, weight], Shape::known(out_layout.physical(&letters, &extents)));
+    let shape = computed_from(&[data, weight], Shape::known(out_layout.physical(letters, &extents)));
     Ok(tensor_type(shape, element, vdevice))
 }
 
@@ -102,16 +110,15 @@ impl Attributes {
     /// Reports values out of range, lists of a wrong length, and layouts of other letters.
     pub(crate) fn read(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Attributes, Problem> {
         let letters = data_letters(rank);
-        let spatial = spatial_letters(rank);
         // In a help the letters stand in the order of the usual layout.
         let kernel_letters = match direction {
-            Direction::Forward => format!("OI{spatial}"),
-            Direction::Transposed => format!("IO{spatial}"),
+            Direction::Forward => kernel_letters(rank),
+            Direction::Transposed => transposed_kernel_letters(rank),
         };
         let steps = Steps::read(call, rank, direction)?;
-        let data_layout = layout_attr(call, "data_layout", &letters, None)?;
-        let kernel_layout = layout_attr(call, "kernel_layout", &kernel_letters, None)?;
-        let out_layout = layout_attr(call, "out_layout", &letters, Some(&data_layout))?;
+        let data_layout = layout_attr(call, "data_layout", letters, None)?;
+        let kernel_layout = layout_attr(call, "kernel_layout", kernel_letters, None)?;
+        let out_layout = layout_attr(call, "out_layout", letters, Some(&data_layout))?;
         Ok(Attributes { steps, data_layout, kernel_layout, out_layout })
     }
 }

@@ -1,6 +1,7 @@
 //! Arithmetic operations of windows and attention.
 
-use super::conv_rule::{Attributes, Direction, data_letters};
+use super::conv_rule::{Attributes, Direction};
+use super::window::{data_letters, per_axis};
 use crate::call::CallInfo;
 use crate::cost::{elements, multiply_adds, operand_dims, product};
 use rx_base::Dim;
@@ -9,14 +10,14 @@ use rx_ir::StructInfo;
 /// A convolution multiplies and adds each weight once per image and position: `2·N·O·H·W·(I/groups)·kh·kw`.
 pub(super) fn conv<const RANK: usize>(call: &CallInfo<'_>, result: &StructInfo) -> Option<Dim> {
     let layout = Attributes::read(call, RANK, Direction::Forward).ok()?.out_layout;
-    let extents = layout.plain(result.as_tensor()?.shape.dims()?, &data_letters(RANK));
+    let extents = layout.plain(result.as_tensor()?.shape.dims()?, data_letters(RANK));
     weights_at(call, &extents)
 }
 
 /// As [`conv`], with the positions of the input.
 pub(super) fn conv_transpose<const RANK: usize>(call: &CallInfo<'_>, _result: &StructInfo) -> Option<Dim> {
     let layout = Attributes::read(call, RANK, Direction::Transposed).ok()?.data_layout;
-    let extents = layout.plain(operand_dims(call, "data")?, &data_letters(RANK));
+    let extents = layout.plain(operand_dims(call, "data")?, data_letters(RANK));
     weights_at(call, &extents)
 }
 
@@ -28,7 +29,7 @@ fn weights_at(call: &CallInfo<'_>, extents: &[Dim]) -> Option<Dim> {
 
 /// A window per element of the result.
 pub(super) fn pool<const RANK: usize>(call: &CallInfo<'_>, result: &StructInfo) -> Option<Dim> {
-    let sizes = super::window::per_axis(call, "pool_size", RANK, 1).ok()?;
+    let sizes = per_axis(call, "pool_size", RANK, 1).ok()?;
     let window: Vec<Dim> = sizes.into_iter().map(Dim::constant).collect();
     Some(&elements(result)? * &product(&window))
 }

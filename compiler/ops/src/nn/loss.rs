@@ -2,16 +2,13 @@
 
 use super::loops::loss as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, joined_vdevice, rank_like, require_equal, require_ndim, tensor_type,
 };
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Param, ParamKind, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/nn/nn.cc";
 
 /// Log probabilities of classes.
 pub(crate) const PREDICTIONS: Param =
@@ -22,44 +19,36 @@ pub(crate) const TARGETS: Param =
 /// What each class counts.
 pub(crate) const WEIGHTS: Param = Param::optional("weights", ParamKind::Tensor, "The weight of each class: (C,).");
 /// What becomes of the losses.
-pub(crate) const REDUCTION: Param = Param::attr(
+pub(crate) const REDUCTION: Param = Param::choice(
     "reduction",
-    AttrKind::Choice(&["none", "sum", "mean"]),
-    Default::Str("mean"),
+    &["none", "sum", "mean"],
+    "mean",
     "What becomes of the losses of the elements: kept, summed, or averaged by weight.",
 );
 /// The target that is skipped.
-pub(crate) const IGNORE_INDEX: Param =
-    Param::attr("ignore_index", AttrKind::Int, Default::Int(-100), "A target that counts for nothing.");
+pub(crate) const IGNORE_INDEX: Param = Param::int("ignore_index", -100, "A target that counts for nothing.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "nn.cross_entropy_with_logits",
-        params: &[
-            Param::tensor("predictions", "The logits."),
-            Param::tensor("labels", "The target probabilities, of the same shape."),
-        ],
-        purity: Purity::Pure,
-        doc: "Cross entropy of logits against target probabilities: minus the sum of their products, over the batch \
-              size where there is a batch. Gives a scalar tensor.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(2),
-        infer: cross_entropy,
-        compute: Some(Compute::Loops(loops::cross_entropy)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "nn.nll_loss",
-        params: &[PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX],
-        purity: Purity::Pure,
-        doc: "Negative log likelihood of the target classes. Gives a scalar tensor, or one loss per target with \
-              `reduction=\"none\"`.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: nll_loss,
-        compute: Some(Compute::Loops(loops::nll_loss)),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "nn.cross_entropy_with_logits",
+        "Cross entropy of logits against target probabilities: minus the sum of their products, over the batch \
+         size where there is a batch. Gives a scalar tensor.",
+        cross_entropy,
+    )
+    .taking(&[
+        Param::tensor("predictions", "The logits."),
+        Param::tensor("labels", "The target probabilities, of the same shape."),
+    ])
+    .lowered_by(loops::cross_entropy)
+    .costing(Cost::PerInput(2)),
+    Schema::new(
+        "nn.nll_loss",
+        "Negative log likelihood of the target classes. Gives a scalar tensor, or one loss per target with \
+         `reduction=\"none\"`.",
+        nll_loss,
+    )
+    .taking(&[PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX])
+    .lowered_by(loops::nll_loss),
 ];
 
 fn scalar() -> Shape {

@@ -4,170 +4,120 @@ use super::loops::norm as loops;
 use super::norm_layout;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{AxisOf, Floats, clash, rank_like, require_equal, require_float, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Schema};
 use rx_base::{Answer, Code, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/nn/nn.cc";
-
 const DATA: Param = Param::tensor("data", "The input.");
-const EPSILON: Param = Param::attr(
-    "epsilon",
-    AttrKind::Float,
-    Default::Float(1e-5),
-    "Added to the variance, so that no division is by 0.",
-);
-const CENTER: Param = Param::attr("center", AttrKind::Bool, Default::Bool(true), "Whether `beta` is added.");
-const SCALE: Param =
-    Param::attr("scale", AttrKind::Bool, Default::Bool(true), "Whether the result is multiplied by `gamma`.");
+const EPSILON: Param = Param::float("epsilon", 1e-5, "Added to the variance, so that no division is by 0.");
+const CENTER: Param = Param::flag("center", true, "Whether `beta` is added.");
+const SCALE: Param = Param::flag("scale", true, "Whether the result is multiplied by `gamma`.");
 const CHANNEL_AXIS: Param =
-    Param::attr("channel_axis", AttrKind::Int, Default::Required, "The channel axis; negative from the end.");
+    Param::required_attr("channel_axis", AttrKind::Int, "The channel axis; negative from the end.");
 const CHANNEL_GAMMA: Param = Param::tensor("gamma", "The scale, one per channel.");
 const CHANNEL_BETA: Param = Param::tensor("beta", "The offset, one per channel.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "nn.batch_norm",
-        params: &[
-            DATA,
-            CHANNEL_GAMMA,
-            CHANNEL_BETA,
-            Param::tensor("moving_mean", "The running mean, one per channel."),
-            Param::tensor("moving_var", "The running variance, one per channel."),
-            Param::attr("axis", AttrKind::Int, Default::Required, "The channel axis; negative from the end."),
-            EPSILON,
-            CENTER,
-            SCALE,
-            Param::attr(
-                "momentum",
-                AttrKind::Float,
-                Default::Float(0.1),
-                "The weight of this batch in the running statistics.",
-            ),
-            Param::attr(
-                "training",
-                AttrKind::Bool,
-                Default::Bool(true),
-                "Whether the batch's own statistics are used and the running ones updated.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Normalises each channel to mean 0 and variance 1 over the batch. Gives a tuple: the output, the new \
-              running mean, the new running variance. See <https://arxiv.org/abs/1502.03167>.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(4),
-        infer: batch_norm,
-        compute: Some(Compute::Loops(loops::batch_norm)),
-        flow: Flow::OPAQUE.laid_out(norm_layout::batch_norm),
-    },
-    Schema {
-        name: "nn.layer_norm",
-        params: &[
-            DATA,
-            Param::tensor("gamma", "The scale, of the extents of `axes`."),
-            Param::tensor("beta", "The offset, of the extents of `axes`."),
-            Param::attr(
-                "axes",
-                AttrKind::Ints,
-                Default::Required,
-                "The axes normalised together; negative from the end.",
-            ),
-            EPSILON,
-            CENTER,
-            SCALE,
-        ],
-        purity: Purity::Pure,
-        doc: "Normalises to mean 0 and variance 1 over the given axes, each sample by itself. \
-              See <https://arxiv.org/abs/1607.06450>.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(8),
-        infer: layer_norm,
-        compute: Some(Compute::Loops(loops::layer_norm)),
-        flow: Flow::OPAQUE.laid_out(norm_layout::normalized),
-    },
-    Schema {
-        name: "nn.group_norm",
-        params: &[
-            DATA,
-            CHANNEL_GAMMA,
-            CHANNEL_BETA,
-            Param::attr(
-                "num_groups",
-                AttrKind::Int,
-                Default::Required,
-                "Groups the channels fall into; it divides their number.",
-            ),
-            CHANNEL_AXIS,
-            Param::attr(
-                "axes",
-                AttrKind::Ints,
-                Default::Required,
-                "The axes normalised together with the channels of a group; without the channel axis.",
-            ),
-            EPSILON,
-            CENTER,
-            SCALE,
-        ],
-        purity: Purity::Pure,
-        doc: "Normalises to mean 0 and variance 1 over groups of channels and the given axes. \
-              See <https://arxiv.org/abs/1803.08494>.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(8),
-        infer: group_norm,
-        compute: Some(Compute::Loops(loops::group_norm)),
-        flow: Flow::OPAQUE.laid_out(norm_layout::by_channel),
-    },
-    Schema {
-        name: "nn.instance_norm",
-        params: &[
-            DATA,
-            CHANNEL_GAMMA,
-            CHANNEL_BETA,
-            CHANNEL_AXIS,
-            Param::attr(
-                "axes",
-                AttrKind::Ints,
-                Default::Required,
-                "The axes normalised together; without the channel axis.",
-            ),
-            EPSILON,
-            CENTER,
-            SCALE,
-        ],
-        purity: Purity::Pure,
-        doc: "Normalises each channel of each sample to mean 0 and variance 1 over the given axes. \
-              See <https://arxiv.org/abs/1607.08022>.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(8),
-        infer: instance_norm,
-        compute: Some(Compute::Loops(loops::instance_norm)),
-        flow: Flow::OPAQUE.laid_out(norm_layout::by_channel),
-    },
-    Schema {
-        name: "nn.rms_norm",
-        params: &[
-            DATA,
-            Param::operand("weight", ParamKind::Tensor, "The scale, of the extents of `axes`."),
-            Param::attr(
-                "axes",
-                AttrKind::Ints,
-                Default::Int(-1),
-                "The axes normalised together; negative from the end.",
-            ),
-            EPSILON,
-        ],
-        purity: Purity::Pure,
-        doc: "Divides by the root of the mean square over the given axes and multiplies by `weight`. \
-              See <https://arxiv.org/abs/1910.07467>.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(4),
-        infer: rms_norm,
-        compute: Some(Compute::Loops(loops::rms_norm)),
-        flow: Flow::OPAQUE.laid_out(norm_layout::normalized),
-    },
+    Schema::new(
+        "nn.batch_norm",
+        "Normalises each channel to mean 0 and variance 1 over the batch. Gives a tuple: the output, the new \
+         running mean, the new running variance. See <https://arxiv.org/abs/1502.03167>.",
+        batch_norm,
+    )
+    .taking(&[
+        DATA,
+        CHANNEL_GAMMA,
+        CHANNEL_BETA,
+        Param::tensor("moving_mean", "The running mean, one per channel."),
+        Param::tensor("moving_var", "The running variance, one per channel."),
+        Param::required_attr("axis", AttrKind::Int, "The channel axis; negative from the end."),
+        EPSILON,
+        CENTER,
+        SCALE,
+        Param::float("momentum", 0.1, "The weight of this batch in the running statistics."),
+        Param::flag("training", true, "Whether the batch's own statistics are used and the running ones updated."),
+    ])
+    .lowered_by(loops::batch_norm)
+    .costing(Cost::PerInput(4))
+    .flowing(Flow::OPAQUE.laid_out(norm_layout::batch_norm)),
+    Schema::new(
+        "nn.layer_norm",
+        "Normalises to mean 0 and variance 1 over the given axes, each sample by itself. \
+         See <https://arxiv.org/abs/1607.06450>.",
+        |call| normalized(call, &["gamma", "beta"]),
+    )
+    .taking(&[
+        DATA,
+        Param::tensor("gamma", "The scale, of the extents of `axes`."),
+        Param::tensor("beta", "The offset, of the extents of `axes`."),
+        Param::required_attr("axes", AttrKind::Ints, "The axes normalised together; negative from the end."),
+        EPSILON,
+        CENTER,
+        SCALE,
+    ])
+    .lowered_by(loops::layer_norm)
+    .costing(Cost::PerInput(8))
+    .flowing(Flow::OPAQUE.laid_out(norm_layout::normalized)),
+    Schema::new(
+        "nn.group_norm",
+        "Normalises to mean 0 and variance 1 over groups of channels and the given axes. \
+         See <https://arxiv.org/abs/1803.08494>.",
+        group_norm,
+    )
+    .taking(&[
+        DATA,
+        CHANNEL_GAMMA,
+        CHANNEL_BETA,
+        Param::required_attr("num_groups", AttrKind::Int, "Groups the channels fall into; it divides their number."),
+        CHANNEL_AXIS,
+        Param::required_attr(
+            "axes",
+            AttrKind::Ints,
+            "The axes normalised together with the channels of a group; without the channel axis.",
+        ),
+        EPSILON,
+        CENTER,
+        SCALE,
+    ])
+    .lowered_by(loops::group_norm)
+    .costing(Cost::PerInput(8))
+    .flowing(Flow::OPAQUE.laid_out(norm_layout::by_channel)),
+    Schema::new(
+        "nn.instance_norm",
+        "Normalises each channel of each sample to mean 0 and variance 1 over the given axes. \
+         See <https://arxiv.org/abs/1607.08022>.",
+        instance_norm,
+    )
+    .taking(&[
+        DATA,
+        CHANNEL_GAMMA,
+        CHANNEL_BETA,
+        CHANNEL_AXIS,
+        Param::required_attr("axes", AttrKind::Ints, "The axes normalised together; without the channel axis."),
+        EPSILON,
+        CENTER,
+        SCALE,
+    ])
+    .lowered_by(loops::instance_norm)
+    .costing(Cost::PerInput(8))
+    .flowing(Flow::OPAQUE.laid_out(norm_layout::by_channel)),
+    Schema::new(
+        "nn.rms_norm",
+        "Divides by the root of the mean square over the given axes and multiplies by `weight`. \
+         See <https://arxiv.org/abs/1910.07467>.",
+        |call| normalized(call, &["weight"]),
+    )
+    .taking(&[
+        DATA,
+        Param::tensor("weight", "The scale, of the extents of `axes`."),
+        Param::attr("axes", AttrKind::Ints, Default::Int(-1), "The axes normalised together; negative from the end."),
+        EPSILON,
+    ])
+    .lowered_by(loops::rms_norm)
+    .costing(Cost::PerInput(4))
+    .flowing(Flow::OPAQUE.laid_out(norm_layout::normalized)),
 ];
 
 fn batch_norm(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
@@ -179,14 +129,6 @@ fn batch_norm(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }
     let statistics = tensor_like(data, Shape::Rank(1));
     Ok(StructInfo::tuple([without_dims(data), statistics.clone(), statistics]))
-}
-
-fn layer_norm(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    normalized(call, &["gamma", "beta"])
-}
-
-fn rms_norm(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    normalized(call, &["weight"])
 }
 
 fn normalized(call: &CallInfo<'_>, parameters: &[&'static str]) -> Result<StructInfo, Problem> {

@@ -2,18 +2,15 @@
 
 use super::costs;
 use super::loops::pool::{adaptive_avg_pool, avg_pool, max_pool};
-use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
+use super::window::{Window, data_letters, hint_idle_dilation, padding, per_axis, spatial_letters};
 use super::window_layout;
 use crate::call::{CallInfo, Problem};
-use crate::compute::{Compute, Lowering, Unsupported};
 use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::operands::{computed_from, rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Schema};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/nn/pooling.cc";
 
 /// The input of a pooling.
 pub(crate) const DATA: Param = Param::tensor("data", "The input, laid out as `layout` says.");
@@ -49,228 +46,121 @@ pub(crate) const fn dilation(default: Default) -> Param {
 }
 
 /// How extents are rounded.
-pub(crate) const CEIL_MODE: Param = Param::attr(
+pub(crate) const CEIL_MODE: Param = Param::flag(
     "ceil_mode",
-    AttrKind::Bool,
-    Default::Bool(false),
+    false,
     "Whether a last window may reach past the padded input, instead of being left out.",
 );
 
 /// Whether padding counts in an average.
 pub(crate) const fn count_include_pad(default: bool) -> Param {
-    Param::attr(
-        "count_include_pad",
-        AttrKind::Bool,
-        Default::Bool(default),
-        "Whether an average counts the padding; of no meaning for a maximum.",
-    )
+    Param::flag("count_include_pad", default, "Whether an average counts the padding; of no meaning for a maximum.")
 }
 
 /// The layout of the input.
 pub(crate) const fn layout(default: &'static str) -> Param {
-    Param::attr(
+    Param::layout(
         "layout",
-        AttrKind::Layout,
-        Default::Str(default),
+        default,
         "Axes of `data`: batch N, channels C, and the spatial letters; `NCHW16c` packs channels by 16.",
     )
 }
 
 /// The layout of the result.
-pub(crate) const OUT_LAYOUT: Param = Param::attr(
-    "out_layout",
-    AttrKind::Layout,
-    Default::Absent,
-    "The layout of the result; that of `data` when left out.",
+pub(crate) const OUT_LAYOUT: Param =
+    Param::optional_attr("out_layout", AttrKind::Layout, "The layout of the result; that of `data` when left out.");
+
+const OUTPUT_SIZE: Param = Param::optional_attr(
+    "output_size",
+    AttrKind::Ints,
+    "Spatial extents of the result, one for all axes or one each; those of the input when left out.",
 );
 
-const fn output_size() -> Param {
-    Param::attr(
-        "output_size",
-        AttrKind::Ints,
-        Default::Absent,
-        "Spatial extents of the result, one for all axes or one each; those of the input when left out.",
-    )
-}
-
-const ONES_2: Default = Default::Ints(&[1, 1]);
-const ZEROS_2: Default = Default::Ints(&[0, 0]);
-const ONES_3: Default = Default::Ints(&[1, 1, 1]);
-const ZEROS_3: Default = Default::Ints(&[0, 0, 0]);
-
-const fn params_1d(include_pad: bool) -> [Param; 9] {
-    let one = Default::Ints(&[1]);
+/// The parameters of a pooling over `RANK` spatial axes.
+const fn params<const RANK: usize>(include_pad: bool) -> [Param; 9] {
+    let (ones, zeros) = match RANK {
+        1 => (Default::Ints(&[1]), Default::Ints(&[0, 0])),
+        2 => (Default::Ints(&[1, 1]), Default::Ints(&[0, 0])),
+        _ => (Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0])),
+    };
     [
         DATA,
-        pool_size(one),
-        strides(one),
-        padding_param(ZEROS_2),
-        dilation(one),
+        pool_size(ones),
+        strides(ones),
+        padding_param(zeros),
+        dilation(ones),
         CEIL_MODE,
         count_include_pad(include_pad),
-        layout("NCW"),
+        layout(data_letters(RANK)),
         OUT_LAYOUT,
     ]
 }
 
-const fn params_2d() -> [Param; 9] {
-    [
-        DATA,
-        pool_size(ONES_2),
-        strides(ONES_2),
-        padding_param(ZEROS_2),
-        dilation(ONES_2),
-        CEIL_MODE,
-        count_include_pad(false),
-        layout("NCHW"),
-        OUT_LAYOUT,
-    ]
+const fn pooling<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
+    Schema::new(name, doc, pool::<RANK>)
+        .costing(Cost::Formula(costs::pool::<RANK>))
+        .flowing(Flow::OPAQUE.laid_out(window_layout::pool))
 }
 
-const fn params_3d(include_pad: bool) -> [Param; 9] {
-    [
-        DATA,
-        pool_size(ONES_3),
-        strides(ONES_3),
-        padding_param(ZEROS_3),
-        dilation(ONES_3),
-        CEIL_MODE,
-        count_include_pad(include_pad),
-        layout("NCDHW"),
-        OUT_LAYOUT,
-    ]
-}
-
-const fn adaptive_params(default_layout: &'static str) -> [Param; 4] {
-    [DATA, output_size(), layout(default_layout), OUT_LAYOUT]
-}
-
-const fn schema(
-    name: &'static str,
-    params: &'static [Param],
-    doc: &'static str,
-    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
-    compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
-) -> Schema {
-    let compute = Some(Compute::Loops(compute));
-    Schema {
-        name,
-        params,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        infer,
-        cost: Cost::PerInput(1),
-        compute,
-        flow: Flow::OPAQUE.laid_out(window_layout::pool),
-    }
+const fn adaptive_pooling<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
+    Schema::new(name, doc, adaptive::<RANK>)
+        .taking(const { &[DATA, OUTPUT_SIZE, layout(data_letters(RANK)), OUT_LAYOUT] })
+        .lowered_by(adaptive_avg_pool::<RANK>)
+        .costing(Cost::PerInput(1))
+        .flowing(Flow::OPAQUE.laid_out(window_layout::pool))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    schema(
-        "nn.max_pool1d",
-        &params_1d(false),
-        "Maximum over sliding windows of one spatial axis.",
-        pool1d,
-        max_pool::<1>,
-    )
-    .costing(Cost::Formula(costs::pool::<1>)),
-    schema("nn.max_pool2d", &params_2d(), "Maximum over sliding windows of two spatial axes.", pool2d, max_pool::<2>)
-        .costing(Cost::Formula(costs::pool::<2>)),
-    schema(
-        "nn.max_pool3d",
-        &params_3d(false),
-        "Maximum over sliding windows of three spatial axes.",
-        pool3d,
-        max_pool::<3>,
-    )
-    .costing(Cost::Formula(costs::pool::<3>)),
-    schema(
-        "nn.avg_pool1d",
-        &params_1d(true),
-        "Average over sliding windows of one spatial axis.",
-        pool1d,
-        avg_pool::<1>,
-    )
-    .costing(Cost::Formula(costs::pool::<1>)),
-    schema("nn.avg_pool2d", &params_2d(), "Average over sliding windows of two spatial axes.", pool2d, avg_pool::<2>)
-        .costing(Cost::Formula(costs::pool::<2>)),
-    schema(
-        "nn.avg_pool3d",
-        &params_3d(true),
-        "Average over sliding windows of three spatial axes.",
-        pool3d,
-        avg_pool::<3>,
-    )
-    .costing(Cost::Formula(costs::pool::<3>)),
-    schema(
+    pooling::<1>("nn.max_pool1d", "Maximum over sliding windows of one spatial axis.")
+        .taking(&params::<1>(false))
+        .lowered_by(max_pool::<1>),
+    pooling::<2>("nn.max_pool2d", "Maximum over sliding windows of two spatial axes.")
+        .taking(&params::<2>(false))
+        .lowered_by(max_pool::<2>),
+    pooling::<3>("nn.max_pool3d", "Maximum over sliding windows of three spatial axes.")
+        .taking(&params::<3>(false))
+        .lowered_by(max_pool::<3>),
+    pooling::<1>("nn.avg_pool1d", "Average over sliding windows of one spatial axis.")
+        .taking(&params::<1>(true))
+        .lowered_by(avg_pool::<1>),
+    pooling::<2>("nn.avg_pool2d", "Average over sliding windows of two spatial axes.")
+        .taking(&params::<2>(false))
+        .lowered_by(avg_pool::<2>),
+    pooling::<3>("nn.avg_pool3d", "Average over sliding windows of three spatial axes.")
+        .taking(&params::<3>(true))
+        .lowered_by(avg_pool::<3>),
+    adaptive_pooling::<1>(
         "nn.adaptive_avg_pool1d",
-        &adaptive_params("NCW"),
         "Average over windows chosen so that the output has a given width. `output_size=1` is a global average.",
-        adaptive1d,
-        adaptive_avg_pool::<1>,
-    )
-    .costing(Cost::PerInput(1)),
-    schema(
+    ),
+    adaptive_pooling::<2>(
         "nn.adaptive_avg_pool2d",
-        &adaptive_params("NCHW"),
         "Average over windows chosen so that the output has a given height and width. `output_size=1` is a global \
          average.",
-        adaptive2d,
-        adaptive_avg_pool::<2>,
-    )
-    .costing(Cost::PerInput(1)),
-    schema(
+    ),
+    adaptive_pooling::<3>(
         "nn.adaptive_avg_pool3d",
-        &adaptive_params("NCDHW"),
         "Average over windows chosen so that the output has given spatial extents. `output_size=1` is a global \
          average.",
-        adaptive3d,
-        adaptive_avg_pool::<3>,
-    )
-    .costing(Cost::PerInput(1)),
+    ),
 ];
 
-fn pool1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    pool(call, 1)
-}
-
-fn pool2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    pool(call, 2)
-}
-
-fn pool3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    pool(call, 3)
-}
-
-fn adaptive1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    adaptive(call, 1)
-}
-
-fn adaptive2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    adaptive(call, 2)
-}
-
-fn adaptive3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    adaptive(call, 3)
-}
-
-/// Sliding windows over `rank` spatial axes (TVM `InferTypePool2D`).
-fn pool(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+/// Sliding windows over `RANK` spatial axes (TVM `InferTypePool2D`).
+fn pool<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
-    let padding = padding(call, rank)?;
-    let sizes = per_axis(call, "pool_size", rank, 1)?;
-    let strides = per_axis(call, "strides", rank, 1)?;
-    let dilation = per_axis(call, "dilation", rank, 1)?;
-    let letters = format!("NC{}", spatial_letters(rank));
-    let layout = layout_attr(call, "layout", &letters, None)?;
-    let out_layout = layout_attr(call, "out_layout", &letters, Some(&layout))?;
+    let padding = padding(call, RANK)?;
+    let sizes = per_axis(call, "pool_size", RANK, 1)?;
+    let strides = per_axis(call, "strides", RANK, 1)?;
+    let dilation = per_axis(call, "dilation", RANK, 1)?;
+    let letters = data_letters(RANK);
+    let layout = layout_attr(call, "layout", letters, None)?;
+    let out_layout = layout_attr(call, "out_layout", letters, Some(&layout))?;
     let Some(dims) = laid_out_dims(call, "data", &layout)? else {
         return Ok(tensor_like(data, rank_like(&data.shape, Some(out_layout.ndim()))));
     };
-    let mut extents = layout.plain(dims, &letters);
+    let mut extents = layout.plain(dims, letters);
     let axes =
-        spatial_letters(rank).chars().zip(extents.iter().skip(2)).zip(sizes).zip(strides).zip(dilation).zip(padding);
+        spatial_letters(RANK).chars().zip(extents.iter().skip(2)).zip(sizes).zip(strides).zip(dilation).zip(padding);
     let windows: Vec<Window> = axes
         .map(|(((((letter, input), size), stride), dilation), padding)| Window {
             letter,
@@ -295,19 +185,19 @@ fn pool(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
         }
         extents.push(extent);
     }
-    Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(&letters, &extents)))))
+    Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(letters, &extents)))))
 }
 
 /// Windows chosen for a given output size (TVM `InferTypeAdaptiveAvgPool2D`).
-fn adaptive(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+fn adaptive<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let sizes = match call.attr("output_size") {
-        Some(_) => Some(per_axis(call, "output_size", rank, 1)?),
+        Some(_) => Some(per_axis(call, "output_size", RANK, 1)?),
         None => None,
     };
-    let letters = format!("NC{}", spatial_letters(rank));
-    let layout = layout_attr(call, "layout", &letters, None)?;
-    let out_layout = layout_attr(call, "out_layout", &letters, Some(&layout))?;
+    let letters = data_letters(RANK);
+    let layout = layout_attr(call, "layout", letters, None)?;
+    let out_layout = layout_attr(call, "out_layout", letters, Some(&layout))?;
     // A shape that is a variable is the result's too where nothing changes it.
     let unchanged = sizes.is_none() && layout == out_layout && matches!(data.shape, Shape::Var { .. });
     let Some(dims) = laid_out_dims(call, "data", &layout)?.filter(|_| !unchanged) else {
@@ -316,12 +206,12 @@ fn adaptive(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
             false => tensor_like(data, rank_like(&data.shape, Some(out_layout.ndim()))),
         });
     };
-    let mut extents = layout.plain(dims, &letters);
+    let mut extents = layout.plain(dims, letters);
     if let Some(sizes) = sizes {
         extents.truncate(2);
         extents.extend(sizes.into_iter().map(Dim::constant));
     }
-    Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(&letters, &extents)))))
+    Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(letters, &extents)))))
 }
 
 #[cfg(test)]

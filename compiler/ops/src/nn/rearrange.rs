@@ -5,67 +5,47 @@ use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, rank_like, require_rank, tensor_like, tensor_type};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Param, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/nn/nn.cc";
 
 const DATA: Param = Param::tensor("data", "The input.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "nn.pad",
-        params: &[
+    Schema::new("nn.pad", "Adds elements around a tensor.", pad)
+        .taking(&[
             DATA,
-            Param::attr(
+            Param::required_attr(
                 "pad_width",
                 AttrKind::Ints,
-                Default::Required,
                 "Elements added before and after each axis, flat: `[before_0, after_0, before_1, …]`.",
             ),
-            Param::attr(
+            Param::choice(
                 "pad_mode",
-                AttrKind::Choice(&["constant", "reflect", "replicate", "circular"]),
-                Default::Str("constant"),
+                &["constant", "reflect", "replicate", "circular"],
+                "constant",
                 "What is added: a constant, the tensor mirrored without its edge, its edge, or its other end.",
             ),
-            Param::attr("pad_value", AttrKind::Float, Default::Float(0.0), "The constant of `pad_mode=\"constant\"`."),
-        ],
-        purity: Purity::Pure,
-        doc: "Adds elements around a tensor.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: pad,
-        compute: Some(Compute::Loops(loops::pad)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "nn.batch_flatten",
-        params: &[DATA],
-        purity: Purity::Pure,
-        doc: "Flattens all axes but the first into one.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: batch_flatten,
-        compute: Some(Compute::View("data")),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "nn.pixel_shuffle",
-        params: &[
-            Param::tensor("data", "The input: (…, C * r * r, H, W)."),
-            Param::attr("upscale_factor", AttrKind::Int, Default::Required, "By how much height and width grow: r."),
-        ],
-        purity: Purity::Pure,
-        doc: "Turns channels into pixels: (…, C * r * r, H, W) becomes (…, C, H * r, W * r). \
-              See <https://arxiv.org/abs/1609.05158>.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: pixel_shuffle,
-        compute: Some(Compute::Loops(loops::pixel_shuffle)),
-        flow: Flow::OPAQUE,
-    },
+            Param::float("pad_value", 0.0, "The constant of `pad_mode=\"constant\"`."),
+        ])
+        .lowered_by(loops::pad)
+        .costing(Cost::Copy),
+    Schema::new("nn.batch_flatten", "Flattens all axes but the first into one.", batch_flatten)
+        .taking(&[DATA])
+        .computed_as(Compute::View("data"))
+        .costing(Cost::Nothing),
+    Schema::new(
+        "nn.pixel_shuffle",
+        "Turns channels into pixels: (…, C * r * r, H, W) becomes (…, C, H * r, W * r). \
+         See <https://arxiv.org/abs/1609.05158>.",
+        pixel_shuffle,
+    )
+    .taking(&[
+        Param::tensor("data", "The input: (…, C * r * r, H, W)."),
+        Param::required_attr("upscale_factor", AttrKind::Int, "By how much height and width grow: r."),
+    ])
+    .lowered_by(loops::pixel_shuffle)
+    .costing(Cost::Copy),
 ];
 
 /// As in TVM, the result names no virtual device.

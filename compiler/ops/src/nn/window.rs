@@ -4,11 +4,20 @@ use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use rx_base::{Answer, Code, Dim, counted, one_of};
 
 /// The spatial letters of a layout with `rank` of them.
-pub(crate) fn spatial_letters(rank: usize) -> &'static str {
+pub(crate) const fn spatial_letters(rank: usize) -> &'static str {
     match rank {
         1 => "W",
         2 => "HW",
         _ => "DHW",
+    }
+}
+
+/// The letters of a plain data layout, batch and channels first.
+pub(crate) const fn data_letters(rank: usize) -> &'static str {
+    match rank {
+        1 => "NCW",
+        2 => "NCHW",
+        _ => "NCDHW",
     }
 }
 

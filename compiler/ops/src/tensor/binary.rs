@@ -4,16 +4,14 @@ use super::loops::binary as loops;
 use super::values::binary as values;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::layout::Layout;
 use crate::operands::{Element, clash, tensor_type};
 use crate::relayout::{Laid, LaidOut, LayoutCall, behind_others};
-use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo, VDevice};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/binary.cc";
 const PARAMS: &[Param] = &[
     Param::operand("x1", ParamKind::Any, "The left operand, a tensor or a scalar."),
     Param::operand("x2", ParamKind::Any, "The right operand, a tensor or a scalar."),
@@ -21,32 +19,16 @@ const PARAMS: &[Param] = &[
 
 /// An operator that keeps the dtype of its operands.
 const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
-    Schema {
-        name,
-        params: PARAMS,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: infer_arithmetic,
-        compute: Some(Compute::Loops(loops::binary)),
-        flow: Flow::OPAQUE.computing(values::binary).laid_out(layouts),
-    }
+    Schema::new(name, doc, infer_arithmetic)
+        .taking(PARAMS)
+        .lowered_by(loops::binary)
+        .costing(Cost::PerOutput(1))
+        .flowing(Flow::OPAQUE.computing(values::binary).laid_out(layouts))
 }
 
 /// An operator that gives booleans.
 const fn comparison(name: &'static str, doc: &'static str) -> Schema {
-    Schema {
-        name,
-        params: PARAMS,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: infer_comparison,
-        compute: Some(Compute::Loops(loops::binary)),
-        flow: Flow::OPAQUE.computing(values::binary).laid_out(layouts),
-    }
+    Schema { infer: infer_comparison, ..arithmetic(name, doc) }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

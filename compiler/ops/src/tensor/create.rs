@@ -1,22 +1,21 @@
 //! Operators that make a tensor of a given shape, and the triangular parts of one.
 
 use super::elementwise::with_dtype;
+use super::loops::at_most;
 use super::loops::create as loops;
 use super::values::create as values;
 use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
-use crate::call::{CallInfo, ParamPlace, Problem, operand};
-use crate::compute::{Compute, Lowering, Unsupported};
+use crate::call::{CallInfo, ParamPlace, Problem, Rule, operand};
 use crate::cost::Cost;
 use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{PrimInfo, Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/create.cc";
 const SHAPE: Param = Param::operand("shape", ParamKind::Shape, "The shape of the result.");
-const DTYPE: Param = Param::attr("dtype", AttrKind::DType, Default::Required, "The dtype of the result.");
+const DTYPE: Param = Param::required_attr("dtype", AttrKind::DType, "The dtype of the result.");
 const LIKE_DTYPE: Param =
-    Param::attr("dtype", AttrKind::DType, Default::Absent, "The dtype of the result; that of `x` when left out.");
+    Param::optional_attr("dtype", AttrKind::DType, "The dtype of the result; that of `x` when left out.");
 const DIAGONAL: Param = Param {
     name: "k",
     kind: ParamKind::Prim,
@@ -25,101 +24,62 @@ const DIAGONAL: Param = Param {
 };
 
 /// An operator of this module; none has an effect.
-const fn create(
-    name: &'static str,
-    params: &'static [Param],
-    doc: &'static str,
-    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
-    compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
-) -> Schema {
-    let compute = Some(Compute::Loops(compute));
-    Schema {
-        name,
-        params,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        infer,
-        cost: Cost::Fill,
-        compute,
-        flow: Flow::OPAQUE,
-    }
+const fn create(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+    Schema::new(name, doc, infer).costing(Cost::Fill)
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    create(
-        "full",
-        &[
+    create("full", "A tensor of a given shape with one value everywhere.", full)
+        .taking(&[
             SHAPE,
             Param::tensor("fill_value", "The value of every element, a tensor without dimensions."),
-            Param::attr(
+            Param::optional_attr(
                 "dtype",
                 AttrKind::DType,
-                Default::Absent,
                 "The dtype of the result; that of `fill_value` when left out.",
             ),
-        ],
-        "A tensor of a given shape with one value everywhere.",
-        full,
-        loops::full,
-    )
-    .flowing(Flow::OPAQUE.computing(values::full)),
-    create(
-        "full_like",
-        &[
+        ])
+        .lowered_by(loops::full)
+        .flowing(Flow::OPAQUE.computing(values::full)),
+    create("full_like", "A tensor of the shape of `x` with one value everywhere.", full_like)
+        .taking(&[
             Param::tensor("x", "The tensor that gives the shape."),
             Param::tensor("fill_value", "The value of every element, a tensor without dimensions."),
             LIKE_DTYPE,
-        ],
-        "A tensor of the shape of `x` with one value everywhere.",
-        full_like,
-        loops::full,
-    )
-    .flowing(Flow::OPAQUE.computing(values::full)),
-    create("ones", &[SHAPE, DTYPE], "A tensor of ones.", filled, loops::ones)
+        ])
+        .lowered_by(loops::full)
+        .flowing(Flow::OPAQUE.computing(values::full)),
+    create("ones", "A tensor of ones.", filled)
+        .taking(&[SHAPE, DTYPE])
+        .lowered_by(loops::ones)
         .flowing(Flow::OPAQUE.computing(values::ones)),
-    create(
-        "ones_like",
-        &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE],
-        ONES_LIKE,
-        like,
-        loops::ones,
-    )
-    .flowing(Flow::OPAQUE.computing(values::ones)),
-    create("zeros", &[SHAPE, DTYPE], "A tensor of zeros.", filled, loops::zeros)
+    create("ones_like", ONES_LIKE, like)
+        .taking(&[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE])
+        .lowered_by(loops::ones)
+        .flowing(Flow::OPAQUE.computing(values::ones)),
+    create("zeros", "A tensor of zeros.", filled)
+        .taking(&[SHAPE, DTYPE])
+        .lowered_by(loops::zeros)
         .flowing(Flow::OPAQUE.computing(values::zeros)),
-    create(
-        "zeros_like",
-        &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE],
-        ZEROS_LIKE,
-        like,
-        loops::zeros,
-    )
-    .flowing(Flow::OPAQUE.computing(values::zeros)),
-    create(
-        "eye",
-        &[
+    create("zeros_like", ZEROS_LIKE, like)
+        .taking(&[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE])
+        .lowered_by(loops::zeros)
+        .flowing(Flow::OPAQUE.computing(values::zeros)),
+    create("eye", "A matrix with ones on a diagonal and zeros elsewhere.", eye)
+        .taking(&[
             Param::operand("n", ParamKind::Prim, "The number of rows."),
             Param::optional("m", ParamKind::Prim, "The number of columns; `n` when left out."),
             DIAGONAL,
-            Param::attr("dtype", AttrKind::DType, Default::Str("float32"), "The dtype of the result."),
-        ],
-        "A matrix with ones on a diagonal and zeros elsewhere.",
-        eye,
-        loops::eye,
-    )
-    .flowing(Flow::OPAQUE.computing(values::eye)),
-    create(
-        "eye_like",
-        &[Param::tensor("x", "The matrix that gives the shape."), DIAGONAL, LIKE_DTYPE],
-        "A matrix of the shape of `x` with ones on a diagonal and zeros elsewhere.",
-        eye_like,
-        loops::eye,
-    )
-    .flowing(Flow::OPAQUE.computing(values::eye)),
-    create(
-        "arange",
-        &[
+            Param::dtype("dtype", "float32", "The dtype of the result."),
+        ])
+        .lowered_by(loops::eye)
+        .flowing(Flow::OPAQUE.computing(values::eye)),
+    create("eye_like", "A matrix of the shape of `x` with ones on a diagonal and zeros elsewhere.", eye_like)
+        .taking(&[Param::tensor("x", "The matrix that gives the shape."), DIAGONAL, LIKE_DTYPE])
+        .lowered_by(loops::eye)
+        .flowing(Flow::OPAQUE.computing(values::eye)),
+    create("arange", "Evenly spaced values: `start`, `start + step`, and so on up to `end`.", arange)
+        .taking(&[
             Param::operand(
                 "start",
                 ParamKind::Prim,
@@ -132,50 +92,38 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 default: Default::Int(1),
                 doc: "The distance of neighbours; not 0.",
             },
-            Param::attr(
+            Param::optional_attr(
                 "dtype",
                 AttrKind::DType,
-                Default::Absent,
                 "The dtype of the result; when left out `int64` for integer arguments, else `float32`.",
             ),
-        ],
-        "Evenly spaced values: `start`, `start + step`, and so on up to `end`.",
-        arange,
-        loops::arange,
-    )
-    .flowing(Flow::OPAQUE.computing(values::arange)),
+        ])
+        .lowered_by(loops::arange)
+        .flowing(Flow::OPAQUE.computing(values::arange)),
     create(
         "hamming_window",
-        &[
-            Param::operand("window_size", ParamKind::Prim, "The number of values, at least 1."),
-            Param::operand("periodic", ParamKind::Prim, "Whether the window repeats, or is symmetric."),
-            Param::operand("alpha", ParamKind::Prim, "The coefficient α, usually 0.54."),
-            Param::operand("beta", ParamKind::Prim, "The coefficient β, usually 0.46."),
-            Param::attr("dtype", AttrKind::DType, Default::Required, "The dtype of the result, no integer."),
-        ],
         "The Hamming window `α - β·cos(2πn / (N - 1))`; a periodic one has N in place of N - 1.",
         hamming_window,
-        loops::hamming_window,
     )
+    .taking(&[
+        Param::operand("window_size", ParamKind::Prim, "The number of values, at least 1."),
+        Param::operand("periodic", ParamKind::Prim, "Whether the window repeats, or is symmetric."),
+        Param::operand("alpha", ParamKind::Prim, "The coefficient α, usually 0.54."),
+        Param::operand("beta", ParamKind::Prim, "The coefficient β, usually 0.46."),
+        Param::required_attr("dtype", AttrKind::DType, "The dtype of the result, no integer."),
+    ])
+    .lowered_by(loops::hamming_window)
     .costing(Cost::PerOutput(4)),
-    create(
-        "tril",
-        &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
-        "The lower triangular part of each matrix: elements above a diagonal become 0.",
-        triangle,
-        loops::lower_triangle,
-    )
-    .costing(Cost::PerOutput(0))
-    .flowing(Flow::OPAQUE.computing(values::triangle)),
-    create(
-        "triu",
-        &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
-        "The upper triangular part of each matrix: elements below a diagonal become 0.",
-        triangle,
-        loops::upper_triangle,
-    )
-    .costing(Cost::PerOutput(0))
-    .flowing(Flow::OPAQUE.computing(values::triangle)),
+    create("tril", "The lower triangular part of each matrix: elements above a diagonal become 0.", triangle)
+        .taking(&[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL])
+        .lowered_by(|lowering| loops::triangle(lowering, |row, column| at_most(column, row)))
+        .costing(Cost::PerOutput(0))
+        .flowing(Flow::OPAQUE.computing(values::triangle)),
+    create("triu", "The upper triangular part of each matrix: elements below a diagonal become 0.", triangle)
+        .taking(&[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL])
+        .lowered_by(|lowering| loops::triangle(lowering, |row, column| column.ge(row)))
+        .costing(Cost::PerOutput(0))
+        .flowing(Flow::OPAQUE.computing(values::triangle)),
 ];
 
 const ONES_LIKE: &str = "A tensor of ones of the shape of `x`.";

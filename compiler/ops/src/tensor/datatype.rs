@@ -4,44 +4,34 @@ use super::elementwise::with_dtype;
 use super::loops::elementwise as loops;
 use super::values::elementwise;
 use crate::call::{CallInfo, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::relayout;
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, Schema};
 use rx_ir::StructInfo;
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/datatype.cc";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "astype",
-        params: &[
-            Param::tensor("x", "The input."),
-            Param::attr("dtype", AttrKind::DType, Default::Required, "The dtype of the result."),
-        ],
-        purity: Purity::Pure,
-        doc: "Each element converted to another dtype. Floats become integers by cutting off the fraction.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: |call| cast(call, "x"),
-        compute: Some(Compute::Loops(loops::astype)),
-        flow: Flow::OPAQUE.keeping("x").computing(elementwise::cast).laid_out(relayout::elementwise),
-    },
-    Schema {
-        name: "wrap_param",
-        params: &[
-            Param::tensor("data", "The parameter."),
-            Param::attr("dtype", AttrKind::DType, Default::Str("float32"), "The dtype to compute with."),
-        ],
-        purity: Purity::Pure,
-        doc: "A parameter kept in another dtype than it is used in. Passes move the conversion to where weights are \
-              prepared.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: |call| cast(call, "data"),
-        compute: Some(Compute::Loops(loops::astype)),
-        flow: Flow::OPAQUE.keeping("data").computing(elementwise::cast),
-    },
+    Schema::new(
+        "astype",
+        "Each element converted to another dtype. Floats become integers by cutting off the fraction.",
+        |call| cast(call, "x"),
+    )
+    .taking(&[
+        Param::tensor("x", "The input."),
+        Param::required_attr("dtype", AttrKind::DType, "The dtype of the result."),
+    ])
+    .lowered_by(loops::astype)
+    .costing(Cost::PerOutput(0))
+    .flowing(Flow::OPAQUE.keeping("x").computing(elementwise::cast).laid_out(relayout::elementwise)),
+    Schema::new(
+        "wrap_param",
+        "A parameter kept in another dtype than it is used in. Passes move the conversion to where weights are \
+         prepared.",
+        |call| cast(call, "data"),
+    )
+    .taking(&[Param::tensor("data", "The parameter."), Param::dtype("dtype", "float32", "The dtype to compute with.")])
+    .lowered_by(loops::astype)
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("data").computing(elementwise::cast)),
 ];
 
 fn cast(call: &CallInfo<'_>, name: &'static str) -> Result<StructInfo, Problem> {

@@ -3,65 +3,35 @@
 use super::loops::elementwise as loops;
 use super::values::elementwise as values;
 use crate::arguments;
-use crate::call::{CallInfo, Problem};
-use crate::compute::Compute;
+use crate::call::{CallInfo, Problem, Rule};
 use crate::cost::Cost;
 use crate::operands::{Floats, require_float};
 use crate::relayout;
-use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Schema};
 use rx_base::DType;
 use rx_ir::StructInfo;
 use std::sync::Arc;
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/unary.cc";
 const X: &[Param] = &[Param::tensor("x", "The input.")];
 const FLOAT_X: &[Param] = &[Param::tensor("x", "The input, of a float dtype.")];
 
-const UNARY: Option<Compute> = Some(Compute::Loops(loops::unary));
+const fn unary(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
+    Schema::new(name, doc, infer).taking(X).lowered_by(loops::unary).costing(Cost::PerOutput(1))
+}
 
 /// An operator of any dtype.
 const fn any(name: &'static str, doc: &'static str) -> Schema {
-    Schema {
-        name,
-        params: X,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: same,
-        compute: UNARY,
-        flow: Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise),
-    }
+    unary(name, doc, same).flowing(Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise))
 }
 
 /// An operator of floats.
 const fn float(name: &'static str, doc: &'static str) -> Schema {
-    Schema {
-        name,
-        params: FLOAT_X,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: same_float,
-        compute: UNARY,
-        flow: Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise),
-    }
+    Schema { params: FLOAT_X, infer: same_float, ..any(name, doc) }
 }
 
 /// An operator that gives booleans.
 const fn check(name: &'static str, doc: &'static str) -> Schema {
-    Schema {
-        name,
-        params: X,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: boolean,
-        compute: UNARY,
-        flow: Flow::OPAQUE.laid_out(relayout::elementwise),
-    }
+    unary(name, doc, boolean).flowing(Flow::OPAQUE.laid_out(relayout::elementwise))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -74,21 +44,15 @@ pub(crate) static OPERATORS: &[Schema] = &[
     float("atanh", "The inverse hyperbolic tangent of each element."),
     any("bitwise_not", "Each element with all bits flipped."),
     any("ceil", "Each element rounded up to an integer, in the same dtype."),
-    Schema {
-        name: "clip",
-        params: &[
+    Schema::new("clip", "Each element limited to the range from `min` to `max`, both included.", clip)
+        .taking(&[
             Param::tensor("x", "The input."),
             Param::operand("min", ParamKind::Prim, "The smallest value of the result."),
             Param::operand("max", ParamKind::Prim, "The largest value of the result."),
-        ],
-        purity: Purity::Pure,
-        doc: "Each element limited to the range from `min` to `max`, both included.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: clip,
-        compute: Some(Compute::Loops(loops::clip)),
-        flow: Flow::OPAQUE.computing(values::clip),
-    },
+        ])
+        .lowered_by(loops::clip)
+        .costing(Cost::PerOutput(1))
+        .flowing(Flow::OPAQUE.computing(values::clip)),
     float("cos", "The cosine of each element, taken in radians."),
     float("cosh", "The hyperbolic cosine of each element."),
     float("erf", "The Gauss error function of each element."),
@@ -115,8 +79,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
 
 /// The type of `x` (TVM's `InferTypeUnaryArith`).
 fn same(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    call.tensor("x")?;
-    Ok(call.ty("x").clone())
+    call.tensor_type("x")
 }
 
 fn same_float(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

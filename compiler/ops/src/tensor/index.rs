@@ -5,41 +5,37 @@ use super::operands::{IndexKind, check_index_dtype, int_attr, scalar_dtype};
 use super::values::pick;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::flow::{self, Site};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, ParamKind, Schema};
 use rx_base::{Code, DType, Dim, counted, one_of};
 use rx_ir::{Shape, StructInfo};
 
-pub(crate) static OPERATORS: &[Schema] = &[Schema {
-    name: "take",
-    params: &[
-        Param::tensor("x", "The tensor to pick from."),
-        Param::operand("indices", ParamKind::Any, "Places along the axis: a tensor of integers, or an integer scalar."),
-        Param::attr(
-            "axis",
-            AttrKind::Int,
-            Default::Absent,
-            "The axis to pick along; may be left out only where `x` has one dimension.",
-        ),
-        Param::attr(
-            "mode",
-            AttrKind::Choice(&["fast", "clip", "wrap", "nan"]),
-            Default::Str("fast"),
-            "What an index outside `[0, length)` does: `fast` is not checked, `clip` takes the nearest, `wrap` counts \
-             modulo the length, `nan` gives NaN and needs float data.",
-        ),
-    ],
-    purity: Purity::Pure,
-    doc: "Picks slices of `x` along an axis. The shape of `indices` replaces the axis.",
-    reference: "TVM src/relax/op/tensor/index.cc",
-    cost: Cost::Gather,
-    infer: take,
-    compute: Some(Compute::Loops(loops::take)),
-    flow: Flow::OPAQUE.keeping("x").indexing(sites).computing(pick::take),
-}];
+pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
+    "take",
+    "Picks slices of `x` along an axis. The shape of `indices` replaces the axis.",
+    take,
+)
+.taking(&[
+    Param::tensor("x", "The tensor to pick from."),
+    Param::operand("indices", ParamKind::Any, "Places along the axis: a tensor of integers, or an integer scalar."),
+    Param::optional_attr(
+        "axis",
+        AttrKind::Int,
+        "The axis to pick along; may be left out only where `x` has one dimension.",
+    ),
+    Param::choice(
+        "mode",
+        &["fast", "clip", "wrap", "nan"],
+        "fast",
+        "What an index outside `[0, length)` does: `fast` is not checked, `clip` takes the nearest, `wrap` counts \
+         modulo the length, `nan` gives NaN and needs float data.",
+    ),
+])
+.lowered_by(loops::take)
+.costing(Cost::Gather)
+.flowing(Flow::OPAQUE.keeping("x").indexing(sites).computing(pick::take))];
 
 /// Only `fast` leaves an index unchecked.
 fn sites(call: &CallInfo<'_>) -> Vec<Site> {

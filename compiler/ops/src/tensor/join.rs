@@ -6,14 +6,11 @@ use super::operands::{ceil_div, common_vdevice, int_attr, ints_attr, tensors};
 use super::values::{arrange, join};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, DType, Dim, counted};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
 
 /// The most parts `split` may make: beyond any use, and small enough to hold in memory.
 const MAX_SECTIONS: i64 = 1 << 16;
@@ -22,9 +19,8 @@ const MAX_SECTIONS: i64 = 1 << 16;
 const MAX_DIMS: usize = 1 << 20;
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "concat",
-        params: &[
+    Schema::new("concat", "Joins tensors along an existing axis.", concat)
+        .taking(&[
             Param::operand("tensors", ParamKind::Tensors, "The tensors, of one dtype, equal in shape off the axis."),
             Param::attr(
                 "axis",
@@ -32,74 +28,52 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 Default::Int(0),
                 "The axis along which to join; `None` joins tensors of one dimension.",
             ),
-        ],
-        purity: Purity::Pure,
-        doc: "Joins tensors along an existing axis.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: concat,
-        compute: Some(Compute::Loops(loops::concat)),
-        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::concat),
-    },
-    Schema {
-        name: "stack",
-        params: &[
+        ])
+        .lowered_by(loops::concat)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::concat)),
+    Schema::new("stack", "Joins tensors along a new axis.", stack)
+        .taking(&[
             Param::operand("tensors", ParamKind::Tensors, "The tensors, all of one shape and dtype."),
-            Param::attr(
+            Param::optional_attr(
                 "axis",
                 AttrKind::Int,
-                Default::Absent,
                 "Where the new axis stands in the result; in front when left out.",
             ),
-        ],
-        purity: Purity::Pure,
-        doc: "Joins tensors along a new axis.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: stack,
-        compute: Some(Compute::Loops(loops::stack)),
-        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::stack),
-    },
-    Schema {
-        name: "split",
-        params: &[
+        ])
+        .lowered_by(loops::stack)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::stack)),
+    Schema::new("split", "Cuts a tensor along an axis into a tuple of parts.", split)
+        .taking(&[
             Param::tensor("x", "The input."),
-            Param::attr(
+            Param::required_attr(
                 "indices_or_sections",
                 AttrKind::Ints,
-                Default::Required,
                 "A number of parts, of which all but the last have the length divided by it, rounded up; \
                  or the ascending places at which to cut.",
             ),
-            Param::attr("axis", AttrKind::Int, Default::Int(0), "The axis along which to cut."),
-        ],
-        purity: Purity::Pure,
-        doc: "Cuts a tensor along an axis into a tuple of parts.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: split,
-        compute: Some(Compute::Loops(loops::split)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::split).laid_out(join_layout::split),
-    },
-    Schema {
-        name: "meshgrid",
-        params: &[
-            Param::operand("tensors", ParamKind::Tensors, "Coordinates along each axis: tensors of one dimension."),
-            Param::attr(
-                "indexing",
-                AttrKind::Choice(&["ij", "xy"]),
-                Default::Absent,
-                "`ij` for matrix order, which it is when left out, `xy` for Cartesian order.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "For each of n coordinate vectors, a tensor of n dimensions that repeats it along the other axes.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: meshgrid,
-        compute: Some(Compute::Loops(loops::meshgrid)),
-        flow: Flow::OPAQUE.keeping("tensors").computing(join::meshgrid),
-    },
+            Param::int("axis", 0, "The axis along which to cut."),
+        ])
+        .lowered_by(loops::split)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("x").computing(arrange::split).laid_out(join_layout::split)),
+    Schema::new(
+        "meshgrid",
+        "For each of n coordinate vectors, a tensor of n dimensions that repeats it along the other axes.",
+        meshgrid,
+    )
+    .taking(&[
+        Param::operand("tensors", ParamKind::Tensors, "Coordinates along each axis: tensors of one dimension."),
+        Param::optional_attr(
+            "indexing",
+            AttrKind::Choice(&["ij", "xy"]),
+            "`ij` for matrix order, which it is when left out, `xy` for Cartesian order.",
+        ),
+    ])
+    .lowered_by(loops::meshgrid)
+    .costing(Cost::Copy)
+    .flowing(Flow::OPAQUE.keeping("tensors").computing(join::meshgrid)),
 ];
 
 /// The dtype, device and rank that joined tensors have in common.

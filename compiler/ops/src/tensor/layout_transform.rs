@@ -2,52 +2,44 @@
 
 use super::index_map::IndexMap;
 use super::loops::layout as loops;
-use crate::compute::Compute;
 use crate::cost::Cost;
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Param, Schema};
 use rx_base::{Code, DType};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
-pub(crate) static OPERATORS: &[Schema] = &[Schema {
-    name: "layout_transform",
-    params: &[
-        Param::tensor("x", "The input."),
-        Param::attr(
-            "index_map",
-            AttrKind::Any,
-            Default::Required,
-            "From the indices of `x` to those of the result: `T.index_map(lambda n, c: (n, c // 4, c % 4))`.",
-        ),
-        Param::attr(
-            "pad_value",
-            AttrKind::Any,
-            Default::Absent,
-            "What fills places that no element of `x` is moved to, in the dtype of `x`; anything when left out.",
-        ),
-        Param::attr(
-            "axis_separators",
-            AttrKind::IntList,
-            Default::Absent,
-            "Where the dims of the result part into axes of memory; no value depends on it. TVM up to 0.25.",
-        ),
-        Param::attr(
-            "input_axis_separators",
-            AttrKind::IntList,
-            Default::Absent,
-            "Where the dims of `x` part into axes of memory; no value depends on it. TVM up to 0.25.",
-        ),
-    ],
-    purity: Purity::Pure,
-    doc: "Moves each element to the place an index map says: transposes, tiles or flattens.",
-    reference: "TVM src/relax/op/tensor/manipulate.cc, src/tirx/ir/index_map.cc",
-    cost: Cost::Copy,
-    infer: layout_transform,
-    compute: Some(Compute::Loops(loops::layout_transform)),
-    flow: Flow::OPAQUE,
-}];
+pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
+    "layout_transform",
+    "Moves each element to the place an index map says: transposes, tiles or flattens.",
+    layout_transform,
+)
+.taking(&[
+    Param::tensor("x", "The input."),
+    Param::required_attr(
+        "index_map",
+        AttrKind::Any,
+        "From the indices of `x` to those of the result: `T.index_map(lambda n, c: (n, c // 4, c % 4))`.",
+    ),
+    Param::optional_attr(
+        "pad_value",
+        AttrKind::Any,
+        "What fills places that no element of `x` is moved to, in the dtype of `x`; anything when left out.",
+    ),
+    Param::optional_attr(
+        "axis_separators",
+        AttrKind::IntList,
+        "Where the dims of the result part into axes of memory; no value depends on it. TVM up to 0.25.",
+    ),
+    Param::optional_attr(
+        "input_axis_separators",
+        AttrKind::IntList,
+        "Where the dims of `x` part into axes of memory; no value depends on it. TVM up to 0.25.",
+    ),
+])
+.lowered_by(loops::layout_transform)
+.costing(Cost::Copy)];
 
 fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let x = call.tensor("x")?;

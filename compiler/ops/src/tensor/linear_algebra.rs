@@ -4,68 +4,50 @@ use super::loops::products;
 use super::operands::common_vdevice;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::{Cost, elements, multiply_adds, operand_dims};
 use crate::operands::{Element, computed_from, joined_element, require_known_ndim, tensor_type};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/linear_algebra.cc";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "matmul",
-        params: &[
-            Param::tensor("x1", "The left matrices, `(…, m, k)`, or a vector `(k,)`."),
-            Param::tensor("x2", "The right matrices, `(…, k, n)`, or a vector `(k,)`."),
-            Param::attr(
-                "out_dtype",
-                AttrKind::DType,
-                Default::Absent,
-                "The dtype of the result and of the sum; when left out that of the operands, which must then agree.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "The matrix product. Leading axes are broadcast; a vector counts as a row on the left, as a column on \
-              the right, and its axis is dropped from the result.",
-        reference: REFERENCE,
-        cost: Cost::Formula(matmul_operations),
-        infer: matmul,
-        compute: Some(Compute::Loops(products::matmul)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "einsum",
-        params: &[
-            Param::operand("operands", ParamKind::Tensors, "The tensors, as a tuple."),
-            Param::attr(
-                "subscripts",
-                AttrKind::Str,
-                Default::Required,
-                "A letter per axis, operands separated by commas: `ij,jk->ik`. `...` stands for axes that broadcast.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "A sum of products in Einstein's notation: axes named alike go together, and those the result does not \
-              name are summed.",
-        reference: REFERENCE,
-        cost: Cost::Formula(super::einsum::operations),
-        infer: super::einsum::einsum,
-        compute: Some(Compute::Loops(products::einsum)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "outer",
-        params: &[Param::tensor("x1", "The left vector."), Param::tensor("x2", "The right vector.")],
-        purity: Purity::Pure,
-        doc: "The outer product of two vectors: a matrix of all products.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(1),
-        infer: outer,
-        compute: Some(Compute::Loops(products::outer)),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "matmul",
+        "The matrix product. Leading axes are broadcast; a vector counts as a row on the left, as a column on \
+         the right, and its axis is dropped from the result.",
+        matmul,
+    )
+    .taking(&[
+        Param::tensor("x1", "The left matrices, `(…, m, k)`, or a vector `(k,)`."),
+        Param::tensor("x2", "The right matrices, `(…, k, n)`, or a vector `(k,)`."),
+        Param::optional_attr(
+            "out_dtype",
+            AttrKind::DType,
+            "The dtype of the result and of the sum; when left out that of the operands, which must then agree.",
+        ),
+    ])
+    .lowered_by(products::matmul)
+    .costing(Cost::Formula(matmul_operations)),
+    Schema::new(
+        "einsum",
+        "A sum of products in Einstein's notation: axes named alike go together, and those the result does not \
+         name are summed.",
+        super::einsum::einsum,
+    )
+    .taking(&[
+        Param::operand("operands", ParamKind::Tensors, "The tensors, as a tuple."),
+        Param::required_attr(
+            "subscripts",
+            AttrKind::Str,
+            "A letter per axis, operands separated by commas: `ij,jk->ik`. `...` stands for axes that broadcast.",
+        ),
+    ])
+    .lowered_by(products::einsum)
+    .costing(Cost::Formula(super::einsum::operations)),
+    Schema::new("outer", "The outer product of two vectors: a matrix of all products.", outer)
+        .taking(&[Param::tensor("x1", "The left vector."), Param::tensor("x2", "The right vector.")])
+        .lowered_by(products::outer)
+        .costing(Cost::PerOutput(1)),
 ];
 
 /// `2·(elements of the result)·k`.

@@ -10,141 +10,96 @@ use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, require_ndim, tensor_like};
 use crate::relayout;
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, Schema};
 use rustc_hash::FxHashSet;
 use rx_base::{Code, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "expand_dims",
-        params: &[
+    Schema::new("expand_dims", "Inserts axes of length 1.", expand_dims)
+        .taking(&[
             Param::tensor("x", "The input."),
-            Param::attr(
+            Param::required_attr(
                 "axis",
                 AttrKind::Ints,
-                Default::Required,
                 "Where the new axes stand in the result; negative ones count from its end.",
             ),
-        ],
-        purity: Purity::Pure,
-        doc: "Inserts axes of length 1.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: expand_dims,
-        compute: Some(Compute::View("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::expand_dims),
-    },
-    Schema {
-        name: "squeeze",
-        params: &[
+        ])
+        .computed_as(Compute::View("x"))
+        .costing(Cost::Nothing)
+        .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::expand_dims)),
+    Schema::new(
+        "squeeze",
+        "Removes axes of length 1. A given axis of a constant length other than 1 is kept; one of symbolic length \
+         is removed and must turn out to be 1.",
+        squeeze,
+    )
+    .taking(&[
+        Param::tensor("x", "The input."),
+        Param::optional_attr("axis", AttrKind::Ints, "The axes to remove; without it, every axis of length 1."),
+    ])
+    .computed_as(Compute::View("x"))
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::squeeze)),
+    Schema::new("permute_dims", "Reorders the axes: the transpose.", permute_dims)
+        .taking(&[
             Param::tensor("x", "The input."),
-            Param::attr(
-                "axis",
-                AttrKind::Ints,
-                Default::Absent,
-                "The axes to remove; without it, every axis of length 1.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Removes axes of length 1. A given axis of a constant length other than 1 is kept; one of symbolic length \
-              is removed and must turn out to be 1.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: squeeze,
-        compute: Some(Compute::View("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::squeeze),
-    },
-    Schema {
-        name: "permute_dims",
-        params: &[
-            Param::tensor("x", "The input."),
-            Param::attr(
+            Param::optional_attr(
                 "axes",
                 AttrKind::Ints,
-                Default::Absent,
                 "For each axis of the result, the axis of `x` it is; without it, the axes are reversed.",
             ),
-        ],
-        purity: Purity::Pure,
-        doc: "Reorders the axes: the transpose.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: permute_dims,
-        compute: Some(Compute::Loops(loops::permute_dims)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::permute).laid_out(manipulate_layout::permute_dims),
-    },
-    Schema {
-        name: "repeat",
-        params: &[
+        ])
+        .lowered_by(loops::permute_dims)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("x").computing(arrange::permute).laid_out(manipulate_layout::permute_dims)),
+    Schema::new("repeat", "Repeats each element: `[a, b]` twice is `[a, a, b, b]`.", repeat)
+        .taking(&[
             Param::tensor("data", "The input."),
-            Param::attr("repeats", AttrKind::Int, Default::Required, "How often each element is repeated, ≥ 0."),
-            Param::attr(
+            Param::required_attr("repeats", AttrKind::Int, "How often each element is repeated, ≥ 0."),
+            Param::optional_attr(
                 "axis",
                 AttrKind::Int,
-                Default::Absent,
                 "The axis along which to repeat; without it, `data` is flattened first.",
             ),
-        ],
-        purity: Purity::Pure,
-        doc: "Repeats each element: `[a, b]` twice is `[a, a, b, b]`.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: repeat,
-        compute: Some(Compute::Loops(loops::repeat)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::repeat).laid_out(manipulate_layout::repeat),
-    },
-    Schema {
-        name: "tile",
-        params: &[
+        ])
+        .lowered_by(loops::repeat)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::repeat).laid_out(manipulate_layout::repeat)),
+    Schema::new("tile", "Repeats the tensor as a whole: `[a, b]` twice is `[a, b, a, b]`.", tile)
+        .taking(&[
             Param::tensor("data", "The input."),
-            Param::attr(
+            Param::required_attr(
                 "repeats",
                 AttrKind::Ints,
-                Default::Required,
                 "Copies along each axis, ≥ 0, for the last axes; more numbers than axes add leading axes.",
             ),
-        ],
-        purity: Purity::Pure,
-        doc: "Repeats the tensor as a whole: `[a, b]` twice is `[a, b, a, b]`.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: tile,
-        compute: Some(Compute::Loops(loops::tile)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::tile).laid_out(manipulate_layout::tile),
-    },
-    Schema {
-        name: "flip",
-        params: &[
+        ])
+        .lowered_by(loops::tile)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::tile).laid_out(manipulate_layout::tile)),
+    Schema::new("flip", "Reverses the order of the elements along an axis.", flip)
+        .taking(&[
             Param::tensor("data", "The input."),
-            Param::attr("axis", AttrKind::Int, Default::Required, "The axis to reverse."),
-        ],
-        purity: Purity::Pure,
-        doc: "Reverses the order of the elements along an axis.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: flip,
-        compute: Some(Compute::Loops(loops::flip)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::flip).laid_out(relayout::along_axis),
-    },
-    Schema {
-        name: "reverse_sequence",
-        params: &[
-            Param::tensor("data", "The input."),
-            Param::tensor("seq_lengths", "How many elements to reverse for each batch entry; int32 or int64."),
-            Param::attr("seq_axis", AttrKind::Int, Default::Int(1), "The axis along which elements are reversed."),
-            Param::attr("batch_axis", AttrKind::Int, Default::Int(0), "The axis that `seq_lengths` runs along."),
-        ],
-        purity: Purity::Pure,
-        doc: "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: reverse_sequence,
-        compute: Some(Compute::Loops(loops::reverse_sequence)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::reordered),
-    },
+            Param::required_attr("axis", AttrKind::Int, "The axis to reverse."),
+        ])
+        .lowered_by(loops::flip)
+        .costing(Cost::Copy)
+        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::flip).laid_out(relayout::along_axis)),
+    Schema::new(
+        "reverse_sequence",
+        "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
+        reverse_sequence,
+    )
+    .taking(&[
+        Param::tensor("data", "The input."),
+        Param::tensor("seq_lengths", "How many elements to reverse for each batch entry; int32 or int64."),
+        Param::int("seq_axis", 1, "The axis along which elements are reversed."),
+        Param::int("batch_axis", 0, "The axis that `seq_lengths` runs along."),
+    ])
+    .lowered_by(loops::reverse_sequence)
+    .costing(Cost::Copy)
+    .flowing(Flow::OPAQUE.keeping("data").computing(arrange::reordered)),
 ];
 
 fn expand_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -5,90 +5,69 @@ use super::operands::{IndexKind, agree, check_index_dtype, check_same_rank, int_
 use super::values::{arrange, pick as picked};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::flow::{self, Part, Site};
 use crate::layout::Layout;
 use crate::operands::{rank_like, tensor_like};
 use crate::relayout::{self, LaidOut, LayoutCall};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, ParamKind, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "gather_elements",
-        params: &[
-            Param::tensor("data", "The tensor to pick from."),
-            Param::tensor("indices", "Places along the axis, signed integers; of the rank of `data`."),
-            Param::attr("axis", AttrKind::Int, Default::Int(0), "The axis that `indices` point along."),
-        ],
-        purity: Purity::Pure,
-        doc: "For each index, the element of `data` at the same place but for the axis, where the index says. \
-              The result has the shape of `indices`. ONNX GatherElements.",
-        reference: REFERENCE,
-        cost: Cost::Gather,
-        infer: gather_elements,
-        compute: Some(Compute::Loops(manipulate::gather_elements)),
-        flow: Flow::OPAQUE
+    Schema::new(
+        "gather_elements",
+        "For each index, the element of `data` at the same place but for the axis, where the index says. \
+         The result has the shape of `indices`. ONNX GatherElements.",
+        gather_elements,
+    )
+    .taking(&[
+        Param::tensor("data", "The tensor to pick from."),
+        Param::tensor("indices", "Places along the axis, signed integers; of the rank of `data`."),
+        Param::int("axis", 0, "The axis that `indices` point along."),
+    ])
+    .lowered_by(manipulate::gather_elements)
+    .costing(Cost::Gather)
+    .flowing(
+        Flow::OPAQUE
             .keeping("data")
             .indexing(|call| vec![flow::along_axis(call, "indices", "data")])
             .computing(picked::gather_elements)
             .laid_out(gather_elements_layouts),
-    },
-    Schema {
-        name: "gather_nd",
-        params: &[
+    ),
+    Schema::new("gather_nd", "Picks elements or slices by index tuples. ONNX GatherND.", gather_nd)
+        .taking(&[
             Param::tensor("data", "The tensor to pick from."),
             Param::tensor("indices", "int64; its last axis holds one index for each of the leading axes of `data`."),
-            Param::attr("batch_dims", AttrKind::Int, Default::Int(0), "Leading axes that both tensors share."),
-        ],
-        purity: Purity::Pure,
-        doc: "Picks elements or slices by index tuples. ONNX GatherND.",
-        reference: REFERENCE,
-        cost: Cost::Gather,
-        infer: gather_nd,
-        compute: Some(Compute::Loops(pick::gather_nd)),
-        flow: Flow::OPAQUE.keeping("data").indexing(gather_nd_sites).computing(arrange::some),
-    },
-    Schema {
-        name: "index_tensor",
-        params: &[
-            Param::tensor("data", "The tensor to pick from."),
-            Param::operand(
-                "indices",
-                ParamKind::Tensors,
-                "One index tensor for each leading axis, broadcast together.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Advanced indexing, `data[i, j, …]` with tensors of indices. The indices' common shape replaces the \
-              leading axes.",
-        reference: REFERENCE,
-        cost: Cost::Gather,
-        infer: index_tensor,
-        compute: Some(Compute::Loops(pick::index_tensor)),
-        flow: Flow::OPAQUE.keeping("data").indexing(|call| flow::by_axis(call, false)).computing(arrange::some),
-    },
-    Schema {
-        name: "one_hot",
-        params: &[
+            Param::int("batch_dims", 0, "Leading axes that both tensors share."),
+        ])
+        .lowered_by(pick::gather_nd)
+        .costing(Cost::Gather)
+        .flowing(Flow::OPAQUE.keeping("data").indexing(gather_nd_sites).computing(arrange::some)),
+    Schema::new(
+        "index_tensor",
+        "Advanced indexing, `data[i, j, …]` with tensors of indices. The indices' common shape replaces the \
+         leading axes.",
+        index_tensor,
+    )
+    .taking(&[
+        Param::tensor("data", "The tensor to pick from."),
+        Param::operand("indices", ParamKind::Tensors, "One index tensor for each leading axis, broadcast together."),
+    ])
+    .lowered_by(pick::index_tensor)
+    .costing(Cost::Gather)
+    .flowing(Flow::OPAQUE.keeping("data").indexing(|call| flow::by_axis(call, false)).computing(arrange::some)),
+    Schema::new("one_hot", "Turns each index into a vector that is on at that place and off elsewhere.", one_hot)
+        .taking(&[
             Param::tensor("indices", "Which place along the new axis is on; integers."),
             Param::operand("on_value", ParamKind::Prim, "The value at the index."),
             Param::operand("off_value", ParamKind::Prim, "The value elsewhere, of the dtype of `on_value`."),
-            Param::attr("depth", AttrKind::Int, Default::Required, "The length of the new axis, > 0."),
-            Param::attr("axis", AttrKind::Int, Default::Int(-1), "Where the new axis stands in the result."),
-        ],
-        purity: Purity::Pure,
-        doc: "Turns each index into a vector that is on at that place and off elsewhere.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: one_hot,
-        compute: Some(Compute::Loops(pick::one_hot)),
-        flow: Flow::OPAQUE.indexing(one_hot_sites).computing(picked::one_hot),
-    },
+            Param::required_attr("depth", AttrKind::Int, "The length of the new axis, > 0."),
+            Param::int("axis", -1, "Where the new axis stands in the result."),
+        ])
+        .lowered_by(pick::one_hot)
+        .costing(Cost::PerOutput(0))
+        .flowing(Flow::OPAQUE.indexing(one_hot_sites).computing(picked::one_hot)),
 ];
 
 /// Index tuples point at the axes behind the batch.

@@ -4,19 +4,17 @@ use super::elementwise::with_dtype;
 use super::loops::quantize as loops;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{AxisOf, require_equal, require_proved_equal};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{Param, Schema};
 use rx_base::dtype::TypeCode;
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/qdq.cc";
 const SCALE: Param = Param::tensor("scale", "The scale: one number, or one per index of `axis`; float16 or float32.");
 const ZERO_POINT: Param =
     Param::tensor("zero_point", "The value that stands for 0: one number, or one per index of `axis`.");
-const AXIS: Param = Param::attr("axis", AttrKind::Int, Default::Int(-1), "The axis that has scales of its own.");
+const AXIS: Param = Param::int("axis", -1, "The axis that has scales of its own.");
 
 const SMALL_FLOATS: [DType; 2] = [small(TypeCode::Float8E4M3Fn), small(TypeCode::Float8E5M2)];
 
@@ -41,45 +39,36 @@ const ZERO_POINTS: &[DType] =
     &[DType::INT8, DType::UINT8, DType::INT16, DType::UINT16, DType::INT32, DType::UINT32, DType::FLOAT16];
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "quantize",
-        params: &[
-            Param::tensor("data", "The reals, float16 or float32."),
-            SCALE,
-            ZERO_POINT,
-            AXIS,
-            Param::attr(
-                "out_dtype",
-                AttrKind::DType,
-                Default::Str("int8"),
-                "The dtype to quantize to: an 8 or 16-bit integer, `float8_e4m3fn` or `float8_e5m2`.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Quantized reals: `clamp(round(data / scale) + zero_point)`, limited to the range of `out_dtype`.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(3),
-        infer: |call| infer(call, REALS, QUANTIZED),
-        compute: Some(Compute::Loops(loops::quantize)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "dequantize",
-        params: &[
-            Param::tensor("data", "The quantized values."),
-            SCALE,
-            ZERO_POINT,
-            AXIS,
-            Param::attr("out_dtype", AttrKind::DType, Default::Str("float32"), "The dtype of the reals."),
-        ],
-        purity: Purity::Pure,
-        doc: "The reals behind quantized values: `scale * (data - zero_point)`.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(2),
-        infer: |call| infer(call, DEQUANTIZED_FROM, REALS),
-        compute: Some(Compute::Loops(loops::dequantize)),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "quantize",
+        "Quantized reals: `clamp(round(data / scale) + zero_point)`, limited to the range of `out_dtype`.",
+        |call| infer(call, REALS, QUANTIZED),
+    )
+    .taking(&[
+        Param::tensor("data", "The reals, float16 or float32."),
+        SCALE,
+        ZERO_POINT,
+        AXIS,
+        Param::dtype(
+            "out_dtype",
+            "int8",
+            "The dtype to quantize to: an 8 or 16-bit integer, `float8_e4m3fn` or `float8_e5m2`.",
+        ),
+    ])
+    .lowered_by(loops::quantize)
+    .costing(Cost::PerOutput(3)),
+    Schema::new("dequantize", "The reals behind quantized values: `scale * (data - zero_point)`.", |call| {
+        infer(call, DEQUANTIZED_FROM, REALS)
+    })
+    .taking(&[
+        Param::tensor("data", "The quantized values."),
+        SCALE,
+        ZERO_POINT,
+        AXIS,
+        Param::dtype("out_dtype", "float32", "The dtype of the reals."),
+    ])
+    .lowered_by(loops::dequantize)
+    .costing(Cost::PerOutput(2)),
 ];
 
 /// TVM's `InferTypeQuantize` and `InferTypeDequantize`. An operand of unknown dtype leaves the result's unknown.

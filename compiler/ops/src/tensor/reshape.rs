@@ -7,88 +7,74 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Schema};
 use rx_base::{Code, Dim, counted};
 use rx_ir::{ExprKind, Shape, StructInfo, TensorInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
 
 /// The longest shape for which a fitting length is looked for.
 const MAX_ADVISED_RANK: usize = 16;
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "reshape",
-        params: &[
-            Param::tensor("x", "The input."),
-            Param::operand(
-                "shape",
-                ParamKind::Shape,
-                "The new shape. One length may be -1, which is computed; 0 copies the length of the same axis of `x`.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "The elements of `x`, in order, under another shape. The number of elements stays the same.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: reshape,
-        compute: Some(Compute::View("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
-    },
-    Schema {
-        name: "flatten",
-        params: &[Param::tensor("x", "The input.")],
-        purity: Purity::Pure,
-        doc: "The elements of `x` as a tensor of one dimension. A scalar becomes a tensor of one element.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: flatten,
-        compute: Some(Compute::View("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
-    },
-    Schema {
-        name: "broadcast_to",
-        params: &[
-            Param::tensor("x", "The input."),
-            Param::operand("shape", ParamKind::Shape, "The shape to repeat `x` into, of at least as many dimensions."),
-        ],
-        purity: Purity::Pure,
-        doc: "Repeats `x` along axes of length 1 and along new leading axes until it has the given shape.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: broadcast_to,
-        compute: Some(Compute::Loops(loops::broadcast_to)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::broadcast),
-    },
-    Schema {
-        name: "collapse_sum_to",
-        params: &[
-            Param::tensor("data", "The input."),
-            Param::operand("shape", ParamKind::Shape, "The shape to sum into; `data` must be a broadcast of it."),
-        ],
-        purity: Purity::Pure,
-        doc: "Sums `data` over the axes along which a tensor of the given shape would be broadcast to it. \
-              The gradient of `broadcast_to`.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(1),
-        infer: collapse_sum_to,
-        compute: Some(Compute::Loops(loops::collapse_sum)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "collapse_sum_like",
-        params: &[
-            Param::tensor("data", "The input."),
-            Param::tensor("collapse_target", "A tensor of the shape to sum into; its elements are not used."),
-        ],
-        purity: Purity::Pure,
-        doc: "Sums `data` into the shape of `collapse_target`, as `collapse_sum_to` does.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(1),
-        infer: collapse_sum_like,
-        compute: Some(Compute::Loops(loops::collapse_sum)),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "reshape",
+        "The elements of `x`, in order, under another shape. The number of elements stays the same.",
+        reshape,
+    )
+    .taking(&[
+        Param::tensor("x", "The input."),
+        Param::operand(
+            "shape",
+            ParamKind::Shape,
+            "The new shape. One length may be -1, which is computed; 0 copies the length of the same axis of `x`.",
+        ),
+    ])
+    .computed_as(Compute::View("x"))
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
+    Schema::new(
+        "flatten",
+        "The elements of `x` as a tensor of one dimension. A scalar becomes a tensor of one element.",
+        flatten,
+    )
+    .taking(&[Param::tensor("x", "The input.")])
+    .computed_as(Compute::View("x"))
+    .costing(Cost::Nothing)
+    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
+    Schema::new(
+        "broadcast_to",
+        "Repeats `x` along axes of length 1 and along new leading axes until it has the given shape.",
+        broadcast_to,
+    )
+    .taking(&[
+        Param::tensor("x", "The input."),
+        Param::operand("shape", ParamKind::Shape, "The shape to repeat `x` into, of at least as many dimensions."),
+    ])
+    .lowered_by(loops::broadcast_to)
+    .costing(Cost::PerOutput(0))
+    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::broadcast)),
+    Schema::new(
+        "collapse_sum_to",
+        "Sums `data` over the axes along which a tensor of the given shape would be broadcast to it. \
+         The gradient of `broadcast_to`.",
+        collapse_sum_to,
+    )
+    .taking(&[
+        Param::tensor("data", "The input."),
+        Param::operand("shape", ParamKind::Shape, "The shape to sum into; `data` must be a broadcast of it."),
+    ])
+    .lowered_by(loops::collapse_sum)
+    .costing(Cost::PerInput(1)),
+    Schema::new(
+        "collapse_sum_like",
+        "Sums `data` into the shape of `collapse_target`, as `collapse_sum_to` does.",
+        collapse_sum_like,
+    )
+    .taking(&[
+        Param::tensor("data", "The input."),
+        Param::tensor("collapse_target", "A tensor of the shape to sum into; its elements are not used."),
+    ])
+    .lowered_by(loops::collapse_sum)
+    .costing(Cost::PerInput(1)),
 ];
 
 fn reshape(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -4,30 +4,25 @@ use super::loops::sample as loops;
 use super::operands::{IndexKind, agree, check_index_dtype, retyped};
 use super::values::pick;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
-use crate::cost::Cost;
 use crate::operands::require_ndim;
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{Flow, Param, Schema};
 use rx_base::dtype::TypeCode;
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
-pub(crate) static OPERATORS: &[Schema] = &[Schema {
-    name: "multinomial_from_uniform",
-    params: &[
-        Param::tensor("prob", "Probabilities, `(batch, vocabulary)`; floats, the rows add up to 1."),
-        Param::tensor("uniform_sample", "Uniform samples in `[0, 1)`, `(n, 1)`; floats."),
-        Param::tensor("sample_indices", "The row of `prob` that each sample draws from, `(n, 1)`; signed integers."),
-        Param::attr("dtype", AttrKind::DType, Default::Str("int64"), "The dtype of the result."),
-    ],
-    purity: Purity::Pure,
-    doc: "Draws from multinomial distributions with given uniform samples. The result is `(n, 1)`.",
-    reference: "TVM src/relax/op/tensor/sampling.cc",
-    cost: Cost::Uncounted,
-    infer: multinomial_from_uniform,
-    compute: Some(Compute::Loops(loops::multinomial_from_uniform)),
-    flow: Flow::OPAQUE.computing(pick::multinomial),
-}];
+pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
+    "multinomial_from_uniform",
+    "Draws from multinomial distributions with given uniform samples. The result is `(n, 1)`.",
+    multinomial_from_uniform,
+)
+.taking(&[
+    Param::tensor("prob", "Probabilities, `(batch, vocabulary)`; floats, the rows add up to 1."),
+    Param::tensor("uniform_sample", "Uniform samples in `[0, 1)`, `(n, 1)`; floats."),
+    Param::tensor("sample_indices", "The row of `prob` that each sample draws from, `(n, 1)`; signed integers."),
+    Param::dtype("dtype", "int64", "The dtype of the result."),
+])
+.lowered_by(loops::multinomial_from_uniform)
+.flowing(Flow::OPAQUE.computing(pick::multinomial))];
 
 fn multinomial_from_uniform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let prob = call.tensor("prob")?;

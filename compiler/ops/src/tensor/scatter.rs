@@ -8,17 +8,14 @@ use super::operands::{
 use super::values::join;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::flow::{self, Site};
 use crate::layout::Layout;
 use crate::operands::{computed_from, tensor_like};
 use crate::relayout::{self, Laid, LaidOut, LayoutCall};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
 
 /// What TVM can lower.
 const REDUCTIONS: &[&str] = &["update", "add", "mul", "mean", "max", "min"];
@@ -32,85 +29,65 @@ const REDUCTION: Param = Param::attr(
 );
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "scatter_elements",
-        params: &[
-            Param::tensor("data", "The tensor to start from."),
-            Param::tensor("indices", "Places along the axis, integers; of the rank of `data`."),
-            Param::tensor("updates", "The values to write, of the shape of `indices` and the dtype of `data`."),
-            Param::attr("axis", AttrKind::Int, Default::Int(0), "The axis that `indices` point along."),
-            REDUCTION,
-        ],
-        purity: Purity::Pure,
-        doc: "A copy of `data` in which each value of `updates` is written at its own place but for the axis, where \
-              the index says. ONNX ScatterElements.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: scatter_elements,
-        compute: Some(Compute::Loops(loops::scatter_elements)),
-        flow: Flow::OPAQUE
-            .indexing(scatter_elements_sites)
-            .computing(join::overwritten)
-            .laid_out(scatter_elements_layouts),
-    },
-    Schema {
-        name: "scatter_nd",
-        params: &[
-            Param::tensor("data", "The tensor to start from."),
-            Param::tensor("indices", "Integers; the last axis holds one index for each of the leading axes of `data`."),
-            Param::tensor("updates", "The elements or slices to write: `indices.shape[:-1] + data.shape[k:]`."),
-            REDUCTION,
-        ],
-        purity: Purity::Pure,
-        doc: "A copy of `data` in which elements or slices are written at index tuples. ONNX ScatterND.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: scatter_nd,
-        compute: Some(Compute::Loops(loops::scatter_nd)),
-        flow: Flow::OPAQUE
+    Schema::new(
+        "scatter_elements",
+        "A copy of `data` in which each value of `updates` is written at its own place but for the axis, where \
+         the index says. ONNX ScatterElements.",
+        scatter_elements,
+    )
+    .taking(&[
+        Param::tensor("data", "The tensor to start from."),
+        Param::tensor("indices", "Places along the axis, integers; of the rank of `data`."),
+        Param::tensor("updates", "The values to write, of the shape of `indices` and the dtype of `data`."),
+        Param::int("axis", 0, "The axis that `indices` point along."),
+        REDUCTION,
+    ])
+    .lowered_by(loops::scatter_elements)
+    .costing(Cost::PerOutput(0))
+    .flowing(
+        Flow::OPAQUE.indexing(scatter_elements_sites).computing(join::overwritten).laid_out(scatter_elements_layouts),
+    ),
+    Schema::new(
+        "scatter_nd",
+        "A copy of `data` in which elements or slices are written at index tuples. ONNX ScatterND.",
+        scatter_nd,
+    )
+    .taking(&[
+        Param::tensor("data", "The tensor to start from."),
+        Param::tensor("indices", "Integers; the last axis holds one index for each of the leading axes of `data`."),
+        Param::tensor("updates", "The elements or slices to write: `indices.shape[:-1] + data.shape[k:]`."),
+        REDUCTION,
+    ])
+    .lowered_by(loops::scatter_nd)
+    .costing(Cost::PerOutput(0))
+    .flowing(
+        Flow::OPAQUE
             .indexing(|call| flow::by_tuples(call, 0))
             .computing(join::overwritten)
             .laid_out(scatter_nd_layouts),
-    },
-    Schema {
-        name: "slice_scatter",
-        params: &[
+    ),
+    Schema::new("slice_scatter", "A copy of the input in which a slice is replaced by `src`.", slice_scatter)
+        .taking(&[
             Param::tensor("input_tensor", "The tensor to start from."),
             Param::tensor("src", "The values to write; as long as the slice along the axis."),
             Param::operand("start", ParamKind::Prim, "The first place written."),
             Param::operand("end", ParamKind::Prim, "The place before which to stop."),
             Param::operand("step", ParamKind::Prim, "The distance between places, ≥ 1."),
-            Param::attr("axis", AttrKind::Int, Default::Int(0), "The axis of the slice."),
-        ],
-        purity: Purity::Pure,
-        doc: "A copy of the input in which a slice is replaced by `src`.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: slice_scatter,
-        compute: Some(Compute::Loops(loops::slice_scatter)),
-        flow: Flow::OPAQUE.computing(join::overwritten),
-    },
-    Schema {
-        name: "index_put",
-        params: &[
+            Param::int("axis", 0, "The axis of the slice."),
+        ])
+        .lowered_by(loops::slice_scatter)
+        .costing(Cost::PerOutput(0))
+        .flowing(Flow::OPAQUE.computing(join::overwritten)),
+    Schema::new("index_put", "A copy of `data` in which `values` are written at `data[indices]`.", index_put)
+        .taking(&[
             Param::tensor("data", "The tensor to start from."),
             Param::operand("indices", ParamKind::Tensors, "One index tensor for each axis of `data`, integers."),
             Param::tensor("values", "The values to write, of the dtype of `data`."),
-            Param::attr(
-                "accumulate",
-                AttrKind::Bool,
-                Default::Bool(false),
-                "Whether to add to what is there instead of replacing it.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "A copy of `data` in which `values` are written at `data[indices]`.",
-        reference: REFERENCE,
-        cost: Cost::PerOutput(0),
-        infer: index_put,
-        compute: Some(Compute::Loops(loops::index_put)),
-        flow: Flow::OPAQUE.indexing(|call| flow::by_axis(call, true)).computing(join::overwritten),
-    },
+            Param::flag("accumulate", false, "Whether to add to what is there instead of replacing it."),
+        ])
+        .lowered_by(loops::index_put)
+        .costing(Cost::PerOutput(0))
+        .flowing(Flow::OPAQUE.indexing(|call| flow::by_axis(call, true)).computing(join::overwritten)),
 ];
 
 /// Warns of a reduction that has no lowering; the type does not depend on it.

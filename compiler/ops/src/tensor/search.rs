@@ -6,70 +6,42 @@ use super::values::pick;
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{computed_from, rank_like, require_ndim};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, Schema};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/search.cc";
-
 const PARAMS: &[Param] = &[
     Param::tensor("x", "The input."),
-    Param::attr(
+    Param::optional_attr(
         "axis",
         AttrKind::Int,
-        Default::Absent,
         "The axis to search along; without it, the place in the flattened input.",
     ),
-    Param::attr("keepdims", AttrKind::Bool, Default::Bool(false), "Whether searched axes stay, with length 1."),
+    Param::flag("keepdims", false, "Whether searched axes stay, with length 1."),
 ];
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "argmax",
-        params: PARAMS,
-        purity: Purity::Pure,
-        doc: "The place of the largest element along an axis, as int64.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(1),
-        infer: arg_extremum,
-        compute: Some(Compute::Loops(loops::arg_extremum)),
-        flow: Flow::OPAQUE.computing(pick::arg_extremum),
-    },
-    Schema {
-        name: "argmin",
-        params: PARAMS,
-        purity: Purity::Pure,
-        doc: "The place of the smallest element along an axis, as int64.",
-        reference: REFERENCE,
-        cost: Cost::PerInput(1),
-        infer: arg_extremum,
-        compute: Some(Compute::Loops(loops::arg_extremum)),
-        flow: Flow::OPAQUE.computing(pick::arg_extremum),
-    },
-    Schema {
-        name: "bucketize",
-        params: &[
+    Schema::new("argmax", "The place of the largest element along an axis, as int64.", arg_extremum)
+        .taking(PARAMS)
+        .lowered_by(loops::arg_extremum)
+        .costing(Cost::PerInput(1))
+        .flowing(Flow::OPAQUE.computing(pick::arg_extremum)),
+    Schema::new("argmin", "The place of the smallest element along an axis, as int64.", arg_extremum)
+        .taking(PARAMS)
+        .lowered_by(loops::arg_extremum)
+        .costing(Cost::PerInput(1))
+        .flowing(Flow::OPAQUE.computing(pick::arg_extremum)),
+    Schema::new("bucketize", "For each value, the index of the bucket it falls in.", bucketize)
+        .taking(&[
             Param::tensor("input_tensor", "The values to place."),
             Param::tensor("boundaries", "The bounds of the buckets, strictly ascending; of one dimension."),
-            Param::attr("out_int32", AttrKind::Bool, Default::Bool(false), "Whether the result is int32, not int64."),
-            Param::attr(
-                "right",
-                AttrKind::Bool,
-                Default::Bool(false),
-                "Whether a value equal to a bound belongs to the bucket above it.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "For each value, the index of the bucket it falls in.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: bucketize,
-        compute: Some(Compute::Loops(loops::bucketize)),
-        flow: Flow::OPAQUE.computing(pick::bucketize),
-    },
+            Param::flag("out_int32", false, "Whether the result is int32, not int64."),
+            Param::flag("right", false, "Whether a value equal to a bound belongs to the bucket above it."),
+        ])
+        .lowered_by(loops::bucketize)
+        .flowing(Flow::OPAQUE.computing(pick::bucketize)),
 ];
 
 fn arg_extremum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -5,13 +5,10 @@ use super::values::pick;
 use crate::axes::normalize_axis;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
-use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
-
-const REFERENCE: &str = "TVM src/relax/op/tensor/set.cc";
 
 /// A flag that TVM passes as an operand.
 const fn flag(name: &'static str, default: bool, doc: &'static str) -> Param {
@@ -19,44 +16,34 @@ const fn flag(name: &'static str, default: bool, doc: &'static str) -> Param {
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "unique",
-        params: &[
-            Param::tensor("x", "The input."),
-            flag("sorted", true, "Whether the values come in ascending order."),
-            flag("return_index", false, "Whether to give where each value first occurs."),
-            flag(
-                "return_inverse",
-                false,
-                "Whether to give, for each element of the input, its place among the values.",
-            ),
-            flag("return_counts", false, "Whether to give how often each value occurs."),
-            Param::optional(
-                "axis",
-                ParamKind::Prim,
-                "The axis along which slices are compared; without it, the elements of the flattened input are.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "The different values of a tensor, and on request where they occur and how often. \
-              How many there are is known at run time.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: unique,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE.computing(pick::unique),
-    },
-    Schema {
-        name: "nonzero",
-        params: &[Param::tensor("x", "The input.")],
-        purity: Purity::Pure,
-        doc: "The indices of the elements that are not 0, as int64: one row for each axis, one column for each element.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: nonzero,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE.computing(pick::nonzero),
-    },
+    Schema::new(
+        "unique",
+        "The different values of a tensor, and on request where they occur and how often. \
+         How many there are is known at run time.",
+        unique,
+    )
+    .taking(&[
+        Param::tensor("x", "The input."),
+        flag("sorted", true, "Whether the values come in ascending order."),
+        flag("return_index", false, "Whether to give where each value first occurs."),
+        flag("return_inverse", false, "Whether to give, for each element of the input, its place among the values."),
+        flag("return_counts", false, "Whether to give how often each value occurs."),
+        Param::optional(
+            "axis",
+            ParamKind::Prim,
+            "The axis along which slices are compared; without it, the elements of the flattened input are.",
+        ),
+    ])
+    .computed_as(Compute::Host)
+    .flowing(Flow::OPAQUE.computing(pick::unique)),
+    Schema::new(
+        "nonzero",
+        "The indices of the elements that are not 0, as int64: one row for each axis, one column for each element.",
+        nonzero,
+    )
+    .taking(&[Param::tensor("x", "The input.")])
+    .computed_as(Compute::Host)
+    .flowing(Flow::OPAQUE.computing(pick::nonzero)),
 ];
 
 /// Whether a flag is set; it must be known when the program is written.

@@ -7,57 +7,28 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, rank_like, require_known_ndim, tensor_type};
-use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/op.cc";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "shape_of",
-        params: &[Param::tensor("expr", "The tensor.")],
-        purity: Purity::Pure,
-        doc: "The shape of a tensor, as a shape value.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: shape_of,
-        compute: None,
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "size",
-        params: &[Param::tensor("expr", "The tensor.")],
-        purity: Purity::Pure,
-        doc: "The number of elements of a tensor, as an `int64` tensor without dimensions.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: size,
-        compute: Some(Compute::Loops(loops::size)),
-        flow: Flow::OPAQUE.computing(values::size),
-    },
-    Schema {
-        name: "tensor_to_shape",
-        params: &[Param::tensor("expr", "The dims, a vector of integers.")],
-        purity: Purity::Pure,
-        doc: "A shape value whose dims are the elements of a vector.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: tensor_to_shape,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "shape_to_tensor",
-        params: &[Param::operand("expr", ParamKind::ShapeValue, "The shape value.")],
-        purity: Purity::Pure,
-        doc: "The dims of a shape value, as an `int64` vector.",
-        reference: REFERENCE,
-        cost: Cost::Nothing,
-        infer: shape_to_tensor,
-        compute: Some(Compute::Loops(loops::shape_to_tensor)),
-        flow: Flow::OPAQUE.computing(values::shape_to_tensor),
-    },
+    Schema::new("shape_of", "The shape of a tensor, as a shape value.", shape_of)
+        .taking(&[Param::tensor("expr", "The tensor.")])
+        .costing(Cost::Nothing),
+    Schema::new("size", "The number of elements of a tensor, as an `int64` tensor without dimensions.", size)
+        .taking(&[Param::tensor("expr", "The tensor.")])
+        .lowered_by(loops::size)
+        .costing(Cost::Nothing)
+        .flowing(Flow::OPAQUE.computing(values::size)),
+    Schema::new("tensor_to_shape", "A shape value whose dims are the elements of a vector.", tensor_to_shape)
+        .taking(&[Param::tensor("expr", "The dims, a vector of integers.")])
+        .computed_as(Compute::Host)
+        .costing(Cost::Nothing),
+    Schema::new("shape_to_tensor", "The dims of a shape value, as an `int64` vector.", shape_to_tensor)
+        .taking(&[Param::operand("expr", ParamKind::ShapeValue, "The shape value.")])
+        .lowered_by(loops::shape_to_tensor)
+        .costing(Cost::Nothing)
+        .flowing(Flow::OPAQUE.computing(values::shape_to_tensor)),
 ];
 
 fn shape_of(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -9,17 +9,13 @@ use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Schema};
 use crate::values::ValueCall;
 use rx_base::{Answer, Code, DType, Diagnostic, Dim, Fix, Name, counted};
 use rx_ir::{Elements, ExprKind, Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/index.cc, include/tvm/topi/transform.h";
-
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "strided_slice",
-        params: &[
+    Schema::new("strided_slice", "Takes a slice along some axes, as NumPy's `x[begin:end:stride]`.", strided_slice).taking(&[
             Param::tensor("x", "The tensor to slice."),
             Param::operand("axes", ParamKind::Prims, "The axes to slice: a tuple of integer constants."),
             Param::operand(
@@ -37,41 +33,18 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 ParamKind::Prims,
                 "For each axis, the distance between places, not 0; all 1 when left out.",
             ),
-            Param::attr(
-                "assume_inbound",
-                AttrKind::Bool,
-                Default::Bool(false),
-                "A promise that `begin` and `end` lie within the axes, which spares counting from the end and clamping.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Takes a slice along some axes, as NumPy's `x[begin:end:stride]`.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: strided_slice,
-        compute: Some(Compute::Loops(loops::strided_slice)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::strided_slice).laid_out(slice_layout::strided),
-    },
-    Schema {
-        name: "dynamic_strided_slice",
-        params: &[
+            Param::flag("assume_inbound", false, "A promise that `begin` and `end` lie within the axes, which spares counting from the end and clamping."),
+        ]).lowered_by(loops::strided_slice).costing(Cost::Copy).flowing(Flow::OPAQUE.keeping("x").computing(arrange::strided_slice).laid_out(slice_layout::strided)),
+    Schema::new("dynamic_strided_slice", "Takes a slice whose bounds are computed at run time. Only the rank of the result is known.", dynamic_strided_slice).taking(&[
             Param::tensor("x", "The tensor to slice."),
             Param::tensor("begin", "For each axis, the first place; an int64 tensor with one element for each axis."),
             Param::tensor("end", "For each axis, the place before which to stop; as `begin`."),
             Param::tensor("strides", "For each axis, the distance between places; as `begin`."),
-        ],
-        purity: Purity::Pure,
-        doc: "Takes a slice whose bounds are computed at run time. Only the rank of the result is known.",
-        reference: REFERENCE,
-        cost: Cost::Copy,
-        infer: dynamic_strided_slice,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE
+        ]).computed_as(Compute::Host).costing(Cost::Copy).flowing(Flow::OPAQUE
             .keeping("x")
             .computing(arrange::some)
             .finding(dynamic_bounds)
-            .laid_out(slice_layout::dynamic),
-    },
+            .laid_out(slice_layout::dynamic)),
 ];
 
 /// What is known of a tuple of scalars.

@@ -5,72 +5,41 @@ use super::operands::{int_attr, retyped};
 use super::values::{pick, sort};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
-use crate::compute::Compute;
-use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{Flow, Param, Schema};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/sorting.cc";
-
 const DATA: Param = Param::tensor("data", "The input.");
-const AXIS: Param = Param::attr("axis", AttrKind::Int, Default::Int(-1), "The axis to sort along.");
-const DESCENDING: Param =
-    Param::attr("descending", AttrKind::Bool, Default::Bool(false), "Whether the largest element comes first.");
-const INDEX_DTYPE: Param = Param::attr(
-    "dtype",
-    AttrKind::DType,
-    Default::Str("int32"),
-    "The dtype of the indices; `None` is that of the data.",
-);
+const AXIS: Param = Param::int("axis", -1, "The axis to sort along.");
+const DESCENDING: Param = Param::flag("descending", false, "Whether the largest element comes first.");
+const INDEX_DTYPE: Param = Param::dtype("dtype", "int32", "The dtype of the indices; `None` is that of the data.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "sort",
-        params: &[Param::tensor("x", "The input."), AXIS, DESCENDING],
-        purity: Purity::Pure,
-        doc: "Sorts the elements along an axis.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: sort,
-        compute: Some(Compute::Loops(loops::sort)),
-        flow: Flow::OPAQUE.keeping("x").computing(sort::sort),
-    },
-    Schema {
-        name: "argsort",
-        params: &[DATA, AXIS, DESCENDING, INDEX_DTYPE],
-        purity: Purity::Pure,
-        doc: "The indices that sort the elements along an axis.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: argsort,
-        compute: Some(Compute::Loops(loops::argsort)),
-        flow: Flow::OPAQUE.computing(sort::argsort),
-    },
-    Schema {
-        name: "topk",
-        params: &[
+    Schema::new("sort", "Sorts the elements along an axis.", sort)
+        .taking(&[Param::tensor("x", "The input."), AXIS, DESCENDING])
+        .lowered_by(loops::sort)
+        .flowing(Flow::OPAQUE.keeping("x").computing(sort::sort)),
+    Schema::new("argsort", "The indices that sort the elements along an axis.", argsort)
+        .taking(&[DATA, AXIS, DESCENDING, INDEX_DTYPE])
+        .lowered_by(loops::argsort)
+        .flowing(Flow::OPAQUE.computing(sort::argsort)),
+    Schema::new("topk", "The `k` largest or smallest elements along an axis, sorted, and their places.", topk)
+        .taking(&[
             DATA,
-            Param::attr("k", AttrKind::Int, Default::Int(1), "How many to take; all where it is below 1."),
+            Param::int("k", 1, "How many to take; all where it is below 1."),
             AXIS,
-            Param::attr(
+            Param::choice(
                 "ret_type",
-                AttrKind::Choice(&["both", "values", "indices"]),
-                Default::Str("both"),
+                &["both", "values", "indices"],
+                "both",
                 "What to give: a tuple of values and indices, or one of the two.",
             ),
-            Param::attr("largest", AttrKind::Bool, Default::Bool(true), "Whether to take the largest or the smallest."),
+            Param::flag("largest", true, "Whether to take the largest or the smallest."),
             INDEX_DTYPE,
-        ],
-        purity: Purity::Pure,
-        doc: "The `k` largest or smallest elements along an axis, sorted, and their places.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: topk,
-        compute: Some(Compute::Loops(loops::topk)),
-        flow: Flow::OPAQUE.computing(pick::topk),
-    },
+        ])
+        .lowered_by(loops::topk)
+        .flowing(Flow::OPAQUE.computing(pick::topk)),
 ];
 
 /// The axis, where the rank is known. TVM checks it when it lowers the call.

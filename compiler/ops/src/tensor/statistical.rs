@@ -6,98 +6,82 @@ use super::values::{pick, reduce};
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, Problem};
-use crate::compute::{Compute, Lowering, Unsupported};
+use crate::compute::Loops;
 use crate::cost::Cost;
 use crate::layout::Layout;
 use crate::operands::{Element, rank_like, tensor_type};
 use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, letter};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Flow, Param, Schema};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
+use rx_tir::BinaryOp;
 
-const REFERENCE: &str = "TVM src/relax/op/tensor/statistical.cc";
 const REDUCTION: &[Param] = &[
     Param::tensor("x", "The input."),
-    Param::attr("axis", AttrKind::Ints, Default::Absent, "The axis or axes to reduce; all of them when left out."),
-    Param::attr("keepdims", AttrKind::Bool, Default::Bool(false), "Whether reduced axes stay, with size 1."),
+    Param::optional_attr("axis", AttrKind::Ints, "The axis or axes to reduce; all of them when left out."),
+    Param::flag("keepdims", false, "Whether reduced axes stay, with size 1."),
 ];
 const SCAN: &[Param] = &[
     Param::tensor("data", "The input."),
-    Param::attr("axis", AttrKind::Int, Default::Absent, "The axis to run along; the flattened input when left out."),
-    Param::attr("dtype", AttrKind::DType, Default::Absent, "The dtype of the result; that of `data` when left out."),
-    Param::attr(
+    Param::optional_attr("axis", AttrKind::Int, "The axis to run along; the flattened input when left out."),
+    Param::optional_attr("dtype", AttrKind::DType, "The dtype of the result; that of `data` when left out."),
+    // TVM takes `None` for false (TVM relax/op/statistical.py).
+    Param::optional_attr(
         "exclusive",
         AttrKind::Bool,
-        // TVM takes `None` for false (TVM relax/op/statistical.py).
-        Default::Absent,
         "Whether each value leaves out its own element, so that the first is neutral; not when left out.",
     ),
 ];
 
-type Loops = fn(&mut Lowering<'_>) -> Result<(), Unsupported>;
-
 /// A reduction that gives one tensor.
 const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
-    let compute = Some(Compute::Loops(loops));
-    Schema {
-        name,
-        params: REDUCTION,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerInput(1),
-        infer: reduce,
-        compute,
-        flow: Flow::OPAQUE.computing(reduce::reduction).laid_out(reduction_layouts),
-    }
+    Schema::new(name, doc, reduce)
+        .taking(REDUCTION)
+        .lowered_by(loops)
+        .costing(Cost::PerInput(1))
+        .flowing(Flow::OPAQUE.computing(reduce::reduction).laid_out(reduction_layouts))
 }
 
 /// A cumulative operator.
 const fn cumulative(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
-    let compute = Some(Compute::Loops(loops));
-    Schema {
-        name,
-        params: SCAN,
-        purity: Purity::Pure,
-        doc,
-        reference: REFERENCE,
-        cost: Cost::PerInput(1),
-        infer: scan,
-        compute,
-        flow: Flow::OPAQUE.computing(reduce::scan),
-    }
+    Schema::new(name, doc, scan)
+        .taking(SCAN)
+        .lowered_by(loops)
+        .costing(Cost::PerInput(1))
+        .flowing(Flow::OPAQUE.computing(reduce::scan))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    cumulative("cumprod", "The product of all elements up to each one, along an axis.", loops::cumprod),
-    cumulative("cumsum", "The sum of all elements up to each one, along an axis.", loops::cumsum),
-    reduction("max", "The largest element over some axes, or all.", loops::max),
+    cumulative("cumprod", "The product of all elements up to each one, along an axis.", |lowering| {
+        loops::scan(lowering, BinaryOp::Mul)
+    }),
+    cumulative("cumsum", "The sum of all elements up to each one, along an axis.", |lowering| {
+        loops::scan(lowering, BinaryOp::Add)
+    }),
+    reduction("max", "The largest element over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Max)),
     reduction("mean", "The mean over some axes, or all.", loops::mean),
-    Schema {
-        name: "median",
-        params: REDUCTION,
-        purity: Purity::Pure,
-        doc: "The median over some axes, or all. Over exactly one axis the result is a tuple: the medians, and their \
-              positions on the axis as `int64`.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: median,
-        compute: Some(Compute::Loops(loops::median)),
-        flow: Flow::OPAQUE.computing(pick::median),
-    },
-    reduction("min", "The smallest element over some axes, or all.", loops::min),
-    reduction("prod", "The product over some axes, or all.", loops::prod),
+    Schema::new(
+        "median",
+        "The median over some axes, or all. Over exactly one axis the result is a tuple: the medians, and their \
+         positions on the axis as `int64`.",
+        median,
+    )
+    .taking(REDUCTION)
+    .lowered_by(loops::median)
+    .flowing(Flow::OPAQUE.computing(pick::median)),
+    reduction("min", "The smallest element over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Min)),
+    reduction("prod", "The product over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Mul)),
     reduction(
         "std",
         "The standard deviation over some axes, or all; the mean of squares is not corrected for bias.",
         loops::std,
     )
     .costing(Cost::PerInput(4)),
-    reduction("sum", "The sum over some axes, or all.", loops::sum),
+    reduction("sum", "The sum over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Add)),
     reduction(
         "variance",
         "The variance over some axes, or all; the mean of squares is not corrected for bias.",
-        loops::variance,
+        |lowering| loops::deviation(lowering, |variance| variance),
     )
     .costing(Cost::PerInput(4)),
 ];

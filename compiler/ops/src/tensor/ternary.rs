@@ -5,48 +5,44 @@ use super::operands::{common_vdevice, tuple_text};
 use super::values::elementwise;
 use crate::broadcast::{RULE, broadcast_shapes, larger_rank};
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::layout::Layout;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, rank_like, require_equal, require_proved_equal, tensor_type,
 };
 use crate::relayout::{Laid, LaidOut, LayoutCall};
-use crate::schema::{Flow, Param, Purity, Schema};
+use crate::schema::{Flow, Param, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "ewise_fma",
-        params: &[
-            Param::tensor("x1", "The left factor."),
-            Param::tensor("x2", "The right factor, of the shape and dtype of `x1`."),
-            Param::tensor("x3", "The summand, of the shape and dtype of `x1`."),
-        ],
-        purity: Purity::Pure,
-        doc: "Fused multiply-add: `x1 * x2 + x3`, element by element. There is no broadcasting.",
-        reference: "TVM src/relax/op/tensor/ternary.cc",
-        cost: Cost::PerOutput(2),
-        infer: ewise_fma,
-        compute: Some(Compute::Loops(loops::ewise_fma)),
-        flow: Flow::OPAQUE.laid_out(ewise_fma_layouts),
-    },
-    Schema {
-        name: "where",
-        params: &[
-            Param::tensor("condition", "Which operand to take, of dtype `bool`."),
-            Param::tensor("x1", "Taken where the condition holds."),
-            Param::tensor("x2", "Taken elsewhere."),
-        ],
-        purity: Purity::Pure,
-        doc: "Elements of `x1` where the condition holds, of `x2` elsewhere. All three are broadcast together.",
-        reference: "TVM src/relax/op/tensor/search.cc",
-        cost: Cost::PerOutput(1),
-        infer: infer_where,
-        compute: Some(Compute::Loops(loops::choose)),
-        flow: Flow::OPAQUE.computing(elementwise::choose),
-    },
+    Schema::new(
+        "ewise_fma",
+        "Fused multiply-add: `x1 * x2 + x3`, element by element. There is no broadcasting.",
+        ewise_fma,
+    )
+    .taking(&[
+        Param::tensor("x1", "The left factor."),
+        Param::tensor("x2", "The right factor, of the shape and dtype of `x1`."),
+        Param::tensor("x3", "The summand, of the shape and dtype of `x1`."),
+    ])
+    .lowered_by(loops::ewise_fma)
+    .costing(Cost::PerOutput(2))
+    .flowing(Flow::OPAQUE.laid_out(ewise_fma_layouts)),
+    Schema::new(
+        "where",
+        "Elements of `x1` where the condition holds, of `x2` elsewhere. All three are broadcast together.",
+        infer_where,
+    )
+    .taking(&[
+        Param::tensor("condition", "Which operand to take, of dtype `bool`."),
+        Param::tensor("x1", "Taken where the condition holds."),
+        Param::tensor("x2", "Taken elsewhere."),
+    ])
+    .lowered_by(loops::choose)
+    .costing(Cost::PerOutput(1))
+    .flowing(Flow::OPAQUE.computing(elementwise::choose))
+    .declared_in("TVM src/relax/op/tensor/search.cc"),
 ];
 
 /// TVM's `InferLayoutEwiseFMA`: all lie as `x1`, or as `x2` and `x3` where these lie alike; with whole axes where one of

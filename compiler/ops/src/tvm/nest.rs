@@ -4,8 +4,8 @@
 
 use crate::call::CallInfo;
 use crate::layout::laid_out_dims;
-use crate::nn::conv_rule::{Attributes, Convolution, Direction, data_letters, kernel_letters};
-use crate::nn::window::spatial_letters;
+use crate::nn::conv_rule::{Attributes, Convolution, Direction, kernel_letters};
+use crate::nn::window::{data_letters, spatial_letters};
 use rx_base::{DType, Dim};
 use rx_ir::{StructInfo, TensorInfo};
 
@@ -153,8 +153,8 @@ fn convolution(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Option
     let convolution = Convolution {
         direction,
         groups: steps.groups,
-        data: data_layout.plain(data_dims, &letters),
-        kernel: kernel_layout.plain(kernel_dims, &kernel_letters(rank)),
+        data: data_layout.plain(data_dims, letters),
+        kernel: kernel_layout.plain(kernel_dims, kernel_letters(rank)),
         data_layout: data_layout.clone(),
         kernel_layout: kernel_layout.clone(),
     };

@@ -2,44 +2,33 @@
 
 use super::loops::multibox as loops;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
-use crate::cost::Cost;
 use crate::operands::{AxisOf, clash, rank_like, require_equal, require_extent, require_ndim, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Param, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Attr, Shape, StructInfo};
 
-pub(crate) static OPERATORS: &[Schema] = &[Schema {
-    name: "vision.multibox_transform_loc",
-    params: &[
-        Param::tensor("cls_pred", "Class scores: (batch, classes, anchors)."),
-        Param::tensor("loc_pred", "Encoded boxes, x, y, w, h per anchor: (batch, 4 * anchors)."),
-        Param::tensor("anchor", "Anchors as left, top, right, bottom: (1, anchors, 4)."),
-        Param::attr("clip", AttrKind::Bool, Default::Bool(false), "Whether corners are clipped to [0, 1]."),
-        Param::attr("threshold", AttrKind::Float, Default::Float(0.0), "Scores below it become 0."),
-        Param::attr(
-            "variances",
-            AttrKind::Floats,
-            Default::Floats(&[1.0, 1.0, 1.0, 1.0]),
-            "What x, y, w and h are multiplied by before decoding.",
-        ),
-        Param::attr("keep_background", AttrKind::Bool, Default::Bool(true), "Whether the scores of class 0 are kept."),
-        Param::attr(
-            "apply_softmax",
-            AttrKind::Bool,
-            Default::Bool(true),
-            "Whether scores pass a softmax over the classes first.",
-        ),
-    ],
-    purity: Purity::Pure,
-    doc: "Decodes boxes from anchors and offsets. Gives a tuple: boxes (batch, anchors, 4) as ymin, xmin, ymax, \
-          xmax, and scores (batch, classes, anchors).",
-    reference: "TVM src/relax/op/vision/multibox_transform_loc.cc",
-    cost: Cost::Uncounted,
-    infer: multibox_transform_loc,
-    compute: Some(Compute::Loops(loops::transform_loc)),
-    flow: Flow::OPAQUE,
-}];
+pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
+    "vision.multibox_transform_loc",
+    "Decodes boxes from anchors and offsets. Gives a tuple: boxes (batch, anchors, 4) as ymin, xmin, ymax, \
+     xmax, and scores (batch, classes, anchors).",
+    multibox_transform_loc,
+)
+.taking(&[
+    Param::tensor("cls_pred", "Class scores: (batch, classes, anchors)."),
+    Param::tensor("loc_pred", "Encoded boxes, x, y, w, h per anchor: (batch, 4 * anchors)."),
+    Param::tensor("anchor", "Anchors as left, top, right, bottom: (1, anchors, 4)."),
+    Param::flag("clip", false, "Whether corners are clipped to [0, 1]."),
+    Param::float("threshold", 0.0, "Scores below it become 0."),
+    Param::attr(
+        "variances",
+        AttrKind::Floats,
+        Default::Floats(&[1.0, 1.0, 1.0, 1.0]),
+        "What x, y, w and h are multiplied by before decoding.",
+    ),
+    Param::flag("keep_background", true, "Whether the scores of class 0 are kept."),
+    Param::flag("apply_softmax", true, "Whether scores pass a softmax over the classes first."),
+])
+.lowered_by(loops::transform_loc)];
 
 /// TVM `InferTypeMultiboxTransformLoc`.
 fn multibox_transform_loc(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

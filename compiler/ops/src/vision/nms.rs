@@ -2,127 +2,78 @@
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
-use crate::cost::Cost;
 use crate::operands::{
     AxisOf, Element, rank_like, require_equal, require_ndim, require_rank, tensor_like, tensor_type,
 };
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{Param, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
-const REFERENCE: &str = "TVM src/relax/op/vision/nms.cc";
-
 const BOXES: Param =
     Param::tensor("data", "Boxes, one per row: (batch, anchors, elements), with score, coordinates and class.");
-const SCORE_INDEX: Param =
-    Param::attr("score_index", AttrKind::Int, Default::Int(1), "Where in a row the score stands.");
-const ID_INDEX: Param =
-    Param::attr("id_index", AttrKind::Int, Default::Int(0), "Where in a row the class stands; -1 when there is none.");
+const SCORE_INDEX: Param = Param::int("score_index", 1, "Where in a row the score stands.");
+const ID_INDEX: Param = Param::int("id_index", 0, "Where in a row the class stands; -1 when there is none.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "vision.all_class_non_max_suppression",
-        params: &[
-            Param::tensor("boxes", "The boxes: (batch, boxes, 4)."),
-            Param::tensor("scores", "The score of each box in each class: (batch, classes, boxes)."),
-            Param::tensor("max_output_boxes_per_class", "The most boxes kept per class, a scalar."),
-            Param::tensor("iou_threshold", "The overlap from which on a box is suppressed, a scalar."),
-            Param::tensor("score_threshold", "Boxes of lower score are not considered, a scalar."),
-            Param::attr(
-                "output_format",
-                AttrKind::Choice(&["onnx", "tensorflow"]),
-                Default::Str("onnx"),
-                "How the result is given: one table of batch, class and box, or one table per batch.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Suppresses overlapping boxes, each class by itself, as ONNX `NonMaxSuppression`. Gives a tuple: indices \
-              (batch * classes * boxes, 3) and their number, or per batch with `tensorflow`: indices, scores, numbers.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: all_class_non_max_suppression,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "vision.get_valid_counts",
-        params: &[
-            BOXES,
-            Param::attr("score_threshold", AttrKind::Float, Default::Float(0.0), "The least score of a valid box."),
-            ID_INDEX,
-            SCORE_INDEX,
-        ],
-        purity: Purity::Pure,
-        doc: "Moves valid boxes to the front and counts them. Gives a tuple: counts (batch,), boxes, and their former \
-              places (batch, anchors).",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: get_valid_counts,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "vision.non_max_suppression",
-        params: &[
-            BOXES,
-            Param::tensor("valid_count", "The number of valid boxes: (batch,), int32."),
-            Param::tensor("indices", "The places of boxes in the original data: (batch, anchors), int32."),
-            Param::attr("max_output_size", AttrKind::Int, Default::Int(-1), "The most boxes kept; -1 for no limit."),
-            Param::attr(
-                "iou_threshold",
-                AttrKind::Float,
-                Default::Float(0.5),
-                "The overlap, area of intersection over area of union, from which on a box is suppressed.",
-            ),
-            Param::attr(
-                "force_suppress",
-                AttrKind::Bool,
-                Default::Bool(false),
-                "Whether boxes of different classes suppress each other.",
-            ),
-            Param::attr(
-                "top_k",
-                AttrKind::Int,
-                Default::Int(-1),
-                "How many of the best boxes are considered; -1 for all.",
-            ),
-            Param::attr("coord_start", AttrKind::Int, Default::Int(2), "Where in a row the four coordinates start."),
-            SCORE_INDEX,
-            ID_INDEX,
-            Param::attr(
-                "return_indices",
-                AttrKind::Bool,
-                Default::Bool(true),
-                "Whether the places of the kept boxes are given, instead of the boxes.",
-            ),
-            Param::attr(
-                "invalid_to_bottom",
-                AttrKind::Bool,
-                Default::Bool(false),
-                "Whether kept boxes are moved to the front, where boxes are given.",
-            ),
-            Param::attr(
-                "soft_nms_sigma",
-                AttrKind::Float,
-                Default::Float(0.0),
-                "Above 0, overlapping boxes lose score by a Gaussian of this width instead of being suppressed.",
-            ),
-            Param::attr(
-                "score_threshold",
-                AttrKind::Float,
-                Default::Float(0.0),
-                "The least score after the loss, with `soft_nms_sigma`.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Suppresses boxes that overlap a better one. Gives a tuple of places (batch, anchors) and counts \
-              (batch, 1), the boxes before them with `soft_nms_sigma`; the boxes alone without `return_indices`.",
-        reference: REFERENCE,
-        cost: Cost::Uncounted,
-        infer: non_max_suppression,
-        compute: Some(Compute::Host),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "vision.all_class_non_max_suppression",
+        "Suppresses overlapping boxes, each class by itself, as ONNX `NonMaxSuppression`. Gives a tuple: indices \
+         (batch * classes * boxes, 3) and their number, or per batch with `tensorflow`: indices, scores, numbers.",
+        all_class_non_max_suppression,
+    )
+    .taking(&[
+        Param::tensor("boxes", "The boxes: (batch, boxes, 4)."),
+        Param::tensor("scores", "The score of each box in each class: (batch, classes, boxes)."),
+        Param::tensor("max_output_boxes_per_class", "The most boxes kept per class, a scalar."),
+        Param::tensor("iou_threshold", "The overlap from which on a box is suppressed, a scalar."),
+        Param::tensor("score_threshold", "Boxes of lower score are not considered, a scalar."),
+        Param::choice(
+            "output_format",
+            &["onnx", "tensorflow"],
+            "onnx",
+            "How the result is given: one table of batch, class and box, or one table per batch.",
+        ),
+    ])
+    .computed_as(Compute::Host),
+    Schema::new(
+        "vision.get_valid_counts",
+        "Moves valid boxes to the front and counts them. Gives a tuple: counts (batch,), boxes, and their former \
+         places (batch, anchors).",
+        get_valid_counts,
+    )
+    .taking(&[BOXES, Param::float("score_threshold", 0.0, "The least score of a valid box."), ID_INDEX, SCORE_INDEX])
+    .computed_as(Compute::Host),
+    Schema::new(
+        "vision.non_max_suppression",
+        "Suppresses boxes that overlap a better one. Gives a tuple of places (batch, anchors) and counts \
+         (batch, 1), the boxes before them with `soft_nms_sigma`; the boxes alone without `return_indices`.",
+        non_max_suppression,
+    )
+    .taking(&[
+        BOXES,
+        Param::tensor("valid_count", "The number of valid boxes: (batch,), int32."),
+        Param::tensor("indices", "The places of boxes in the original data: (batch, anchors), int32."),
+        Param::int("max_output_size", -1, "The most boxes kept; -1 for no limit."),
+        Param::float(
+            "iou_threshold",
+            0.5,
+            "The overlap, area of intersection over area of union, from which on a box is suppressed.",
+        ),
+        Param::flag("force_suppress", false, "Whether boxes of different classes suppress each other."),
+        Param::int("top_k", -1, "How many of the best boxes are considered; -1 for all."),
+        Param::int("coord_start", 2, "Where in a row the four coordinates start."),
+        SCORE_INDEX,
+        ID_INDEX,
+        Param::flag("return_indices", true, "Whether the places of the kept boxes are given, instead of the boxes."),
+        Param::flag("invalid_to_bottom", false, "Whether kept boxes are moved to the front, where boxes are given."),
+        Param::float(
+            "soft_nms_sigma",
+            0.0,
+            "Above 0, overlapping boxes lose score by a Gaussian of this width instead of being suppressed.",
+        ),
+        Param::float("score_threshold", 0.0, "The least score after the loss, with `soft_nms_sigma`."),
+    ])
+    .computed_as(Compute::Host),
 ];
 
 /// A tensor on the device of `like`.

@@ -2,96 +2,65 @@
 
 use super::loops::roi as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::compute::Compute;
-use crate::cost::Cost;
 use crate::operands::{AxisOf, rank_like, require_extent, require_ndim, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::schema::{AttrKind, Param, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
 const DATA: Param = Param::tensor("data", "Feature maps, laid out as `layout` says.");
 const ROIS: Param = Param::tensor("rois", "Regions, one per row: (regions, 5) with batch index, x1, y1, x2, y2.");
-const POOLED_SIZE: Param = Param::attr(
+const POOLED_SIZE: Param = Param::required_attr(
     "pooled_size",
     AttrKind::Ints,
-    Default::Required,
     "Height and width each region is pooled to; one number for both.",
 );
-const SPATIAL_SCALE: Param = Param::attr(
+const SPATIAL_SCALE: Param = Param::required_attr(
     "spatial_scale",
     AttrKind::Float,
-    Default::Required,
     "The extents of `data` over those of the image that regions are given in.",
 );
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    Schema {
-        name: "vision.roi_align",
-        params: &[
-            DATA,
-            ROIS,
-            POOLED_SIZE,
-            SPATIAL_SCALE,
-            Param::attr(
-                "sample_ratio",
-                AttrKind::Int,
-                Default::Int(-1),
-                "Samples per output element and axis; chosen by the region's size where not positive.",
-            ),
-            Param::attr(
-                "aligned",
-                AttrKind::Bool,
-                Default::Bool(false),
-                "Whether regions may be smaller than one element of `data`; a shift by half of one is left to the caller.",
-            ),
-            Param::attr(
-                "layout",
-                AttrKind::Layout,
-                Default::Str("NCHW"),
-                "Axes of `data` and the result: `NCHW` or `NHWC`.",
-            ),
-            Param::attr(
-                "mode",
-                AttrKind::Choice(&["avg", "max"]),
-                Default::Str("avg"),
-                "How the samples of an output element are pooled.",
-            ),
-        ],
-        purity: Purity::Pure,
-        doc: "Pools regions of interest to a fixed size, sampling between pixels. See \
-              <https://arxiv.org/abs/1703.06870>.",
-        reference: "TVM src/relax/op/vision/roi_align.cc",
-        cost: Cost::Uncounted,
-        infer: roi_align,
-        compute: Some(Compute::Loops(loops::align)),
-        flow: Flow::OPAQUE,
-    },
-    Schema {
-        name: "vision.roi_pool",
-        params: &[
-            DATA,
-            ROIS,
-            POOLED_SIZE,
-            SPATIAL_SCALE,
-            Param::attr("layout", AttrKind::Layout, Default::Str("NCHW"), "Axes of `data` and the result: `NCHW`."),
-        ],
-        purity: Purity::Pure,
-        doc: "Pools regions of interest to a fixed size by their maximum. See <https://arxiv.org/abs/1504.08083>.",
-        reference: "TVM src/relax/op/vision/roi_pool.cc",
-        cost: Cost::Uncounted,
-        infer: roi_pool,
-        compute: Some(Compute::Loops(loops::pool)),
-        flow: Flow::OPAQUE,
-    },
+    Schema::new(
+        "vision.roi_align",
+        "Pools regions of interest to a fixed size, sampling between pixels. See \
+         <https://arxiv.org/abs/1703.06870>.",
+        |call| regions(call, &["NCHW", "NHWC"]),
+    )
+    .taking(&[
+        DATA,
+        ROIS,
+        POOLED_SIZE,
+        SPATIAL_SCALE,
+        Param::int(
+            "sample_ratio",
+            -1,
+            "Samples per output element and axis; chosen by the region's size where not positive.",
+        ),
+        Param::flag(
+            "aligned",
+            false,
+            "Whether regions may be smaller than one element of `data`; a shift by half of one is left to the caller.",
+        ),
+        Param::layout("layout", "NCHW", "Axes of `data` and the result: `NCHW` or `NHWC`."),
+        Param::choice("mode", &["avg", "max"], "avg", "How the samples of an output element are pooled."),
+    ])
+    .lowered_by(loops::align),
+    Schema::new(
+        "vision.roi_pool",
+        "Pools regions of interest to a fixed size by their maximum. See <https://arxiv.org/abs/1504.08083>.",
+        |call| regions(call, &["NCHW"]),
+    )
+    .taking(&[
+        DATA,
+        ROIS,
+        POOLED_SIZE,
+        SPATIAL_SCALE,
+        Param::layout("layout", "NCHW", "Axes of `data` and the result: `NCHW`."),
+    ])
+    .lowered_by(loops::pool)
+    .declared_in("TVM src/relax/op/vision/roi_pool.cc"),
 ];
-
-fn roi_align(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    regions(call, &["NCHW", "NHWC"])
-}
-
-fn roi_pool(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    regions(call, &["NCHW"])
-}
 
 /// TVM `InferTypeROIAlign`: one pooled map per region.
 fn regions(call: &CallInfo<'_>, layouts: &[&str]) -> Result<StructInfo, Problem> {

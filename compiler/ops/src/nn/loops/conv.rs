@@ -9,8 +9,8 @@ mod scattered;
 use super::laid_out::LaidOut;
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::Layout;
-use crate::nn::conv_rule::{Attributes, Convolution, Direction, Steps, data_letters, kernel_letters};
-use crate::nn::window::spatial_letters;
+use crate::nn::conv_rule::{Attributes, Convolution, Direction, Steps, kernel_letters};
+use crate::nn::window::{data_letters, spatial_letters};
 use crate::reduction::{accumulator, reduce};
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
@@ -68,8 +68,8 @@ impl Loops {
         let convolution = Convolution {
             direction,
             groups: steps.groups,
-            data: data_layout.plain(&data.shape, &data_letters(rank)),
-            kernel: kernel_layout.plain(&weight.shape, &kernel_letters(rank)),
+            data: data_layout.plain(&data.shape, data_letters(rank)),
+            kernel: kernel_layout.plain(&weight.shape, kernel_letters(rank)),
             data_layout,
             kernel_layout,
         };
@@ -91,7 +91,7 @@ impl Loops {
     /// plain coordinates that is stored after.
     fn lower(&self, lowering: &mut Lowering<'_>) {
         let letters = data_letters(self.rank);
-        let result = LaidOut { letters: &letters, extents: &self.out, layout: &self.out_layout };
+        let result = LaidOut { letters: letters, extents: &self.out, layout: &self.out_layout };
         let out = lowering.output(0);
         let dtype = lowering.builder.dtype(out);
         let sum_dtype = accumulator(dtype);
@@ -189,8 +189,8 @@ impl Loops {
     /// `data * kernel`, in `dtype`.
     fn product(&self, builder: &KernelBuilder, access: &Access, dtype: DType) -> Expr {
         let (data_letters, kernel_letters) = (data_letters(self.rank), kernel_letters(self.rank));
-        let data = self.data.at(builder, &self.convolution.data_layout.index(&data_letters, &access.data));
-        let kernel = self.weight.at(builder, &self.convolution.kernel_layout.index(&kernel_letters, &access.kernel));
+        let data = self.data.at(builder, &self.convolution.data_layout.index(data_letters, &access.data));
+        let kernel = self.weight.at(builder, &self.convolution.kernel_layout.index(kernel_letters, &access.kernel));
         let zero = Expr::number(0.0, data.dtype());
         Expr::select(access.inside.clone(), data, zero).cast(dtype) * kernel.cast(dtype)
     }

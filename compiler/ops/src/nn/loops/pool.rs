@@ -4,7 +4,7 @@
 use super::laid_out::LaidOut;
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::{Layout, layout_attr};
-use crate::nn::window::{Window, padding, per_axis, spatial_letters};
+use crate::nn::window::{Window, data_letters, padding, per_axis};
 use crate::reduction::{identity, reduce, wide_accumulator};
 use rx_base::Dim;
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
@@ -12,7 +12,7 @@ use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 /// What every pooling has.
 pub(super) struct Pooling {
     pub(super) data: Operand,
-    pub(super) letters: String,
+    pub(super) letters: &'static str,
     pub(super) layout: Layout,
     pub(super) out_layout: Layout,
     /// N, C and the spatial extents of the result.
@@ -108,14 +108,14 @@ impl Pooling {
         rank: usize,
         slide: impl Fn(usize, char, &Dim) -> (Dim, Slide),
     ) -> Result<Pooling, Unsupported> {
-        let letters = format!("NC{}", spatial_letters(rank));
-        let layout = layout_attr(lowering.call, "layout", &letters, None)?;
-        let out_layout = layout_attr(lowering.call, "out_layout", &letters, Some(&layout))?;
+        let letters = data_letters(rank);
+        let layout = layout_attr(lowering.call, "layout", letters, None)?;
+        let out_layout = layout_attr(lowering.call, "out_layout", letters, Some(&layout))?;
         let data = lowering.tensor("data")?;
         if data.ndim() != layout.ndim() {
             return Err(Unsupported::because("`data` does not have the dimensions of its layout"));
         }
-        let mut out = layout.plain(&data.shape, &letters);
+        let mut out = layout.plain(&data.shape, letters);
         let mut axes = Vec::with_capacity(rank);
         for (at, (letter, input)) in letters.chars().zip(&mut out).skip(2).enumerate() {
             let (extent, axis) = slide(at, letter, input);
@@ -126,7 +126,7 @@ impl Pooling {
     }
 
     pub(super) fn result(&self) -> LaidOut<'_> {
-        LaidOut { letters: &self.letters, extents: &self.out, layout: &self.out_layout }
+        LaidOut { letters: self.letters, extents: &self.out, layout: &self.out_layout }
     }
 
     /// `target[index(coordinates)] = op over the window of data`, for all plain coordinates of the result.
@@ -148,7 +148,7 @@ impl Pooling {
                 source.push(position);
                 inside = inside.and(valid);
             }
-            let value = self.data.at(builder, &self.layout.index(&self.letters, &source)).cast(dtype);
+            let value = self.data.at(builder, &self.layout.index(self.letters, &source)).cast(dtype);
             (index(coordinates), Expr::select(inside, value, identity(op, dtype)))
         });
     }

@@ -58,7 +58,7 @@ impl Backward {
             Slide::Adaptive { .. } => None,
         };
         let windows = pooling.axes.iter().filter_map(fixed).collect();
-        let data = pooling.layout.plain(&pooling.data.shape, &pooling.letters);
+        let data = pooling.layout.plain(&pooling.data.shape, pooling.letters);
         let dtype = accumulator(pooling.data.dtype);
         Ok(Backward { pooling, gradient, windows, data, dtype })
     }
@@ -121,7 +121,7 @@ impl Backward {
             let share = share(builder, &window, taps);
             (coordinates.to_vec(), Expr::select(exists, share, Expr::number(0.0, self.dtype)))
         });
-        let result = LaidOut { letters: &self.pooling.letters, extents: &self.data, layout: &self.pooling.layout };
+        let result = LaidOut { letters: self.pooling.letters, extents: &self.data, layout: &self.pooling.layout };
         let dtype = self.pooling.data.dtype;
         result.store(lowering, |builder, coordinates| builder.load(sum, coordinates).cast(dtype));
     }

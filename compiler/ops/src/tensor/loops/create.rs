@@ -1,6 +1,6 @@
 //! Tensors of a given shape, triangles, and tensors of dims.
 
-use super::{at_most, dims_of, needed_number, number, number_as, truth};
+use super::{dims_of, needed_number, number, number_as, truth};
 use crate::arguments;
 use crate::compute::{Lowering, Unsupported};
 use rx_base::DType;
@@ -51,18 +51,8 @@ pub(crate) fn eye(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `tril`.
-pub(crate) fn lower_triangle(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    triangle(lowering, |row, column| at_most(column, row))
-}
-
-/// `triu`.
-pub(crate) fn upper_triangle(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    triangle(lowering, |row, column| column.ge(row))
-}
-
 /// Keeps elements where `keep(row + k, column)`.
-fn triangle(lowering: &mut Lowering<'_>, keep: fn(Expr, Expr) -> Expr) -> Result<(), Unsupported> {
+pub(crate) fn triangle(lowering: &mut Lowering<'_>, keep: fn(Expr, Expr) -> Expr) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let diagonal = needed_number(lowering, "k")?.cast(DType::INT64);
     let out = lowering.output(0);

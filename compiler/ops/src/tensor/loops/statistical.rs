@@ -50,27 +50,8 @@ impl Reduction {
     }
 }
 
-/// `sum`: of booleans, whether any holds.
-pub(crate) fn sum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    fold(lowering, BinaryOp::Add)
-}
-
-/// `prod`: of booleans, whether all hold.
-pub(crate) fn prod(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    fold(lowering, BinaryOp::Mul)
-}
-
-/// `max`.
-pub(crate) fn max(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    fold(lowering, BinaryOp::Max)
-}
-
-/// `min`.
-pub(crate) fn min(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    fold(lowering, BinaryOp::Min)
-}
-
-fn fold(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsupported> {
+/// `sum`, `prod`, `max` and `min` by their operations; of booleans, whether any or all hold.
+pub(crate) fn fold(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsupported> {
     let reduction = Reduction::of(lowering)?;
     let Reduction { x, axes, keepdims } = &reduction;
     let op = of_dtype(op, x.dtype);
@@ -106,11 +87,6 @@ pub(crate) fn mean(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `variance`, in two passes: the mean first.
-pub(crate) fn variance(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    deviation(lowering, |variance| variance)
-}
-
 /// `std`: the square root of the variance.
 pub(crate) fn std(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     deviation(lowering, |variance| {
@@ -119,7 +95,8 @@ pub(crate) fn std(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     })
 }
 
-fn deviation(lowering: &mut Lowering<'_>, finish: impl FnOnce(Expr) -> Expr) -> Result<(), Unsupported> {
+/// `variance`, in two passes, the mean first; `finish` makes the result from it.
+pub(crate) fn deviation(lowering: &mut Lowering<'_>, finish: impl FnOnce(Expr) -> Expr) -> Result<(), Unsupported> {
     let reduction = Reduction::of(lowering)?;
     let out = lowering.output(0);
     let builder = &mut lowering.builder;
@@ -204,18 +181,8 @@ fn unravel(place: Expr, extents: &[Expr]) -> Vec<Expr> {
     index
 }
 
-/// `cumsum`.
-pub(crate) fn cumsum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    scan(lowering, BinaryOp::Add)
-}
-
-/// `cumprod`.
-pub(crate) fn cumprod(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    scan(lowering, BinaryOp::Mul)
-}
-
-/// `out[k] = out[k - 1] op data[k]` along an axis, or along the elements in order.
-fn scan(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsupported> {
+/// `cumsum` and `cumprod`: `out[k] = out[k - 1] op data[k]` along an axis, or along the elements in order.
+pub(crate) fn scan(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let along = match lowering.call.int("axis") {
         Some(axis) => Some(normalize_axis(lowering.call, "axis", data.ndim(), axis)?),
