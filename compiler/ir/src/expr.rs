@@ -192,6 +192,20 @@ impl Call {
     pub fn of_function(callee: Callee, arguments: Vec<Expr>) -> Call {
         Call { callee, arguments: arguments.into_iter().map(Argument::Operand).collect() }
     }
+
+    /// The values it passes, in reading order.
+    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+        self.arguments.iter().flat_map(Argument::operands)
+    }
+
+    /// As [`Call::operands`], to change them.
+    pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.arguments.iter_mut().flat_map(|argument| match argument {
+            Argument::Operand(operand) => std::slice::from_mut(operand),
+            Argument::Operands(operands) => operands,
+            Argument::Absent | Argument::Attr(_) | Argument::Types(_) => &mut [],
+        })
+    }
 }
 
 /// What a call passes for one parameter.
@@ -207,6 +221,25 @@ pub enum Argument {
     Attr(Attr),
     /// Struct infos: `out_ty=`, `ty_args=`.
     Types(Vec<StructInfo>),
+}
+
+impl Argument {
+    /// The values it passes.
+    pub fn operands(&self) -> &[Expr] {
+        match self {
+            Argument::Operand(operand) => std::slice::from_ref(operand),
+            Argument::Operands(operands) => operands,
+            Argument::Absent | Argument::Attr(_) | Argument::Types(_) => &[],
+        }
+    }
+
+    /// The value, if it passes one for a parameter that is not variadic.
+    pub fn as_operand(&self) -> Option<&Expr> {
+        match self {
+            Argument::Operand(operand) => Some(operand),
+            _ => None,
+        }
+    }
 }
 
 /// An attribute's value.

@@ -116,6 +116,19 @@ pub struct RelaxFunction {
     pub body: Sequence,
 }
 
+impl RelaxFunction {
+    /// What its `R.func_attr` says of `key`.
+    pub fn attribute(&self, key: &str) -> Option<&Attr> {
+        self.attributes.iter().find(|(own, _)| &**own == key).map(|(_, value)| value)
+    }
+
+    /// Whether its `R.func_attr` says that `key` holds: `True`, or an integer other than 0.
+    pub fn is_set(&self, key: &str) -> bool {
+        let is_true = |attr: &Attr| *attr == Attr::Bool(true) || attr.as_int().is_some_and(|value| value != 0);
+        self.attribute(key).is_some_and(is_true)
+    }
+}
+
 /// Blocks in order, and the value they lead to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
@@ -147,6 +160,13 @@ pub struct VarBinding {
     pub value: BoundValue,
 }
 
+impl VarBinding {
+    /// A variable that has the type of its value.
+    pub fn new(origin: Origin, variable: Name, value: Expr) -> VarBinding {
+        VarBinding { origin, variable, ty: value.ty.clone(), value: BoundValue::Expr(value) }
+    }
+}
+
 /// What a variable is bound to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BoundValue {
@@ -156,6 +176,49 @@ pub enum BoundValue {
     If(Box<Branches>),
     /// A nested function; it sees the variables bound before it, and itself.
     Function(Arc<RelaxFunction>),
+}
+
+impl BoundValue {
+    /// What is computed where the variable is bound: the expression, or the condition of an `if`.
+    pub fn computed(&self) -> Option<&Expr> {
+        match self {
+            BoundValue::Expr(value) => Some(value),
+            BoundValue::If(branches) => Some(&branches.condition),
+            BoundValue::Function(_) => None,
+        }
+    }
+
+    /// As [`BoundValue::computed`], to change it.
+    pub fn computed_mut(&mut self) -> Option<&mut Expr> {
+        match self {
+            BoundValue::Expr(value) => Some(value),
+            BoundValue::If(branches) => Some(&mut branches.condition),
+            BoundValue::Function(_) => None,
+        }
+    }
+
+    /// The sequences inside: both branches, or the body of a nested function.
+    pub fn sequences(&self) -> impl Iterator<Item = &Sequence> {
+        let [first, second] = match self {
+            BoundValue::Expr(_) => [None, None],
+            BoundValue::If(branches) => [Some(&branches.then), Some(&branches.otherwise)],
+            BoundValue::Function(function) => [Some(&function.body), None],
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// As [`BoundValue::sequences`], to change them.
+    pub fn sequences_mut(&mut self) -> impl Iterator<Item = &mut Sequence> {
+        let [first, second] = match self {
+            BoundValue::Expr(_) => [None, None],
+            BoundValue::If(branches) => {
+                let Branches { then, otherwise, .. } = &mut **branches;
+                [Some(then), Some(otherwise)]
+            }
+            BoundValue::Function(function) => [Some(&mut Arc::make_mut(function).body), None],
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 /// An `if`, which is a value.

@@ -17,6 +17,24 @@ impl Expr {
         Expr::new(ExprKind::Var(name), ty)
     }
 
+    /// A tuple of these.
+    pub fn tuple(fields: Vec<Expr>) -> Expr {
+        let ty = StructInfo::Tuple(fields.iter().map(|field| field.ty.clone()).collect());
+        Expr::new(ExprKind::Tuple(fields), ty)
+    }
+
+    /// A shape of these dims.
+    pub fn shape(dims: Vec<Dim>) -> Expr {
+        let ty = StructInfo::shape(dims.clone());
+        Expr::new(ExprKind::Shape(dims), ty)
+    }
+
+    /// The fields of a value that is a tuple by its type, each taken from it.
+    pub fn each_field(&self) -> impl Iterator<Item = Expr> {
+        let types = self.ty.as_tuple().unwrap_or_default().iter().enumerate();
+        types.map(|(at, ty)| Expr::new(ExprKind::TupleGet(Box::new(self.clone()), at), ty.clone()))
+    }
+
     /// The variable, if it is one.
     pub fn as_var(&self) -> Option<Name> {
         match self.kind {
@@ -50,13 +68,7 @@ impl Expr {
                 if let Callee::Value(callee) = &call.callee {
                     visit(callee);
                 }
-                for argument in &call.arguments {
-                    match argument {
-                        Argument::Operand(operand) => visit(operand),
-                        Argument::Operands(operands) => operands.iter().for_each(&mut *visit),
-                        Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
-                    }
-                }
+                call.operands().for_each(visit);
             }
             _ => {}
         }
@@ -71,13 +83,7 @@ impl Expr {
                 if let Callee::Value(callee) = &mut call.callee {
                     visit(callee);
                 }
-                for argument in &mut call.arguments {
-                    match argument {
-                        Argument::Operand(operand) => visit(operand),
-                        Argument::Operands(operands) => operands.iter_mut().for_each(&mut *visit),
-                        Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
-                    }
-                }
+                call.operands_mut().for_each(visit);
             }
             _ => {}
         }

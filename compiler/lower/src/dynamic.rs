@@ -127,7 +127,7 @@ impl Specialized {
             Actual::Shape(shape) if self.operator == "reshape" => {
                 Expr::var(name("shape"), StructInfo::shape(dims(shape)))
             }
-            Actual::Shape(shape) => Expr::new(ExprKind::Shape(dims(shape)), StructInfo::shape(dims(shape))),
+            Actual::Shape(shape) => Expr::shape(dims(shape)),
             Actual::Int(value) if scalar.is_some_and(DType::is_bool) => {
                 prim(PrimValue::Bool(*value != 0), DType::BOOL, None)
             }
@@ -137,11 +137,7 @@ impl Specialized {
             }
             Actual::Float(value) => prim(PrimValue::Float(*value), scalar.unwrap_or(DType::FLOAT64), None),
             Actual::String(text) => Expr::new(ExprKind::Str(text.clone()), StructInfo::Object),
-            Actual::Tuple(fields) => {
-                let fields: Vec<Expr> = fields.iter().filter_map(|field| self.operand(field, None)).collect();
-                let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
-                Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types))
-            }
+            Actual::Tuple(fields) => Expr::tuple(fields.iter().filter_map(|field| self.operand(field, None)).collect()),
             Actual::Null => return None,
         })
     }

@@ -51,10 +51,7 @@ impl Schema {
 
     /// The operand a call passes for the parameter called `name`.
     pub fn operand<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Expr> {
-        match self.argument(call, name)? {
-            Argument::Operand(expr) => Some(expr),
-            _ => None,
-        }
+        self.argument(call, name)?.as_operand()
     }
 
     /// The attribute a call passes for the parameter called `name`; `None` where it is absent or Python's `None`.

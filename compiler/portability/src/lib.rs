@@ -171,10 +171,7 @@ impl<'a> Site<'a> {
 
     /// The operand passed for a parameter.
     fn operand(&self, name: &str) -> Option<&'a Expr> {
-        match self.argument(name)? {
-            Argument::Operand(expr) => Some(expr),
-            _ => None,
-        }
+        self.argument(name)?.as_operand()
     }
 
     /// The string passed for an attribute.

@@ -61,8 +61,7 @@ pub fn may_have_effects(function: &RelaxFunction) -> bool {
 
 /// Whether a function says that it counts as pure, whatever it does.
 pub fn is_forced(function: &RelaxFunction) -> bool {
-    let is_set = |attr: &Attr| *attr == Attr::Bool(true) || attr.as_int().is_some_and(|value| value != 0);
-    function.attributes.iter().any(|(key, attr)| &**key == FORCE_PURE && is_set(attr))
+    function.is_set(FORCE_PURE)
 }
 
 /// Has a function that got effects say that it counts as pure; an impure one stays so.

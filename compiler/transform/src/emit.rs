@@ -5,7 +5,6 @@ use crate::names::FreshNames;
 use crate::pass::PassError;
 use rx_base::Name;
 use rx_ir::{Argument, BoundValue, Expr, Origin, RelaxFunction, Sequence, VarBinding};
-use std::sync::Arc;
 
 /// Takes the new bindings that stand in front of one that is rewritten, or behind it.
 pub struct Emitter<'a> {
@@ -26,8 +25,7 @@ impl Emitter<'_> {
     /// Binds a value to a variable that nothing else binds.
     pub fn bind(&mut self, variable: Name, value: Expr) -> Expr {
         let ty = value.ty.clone();
-        let binding = VarBinding { origin: self.origin, variable, ty: ty.clone(), value: BoundValue::Expr(value) };
-        self.bindings.push(binding);
+        self.bindings.push(VarBinding::new(self.origin, variable, value));
         Expr::var(variable, ty)
     }
 
@@ -84,15 +82,8 @@ fn rewrite_sequence(
         let dataflow = block.outputs.is_some();
         let mut rewritten = Vec::with_capacity(block.bindings.len());
         for mut binding in std::mem::take(&mut block.bindings) {
-            match &mut binding.value {
-                BoundValue::Expr(_) => {}
-                BoundValue::If(branches) => {
-                    rewrite_sequence(&mut branches.then, fresh, rewrite)?;
-                    rewrite_sequence(&mut branches.otherwise, fresh, rewrite)?;
-                }
-                BoundValue::Function(function) => {
-                    rewrite_sequence(&mut Arc::make_mut(function).body, fresh, rewrite)?;
-                }
+            for inner in binding.value.sequences_mut() {
+                rewrite_sequence(inner, fresh, rewrite)?;
             }
             let mut emitter = Emitter { fresh, dataflow, origin: binding.origin, bindings: Vec::new() };
             let variable = binding.variable;

@@ -196,7 +196,7 @@ pub fn expr_again(expr: &mut Expr, changed: &Changed) -> Result<Option<StructInf
     let ty = match &expr.kind {
         ExprKind::Var(variable) => changed.get(variable).cloned(),
         ExprKind::Tuple(fields) if inner_changed => {
-            Some(StructInfo::tuple(fields.iter().map(|field| field.ty.clone()).collect::<Vec<_>>()))
+            Some(StructInfo::Tuple(fields.iter().map(|field| field.ty.clone()).collect()))
         }
         ExprKind::TupleGet(tuple, at) if inner_changed => {
             tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned()

@@ -1,9 +1,9 @@
 //! The names of a function, and names that it has not.
 
-use crate::walk;
+use crate::{Module, walk};
 use rx_base::Name;
 use rx_base::name::{NameSet, name};
-use rx_ir::{BoundValue, RelaxFunction};
+use rx_ir::{BoundValue, Item, RelaxFunction};
 
 /// Every name that a function defines: variables and symbolic dims, those of nested functions included.
 pub fn of_function(function: &RelaxFunction) -> NameSet {
@@ -43,6 +43,11 @@ impl FreshNames {
         FreshNames { used: of_function(function) }
     }
 
+    /// For new functions of `module`.
+    pub fn of_module(module: &Module) -> FreshNames {
+        FreshNames { used: module.items.iter().filter_map(Item::name).collect() }
+    }
+
     /// Has a name given to nothing else.
     pub fn take(&mut self, own: Name) {
         self.used.insert(own);
@@ -58,7 +63,8 @@ impl FreshNames {
         self.numbered(name(if dataflow { "lv" } else { "gv" }), "")
     }
 
-    fn numbered(&mut self, like: Name, separator: &str) -> Name {
+    /// A name that nothing has: `like`, or `like` with the separator and a number after it.
+    pub fn numbered(&mut self, like: Name, separator: &str) -> Name {
         let mut own = like;
         let mut number = 0;
         while !self.used.insert(own) {

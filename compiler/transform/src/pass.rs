@@ -3,6 +3,8 @@
 use crate::{Module, passes, tvm_passes};
 use rx_base::Name;
 use rx_base::edit_distance::nearest;
+use rx_base::name::name;
+use rx_ir::RelaxFunction;
 use rx_tensor::Tensor;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -84,6 +86,19 @@ impl fmt::Display for PassError {
     }
 }
 
+/// Changes every Relax function of a module; what goes wrong is said with the names of the pass and the function.
+///
+/// # Errors
+/// What `change` says.
+pub fn each_function(
+    module: &mut Module,
+    pass: &str,
+    mut change: impl FnMut(&mut RelaxFunction) -> Result<(), PassError>,
+) -> Result<(), PassError> {
+    let named = |function: Name, error: PassError| PassError(format!("{pass}: {}", error.at(function)));
+    module.functions_mut().try_for_each(|function| change(function).map_err(|error| named(function.name, error)))
+}
+
 /// Computes what a function of a module returns for some tensors, one per parameter: tensors in order, tuples flattened.
 /// Passes know no way to run anything; who runs passes gives them one (`rx_execute::evaluate`).
 ///
@@ -138,6 +153,22 @@ impl Arguments {
     /// The argument at an index of the pass's parameters; `null` where there is none.
     pub fn get(&self, at: usize) -> &Value {
         self.values.get(at).unwrap_or(&Value::Null)
+    }
+
+    /// The Relax function of a module that the argument at an index, `func_name` of `pass`, names; `None` where it is left out.
+    ///
+    /// # Errors
+    /// No name, or one that no function has.
+    pub fn function(&self, at: usize, module: &Module, pass: &str) -> Result<Option<Name>, PassError> {
+        let wanted = match self.get(at) {
+            Value::Null => return Ok(None),
+            Value::String(function) => name(function),
+            _ => return Err(PassError(format!("{pass}: `func_name` is a name"))),
+        };
+        match module.functions().any(|function| function.name == wanted) {
+            true => Ok(Some(wanted)),
+            false => Err(PassError(format!("{pass}: the module has no Relax function `{wanted}`"))),
+        }
     }
 
     /// The same, with a way to compute values.

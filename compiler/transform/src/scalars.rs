@@ -41,15 +41,13 @@ pub fn pass_scalars_among_arguments(module: &mut Module) {
         return;
     }
     for function in module.functions_mut() {
-        walk::each_expression_mut(&mut function.body, &mut |expr| {
-            expr.each_mut(&mut |expr| {
-                let ExprKind::Call(call) = &mut expr.kind else { return };
-                if let Some((schema, passed)) = Passed::of(call)
-                    && moved.contains_key(&passed.function)
-                {
-                    passed.among_arguments(schema, call);
-                }
-            });
+        walk::each_part_mut(&mut function.body, &mut |expr| {
+            let ExprKind::Call(call) = &mut expr.kind else { return };
+            if let Some((schema, passed)) = Passed::of(call)
+                && moved.contains_key(&passed.function)
+            {
+                passed.among_arguments(schema, call);
+            }
         });
     }
     for item in &mut module.items {
@@ -66,17 +64,15 @@ fn uses(module: &Module) -> NameMap<Option<Counts>> {
     let mut named: NameMap<usize> = NameMap::default();
     let mut calls: NameMap<Vec<Counts>> = NameMap::default();
     for function in module.functions() {
-        walk::each_expression(&function.body, &mut |expr| {
-            expr.each(&mut |expr| match &expr.kind {
-                ExprKind::Global(function) => *named.entry(*function).or_default() += 1,
-                ExprKind::Call(call) => {
-                    if let Some((_, passed)) = Passed::of(call) {
-                        let counts = (passed.arguments.len(), passed.scalars.len());
-                        calls.entry(passed.function).or_default().push(counts);
-                    }
+        walk::each_part(&function.body, &mut |expr| match &expr.kind {
+            ExprKind::Global(function) => *named.entry(*function).or_default() += 1,
+            ExprKind::Call(call) => {
+                if let Some((_, passed)) = Passed::of(call) {
+                    let counts = (passed.arguments.len(), passed.scalars.len());
+                    calls.entry(passed.function).or_default().push(counts);
                 }
-                _ => {}
-            });
+            }
+            _ => {}
         });
     }
     let same = |(function, counts): (Name, Vec<Counts>)| {
@@ -131,10 +127,10 @@ impl Passed {
     fn among_arguments(self, schema: &Schema, call: &mut Call) {
         let Passed { mut arguments, scalars, .. } = self;
         arguments.extend(scalars.into_iter().map(make::integer));
-        let ty = StructInfo::tuple(arguments.iter().map(|argument| argument.ty.clone()).collect::<Vec<_>>());
+        let arguments = Expr::tuple(arguments);
         for (param, argument) in schema.params.iter().zip(&mut call.arguments) {
             match param.name {
-                "args" => *argument = Argument::Operand(Expr::new(ExprKind::Tuple(arguments.clone()), ty.clone())),
+                "args" => *argument = Argument::Operand(arguments.clone()),
                 "tir_vars" => *argument = Argument::Attr(Attr::None),
                 _ => {}
             }

@@ -38,24 +38,17 @@ pub fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
         for binding in bindings {
             own(&mut binding.variable);
             binding.ty = renaming.ty(&binding.ty);
-            match &mut binding.value {
-                BoundValue::Expr(value) => renaming.expr(value),
-                BoundValue::If(branches) => {
-                    renaming.expr(&mut branches.condition);
-                    rename(&mut branches.then, renaming);
-                    rename(&mut branches.otherwise, renaming);
+            if let BoundValue::Function(function) = &mut binding.value {
+                let function = Arc::make_mut(function);
+                own(&mut function.name);
+                for (param, ty) in &mut function.params {
+                    own(param);
+                    *ty = renaming.ty(ty);
                 }
-                BoundValue::Function(function) => {
-                    let function = Arc::make_mut(function);
-                    own(&mut function.name);
-                    for (param, ty) in &mut function.params {
-                        own(param);
-                        *ty = renaming.ty(ty);
-                    }
-                    function.ret = renaming.ty(&function.ret);
-                    rename(&mut function.body, renaming);
-                }
+                function.ret = renaming.ty(&function.ret);
             }
+            binding.value.computed_mut().into_iter().for_each(|value| renaming.expr(value));
+            binding.value.sequences_mut().for_each(|inner| rename(inner, renaming));
         }
     }
     renaming.expr(&mut sequence.result);
@@ -81,17 +74,24 @@ pub fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
     });
 }
 
+/// A variable, a tuple or a field of one, with what `current` says of its variables, and the type that it has then.
+pub fn retyped(expr: &Expr, current: &dyn Fn(Name) -> Option<Expr>) -> Expr {
+    match &expr.kind {
+        ExprKind::Var(variable) => current(*variable).unwrap_or_else(|| expr.clone()),
+        ExprKind::Tuple(fields) => Expr::tuple(fields.iter().map(|field| retyped(field, current)).collect()),
+        ExprKind::TupleGet(tuple, at) => {
+            let tuple = retyped(tuple, current);
+            let ty = tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned();
+            Expr::new(ExprKind::TupleGet(Box::new(tuple), *at), ty.unwrap_or_else(|| expr.ty.clone()))
+        }
+        _ => expr.clone(),
+    }
+}
+
 /// As [`replace`], in all that a binding computes.
 pub fn replace_in_binding(binding: &mut VarBinding, values: &NameMap<Expr>) {
-    match &mut binding.value {
-        BoundValue::Expr(value) => replace(value, values),
-        BoundValue::If(branches) => {
-            replace(&mut branches.condition, values);
-            replace_in_sequence(&mut branches.then, values);
-            replace_in_sequence(&mut branches.otherwise, values);
-        }
-        BoundValue::Function(function) => replace_in_sequence(&mut Arc::make_mut(function).body, values),
-    }
+    binding.value.computed_mut().into_iter().for_each(|value| replace(value, values));
+    binding.value.sequences_mut().for_each(|inner| replace_in_sequence(inner, values));
 }
 
 /// As [`replace`], in all that a sequence computes.
@@ -99,10 +99,5 @@ pub fn replace_in_sequence(sequence: &mut Sequence, values: &NameMap<Expr>) {
     if values.is_empty() {
         return;
     }
-    sequence
-        .blocks
-        .iter_mut()
-        .flat_map(|block| &mut block.bindings)
-        .for_each(|binding| replace_in_binding(binding, values));
-    replace(&mut sequence.result, values);
+    crate::walk::each_expression_mut(sequence, &mut |expr| replace(expr, values));
 }

@@ -4,14 +4,12 @@ use crate::Module;
 use rx_base::Name;
 use rx_base::name::NameSet;
 use rx_ir::{BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
-use std::sync::Arc;
 
 /// Gives `visit` every binding, those of branches in front of the `if` they belong to; nested functions not looked into.
 pub fn each_own_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBinding)) {
     for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
-        if let BoundValue::If(branches) = &binding.value {
-            each_own_binding(&branches.then, visit);
-            each_own_binding(&branches.otherwise, visit);
+        if let BoundValue::If(_) = &binding.value {
+            binding.value.sequences().for_each(|branch| each_own_binding(branch, visit));
         }
         visit(binding);
     }
@@ -31,15 +29,8 @@ pub fn each_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBin
 /// is the visitor's.
 pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Expr)) {
     for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
-        match &binding.value {
-            BoundValue::Expr(value) => visit(value),
-            BoundValue::If(branches) => {
-                visit(&branches.condition);
-                each_expression(&branches.then, visit);
-                each_expression(&branches.otherwise, visit);
-            }
-            BoundValue::Function(function) => each_expression(&function.body, visit),
-        }
+        binding.value.computed().into_iter().for_each(&mut *visit);
+        binding.value.sequences().for_each(|inner| each_expression(inner, visit));
     }
     visit(&sequence.result);
 }
@@ -47,32 +38,33 @@ pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Exp
 /// As [`each_expression`], to change them.
 pub fn each_expression_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut Expr)) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
-        match &mut binding.value {
-            BoundValue::Expr(value) => visit(value),
-            BoundValue::If(branches) => {
-                visit(&mut branches.condition);
-                each_expression_mut(&mut branches.then, visit);
-                each_expression_mut(&mut branches.otherwise, visit);
-            }
-            BoundValue::Function(function) => each_expression_mut(&mut Arc::make_mut(function).body, visit),
-        }
+        binding.value.computed_mut().into_iter().for_each(&mut *visit);
+        binding.value.sequences_mut().for_each(|inner| each_expression_mut(inner, visit));
     }
     visit(&mut sequence.result);
+}
+
+/// As [`each_expression`], with all that is inside of each.
+pub fn each_part<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Expr)) {
+    each_expression(sequence, &mut |expr| expr.each(visit));
+}
+
+/// As [`each_part`], to change them, those inside first.
+pub fn each_part_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut Expr)) {
+    each_expression_mut(sequence, &mut |expr| expr.each_mut(visit));
 }
 
 /// The functions of the module that a function names, in reading order; one several times where it is named so.
 pub fn globals(function: &RelaxFunction) -> Vec<Name> {
     let mut found = Vec::new();
-    each_expression(&function.body, &mut |expr| {
-        expr.each(&mut |expr| match &expr.kind {
-            ExprKind::Global(global) => found.push(*global),
-            ExprKind::Call(call) => {
-                if let Callee::Global(global) = call.callee {
-                    found.push(global);
-                }
+    each_part(&function.body, &mut |expr| match &expr.kind {
+        ExprKind::Global(global) => found.push(*global),
+        ExprKind::Call(call) => {
+            if let Callee::Global(global) = call.callee {
+                found.push(global);
             }
-            _ => {}
-        });
+        }
+        _ => {}
     });
     found
 }
@@ -81,12 +73,10 @@ pub fn globals(function: &RelaxFunction) -> Vec<Name> {
 pub fn function_values(module: &Module) -> NameSet {
     let mut found = NameSet::default();
     for function in module.functions() {
-        each_expression(&function.body, &mut |expr| {
-            expr.each(&mut |expr| {
-                if let ExprKind::Global(global) = expr.kind {
-                    found.insert(global);
-                }
-            });
+        each_part(&function.body, &mut |expr| {
+            if let ExprKind::Global(global) = expr.kind {
+                found.insert(global);
+            }
         });
     }
     found
@@ -96,16 +86,14 @@ pub fn function_values(module: &Module) -> NameSet {
 pub fn names_in_text(function: &RelaxFunction) -> bool {
     let mut found = false;
     let mut own: Option<NameSet> = None;
-    each_expression(&function.body, &mut |expr| {
-        expr.each(&mut |expr| match &expr.kind {
-            ExprKind::Written(text) => {
-                let own = own.get_or_insert_with(|| crate::names::of_function(function));
-                let is_part = |c: char| c == '_' || c.is_alphanumeric();
-                found |= text.split(|c| !is_part(c)).any(|word| own.contains(&rx_base::name::name(word)));
-            }
-            ExprKind::Error => found = true,
-            _ => {}
-        });
+    each_part(&function.body, &mut |expr| match &expr.kind {
+        ExprKind::Written(text) => {
+            let own = own.get_or_insert_with(|| crate::names::of_function(function));
+            let is_part = |c: char| c == '_' || c.is_alphanumeric();
+            found |= text.split(|c| !is_part(c)).any(|word| own.contains(&rx_base::name::name(word)));
+        }
+        ExprKind::Error => found = true,
+        _ => {}
     });
     found
 }

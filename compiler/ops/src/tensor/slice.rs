@@ -387,7 +387,7 @@ mod tests {
             Expr { kind: ExprKind::Prim(PrimValue::Int(value.clone())), ty, span: Span::default() }
         };
         let exprs: Vec<Expr> = dims(text).iter().map(entry).collect();
-        let ty = StructInfo::tuple(exprs.iter().map(|expr| expr.ty.clone()).collect::<Vec<_>>());
+        let ty = StructInfo::Tuple(exprs.iter().map(|expr| expr.ty.clone()).collect());
         Given::Operand(Expr { kind: ExprKind::Tuple(exprs), ty, span: Span::default() })
     }
 

@@ -12,10 +12,9 @@ pub(super) fn strided(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let Ok(Entries::Values(given)) = entries(call.call, "axes") else { return None };
     let given = constant_axes(call.call, &given).ok()?;
     let axes = places(&layout, &normalize_axes(call.call, "axes", layout.ndim(), &given).ok()?)?;
-    let fields: Vec<Expr> = axes.into_iter().map(|axis| axis_value(i64::try_from(axis).unwrap_or(i64::MAX))).collect();
-    let ty = StructInfo::tuple(fields.iter().map(|field| field.ty.clone()).collect::<Vec<_>>());
+    let fields = axes.into_iter().map(|axis| axis_value(i64::try_from(axis).unwrap_or(i64::MAX))).collect();
     let mut out = LaidOut::result(Laid::Tensor(layout.clone())).of("x", &layout);
-    out.arguments.push(("axes", Argument::Operand(Expr::new(ExprKind::Tuple(fields), ty))));
+    out.arguments.push(("axes", Argument::Operand(Expr::tuple(fields))));
     Some(out)
 }
 

@@ -204,9 +204,7 @@ pub fn in_type(ty: &StructInfo, dim: &dyn Fn(&Dim) -> Dim) -> StructInfo {
         StructInfo::Tensor(tensor) => TensorInfo { shape: shape(&tensor.shape), ..TensorInfo::clone(tensor) }.into(),
         StructInfo::Shape(value) => StructInfo::Shape(shape(value)),
         StructInfo::Prim(prim) => StructInfo::Prim(PrimInfo { dtype: prim.dtype, value: prim.value.as_ref().map(dim) }),
-        StructInfo::Tuple(fields) => {
-            StructInfo::tuple(fields.iter().map(|field| in_type(field, dim)).collect::<Vec<_>>())
-        }
+        StructInfo::Tuple(fields) => StructInfo::Tuple(fields.iter().map(|field| in_type(field, dim)).collect()),
         other => other.clone(),
     }
 }

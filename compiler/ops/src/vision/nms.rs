@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn suppression_gives_places_or_boxes() {
         let (data, count) = ("b 10 6:float32", "b:int32");
-        let tuple = |fields: &[&str]| Ok(StructInfo::tuple(fields.iter().map(|field| ty(field)).collect::<Vec<_>>()));
+        let tuple = |fields: &[&str]| Ok(StructInfo::Tuple(fields.iter().map(|field| ty(field)).collect()));
         assert_eq!(nms(data, count, vec![]), tuple(&["b 10:int32", "b 1:int32"]));
         let soft = ("soft_nms_sigma", Given::Attr(Attr::Float(0.5)));
         assert_eq!(nms(data, count, vec![soft]), tuple(&[data, "b 10:int32", "b 1:int32"]));

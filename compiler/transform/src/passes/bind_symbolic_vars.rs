@@ -4,12 +4,12 @@
 
 use crate::Module;
 use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::substitute::rename;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::{Dim, Name};
+use rx_ir::RelaxFunction;
 use rx_ir::rewrite::Renaming;
-use rx_ir::{BoundValue, RelaxFunction, Sequence};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -29,18 +29,9 @@ pub const PASS: Pass = Pass {
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     let values = values(arguments.get(0))?;
-    let wanted = match arguments.get(1) {
-        Value::Null => None,
-        Value::String(function) => Some(name(function)),
-        _ => return Err(PassError("BindSymbolicVars: `func_name` is a name".to_owned())),
-    };
+    let wanted = arguments.function(1, &module, PASS.name)?;
     let mut bound = NameSet::default();
-    let mut found = wanted.is_none();
-    for function in module.functions_mut() {
-        if wanted.is_some_and(|wanted| wanted != function.name) {
-            continue;
-        }
-        found = true;
+    for function in module.functions_mut().filter(|function| wanted.is_none_or(|wanted| wanted == function.name)) {
         let own = signature_symbols(function);
         let mine: NameMap<i64> =
             values.iter().filter(|(dim, _)| own.contains(*dim)).map(|(dim, value)| (*dim, *value)).collect();
@@ -48,10 +39,6 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
         if !mine.is_empty() {
             bind(function, &mine);
         }
-    }
-    if !found {
-        let wanted = wanted.map(|wanted| wanted.to_string()).unwrap_or_default();
-        return Err(PassError(format!("BindSymbolicVars: the module has no Relax function `{wanted}`")));
     }
     match values.keys().find(|dim| !bound.contains(*dim)) {
         Some(dim) => Err(PassError(format!("BindSymbolicVars: no function has the symbolic dim `{dim}`"))),
@@ -83,26 +70,5 @@ pub(super) fn bind(function: &mut RelaxFunction, values: &NameMap<i64>) {
     let renaming = Renaming { dim: &dim, variable: &|_| None };
     function.params.iter_mut().for_each(|(_, ty)| *ty = renaming.ty(ty));
     function.ret = renaming.ty(&function.ret);
-    sequence(&mut function.body, &renaming);
-}
-
-fn sequence(of: &mut Sequence, renaming: &Renaming<'_>) {
-    for binding in of.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
-        binding.ty = renaming.ty(&binding.ty);
-        match &mut binding.value {
-            BoundValue::Expr(value) => renaming.expr(value),
-            BoundValue::If(branches) => {
-                renaming.expr(&mut branches.condition);
-                sequence(&mut branches.then, renaming);
-                sequence(&mut branches.otherwise, renaming);
-            }
-            BoundValue::Function(function) => {
-                let function = Arc::make_mut(function);
-                function.params.iter_mut().for_each(|(_, ty)| *ty = renaming.ty(ty));
-                function.ret = renaming.ty(&function.ret);
-                sequence(&mut function.body, renaming);
-            }
-        }
-    }
-    renaming.expr(&mut of.result);
+    rename(&mut function.body, &renaming);
 }

@@ -6,7 +6,7 @@
 
 use crate::effects::{Effects, force_pure};
 use crate::emit::{Emitter, rewrite_bindings};
-use crate::pass::{Arguments, Pass, PassError};
+use crate::pass::{Arguments, Pass, PassError, each_function};
 use crate::{Module, make, walk};
 use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name};
@@ -27,10 +27,7 @@ pub const PASS: Pass = Pass {
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     let effects = Effects::of(&module);
-    for function in module.functions_mut() {
-        in_function(function, &effects)
-            .map_err(|error| PassError(format!("CallTIRRewrite: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, |function| in_function(function, &effects))?;
     Ok(module)
 }
 
@@ -74,9 +71,8 @@ fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
         for binding in &mut block.bindings {
             match &mut binding.value {
                 BoundValue::Expr(value) => writes |= effects.has_effect(value),
-                BoundValue::If(branches) => {
-                    any |= open_blocks(&mut branches.then, effects);
-                    any |= open_blocks(&mut branches.otherwise, effects);
+                BoundValue::If(_) => {
+                    binding.value.sequences_mut().for_each(|branch| any |= open_blocks(branch, effects));
                 }
                 BoundValue::Function(function) => settle(Arc::make_mut(function), effects),
             }
@@ -149,10 +145,7 @@ impl<'a> Passing<'a> {
         emitter.bind(name("_"), self.call(passed)?);
         Ok(match <[Expr; 1]>::try_from(outputs) {
             Ok([one]) => one,
-            Err(several) => {
-                let types: Vec<StructInfo> = several.iter().map(|output| output.ty.clone()).collect();
-                Expr::new(ExprKind::Tuple(several), StructInfo::tuple(types))
-            }
+            Err(several) => Expr::tuple(several),
         })
     }
 
@@ -160,10 +153,9 @@ impl<'a> Passing<'a> {
         let made = match (&self.function.kind, self.dims) {
             (_, Some(dims)) => {
                 passed.push(dims.clone());
-                let types: Vec<StructInfo> = passed.iter().map(|argument| argument.ty.clone()).collect();
-                let all = Expr::new(ExprKind::Tuple(passed), StructInfo::tuple(types));
                 let func = Argument::Operand(self.function.clone());
-                return make::call("vm.call_tir_dyn", vec![("func", func), ("args", Argument::Operand(all))]);
+                let all = Argument::Operand(Expr::tuple(passed));
+                return make::call("vm.call_tir_dyn", vec![("func", func), ("args", all)]);
             }
             (ExprKind::Global(function), None) => Call::of_function(Callee::Global(*function), passed),
             // What `R.call_packed` writes is recorded with the parameters of `call_pure_packed`.
@@ -184,11 +176,7 @@ impl<'a> Passing<'a> {
 fn fields(tuple: &Expr) -> Vec<Expr> {
     match (&tuple.kind, tuple.ty.as_tuple()) {
         (ExprKind::Tuple(fields), _) => fields.clone(),
-        (_, Some(types)) => {
-            let field =
-                |(at, ty): (usize, &StructInfo)| Expr::new(ExprKind::TupleGet(Box::new(tuple.clone()), at), ty.clone());
-            types.iter().enumerate().map(field).collect()
-        }
+        (_, Some(_)) => tuple.each_field().collect(),
         _ => vec![tuple.clone()],
     }
 }
@@ -209,13 +197,12 @@ fn taken(schema: &Schema, call: &Call, outputs: usize) -> Option<Vec<Option<usiz
 fn allocated(ty: &StructInfo) -> Result<Expr, PassError> {
     let tensor = ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?)));
     let (dims, dtype) = tensor.ok_or_else(|| PassError(format!("no memory can be made for {ty}")))?;
-    let shape = Expr::new(ExprKind::Shape(dims.clone()), StructInfo::shape(dims));
     let index = make::integer(Dim::constant(0));
     let scope = Expr::new(ExprKind::Str("global".into()), StructInfo::String);
     make::call(
         "builtin.alloc_tensor",
         vec![
-            ("shape", Argument::Operand(shape)),
+            ("shape", Argument::Operand(Expr::shape(dims))),
             ("dtype", Argument::Operand(Expr::new(ExprKind::DType(dtype), StructInfo::Object))),
             ("runtime_device_index", Argument::Operand(index)),
             ("storage_scope", Argument::Operand(scope)),

@@ -8,8 +8,8 @@
 mod dims;
 mod plan;
 
-use crate::make::{Changed, follow_result, infer, infer_again};
-use crate::pass::{Arguments, Pass, PassError};
+use crate::make::{Changed, follow_result, infer, infer_again, is_sharper};
+use crate::pass::{Arguments, Pass, PassError, each_function};
 use crate::substitute::{rename, replace_in_sequence};
 use crate::{Module, walk};
 use plan::Plan;
@@ -17,7 +17,6 @@ use rx_base::name::NameSet;
 use rx_base::{Dim, Name};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{BoundValue, RelaxFunction, Sequence};
-use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -29,10 +28,7 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
-    for function in module.functions_mut() {
-        canonicalize(function)
-            .map_err(|error| PassError(format!("CanonicalizeBindings: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, canonicalize)?;
     Ok(module)
 }
 
@@ -79,21 +75,14 @@ fn touched(sequence: &Sequence, plan: &Plan) -> NameSet {
 /// Gives what is computed anew the type its operator infers, where an annotation said less; as TVM does.
 fn sharpen(sequence: &mut Sequence, touched: &NameSet, changed: &mut Changed) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
-        match &mut binding.value {
-            BoundValue::Expr(value) if touched.contains(&binding.variable) => {
-                let inferred = value.as_call().and_then(|call| infer(call).ok());
-                if let Some(ty) = inferred.filter(|ty| ty.says_more_than(&binding.ty) && !binding.ty.says_more_than(ty))
-                {
-                    (value.ty, binding.ty) = (ty.clone(), ty.clone());
-                    changed.insert(binding.variable, ty);
-                }
-            }
-            BoundValue::Expr(_) => {}
-            BoundValue::If(branches) => {
-                sharpen(&mut branches.then, touched, changed);
-                sharpen(&mut branches.otherwise, touched, changed);
-            }
-            BoundValue::Function(function) => sharpen(&mut Arc::make_mut(function).body, touched, changed),
+        binding.value.sequences_mut().for_each(|inner| sharpen(inner, touched, changed));
+        if let BoundValue::Expr(value) = &mut binding.value
+            && touched.contains(&binding.variable)
+            && let Some(ty) = value.as_call().and_then(|call| infer(call).ok())
+            && is_sharper(&ty, &binding.ty)
+        {
+            (value.ty, binding.ty) = (ty.clone(), ty.clone());
+            changed.insert(binding.variable, ty);
         }
     }
 }
@@ -103,14 +92,7 @@ fn remove(sequence: &mut Sequence, plan: &Plan) {
     for block in &mut sequence.blocks {
         block.bindings.retain(|binding| !plan.removed.contains(&binding.variable));
         for binding in &mut block.bindings {
-            match &mut binding.value {
-                BoundValue::Expr(_) => {}
-                BoundValue::If(branches) => {
-                    remove(&mut branches.then, plan);
-                    remove(&mut branches.otherwise, plan);
-                }
-                BoundValue::Function(function) => remove(&mut Arc::make_mut(function).body, plan),
-            }
+            binding.value.sequences_mut().for_each(|inner| remove(inner, plan));
         }
         let is_output = |variable: Name| plan.outputs.contains(&plan.stands_for(variable).unwrap_or(variable));
         let bound = block.bindings.iter().map(|binding| binding.variable);

@@ -8,11 +8,11 @@ use crate::Module;
 use crate::effects::Effects;
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::make::operands;
-use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::pass::{Arguments, Parameter, Pass, PassError, each_function};
 use crate::passes::dead_code::remove_unused;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name};
-use rx_ir::{Argument, Attr, Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
+use rx_ir::{Argument, Attr, Block, BoundValue, Expr, RelaxFunction, Sequence, VarBinding};
 use serde_json::Value;
 
 /// The pass.
@@ -35,10 +35,7 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
         return Err(PassError("CombineParallelMatmul: `check` is a Python function, which JSON cannot say".to_owned()));
     }
     let effects = Effects::of(&module);
-    for function in module.functions_mut() {
-        in_function(function, &effects)
-            .map_err(|error| PassError(format!("CombineParallelMatmul: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, |function| in_function(function, &effects))?;
     Ok(module)
 }
 
@@ -98,14 +95,7 @@ fn groups_of(sequence: &Sequence) -> Vec<Group> {
     let mut found = Vec::new();
     for block in &sequence.blocks {
         for binding in &block.bindings {
-            match &binding.value {
-                BoundValue::Expr(_) => {}
-                BoundValue::If(branches) => {
-                    found.extend(groups_of(&branches.then));
-                    found.extend(groups_of(&branches.otherwise));
-                }
-                BoundValue::Function(function) => found.extend(groups_of(&function.body)),
-            }
+            found.extend(binding.value.sequences().flat_map(groups_of));
         }
         if block.outputs.is_some() {
             found.extend(in_block(block));
@@ -258,11 +248,7 @@ impl Group {
             all = emitter.call(activation, vec![(param, Argument::Operand(all))])?;
         }
         let parts = self.split(all, emitter)?;
-        let fields: Vec<StructInfo> = parts.ty.as_tuple().map(<[_]>::to_vec).unwrap_or_default();
-        let part = |(at, (branch, ty)): (usize, (&Branch, StructInfo))| {
-            (branch.replaced, Expr::new(ExprKind::TupleGet(Box::new(parts.clone()), at), ty))
-        };
-        Ok(self.branches.iter().zip(fields).enumerate().map(part).collect())
+        Ok(self.branches.iter().map(|branch| branch.replaced).zip(parts.each_field()).collect())
     }
 
     /// The combined result, split where one factor ends and the next begins.
@@ -288,9 +274,8 @@ impl Group {
 /// Tensors side by side along their last axis.
 fn concatenated(parts: Vec<Expr>, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     let axis = parts.first().map_or(0, |part| rank(part) as i64 - 1);
-    let types: Vec<StructInfo> = parts.iter().map(|part| part.ty.clone()).collect();
-    let all = Expr::new(ExprKind::Tuple(parts), StructInfo::tuple(types));
-    emitter.call("concat", vec![("tensors", Argument::Operand(all)), ("axis", Argument::Attr(Attr::Int(axis.into())))])
+    let all = Argument::Operand(Expr::tuple(parts));
+    emitter.call("concat", vec![("tensors", all), ("axis", Argument::Attr(Attr::Int(axis.into())))])
 }
 
 fn dims(value: &Expr) -> Option<&[Dim]> {

@@ -6,7 +6,8 @@
 //! the call it leads to, the operator gets its operands as typed.
 
 use crate::emit::{Emitter, rewrite_bindings};
-use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::pass::{Arguments, Parameter, Pass, PassError, each_function};
+use crate::substitute::retyped;
 use crate::{Module, make, walk};
 use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, NameSet, name};
@@ -49,9 +50,7 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
         return Err(wrong("`layout_cb` is a function of Python, which cannot be called"));
     }
     let wanted = wanted(arguments.get(0)).map_err(|what| wrong(&what))?;
-    for function in module.functions_mut() {
-        in_function(function, &wanted).map_err(|error| wrong(&format!("`{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, |function| in_function(function, &wanted))?;
     Ok(module)
 }
 
@@ -91,19 +90,12 @@ fn seen_outside(sequence: &Sequence, found: &mut NameSet) {
     for block in &sequence.blocks {
         found.extend(block.outputs.iter().flatten().copied());
         for binding in &block.bindings {
-            match &binding.value {
-                BoundValue::Expr(_) => {}
-                BoundValue::If(branches) => {
-                    found.extend(branches.condition.variables());
-                    for branch in [&branches.then, &branches.otherwise] {
-                        walk::each_expression(branch, &mut |expr| found.extend(expr.variables()));
-                        seen_outside(branch, found);
-                    }
-                }
-                BoundValue::Function(function) => {
-                    walk::each_expression(&function.body, &mut |expr| found.extend(expr.variables()));
-                    seen_outside(&function.body, found);
-                }
+            if let BoundValue::If(branches) = &binding.value {
+                found.extend(branches.condition.variables());
+            }
+            for inner in binding.value.sequences() {
+                walk::each_expression(inner, &mut |expr| found.extend(expr.variables()));
+                seen_outside(inner, found);
             }
         }
     }
@@ -132,7 +124,7 @@ impl Converter<'_> {
             false => made,
         };
         // As in TVM, what is inferred takes the place of an annotation that says less; what others see stays.
-        let sharper = made.ty.says_more_than(ty) && !ty.says_more_than(&made.ty) && !kept;
+        let sharper = make::is_sharper(&made.ty, ty) && !kept;
         if made.ty != value.ty || sharper {
             *ty = made.ty.clone();
         }
@@ -266,18 +258,7 @@ impl Converter<'_> {
 
     /// The operand with the types that its variables have as they lie.
     fn current(&self, operand: &Expr) -> Expr {
-        match &operand.kind {
-            ExprKind::Var(variable) => {
-                self.moved.get(variable).map_or_else(|| operand.clone(), |(current, _)| current.clone())
-            }
-            ExprKind::Tuple(fields) => tuple(fields.iter().map(|field| self.current(field)).collect()),
-            ExprKind::TupleGet(tuple, at) => {
-                let tuple = self.current(tuple);
-                let ty = tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned();
-                Expr::new(ExprKind::TupleGet(Box::new(tuple), *at), ty.unwrap_or_else(|| operand.ty.clone()))
-            }
-            _ => operand.clone(),
-        }
+        retyped(operand, &|variable| self.moved.get(&variable).map(|(current, _)| current.clone()))
     }
 }
 
@@ -341,7 +322,7 @@ fn relaid(value: Expr, from: &Laid, to: &Laid, emitter: &mut Emitter<'_>) -> Res
                 let field = field(&value, at, emitter);
                 relaid(field, from, to, emitter)
             });
-            Ok(tuple(fields.collect::<Result<_, _>>()?))
+            Ok(Expr::tuple(fields.collect::<Result<_, _>>()?))
         }
         _ => Err(PassError("a value does not lie as its type says".to_owned())),
     }
@@ -356,9 +337,4 @@ fn field(value: &Expr, at: usize, emitter: &mut Emitter<'_>) -> Expr {
             emitter.emit(Expr::new(ExprKind::TupleGet(Box::new(value.clone()), at), ty))
         }
     }
-}
-
-fn tuple(fields: Vec<Expr>) -> Expr {
-    let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
-    Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types))
 }

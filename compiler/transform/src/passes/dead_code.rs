@@ -11,7 +11,6 @@ use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_ir::{Block, BoundValue, Expr, ExprKind, Item, LoopBody, RelaxFunction, Sequence, VarBinding};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -162,13 +161,11 @@ fn is_needed(binding: &VarBinding, effects: &Effects, used: &Used) -> bool {
                 && value.ty.symbols().iter().any(|symbol| used.symbols.contains(symbol));
             binds_used_symbol || effects.has_effect(value)
         }
-        BoundValue::If(branches) => {
+        BoundValue::If(_) => binding.value.sequences().any(|branch| {
             let mut any = false;
-            for sequence in [&branches.then, &branches.otherwise] {
-                walk::each_expression(sequence, &mut |expr| any |= effects.has_effect(expr));
-            }
+            walk::each_expression(branch, &mut |expr| any |= effects.has_effect(expr));
             any
-        }
+        }),
         BoundValue::Function(_) => false,
     }
 }
@@ -178,18 +175,10 @@ fn use_value(binding: &mut VarBinding, effects: &Effects, used: &mut Used) {
     binding.ty.each_symbol(&mut |symbol| {
         used.symbols.insert(symbol);
     });
-    match &mut binding.value {
-        BoundValue::Expr(value) => used.expr(value),
-        BoundValue::If(branches) => {
-            sweep(&mut branches.then, effects, used);
-            sweep(&mut branches.otherwise, effects, used);
-            used.expr(&branches.condition);
-        }
-        BoundValue::Function(function) => {
-            let function = Arc::make_mut(function);
-            used.types(function);
-            function.params.iter().for_each(|(_, ty)| used.symbols.extend(ty.symbols()));
-            sweep(&mut function.body, effects, used);
-        }
+    if let BoundValue::Function(function) = &binding.value {
+        used.types(function);
+        function.params.iter().for_each(|(_, ty)| used.symbols.extend(ty.symbols()));
     }
+    binding.value.sequences_mut().for_each(|inner| sweep(inner, effects, used));
+    binding.value.computed().into_iter().for_each(|value| used.expr(value));
 }

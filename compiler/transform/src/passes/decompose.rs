@@ -8,12 +8,11 @@
 use crate::Module;
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::make::{Changed, infer_again};
-use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::pass::{Arguments, Parameter, Pass, PassError, each_function};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_ir::{Argument, Attr, BoundValue, Call, Expr, ExprKind, Literal, RelaxFunction, StructInfo, VarBinding};
 use rx_ops::Schema;
-use serde_json::Value;
 
 const FUNCTION: Parameter = Parameter {
     name: "func_name",
@@ -52,20 +51,12 @@ pub const AS_WRITTEN: Pass = Pass {
 type Decompose = fn(&Composed<'_>, &mut Emitter<'_>) -> Result<Option<Expr>, PassError>;
 
 fn run(mut module: Module, arguments: &Arguments, pass: &str, decompose: Decompose) -> Result<Module, PassError> {
-    let wanted = match arguments.get(0) {
-        Value::Null => None,
-        Value::String(function) => Some(name(function)),
-        _ => return Err(PassError(format!("{pass}: `func_name` is a name"))),
-    };
-    let mut found = wanted.is_none();
-    for function in module.functions_mut().filter(|function| wanted.is_none_or(|wanted| wanted == function.name)) {
-        found = true;
-        in_function(function, decompose).map_err(|error| PassError(format!("{pass}: `{}`: {error}", function.name)))?;
-    }
-    match wanted.filter(|_| !found) {
-        Some(wanted) => Err(PassError(format!("{pass}: the module has no Relax function `{wanted}`"))),
-        None => Ok(module),
-    }
+    let wanted = arguments.function(0, &module, pass)?;
+    each_function(&mut module, pass, |function| match wanted.is_none_or(|wanted| wanted == function.name) {
+        true => in_function(function, decompose),
+        false => Ok(()),
+    })?;
+    Ok(module)
 }
 
 fn in_function(function: &mut RelaxFunction, decompose: Decompose) -> Result<(), PassError> {
@@ -167,14 +158,14 @@ fn inference(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Optio
 
 fn training(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
     match composed.schema.name {
-        "nn.batch_norm" => match composed.data()? {
-            Some(data) => batch_norm_of_batch(composed, &data, emitter).map(Some),
-            None => Ok(None),
-        },
-        "nn.layer_norm" => match composed.data()? {
-            Some(data) => layer_norm(composed, &data, emitter),
-            None => Ok(None),
-        },
+        "nn.batch_norm" => {
+            let Some(data) = composed.data()? else { return Ok(None) };
+            batch_norm_of_batch(composed, &data, emitter).map(Some)
+        }
+        "nn.layer_norm" => {
+            let Some(data) = composed.data()? else { return Ok(None) };
+            layer_norm(composed, &data, emitter)
+        }
         _ => inference(composed, emitter),
     }
 }
@@ -201,16 +192,8 @@ fn batch_norm(
     let expanded = along(&mean, emitter)?;
     let centered = binary("subtract", &data.value, &expanded, emitter)?;
     let spread = along(&variance, emitter)?;
-    let mut out = scaled(composed, data, &centered, &spread, emitter)?;
-    if composed.flag("scale") {
-        let gamma = along(&composed.operand("gamma")?, emitter)?;
-        out = binary("multiply", &out, &gamma, emitter)?;
-    }
-    if composed.flag("center") {
-        let beta = along(&composed.operand("beta")?, emitter)?;
-        out = binary("add", &out, &beta, emitter)?;
-    }
-    Ok(tuple(vec![out, mean, variance]))
+    let out = scaled(composed, data, &centered, &spread, &along, emitter)?;
+    Ok(Expr::tuple(vec![out, mean, variance]))
 }
 
 /// A batch norm by the statistics of the batch, and the running ones: `(1 - momentum) * running + momentum * of batch`.
@@ -223,55 +206,53 @@ fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitt
     let [mean, variance] = [of_batch.remove(0), of_batch.remove(0)];
     let whole = batch_norm(composed, data, mean.clone(), variance.clone(), emitter)?;
     let whole = emitter.emit(whole);
-    let field = whole.ty.as_tuple().and_then(|fields| fields.first()).cloned().unwrap_or(StructInfo::Object);
-    let out = emitter.emit(Expr::new(ExprKind::TupleGet(Box::new(whole), 0), field));
     let momentum = composed.float("momentum");
-    let mut fields = vec![out];
+    let mut fields: Vec<Expr> = whole.each_field().take(1).map(|out| emitter.emit(out)).collect();
     for (running, of_batch) in [("moving_mean", mean), ("moving_var", variance)] {
         let kept = binary("multiply", &scalar(1.0 - momentum, data.dtype), &composed.operand(running)?, emitter)?;
         let new = binary("multiply", &scalar(momentum, data.dtype), &of_batch, emitter)?;
         fields.push(binary("add", &kept, &new, emitter)?);
     }
-    Ok(tuple(fields))
+    Ok(Expr::tuple(fields))
 }
 
 /// `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the axes. Where these are not the last ones, the scale and
 /// the offset are laid along them, which TVM leaves out; where they are in another order, the call stays.
 fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
     let Some(others) = composed.axes_beside(data.ndim) else { return Ok(None) };
-    let along = |value: Expr, emitter: &mut Emitter<'_>| match others.as_slice() {
-        [] => Ok(value),
+    let along = |value: &Expr, emitter: &mut Emitter<'_>| match others.as_slice() {
+        [] => Ok(value.clone()),
         others => {
-            emitter.call("expand_dims", vec![("x", operand(&value)), ("axis", Argument::Attr(ints(others.to_vec())))])
+            emitter.call("expand_dims", vec![("x", operand(value)), ("axis", Argument::Attr(ints(others.to_vec())))])
         }
     };
     let axes = composed.schema.attr(composed.call, "axes").cloned().unwrap_or(Attr::None);
     let mean = statistic("mean", data, &axes, true, emitter)?;
     let centered = binary("subtract", &data.value, &mean, emitter)?;
     let spread = statistic("variance", data, &axes, true, emitter)?;
-    let mut out = scaled(composed, data, &centered, &spread, emitter)?;
-    if composed.flag("scale") {
-        let gamma = along(composed.operand("gamma")?, emitter)?;
-        out = binary("multiply", &out, &gamma, emitter)?;
-    }
-    if composed.flag("center") {
-        let beta = along(composed.operand("beta")?, emitter)?;
-        out = binary("add", &out, &beta, emitter)?;
-    }
+    let out = scaled(composed, data, &centered, &spread, &along, emitter)?;
     Ok(Some(emitter.unbound(out)))
 }
 
-/// `centered / sqrt(variance + epsilon)`.
+/// `centered / sqrt(variance + epsilon) * gamma + beta`, with the scale and the offset laid `along` the data.
 fn scaled(
     composed: &Composed<'_>,
     data: &Data,
     centered: &Expr,
     variance: &Expr,
+    along: &dyn Fn(&Expr, &mut Emitter<'_>) -> Result<Expr, PassError>,
     emitter: &mut Emitter<'_>,
 ) -> Result<Expr, PassError> {
     let above_zero = binary("add", variance, &scalar(composed.float("epsilon"), data.dtype), emitter)?;
     let deviation = emitter.call("sqrt", vec![("x", operand(&above_zero))])?;
-    binary("divide", centered, &deviation, emitter)
+    let mut out = binary("divide", centered, &deviation, emitter)?;
+    for (flag, operator, param) in [("scale", "multiply", "gamma"), ("center", "add", "beta")] {
+        if composed.flag(flag) {
+            let other = along(&composed.operand(param)?, emitter)?;
+            out = binary(operator, &out, &other, emitter)?;
+        }
+    }
+    Ok(out)
 }
 
 fn statistic(
@@ -299,10 +280,10 @@ fn tensor_to_shape(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result
         ],
     )?;
     let dims: Vec<Dim> = (0..ndim).map(|_| Dim::symbol(emitter.fresh(name("x")))).collect();
-    let ty = StructInfo::shape(dims.clone());
+    let shape = Expr::shape(dims);
     let own = emitter.fresh(name("y"));
-    emitter.bind(own, Expr::new(ExprKind::MatchCast(Box::new(read)), ty.clone()));
-    Ok(Some(Expr::new(ExprKind::Shape(dims), ty)))
+    emitter.bind(own, Expr::new(ExprKind::MatchCast(Box::new(read)), shape.ty.clone()));
+    Ok(Some(shape))
 }
 
 fn other_axes(axis: usize, ndim: usize) -> Vec<i64> {
@@ -319,11 +300,6 @@ fn operand(value: &Expr) -> Argument {
 
 fn binary(operator: &str, left: &Expr, right: &Expr, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     emitter.call(operator, vec![("x1", operand(left)), ("x2", operand(right))])
-}
-
-fn tuple(fields: Vec<Expr>) -> Expr {
-    let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
-    Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types))
 }
 
 /// A constant of one element, as TVM's `MakeConstantScalar` has it: with the value that the dtype has.

@@ -99,12 +99,11 @@ fn expand_param(
 }
 
 fn expand_argument(argument: Expr, emitter: &mut Emitter<'_>, passed: &mut Vec<Argument>) {
-    let StructInfo::Tuple(types) = &argument.ty else { return passed.push(Argument::Operand(argument)) };
+    let StructInfo::Tuple(_) = &argument.ty else { return passed.push(Argument::Operand(argument)) };
     if let ExprKind::Tuple(fields) = argument.kind {
         return fields.into_iter().for_each(|field| expand_argument(field, emitter, passed));
     }
-    for (at, ty) in types.iter().enumerate() {
-        let field = Expr::new(ExprKind::TupleGet(Box::new(argument.clone()), at), ty.clone());
+    for field in argument.each_field() {
         let field = emitter.emit(field);
         expand_argument(field, emitter, passed);
     }

@@ -21,8 +21,8 @@ use partition::{Node, partition};
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_ir::{
-    Argument, Attr, Block, BoundValue, Branches, Call, Callee, Expr, ExprKind, Item, LoopFunction, RelaxFunction,
-    Sequence, StructInfo, VarBinding,
+    Argument, Attr, Block, BoundValue, Call, Callee, Expr, ExprKind, Item, LoopFunction, RelaxFunction, Sequence,
+    VarBinding,
 };
 use rx_schedule::op_pattern::OpPattern;
 use rx_tir::PrimFunc;
@@ -76,21 +76,19 @@ type Callees = NameMap<Arc<LoopFunction<PrimFunc>>>;
 
 /// Whether a function is a group itself, of this pass or for another code generator.
 fn is_done(function: &RelaxFunction) -> bool {
-    is_primitive(function) || function.attributes.iter().any(|(key, _)| &**key == "Codegen")
+    is_primitive(function) || function.attribute("Codegen").is_some()
 }
 
 /// Whether a function is to be one kernel.
 pub(super) fn is_primitive(function: &RelaxFunction) -> bool {
-    function.attributes.iter().any(|(key, value)| {
-        &**key == "Primitive" && (*value == Attr::Bool(true) || value.as_int().is_some_and(|value| value != 0))
-    })
+    function.is_set("Primitive")
 }
 
 /// The functions that groups have become.
 struct Functions {
     /// Private functions by what groups of their calls are called; with their names.
     known: HashMap<String, Vec<RelaxFunction>>,
-    names: NameSet,
+    names: FreshNames,
     /// Those that are not in the module yet.
     new: Vec<RelaxFunction>,
 }
@@ -102,7 +100,7 @@ impl Functions {
             let bindings = function.body.blocks.iter().flat_map(|block| &block.bindings);
             known.entry(joined_name(bindings)).or_default().push(function.clone());
         }
-        Functions { known, names: module.items.iter().filter_map(Item::name).collect(), new: Vec::new() }
+        Functions { known, names: FreshNames::of_module(module), new: Vec::new() }
     }
 
     /// The name of a function: of one that is there and does the same, else of this one, which is new.
@@ -111,12 +109,7 @@ impl Functions {
         if let Some(same) = alike.iter().find(|known| same_function(known, &function)) {
             return same.name;
         }
-        let mut own = name(&wanted);
-        let mut number = 0;
-        while !self.names.insert(own) {
-            number += 1;
-            own = name(&format!("{wanted}{number}"));
-        }
+        let own = self.names.numbered(name(&wanted), "");
         function.name = own;
         alike.push(function.clone());
         self.new.push(function);
@@ -170,7 +163,7 @@ fn in_function(function: &mut RelaxFunction, callees: &Callees, made: &mut Funct
     if walk::names_in_text(function) {
         return;
     }
-    let inputs = function.attributes.iter().find(|(key, _)| &**key == "num_input").and_then(|(_, attr)| attr.as_int());
+    let inputs = function.attribute("num_input").and_then(Attr::as_int);
     let inputs = inputs.map_or(usize::MAX, |inputs| usize::try_from(inputs).unwrap_or(0));
     let weights = function.params.iter().skip(inputs).map(|(param, _)| *param).collect();
     let mut values = NameMap::default();
@@ -200,10 +193,8 @@ impl Fuser<'_> {
                 self.block(block);
             }
             for binding in &mut block.bindings {
-                if let BoundValue::If(branches) = &mut binding.value {
-                    let Branches { then, otherwise, .. } = &mut **branches;
-                    self.sequence(then);
-                    self.sequence(otherwise);
+                if let BoundValue::If(_) = &binding.value {
+                    binding.value.sequences_mut().for_each(|branch| self.sequence(branch));
                 }
             }
         }
@@ -273,12 +264,7 @@ impl Fuser<'_> {
         };
         let ret = grouped.function.ret.clone();
         let callee = self.made.add(joined_name(members.iter().copied()), grouped.function);
-        let bound = |variable: Name, value: Expr| VarBinding {
-            origin: last.origin,
-            variable,
-            ty: value.ty.clone(),
-            value: BoundValue::Expr(value),
-        };
+        let bound = |variable: Name, value: Expr| VarBinding::new(last.origin, variable, value);
         let mut passed = Vec::with_capacity(grouped.arguments.len());
         for argument in grouped.arguments {
             passed.push(match argument.kind {
@@ -298,13 +284,10 @@ impl Fuser<'_> {
         }
         let whole = self.fresh.value(true);
         bindings.push(bound(whole, call));
-        let fields = ret.as_tuple().unwrap_or_default();
+        let mut fields: NameMap<Expr> = outputs.iter().copied().zip(Expr::var(whole, ret).each_field()).collect();
         for member in members {
-            if let Some(at) = outputs.iter().position(|output| *output == member.variable) {
-                let ty = fields.get(at).cloned().unwrap_or(StructInfo::Object);
-                let field = ExprKind::TupleGet(Box::new(Expr::var(whole, ret.clone())), at);
-                bindings.push(bound(member.variable, Expr::new(field, ty)));
-            }
+            let field = fields.remove(&member.variable);
+            bindings.extend(field.map(|field| bound(member.variable, field)));
         }
     }
 }

@@ -18,9 +18,7 @@ use crate::{Module, make, passes, walk};
 use kernel::{Given, Kernel};
 use rx_base::Dim;
 use rx_base::name::NameMap;
-use rx_ir::{
-    Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, FunctionInfo, Item, LoopBody, LoopFunction, StructInfo,
-};
+use rx_ir::{Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, Item, LoopBody, LoopFunction, StructInfo};
 use std::sync::Arc;
 
 /// The pass.
@@ -169,14 +167,10 @@ impl<'k> Passing<'k> {
                 _ => -1,
             })
             .collect();
-        let callee =
-            StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }));
-        let callee = Expr::new(ExprKind::Global(self.kernel.loops.name), callee);
-        let of_arguments: Vec<StructInfo> = self.arguments.iter().map(|argument| argument.ty.clone()).collect();
-        let arguments = Expr::new(ExprKind::Tuple(self.arguments.clone()), StructInfo::tuple(of_arguments));
+        let callee = Expr::new(ExprKind::Global(self.kernel.loops.name), StructInfo::callable());
         let mut given = vec![
             ("gvar", Argument::Operand(callee)),
-            ("args", Argument::Operand(arguments)),
+            ("args", Argument::Operand(Expr::tuple(self.arguments.clone()))),
             ("out_ty", Argument::Types(types)),
         ];
         if taken.iter().all(|index| *index == -1) {

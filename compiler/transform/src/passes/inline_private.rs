@@ -140,14 +140,7 @@ impl Inlining<'_> {
         if dataflow && !fits_dataflow(&callee.body, self.effects) {
             return None;
         }
-        let given: Vec<&Expr> = call
-            .arguments
-            .iter()
-            .filter_map(|argument| match argument {
-                Argument::Operand(operand) => Some(operand),
-                _ => None,
-            })
-            .collect();
+        let given: Vec<&Expr> = call.arguments.iter().filter_map(Argument::as_operand).collect();
         if given.len() != callee.params.len() {
             return None;
         }

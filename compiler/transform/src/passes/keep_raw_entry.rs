@@ -111,10 +111,9 @@ fn pairs(module: &Module) -> Vec<(Name, Name)> {
 
 /// How many parameters are no weights.
 fn inputs(function: &RelaxFunction) -> Option<usize> {
-    let said = |key: &str| function.attributes.iter().find(|(known, _)| &**known == key).map(|(_, value)| value);
-    match said(RAW_ENTRY) {
+    match function.attribute(RAW_ENTRY) {
         Some(_) => None,
-        None => usize::try_from(said("num_input")?.as_int()?).ok(),
+        None => usize::try_from(function.attribute("num_input")?.as_int()?).ok(),
     }
 }
 
@@ -151,8 +150,7 @@ fn entry(runs: &RelaxFunction, prepares: &RelaxFunction, callee: Name, transform
     let mut bindings = Vec::new();
     let mut bind = |like: Name, value: ExprKind, ty: StructInfo| {
         let variable = fresh.like(like);
-        let value = BoundValue::Expr(Expr::new(value, ty.clone()));
-        bindings.push(VarBinding { origin, variable, ty: ty.clone(), value });
+        bindings.push(VarBinding::new(origin, variable, Expr::new(value, ty.clone())));
         Expr::var(variable, ty)
     };
     let operand = |(param, ty): &(Name, StructInfo)| Expr::var(*param, ty.clone());
@@ -197,16 +195,14 @@ fn rename(module: &mut Module, names: &NameMap<&Renamed>) {
             renamed.state(&mut function.attributes);
             function.name = renamed.to;
         }
-        walk::each_expression_mut(&mut function.body, &mut |expr| {
-            expr.each_mut(&mut |expr| match &mut expr.kind {
-                ExprKind::Global(global) => other(global),
-                ExprKind::Call(call) => {
-                    if let Callee::Global(global) = &mut call.callee {
-                        other(global);
-                    }
+        walk::each_part_mut(&mut function.body, &mut |expr| match &mut expr.kind {
+            ExprKind::Global(global) => other(global),
+            ExprKind::Call(call) => {
+                if let Callee::Global(global) = &mut call.callee {
+                    other(global);
                 }
-                _ => {}
-            });
+            }
+            _ => {}
         });
     }
 }

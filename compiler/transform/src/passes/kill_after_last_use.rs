@@ -43,14 +43,10 @@ fn captured(function: &RelaxFunction) -> NameSet {
 }
 
 fn sequence(of: &mut Sequence, captured: &NameSet) -> Result<(), PassError> {
-    for branches in
-        of.blocks.iter_mut().flat_map(|block| &mut block.bindings).filter_map(|binding| match &mut binding.value {
-            BoundValue::If(branches) => Some(branches),
-            _ => None,
-        })
-    {
-        sequence(&mut branches.then, captured)?;
-        sequence(&mut branches.otherwise, captured)?;
+    for binding in of.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        if let BoundValue::If(_) = &binding.value {
+            binding.value.sequences_mut().try_for_each(|branch| sequence(branch, captured))?;
+        }
     }
     let mut used: NameSet = of.result.variables().into_iter().collect();
     used.extend(captured.iter().copied());
@@ -98,18 +94,9 @@ fn seen(of: &Sequence) -> impl Iterator<Item = &VarBinding> {
 
 /// What a binding names: its value, all of its branches, and not what a kill kills.
 fn named_by(binding: &VarBinding) -> Vec<Name> {
-    let mut found = Vec::new();
-    match &binding.value {
-        BoundValue::Expr(value) => found.extend(value.variables()),
-        BoundValue::If(branches) => {
-            found.extend(branches.condition.variables());
-            for sequence in [&branches.then, &branches.otherwise] {
-                walk::each_expression(sequence, &mut |expr| found.extend(expr.variables()));
-            }
-        }
-        BoundValue::Function(function) => {
-            walk::each_expression(&function.body, &mut |expr| found.extend(expr.variables()));
-        }
+    let mut found: Vec<Name> = binding.value.computed().into_iter().flat_map(Expr::variables).collect();
+    for inner in binding.value.sequences() {
+        walk::each_expression(inner, &mut |expr| found.extend(expr.variables()));
     }
     found
 }
@@ -153,5 +140,5 @@ fn kill(binding: &VarBinding) -> Option<Expr> {
 fn statement(block: &Block, value: Expr) -> VarBinding {
     let origin = block.bindings.last().map(|binding| binding.origin);
     let origin = origin.unwrap_or(rx_ir::Origin { item: name(""), statement: 0 });
-    VarBinding { origin, variable: name("_"), ty: value.ty.clone(), value: BoundValue::Expr(value) }
+    VarBinding::new(origin, name("_"), value)
 }

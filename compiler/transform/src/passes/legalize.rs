@@ -9,7 +9,7 @@ mod kernels;
 mod target;
 
 use crate::emit::{Emitter, rewrite_bindings};
-use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::pass::{Arguments, Parameter, Pass, PassError, each_function};
 use crate::{Module, walk};
 use kernels::Kernels;
 use rx_base::Name;
@@ -48,10 +48,7 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     }
     let skipped = skipped(arguments.get(1))?;
     let mut kernels = Kernels::of(&module);
-    for function in module.functions_mut() {
-        in_function(function, &skipped, &mut kernels)
-            .map_err(|error| PassError(format!("LegalizeOps: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, |function| in_function(function, &skipped, &mut kernels))?;
     kernels.into_module(&mut module);
     Ok(module)
 }

@@ -64,8 +64,7 @@ fn mistake(what: &str) -> PassError {
 
 /// The functions to change, and whether they share what prepares their weights.
 fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassError> {
-    let keeps_raw = |function: &RelaxFunction| function.attributes.iter().any(|(key, _)| &**key == RAW_ENTRY);
-    let has_weights = |function: &RelaxFunction| match keeps_raw(function) {
+    let has_weights = |function: &RelaxFunction| match function.attribute(RAW_ENTRY).is_some() {
         true => None,
         false => inputs(function).transpose(),
     };
@@ -100,8 +99,7 @@ fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassE
 /// # Errors
 /// A number of parameters that the function does not have.
 fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
-    let said = function.attributes.iter().find(|(key, _)| &**key == "num_input");
-    let Some((_, count)) = said else { return Ok(None) };
+    let Some(count) = function.attribute("num_input") else { return Ok(None) };
     let count = match count {
         Attr::Bool(value) => Some(i64::from(*value)),
         other => other.as_int(),

@@ -8,7 +8,8 @@
 mod needs;
 
 use crate::names::FreshNames;
-use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::pass::{Arguments, Parameter, Pass, PassError, each_function};
+use crate::substitute::retyped;
 use crate::{Module, make, walk};
 use needs::{Need, Needs, is_tensors};
 use rx_base::name::{NameMap, NameSet};
@@ -19,7 +20,6 @@ use rx_ir::{
 };
 use rx_ops::tvm::{Precision, precision};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -51,9 +51,7 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
         _ => None,
     };
     let narrow = narrow.ok_or_else(|| wrong("`fp16_input_names` is a list of names"))?;
-    for function in module.functions_mut() {
-        in_function(function, out_dtype, &narrow).map_err(|error| wrong(&format!("`{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, |function| in_function(function, out_dtype, &narrow))?;
     Ok(module)
 }
 
@@ -91,8 +89,7 @@ fn named_outside(of: &Sequence) -> Vec<Name> {
                 BoundValue::Expr(value) => found.extend(value.variables()),
                 BoundValue::If(branches) => {
                     found.extend(branches.condition.variables());
-                    found.extend(named_outside(&branches.then));
-                    found.extend(named_outside(&branches.otherwise));
+                    found.extend(binding.value.sequences().flat_map(named_outside));
                 }
                 BoundValue::Function(function) => {
                     walk::each_expression(&function.body, &mut |expr| found.extend(expr.variables()));
@@ -142,14 +139,7 @@ impl Rewriter<'_> {
     fn sequence(&mut self, of: &mut Sequence) -> Result<(), PassError> {
         for block in &mut of.blocks {
             for binding in &mut block.bindings {
-                match &mut binding.value {
-                    BoundValue::Expr(_) => {}
-                    BoundValue::If(branches) => {
-                        self.sequence(&mut branches.then)?;
-                        self.sequence(&mut branches.otherwise)?;
-                    }
-                    BoundValue::Function(function) => self.sequence(&mut Arc::make_mut(function).body)?,
-                }
+                binding.value.sequences_mut().try_for_each(|inner| self.sequence(inner))?;
             }
             if block.outputs.is_some() {
                 self.block(block)?;
@@ -256,16 +246,8 @@ impl Rewriter<'_> {
             Precision::Follow => operands(&call).iter().all(|operand| is_narrow(&replaced(operand, open))),
         };
         let need = if narrow { Need::Narrow } else { Need::Wide };
-        for argument in &mut call.arguments {
-            match argument {
-                Argument::Operand(operand) => *operand = self.operand(operand, &need, open)?,
-                Argument::Operands(operands) => {
-                    for operand in operands {
-                        *operand = self.operand(operand, &need, open)?;
-                    }
-                }
-                Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
-            }
+        for operand in call.operands_mut() {
+            *operand = self.operand(operand, &need, open)?;
         }
         let params = rx_ops::find(operator).map_or(&[][..], |schema| schema.params);
         let out_dtype = params.iter().position(|param| param.name == "out_dtype");
@@ -351,19 +333,14 @@ impl Rewriter<'_> {
             ExprKind::Tuple(fields) => fields,
             _ => {
                 let tuple = self.named(value, open);
-                let field = |(at, ty): (usize, &StructInfo)| {
-                    Expr::new(ExprKind::TupleGet(Box::new(tuple.clone()), at), ty.clone())
-                };
-                let fields: Vec<Expr> = types.iter().enumerate().map(field).collect();
-                fields.into_iter().map(|field| self.emit(field, open)).collect()
+                tuple.each_field().map(|field| self.emit(field, open)).collect()
             }
         };
         let mut cast = Vec::with_capacity(fields.len());
         for (field, need) in fields.into_iter().zip(needs) {
             cast.push(self.cast(field, need, open)?);
         }
-        let types: Vec<StructInfo> = cast.iter().map(|field| field.ty.clone()).collect();
-        Ok(Expr::new(ExprKind::Tuple(cast), StructInfo::tuple(types)))
+        Ok(Expr::tuple(cast))
     }
 
     /// The value as an operand: what is computed gets a variable.
@@ -377,42 +354,19 @@ impl Rewriter<'_> {
     fn emit(&mut self, value: Expr, open: &mut Open) -> Expr {
         let variable = self.fresh.value(true);
         let ty = value.ty.clone();
-        open.bindings.push(VarBinding {
-            origin: open.origin,
-            variable,
-            ty: ty.clone(),
-            value: BoundValue::Expr(value),
-        });
+        open.bindings.push(VarBinding::new(open.origin, variable, value));
         Expr::var(variable, ty)
     }
 }
 
 /// The expression with what stands for its variables.
 fn replaced(expr: &Expr, open: &Open) -> Expr {
-    match &expr.kind {
-        ExprKind::Var(variable) => open.current.get(variable).cloned().unwrap_or_else(|| expr.clone()),
-        ExprKind::Tuple(fields) => {
-            let fields: Vec<Expr> = fields.iter().map(|field| replaced(field, open)).collect();
-            let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
-            Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types))
-        }
-        ExprKind::TupleGet(tuple, at) => {
-            let tuple = replaced(tuple, open);
-            let ty = tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned();
-            Expr::new(ExprKind::TupleGet(Box::new(tuple), *at), ty.unwrap_or_else(|| expr.ty.clone()))
-        }
-        _ => expr.clone(),
-    }
+    retyped(expr, &|variable| open.current.get(&variable).cloned())
 }
 
 /// The operands of a call that are tensors or tuples of such.
 fn operands(call: &Call) -> Vec<&Expr> {
-    let all = call.arguments.iter().flat_map(|argument| match argument {
-        Argument::Operand(operand) => std::slice::from_ref(operand),
-        Argument::Operands(operands) => operands.as_slice(),
-        Argument::Absent | Argument::Attr(_) | Argument::Types(_) => &[],
-    });
-    all.filter(|operand| is_tensors(&operand.ty)).collect()
+    call.operands().filter(|operand| is_tensors(&operand.ty)).collect()
 }
 
 fn may_be_narrow(ty: &StructInfo) -> bool {

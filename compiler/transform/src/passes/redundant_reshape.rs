@@ -5,10 +5,9 @@
 
 use crate::Module;
 use crate::make::{self, operands};
-use crate::pass::{Arguments, Pass, PassError};
+use crate::pass::{Arguments, Pass, PassError, each_function};
 use rx_base::name::{NameMap, NameSet};
-use rx_ir::{Argument, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
-use std::sync::Arc;
+use rx_ir::{Argument, BoundValue, Expr, RelaxFunction, Sequence, VarBinding};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -20,10 +19,7 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
-    for function in module.functions_mut() {
-        in_function(function)
-            .map_err(|error| PassError(format!("RemoveRedundantReshape: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, in_function)?;
     Ok(module)
 }
 
@@ -35,16 +31,8 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
 fn sequence(of: &mut Sequence, reshaped: &mut NameMap<Expr>) -> Result<(), PassError> {
     for block in &mut of.blocks {
         for binding in &mut block.bindings {
-            match &mut binding.value {
-                BoundValue::Expr(_) => self::binding(binding, reshaped)?,
-                BoundValue::If(branches) => {
-                    sequence(&mut branches.then, &mut reshaped.clone())?;
-                    sequence(&mut branches.otherwise, &mut reshaped.clone())?;
-                }
-                BoundValue::Function(function) => {
-                    sequence(&mut Arc::make_mut(function).body, &mut reshaped.clone())?;
-                }
-            }
+            binding.value.sequences_mut().try_for_each(|inner| sequence(inner, &mut reshaped.clone()))?;
+            self::binding(binding, reshaped)?;
         }
         // What a dataflow block keeps to itself cannot be named behind it.
         if let Some(outputs) = &block.outputs {
@@ -87,7 +75,7 @@ fn reshape(value: &Expr) -> Option<(&Expr, Argument)> {
     let known = value.ty.as_tensor()?.shape.dims()?;
     let shape = match shape.as_var() {
         Some(_) => shape.clone(),
-        None => Expr::new(ExprKind::Shape(known.to_vec()), StructInfo::shape(known.to_vec())),
+        None => Expr::shape(known.to_vec()),
     };
     Some((source, Argument::Operand(shape)))
 }

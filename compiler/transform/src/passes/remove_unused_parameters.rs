@@ -129,14 +129,7 @@ impl Reduced {
 
     /// What a call passes; `None` where it does not tell a dim.
     fn arguments(&self, call: &Call) -> Option<Vec<Argument>> {
-        let operands: Vec<&Expr> = call
-            .arguments
-            .iter()
-            .map(|argument| match argument {
-                Argument::Operand(operand) => Some(operand),
-                _ => None,
-            })
-            .collect::<Option<_>>()?;
+        let operands: Vec<&Expr> = call.arguments.iter().map(Argument::as_operand).collect::<Option<_>>()?;
         if operands.len() != self.before.len() {
             return None;
         }
@@ -145,9 +138,7 @@ impl Reduced {
         let left = operands.iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(operand, _)| (*operand).clone());
         let mut passed: Vec<Argument> = left.map(Argument::Operand).collect();
         for dim in &self.dims {
-            let value = vec![known.get(dim)?.clone()];
-            let ty = StructInfo::shape(value.clone());
-            passed.push(Argument::Operand(Expr::new(ExprKind::Shape(value), ty)));
+            passed.push(Argument::Operand(Expr::shape(vec![known.get(dim)?.clone()])));
         }
         Some(passed)
     }

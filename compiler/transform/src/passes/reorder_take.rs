@@ -7,7 +7,7 @@
 use crate::Module;
 use crate::make::{self, attr, operands};
 use crate::names::FreshNames;
-use crate::pass::{Arguments, Pass, PassError};
+use crate::pass::{Arguments, Pass, PassError, each_function};
 use rx_base::Dim;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
@@ -17,7 +17,6 @@ use rx_ir::{
 };
 use rx_ops::values::{Access, Judgement, judge, part_of};
 use rx_ops::{Arg, CallInfo};
-use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -29,10 +28,7 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
-    for function in module.functions_mut() {
-        in_function(function)
-            .map_err(|error| PassError(format!("ReorderTakeAfterMatmul: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, in_function)?;
     Ok(module)
 }
 
@@ -62,29 +58,15 @@ fn sequence(of: &mut Sequence, mut facts: Facts, fresh: &mut FreshNames) -> Resu
     for Block { outputs, bindings } in &mut of.blocks {
         let mut rewritten: Vec<VarBinding> = Vec::with_capacity(bindings.len());
         for mut binding in std::mem::take(bindings) {
-            match &mut binding.value {
-                BoundValue::Expr(value) => {
-                    if let Some((product, value)) = facts.reordered(value, &binding.ty)? {
-                        let table = fresh.like(name(&format!("{}_table", binding.variable)));
-                        let ty = product.ty.clone();
-                        let product = BoundValue::Expr(product);
-                        rewritten.push(VarBinding {
-                            origin: binding.origin,
-                            variable: table,
-                            ty: ty.clone(),
-                            value: product,
-                        });
-                        binding.value = BoundValue::Expr(value(Expr::var(table, ty))?);
-                    }
-                    facts.learn(&binding);
+            binding.value.sequences_mut().try_for_each(|inner| sequence(inner, facts.clone(), fresh))?;
+            if let BoundValue::Expr(value) = &binding.value {
+                if let Some((product, value)) = facts.reordered(value, &binding.ty)? {
+                    let table = fresh.like(name(&format!("{}_table", binding.variable)));
+                    let ty = product.ty.clone();
+                    rewritten.push(VarBinding::new(binding.origin, table, product));
+                    binding.value = BoundValue::Expr(value(Expr::var(table, ty))?);
                 }
-                BoundValue::If(branches) => {
-                    sequence(&mut branches.then, facts.clone(), fresh)?;
-                    sequence(&mut branches.otherwise, facts.clone(), fresh)?;
-                }
-                BoundValue::Function(function) => {
-                    sequence(&mut Arc::make_mut(function).body, facts.clone(), fresh)?;
-                }
+                facts.learn(&binding);
             }
             rewritten.push(binding);
         }

@@ -13,7 +13,7 @@ mod bounds;
 mod storages;
 
 use crate::emit::{Emitter, rewrite_bindings};
-use crate::pass::{Arguments, Pass, PassError};
+use crate::pass::{Arguments, Pass, PassError, each_function};
 use crate::{Module, make};
 use rx_base::name::{NameSet, name};
 use rx_base::symbolic::Bounds;
@@ -36,18 +36,14 @@ const PLAN_OUTPUTS: &str = "relax.memory_plan_dynamic_func_output";
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     let loops: NameSet = module.prim_funcs().map(|function| function.name).collect();
-    for function in module.functions_mut() {
-        in_function(function, &loops)
-            .map_err(|PassError(error)| PassError(format!("StaticPlanBlockMemory: `{}`: {error}", function.name)))?;
-    }
+    each_function(&mut module, PASS.name, |function| in_function(function, &loops))?;
     Ok(module)
 }
 
 fn in_function(function: &mut RelaxFunction, loops: &NameSet) -> Result<(), PassError> {
     let bounds = bounds::of_function(function)?;
     let plan = Plan::of(function, loops, &bounds);
-    let is_set = |attr: &Attr| *attr == Attr::Bool(true) || attr.as_int().is_some_and(|value| value != 0);
-    let plans_all = function.attributes.iter().any(|(key, attr)| &**key == PLAN_OUTPUTS && is_set(attr));
+    let plans_all = function.is_set(PLAN_OUTPUTS);
     let mut bound: Vec<Option<Expr>> = vec![None; plan.storages.len()];
     let mut ordinal = 0;
     rewrite_bindings(function, &mut |binding, emitter| {
@@ -78,12 +74,10 @@ fn in_function(function: &mut RelaxFunction, loops: &NameSet) -> Result<(), Pass
 
 /// Binds a storage in front of the tensor that is put into it first.
 fn storage_of(storage: &Storage, first: &Allocation<'_>, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
-    let size = vec![storage.bytes.clone()];
-    let ty = StructInfo::shape(size.clone());
     let call = make::call(
         "memory.alloc_storage",
         vec![
-            ("size", Argument::Operand(Expr::new(ExprKind::Shape(size), ty))),
+            ("size", Argument::Operand(Expr::shape(vec![storage.bytes.clone()]))),
             ("virtual_device_index", Argument::Operand(first.device.clone())),
             ("storage_scope", Argument::Operand(Expr::new(ExprKind::Str(storage.scope.clone()), StructInfo::String))),
             ("dtype", Argument::Operand(Expr::new(ExprKind::DType(storage.dtype), StructInfo::Object))),

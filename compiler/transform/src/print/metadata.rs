@@ -34,9 +34,7 @@ pub(super) fn numbered(module: &Module) -> (Cow<'_, Module>, Cow<'_, str>) {
     let mut module = module.clone();
     let constants = module.constants.clone();
     for function in module.functions_mut() {
-        walk::each_expression_mut(&mut function.body, &mut |expr| {
-            expr.each_mut(&mut |expr| rename(expr, &indices, &constants));
-        });
+        walk::each_part_mut(&mut function.body, &mut |expr| rename(expr, &indices, &constants));
     }
     (Cow::Owned(module), text)
 }
@@ -61,14 +59,12 @@ fn used(module: &Module) -> Vec<(Name, u32)> {
     let mut seen = std::collections::HashSet::new();
     let mut used = Vec::new();
     for function in module.functions() {
-        walk::each_expression(&function.body, &mut |expr| {
-            expr.each(&mut |expr| {
-                if let ExprKind::Metadata { key, index } = &expr.kind
-                    && seen.insert((*key, *index))
-                {
-                    used.push((*key, *index));
-                }
-            });
+        walk::each_part(&function.body, &mut |expr| {
+            if let ExprKind::Metadata { key, index } = &expr.kind
+                && seen.insert((*key, *index))
+            {
+                used.push((*key, *index));
+            }
         });
     }
     used

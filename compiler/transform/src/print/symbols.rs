@@ -154,12 +154,8 @@ fn tell_apart(function: &mut RelaxFunction, outer: &NameSet, declared: &NameSet,
 fn each_nested(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut RelaxFunction)) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         match &mut binding.value {
-            BoundValue::Expr(_) => {}
-            BoundValue::If(branches) => {
-                each_nested(&mut branches.then, visit);
-                each_nested(&mut branches.otherwise, visit);
-            }
             BoundValue::Function(function) => visit(Arc::make_mut(function)),
+            value => value.sequences_mut().for_each(|branch| each_nested(branch, visit)),
         }
     }
 }

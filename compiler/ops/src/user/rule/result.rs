@@ -22,9 +22,7 @@ impl Matching<'_, '_, '_> {
                 dtype: self.result_dtype(dtype),
                 value: value.as_ref().and_then(|value| self.value(value)),
             }),
-            TypePattern::Tuple(fields) => {
-                StructInfo::tuple(fields.iter().map(|field| self.result(field)).collect::<Vec<_>>())
-            }
+            TypePattern::Tuple(fields) => StructInfo::Tuple(fields.iter().map(|field| self.result(field)).collect()),
             TypePattern::Repeated(_) => StructInfo::Object,
             TypePattern::Like(name) => self.call.operand(name).map_or(StructInfo::Object, |expr| expr.ty.clone()),
             TypePattern::Choice(condition, then, otherwise) => match self.truth(condition) {

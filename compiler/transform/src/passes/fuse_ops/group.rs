@@ -69,10 +69,9 @@ pub(super) fn grouped(
     let body = Sequence { blocks: vec![block], result };
     let free = free_symbols(&params, &body);
     if !free.is_empty() {
-        let dims: Vec<Dim> = free.iter().map(|symbol| Dim::symbol(*symbol)).collect();
-        let ty = StructInfo::shape(dims.clone());
-        params.push((fresh.like(name("tir_vars")), ty.clone()));
-        arguments.push(Expr::new(ExprKind::Shape(dims), ty));
+        let dims = Expr::shape(free.iter().map(|symbol| Dim::symbol(*symbol)).collect());
+        params.push((fresh.like(name("tir_vars")), dims.ty.clone()));
+        arguments.push(dims);
     }
     let function = RelaxFunction {
         name: name("fused"),
@@ -99,8 +98,7 @@ fn together(mut values: Vec<Expr>) -> Expr {
     if values.len() == 1 {
         return values.swap_remove(0);
     }
-    let types: Vec<StructInfo> = values.iter().map(|value| value.ty.clone()).collect();
-    Expr::new(ExprKind::Tuple(values), StructInfo::tuple(types))
+    Expr::tuple(values)
 }
 
 /// The dims that the body or a parameter names and no parameter tells, the one that is named last first, as TVM has them.

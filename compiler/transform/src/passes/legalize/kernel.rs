@@ -39,15 +39,13 @@ pub(super) fn call(
         let value = scalars.get(at).ok_or_else(|| PassError("a scalar has no value".to_owned()))?;
         arguments.push(scalar(value, dtype, variables));
     }
-    let types: Vec<StructInfo> = arguments.iter().map(|argument| argument.ty.clone()).collect();
-    let all = Expr::new(ExprKind::Tuple(arguments), StructInfo::tuple(types));
     let tensors: Vec<StructInfo> = flatten(result).into_iter().cloned().collect();
     let called = Expr::new(ExprKind::Global(kernels.named(func, hint, &tensors)), StructInfo::callable());
     let made = make::call(
         "call_tir",
         vec![
             ("gvar", Argument::Operand(called)),
-            ("args", Argument::Operand(all)),
+            ("args", Argument::Operand(Expr::tuple(arguments))),
             ("out_ty", Argument::Types(tensors)),
         ],
     )?;
@@ -77,9 +75,7 @@ pub(super) fn call(
 fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassError> {
     match ty {
         StructInfo::Tuple(fields) => {
-            let fields: Vec<Expr> = fields.iter().map(|field| nested(field, next)).collect::<Result<_, _>>()?;
-            let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
-            Ok(Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types)))
+            Ok(Expr::tuple(fields.iter().map(|field| nested(field, next)).collect::<Result<_, _>>()?))
         }
         _ => Ok(next()),
     }

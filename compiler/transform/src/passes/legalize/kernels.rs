@@ -3,6 +3,7 @@
 use super::target::{self, Target};
 use crate::Module;
 use crate::equal::nameless;
+use crate::names::FreshNames;
 use rx_base::Name;
 use rx_base::name::{NameSet, name};
 use rx_ir::{Attr, Item, LoopBody, LoopFunction, StructInfo};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub(super) struct Kernels {
     targets: Vec<Target>,
     /// The names that the module's items have.
-    taken: NameSet,
+    taken: FreshNames,
     /// Prim_funcs that may be called, by their loops without names.
     known: HashMap<String, Name>,
     /// Those that were made for a target, by that without one.
@@ -32,7 +33,7 @@ impl Kernels {
         let known = plain.filter_map(|function| Some((nameless(function.loops()?), function.name)));
         Kernels {
             targets: target::of_module(module),
-            taken: module.items.iter().filter_map(Item::name).collect(),
+            taken: FreshNames::of_module(module),
             known: known.collect(),
             targeted: HashMap::new(),
             made: Vec::new(),
@@ -73,12 +74,7 @@ impl Kernels {
 
     /// Adds a prim_func under a name that nothing has.
     fn add(&mut self, func: &PrimFunc, hint: &str, attributes: Vec<(Arc<str>, Attr)>) -> Name {
-        let mut own = name(hint);
-        let mut number = 0;
-        while !self.taken.insert(own) {
-            number += 1;
-            own = name(&format!("{hint}{number}"));
-        }
+        let own = self.taken.numbered(name(hint), "");
         let body = LoopBody::Made(Arc::new(PrimFunc { name: own, ..func.clone() }));
         self.made.push(LoopFunction { name: own, private: true, attributes, body });
         own

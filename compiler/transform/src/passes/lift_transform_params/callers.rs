@@ -46,14 +46,12 @@ fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassErr
     let own = function.name;
     let is_lifted = |callee: Name| lifted.iter().flat_map(|lifted| &lifted.inputs).any(|(known, _)| *known == callee);
     let mut value = None;
-    walk::each_expression(&function.body, &mut |expr| {
-        expr.each(&mut |expr| {
-            if let ExprKind::Global(named) = expr.kind
-                && is_lifted(named)
-            {
-                value = Some(named);
-            }
-        });
+    walk::each_part(&function.body, &mut |expr| {
+        if let ExprKind::Global(named) = expr.kind
+            && is_lifted(named)
+        {
+            value = Some(named);
+        }
     });
     if let Some(named) = value {
         return Err(mistake(&format!("`{own}` passes `{named}` on: who calls it cannot prepare its weights")));
@@ -79,34 +77,21 @@ fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassErr
 /// Passes prepared weights: `p = cls.main_transform_params((w,))`, `cls.main(x, p[0])`.
 fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitter<'_>) -> Result<(), PassError> {
     let weights = call.arguments.split_off(inputs.min(call.arguments.len()));
-    let weights: Vec<Expr> = weights
-        .into_iter()
-        .filter_map(|argument| match argument {
-            Argument::Operand(weight) => Some(weight),
-            _ => None,
-        })
-        .collect();
-    let taken = StructInfo::tuple(weights.iter().map(|weight| weight.ty.clone()).collect::<Vec<_>>());
+    let tuple = Expr::tuple(weights.iter().filter_map(Argument::as_operand).cloned().collect());
     let mut dims: NameMap<Dim> = NameMap::default();
-    lifted.prepares.params.iter().for_each(|(_, wanted)| unify(wanted, &taken, &mut dims));
+    lifted.prepares.params.iter().for_each(|(_, wanted)| unify(wanted, &tuple.ty, &mut dims));
     let gives = known_here(&lifted.prepares.ret, &dims);
-    let tuple = Expr::new(ExprKind::Tuple(weights), taken);
     let prepare = Call::of_function(Callee::Global(lifted.transform), vec![tuple]);
     let own = emitter.fresh(name("prepared"));
-    let all = emitter.bind(own, Expr::new(ExprKind::Call(Box::new(prepare)), gives.clone()));
-    for (at, field) in gives.as_tuple().unwrap_or_default().iter().enumerate() {
-        let taken = Expr::new(ExprKind::TupleGet(Box::new(all.clone()), at), field.clone());
-        call.arguments.push(Argument::Operand(emitter.emit(taken)));
-    }
+    let all = emitter.bind(own, Expr::new(ExprKind::Call(Box::new(prepare)), gives));
+    call.arguments.extend(all.each_field().map(|field| Argument::Operand(emitter.emit(field))));
     Ok(())
 }
 
 /// The type with dims that are known where it is called; what is not is left open.
 fn known_here(ty: &StructInfo, dims: &NameMap<Dim>) -> StructInfo {
     match ty {
-        StructInfo::Tuple(fields) => {
-            StructInfo::tuple(fields.iter().map(|field| known_here(field, dims)).collect::<Vec<_>>())
-        }
+        StructInfo::Tuple(fields) => StructInfo::Tuple(fields.iter().map(|field| known_here(field, dims)).collect()),
         other if other.symbols().iter().all(|symbol| dims.contains_key(symbol)) => {
             let dim = |symbol: Name| dims.get(&symbol).cloned();
             Renaming { dim: &dim, variable: &|_| None }.ty(other)

@@ -1,6 +1,6 @@
 //! Functions with the same weights, divided into what prepares the weights and what takes them prepared.
 
-use super::weights::{Weights, each_defined};
+use super::weights::Weights;
 use super::{inputs, mistake};
 use crate::effects::Effects;
 use crate::names::FreshNames;
@@ -12,7 +12,6 @@ use crate::substitute::replace_in_sequence;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::{Dim, Name};
 use rx_ir::rewrite::Renaming;
-use rx_ir::struct_info::Shape;
 use rx_ir::{
     Argument, Attr, Block, BoundValue, Expr, ExprKind, Origin, RelaxFunction, Sequence, StructInfo, VarBinding,
 };
@@ -89,20 +88,20 @@ impl<'f> Group<'f> {
     fn symbols(&self) -> Vec<Name> {
         let mut said = NameSet::default();
         self.outputs.iter().for_each(|(_, ty)| {
-            each_defined(ty, &mut |symbol| {
+            ty.each_told_symbol(&mut |symbol| {
                 said.insert(symbol);
             });
         });
         let is_missing = |member: &Member<'f>, symbol: Name| {
             let mut given = false;
             for (_, ty) in member.function.params.iter().take(member.inputs) {
-                each_defined(ty, &mut |own| given |= own == symbol);
+                ty.each_told_symbol(&mut |own| given |= own == symbol);
             }
             !given && member.found.needed_symbols.contains(&symbol)
         };
         let mut missing = Vec::new();
         for (_, ty) in self.weights {
-            each_defined(ty, &mut |symbol| {
+            ty.each_told_symbol(&mut |symbol| {
                 let needed = self.members.iter().any(|member| {
                     member.symbols.iter().any(|(own, called)| *called == symbol && is_missing(member, *own))
                 });
@@ -143,8 +142,7 @@ impl<'f> Group<'f> {
     /// # Errors
     /// What an operator's rule says against a call, which had the same operands before.
     pub(super) fn transform(&self, own: Name) -> Result<RelaxFunction, PassError> {
-        let taken: Vec<StructInfo> = self.weights.iter().map(|(_, ty)| ty.clone()).collect();
-        let taken = StructInfo::tuple(taken);
+        let taken = StructInfo::Tuple(self.weights.iter().map(|(_, ty)| ty.clone()).collect());
         let mut building = Building {
             fresh: self.names(&taken),
             origin: Origin { item: own, statement: 0 },
@@ -166,8 +164,8 @@ impl<'f> Group<'f> {
             building.replace(&mut field);
             fields.push(field);
         }
-        let gives = StructInfo::tuple(fields.iter().map(|field| field.ty.clone()).collect::<Vec<_>>());
-        let tuple = Expr::new(ExprKind::Tuple(fields), gives.clone());
+        let tuple = Expr::tuple(fields);
+        let gives = tuple.ty.clone();
         let mut body = Sequence { blocks: Vec::new(), result: tuple.clone() };
         if !self.outputs.is_empty() || !self.symbols.is_empty() {
             let output = building.fresh.like(name("output_tuple"));
@@ -191,7 +189,6 @@ impl<'f> Group<'f> {
 
     /// The names that the function has that prepares the weights: those of weights are free.
     fn names(&self, taken: &StructInfo) -> FreshNames {
-        let result = Expr::new(ExprKind::Tuple(Vec::new()), StructInfo::tuple(Vec::new()));
         let blocks = vec![Block { outputs: None, bindings: self.shared.clone() }];
         FreshNames::of(&RelaxFunction {
             name: name(""),
@@ -200,7 +197,7 @@ impl<'f> Group<'f> {
             attributes: Vec::new(),
             params: Vec::new(),
             ret: taken.clone(),
-            body: Sequence { blocks, result },
+            body: Sequence { blocks, result: Expr::tuple(Vec::new()) },
         })
     }
 
@@ -268,8 +265,8 @@ impl<'f> Member<'f> {
         for ((weight, ty), (called, wanted)) in own.iter().zip(weights) {
             self.called.insert(*weight, *called);
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            each_defined(ty, &mut |symbol| ours.push(symbol));
-            each_defined(wanted, &mut |symbol| theirs.push(symbol));
+            ty.each_told_symbol(&mut |symbol| ours.push(symbol));
+            wanted.each_told_symbol(&mut |symbol| theirs.push(symbol));
             for (own, called) in ours.into_iter().zip(theirs) {
                 self.symbols.entry(own).or_insert(called);
             }
@@ -364,8 +361,7 @@ struct Building<'f> {
 
 impl Building<'_> {
     fn push(&mut self, variable: Name, value: Expr) {
-        let ty = value.ty.clone();
-        self.bindings.push(VarBinding { origin: self.origin, variable, ty, value: BoundValue::Expr(value) });
+        self.bindings.push(VarBinding::new(self.origin, variable, value));
     }
 
     fn binding(&mut self, mut binding: VarBinding) {
@@ -396,7 +392,5 @@ fn is_held_back(expr: &Expr) -> bool {
 }
 
 fn shape_of(symbols: &[Name]) -> Expr {
-    let dims: Vec<Dim> = symbols.iter().map(|symbol| Dim::symbol(*symbol)).collect();
-    let ty = StructInfo::Shape(Shape::known(dims.clone()));
-    Expr::new(ExprKind::Shape(dims), ty)
+    Expr::shape(symbols.iter().map(|symbol| Dim::symbol(*symbol)).collect())
 }

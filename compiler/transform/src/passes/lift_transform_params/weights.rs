@@ -2,9 +2,9 @@
 
 use crate::effects::{Effects, makes_new_object};
 use crate::walk;
+use rx_base::Name;
 use rx_base::name::NameSet;
-use rx_base::{Dim, Name};
-use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, Shape, StructInfo, VarBinding};
+use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, VarBinding};
 
 /// What is found in a function.
 pub(super) struct Weights<'f> {
@@ -39,7 +39,7 @@ impl<'f> Weights<'f> {
             known.variables.insert(*param);
             weights.of_weights.insert(*param);
             if symbolic {
-                each_defined(ty, &mut |symbol| {
+                ty.each_told_symbol(&mut |symbol| {
                     known.symbols.insert(symbol);
                 });
             }
@@ -78,7 +78,7 @@ impl<'f> Weights<'f> {
             BoundValue::Expr(value) => self.name(value),
             BoundValue::If(branches) => {
                 self.name(&branches.condition);
-                for sequence in [&branches.then, &branches.otherwise] {
+                for sequence in binding.value.sequences() {
                     walk::each_own_binding(sequence, &mut |binding| self.needed_symbols.extend(binding.ty.symbols()));
                     walk::each_expression(sequence, &mut |expr| self.name(expr));
                 }
@@ -123,20 +123,5 @@ impl Known {
         binding.ty.each_symbol(&mut |symbol| all &= self.symbols.contains(&symbol));
         value.each_symbol(&mut |symbol| all &= self.symbols.contains(&symbol));
         all
-    }
-}
-
-/// Gives `visit` the symbolic dims that a value of a type says: those that are dims by themselves.
-pub(super) fn each_defined(ty: &StructInfo, visit: &mut dyn FnMut(Name)) {
-    let of_shape = |shape: &Shape, visit: &mut dyn FnMut(Name)| {
-        shape.dims().into_iter().flatten().filter_map(Dim::as_symbol).for_each(visit);
-    };
-    match ty {
-        StructInfo::Tensor(tensor) => of_shape(&tensor.shape, visit),
-        StructInfo::DTensor(tensor) => of_shape(&tensor.tensor.shape, visit),
-        StructInfo::Shape(shape) => of_shape(shape, visit),
-        StructInfo::Prim(prim) => prim.value.as_ref().and_then(Dim::as_symbol).into_iter().for_each(visit),
-        StructInfo::Tuple(fields) => fields.iter().for_each(|field| each_defined(field, visit)),
-        StructInfo::Function(_) | StructInfo::Object | StructInfo::String | StructInfo::Error => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use rx_base::Name;
 use rx_base::name::NameMap;
-use rx_ir::{Argument, Block, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
+use rx_ir::{Block, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 use rx_ops::tvm::{Precision, precision};
 
 /// With how many bits a value is needed.
@@ -103,15 +103,7 @@ impl Needs {
             ExprKind::Call(call) => {
                 let always = matches!(call.callee, Callee::Op(op) if precision(op.as_str()) == Precision::Always);
                 let need = if always { Need::Narrow } else { Need::Wide };
-                for argument in &call.arguments {
-                    match argument {
-                        Argument::Operand(operand) => self.need_all(operand, &need),
-                        Argument::Operands(operands) => {
-                            operands.iter().for_each(|operand| self.need_all(operand, &need));
-                        }
-                        Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
-                    }
-                }
+                call.operands().for_each(|operand| self.need_all(operand, &need));
             }
             ExprKind::Tuple(fields) => {
                 let own = self.get(variable).clone();

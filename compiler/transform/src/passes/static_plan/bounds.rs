@@ -15,8 +15,7 @@ pub(super) fn of_function(function: &RelaxFunction) -> Result<Bounds, PassError>
     let types = function.params.iter().map(|(_, ty)| ty).chain([&function.ret]);
     types.for_each(|ty| symbols.extend(ty.symbols()));
     let read = |key: &str| -> Result<NameMap<i64>, PassError> {
-        let attr = function.attributes.iter().find(|(own, _)| &**own == key).map(|(_, attr)| attr);
-        let Some(attr) = attr else { return Ok(NameMap::default()) };
+        let Some(attr) = function.attribute(key) else { return Ok(NameMap::default()) };
         let wrong = || PassError(format!("`{key}` is a dictionary of names and integers, it is {attr}"));
         let Attr::Dict(entries) = attr else { return Err(wrong()) };
         let entry = |(symbol, value): &(std::sync::Arc<str>, Attr)| -> Result<(Name, i64), PassError> {

@@ -8,7 +8,7 @@ use crate::make;
 use rx_base::name::{NameMap, NameSet};
 use rx_base::symbolic::{Answer, Bounds, prove};
 use rx_base::{DType, Dim};
-use rx_ir::{Argument, Block, BoundValue, Callee, Expr, ExprKind, Pool, RelaxFunction, Sequence};
+use rx_ir::{Block, BoundValue, Callee, Expr, ExprKind, Pool, RelaxFunction, Sequence};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -105,15 +105,7 @@ impl<'a> Deed<'a> {
             return Deed::Makes(allocation);
         }
         let Some(call) = value.as_call() else { return Deed::Is(value) };
-        let operands: Vec<&Expr> = call
-            .arguments
-            .iter()
-            .flat_map(|argument| match argument {
-                Argument::Operand(operand) => std::slice::from_ref(operand),
-                Argument::Operands(operands) => operands,
-                _ => &[],
-            })
-            .collect();
+        let operands: Vec<&Expr> = call.operands().collect();
         match (&call.callee, value.as_op()) {
             (_, Some("call_packed")) => match operands.split_first() {
                 Some((function, [data, ..])) if packed_name(function) == Some("vm.builtin.reshape") => Deed::Is(data),
@@ -197,13 +189,11 @@ impl Uses<'_> {
 
     /// A nested function may keep whatever it names, and is left as it is.
     fn function(&mut self, function: &RelaxFunction) {
-        crate::walk::each_expression(&function.body, &mut |expr| {
-            expr.each(&mut |expr| {
-                self.keep(expr);
-                if Allocation::of(expr).is_some() {
-                    self.tensors.push(Tensor { block: 0, passed: 0, planned: false });
-                }
-            });
+        crate::walk::each_part(&function.body, &mut |expr| {
+            self.keep(expr);
+            if Allocation::of(expr).is_some() {
+                self.tensors.push(Tensor { block: 0, passed: 0, planned: false });
+            }
         });
     }
 
