@@ -2,6 +2,8 @@
 
 use crate::call::CallInfo;
 use crate::compute::Compute;
+use crate::tensor::elementwise;
+use rx_base::name::name;
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,37 +44,11 @@ fn lacks_dtype(call: &CallInfo<'_>, operands: &[&'static str]) -> bool {
 fn prim_func_name(call: &CallInfo<'_>) -> &'static str {
     let operator = call.schema.name;
     match operator {
-        "abs" => "tir_abs",
-        "acos" => "tir_acos",
-        "acosh" => "tir_acosh",
-        "asin" => "tir_asin",
-        "asinh" => "tir_asinh",
-        "atan" => "tir_atan",
-        "atanh" => "tir_atanh",
-        "bitwise_not" => "tir_bitwise_not",
-        "ceil" => "tir_ceil",
-        "clip" => "tir_clip",
-        "cos" => "tir_cos",
-        "cosh" => "tir_cosh",
-        "exp" => "tir_exp",
-        "floor" => "tir_floor",
-        "isfinite" => "tir_isfinite",
-        "isinf" => "tir_isinf",
-        "isnan" => "tir_isnan",
-        "log" => "tir_log",
-        "logical_not" => "tir_logical_not",
-        "negative" => "tir_negative",
-        "round" => "tir_round",
-        "rsqrt" => "tir_rsqrt",
-        "sigmoid" => "tir_sigmoid",
-        "sign" => "tir_sign",
-        "sin" => "tir_sin",
-        "sinh" => "tir_sinh",
-        "sqrt" => "tir_sqrt",
-        "square" => "tir_square",
-        "tan" => "tir_tan",
-        "tanh" => "tir_tanh",
-        "trunc" => "tir_trunc",
+        // TVM calls its own `erf`, and C's functions for the others.
+        "erf" => "erf",
+        _ if elementwise::OPERATORS.iter().any(|schema| schema.name == operator) => {
+            name(&format!("tir_{operator}")).as_str()
+        }
         "astype" => "cast",
         "bucketize" => "searchsorted",
         "collapse_sum_like" | "collapse_sum_to" => "collapse_sum",
