@@ -2,190 +2,71 @@
 //!
 //! As `tvm.relax.transform` and its like list them in TVM 0.25 to 0.27, and `tvm.tir.transform` before.
 
-/// The names of passes by the Python module they stand in.
-const PASSES: &[(&str, &[&str])] = &[
-    ("tvm.transform", &["ApplyPassToFunction", "PrintIR", "Sequential"]),
+/// The names of passes, between spaces, by the Python module that has them.
+const PASSES: &[(&str, &str)] = &[
+    ("tvm.transform", "ApplyPassToFunction PrintIR Sequential"),
     (
         "tvm.relax.transform",
-        &[
-            "AdjustMatmulOrder",
-            "AllocateWorkspace",
-            "AlterOpImpl",
-            "AttachAttrLayoutFreeBuffers",
-            "AttachExternModules",
-            "AttachGlobalSymbol",
-            "BundleModelParams",
-            "ComputePrimValue",
-            "ConvertToDataflow",
-            "DataflowUseInplaceCalls",
-            "ExpandMatmulOfSum",
-            "FastMathTransform",
-            "FoldBatchnormToConv2D",
-            "FuseOpsByPattern",
-            "FuseTransposeMatmul",
-            "Gradient",
-            "IPCAllReduceRewrite",
-            "LambdaLift",
-            "LazyGetInput",
-            "LazySetOutput",
-            "LazyTransformParams",
-            "LowerAllocTensor",
-            "LowerGPUIPCAllocStorage",
-            "LowerRuntimeBuiltin",
-            "MergeCompositeFunctions",
-            "MetaScheduleApplyDatabase",
-            "MetaScheduleTuneIRMod",
-            "MetaScheduleTuneTIR",
-            "NormalizeGlobalVar",
-            "OptimizeLayoutTransform",
-            "RealizeVDevice",
-            "RemovePurityChecking",
-            "RemoveUnusedOutputs",
-            "ReorderPermuteDimsAfterConcat",
-            "RewriteCUDAGraph",
-            "RewriteDataflowReshape",
-            "RunCodegen",
-            "SpecializePrimFuncBasedOnCallSite",
-            "SplitCallTIRByPattern",
-            "SplitLayoutRewritePreproc",
-            "ToNonDataflow",
-            "TopologicalSort",
-            "UpdateParamStructInfo",
-            "UpdateParamType",
-            "UpdateVDevice",
-            "VMBuiltinLower",
-            "VMShapeLower",
-        ],
+        "AdjustMatmulOrder AllocateWorkspace AlterOpImpl AttachAttrLayoutFreeBuffers AttachExternModules \
+         AttachGlobalSymbol BundleModelParams ComputePrimValue ConvertToDataflow DataflowUseInplaceCalls \
+         ExpandMatmulOfSum FastMathTransform FoldBatchnormToConv2D FuseOpsByPattern FuseTransposeMatmul Gradient \
+         IPCAllReduceRewrite LambdaLift LazyGetInput LazySetOutput LazyTransformParams LowerAllocTensor \
+         LowerGPUIPCAllocStorage LowerRuntimeBuiltin MergeCompositeFunctions MetaScheduleApplyDatabase \
+         MetaScheduleTuneIRMod MetaScheduleTuneTIR NormalizeGlobalVar OptimizeLayoutTransform RealizeVDevice \
+         RemovePurityChecking RemoveUnusedOutputs ReorderPermuteDimsAfterConcat RewriteCUDAGraph \
+         RewriteDataflowReshape RunCodegen SpecializePrimFuncBasedOnCallSite SplitCallTIRByPattern \
+         SplitLayoutRewritePreproc ToNonDataflow TopologicalSort UpdateParamStructInfo UpdateParamType UpdateVDevice \
+         VMBuiltinLower VMShapeLower",
     ),
-    ("tvm.relax.backend", &["DispatchSampling", "DispatchSortScan"]),
-    ("tvm.relax.backend.adreno.transform", &["AnnotateCustomMemoryScope", "FoldVDeviceScopeChange"]),
+    ("tvm.relax.backend", "DispatchSampling DispatchSortScan"),
+    ("tvm.relax.backend.adreno.transform", "AnnotateCustomMemoryScope FoldVDeviceScopeChange"),
     (
         "tvm.relax.distributed.transform",
-        &["LegalizeRedistribute", "LowerDistIR", "LowerGlobalViewToLocalView", "PropagateSharding"],
+        "LegalizeRedistribute LowerDistIR LowerGlobalViewToLocalView PropagateSharding",
     ),
-    ("tvm.relax.training", &["AppendLoss", "SetupTrainer"]),
-    ("tvm.relax.testing.transform", &["ApplyEmptyCppMutator"]),
+    ("tvm.relax.training", "AppendLoss SetupTrainer"),
+    ("tvm.relax.testing.transform", "ApplyEmptyCppMutator"),
     (
         "tvm.tirx.transform",
-        &[
-            "AnnotateEntryFunc",
-            "BF16ComputeLegalize",
-            "BF16StorageLegalize",
-            "BindTarget",
-            "CommonSubexprElim",
-            "ConvertSSA",
-            "FP8ComputeLegalize",
-            "FP8StorageLegalize",
-            "Filter",
-            "FlattenBuffer",
-            "ForceNarrowIndexToInt32",
-            "LowerIntrin",
-            "LowerTIRx",
-            "LowerTIRxCleanup",
-            "LowerTIRxOpaque",
-            "LowerTVMBuiltin",
-            "LowerWarpMemory",
-            "MakePackedAPI",
-            "NarrowDataType",
-            "PointerValueTypeRewrite",
-            "RemapThreadAxis",
-            "RemoveAssume",
-            "RemoveNoOp",
-            "SkipAssert",
-            "SplitHostDevice",
-            "StmtSimplify",
-            "StorageRewrite",
-            "TilePrimitiveDispatch",
-            "UnrollLoop",
-            "VectorizeLoop",
-            "VerifyMemory",
-            "VerifySSA",
-        ],
+        "AnnotateEntryFunc BF16ComputeLegalize BF16StorageLegalize BindTarget CommonSubexprElim ConvertSSA \
+         FP8ComputeLegalize FP8StorageLegalize Filter FlattenBuffer ForceNarrowIndexToInt32 LowerIntrin LowerTIRx \
+         LowerTIRxCleanup LowerTIRxOpaque LowerTVMBuiltin LowerWarpMemory MakePackedAPI NarrowDataType \
+         PointerValueTypeRewrite RemapThreadAxis RemoveAssume RemoveNoOp SkipAssert SplitHostDevice StmtSimplify \
+         StorageRewrite TilePrimitiveDispatch UnrollLoop VectorizeLoop VerifyMemory VerifySSA",
     ),
-    ("tvm.tirx.backend.trn.transform", &["LowerTrainiumLayout"]),
+    ("tvm.tirx.backend.trn.transform", "LowerTrainiumLayout"),
     (
         "tvm.s_tir.transform",
-        &[
-            "AnnotateIrregularLoop",
-            "CanonicalizeLoop",
-            "CompactBufferAllocation",
-            "ConvertBlocksToOpaque",
-            "DecorateDeviceScope",
-            "DefaultGPUSchedule",
-            "HoistExpression",
-            "HoistIfThenElse",
-            "HoistIfThenElseBasic",
-            "InferFragment",
-            "InjectDoubleBuffer",
-            "InjectPTXAsyncCopy",
-            "InjectPTXLDG32",
-            "InjectPermutedLayout",
-            "InjectSoftwarePipeline",
-            "InjectVirtualThread",
-            "InstrumentBoundCheckers",
-            "InstrumentProfileIntrinsics",
-            "LiftThreadBinding",
-            "LoopPartition",
-            "LowerAsyncDMA",
-            "LowerAutoCopy",
-            "LowerCrossThreadReduction",
-            "LowerInitBlock",
-            "LowerMatchBuffer",
-            "LowerOpaqueBlock",
-            "LowerThreadAllreduce",
-            "LowerVtcmAlloc",
-            "ManifestSharedMemoryLocalStage",
-            "MergeSharedMemoryAllocations",
-            "PlanAndUpdateBufferAllocationLocation",
-            "RemoveStoreUndef",
-            "RemoveWeightLayoutRewriteBlock",
-            "RenormalizeSplitPattern",
-            "RewriteUnsafeSelect",
-            "ThreadSync",
-            "TransformMmaBufferLayout",
-            "UnifyThreadBinding",
-            "UseAssumeToReduceBranches",
-            "VerifyGPUCode",
-            "VerifyVTCMLimit",
-        ],
+        "AnnotateIrregularLoop CanonicalizeLoop CompactBufferAllocation ConvertBlocksToOpaque DecorateDeviceScope \
+         DefaultGPUSchedule HoistExpression HoistIfThenElse HoistIfThenElseBasic InferFragment InjectDoubleBuffer \
+         InjectPTXAsyncCopy InjectPTXLDG32 InjectPermutedLayout InjectSoftwarePipeline InjectVirtualThread \
+         InstrumentBoundCheckers InstrumentProfileIntrinsics LiftThreadBinding LoopPartition LowerAsyncDMA \
+         LowerAutoCopy LowerCrossThreadReduction LowerInitBlock LowerMatchBuffer LowerOpaqueBlock LowerThreadAllreduce \
+         LowerVtcmAlloc ManifestSharedMemoryLocalStage MergeSharedMemoryAllocations \
+         PlanAndUpdateBufferAllocationLocation RemoveStoreUndef RemoveWeightLayoutRewriteBlock RenormalizeSplitPattern \
+         RewriteUnsafeSelect ThreadSync TransformMmaBufferLayout UnifyThreadBinding UseAssumeToReduceBranches \
+         VerifyGPUCode VerifyVTCMLimit",
     ),
-    ("tvm.s_tir.backend.adreno.transform", &["InjectTextureAlloc", "TextureFlatten"]),
-    ("tvm.s_tir.dlight", &["ApplyDefaultSchedule", "ApplyFastTuning"]),
+    ("tvm.s_tir.backend.adreno.transform", "InjectTextureAlloc TextureFlatten"),
+    ("tvm.s_tir.dlight", "ApplyDefaultSchedule ApplyFastTuning"),
     (
         "tvm.tir.transform",
-        &[
-            "AnnotateDeviceRegions",
-            "CoProcSync",
-            "CombineContextCall",
-            "CommonSubexprElimTIR",
-            "ConvertForLoopsToSerial",
-            "ExtractPrimFuncConstants",
-            "InjectCopyIntrin",
-            "InjectPrefetch",
-            "InjectRollingBuffer",
-            "LegalizePackedCalls",
-            "LiftAttrScope",
-            "LowerCustomDatatypes",
-            "LowerDeviceKernelLaunch",
-            "LowerDeviceStorageAccessInfo",
-            "MakeUnpackedAPI",
-            "ReduceBranchingThroughOvercompute",
-            "Simplify",
-            "StorageFlatten",
-            "UnifiedStaticMemoryPlanner",
-        ],
+        "AnnotateDeviceRegions CoProcSync CombineContextCall CommonSubexprElimTIR ConvertForLoopsToSerial \
+         ExtractPrimFuncConstants InjectCopyIntrin InjectPrefetch InjectRollingBuffer LegalizePackedCalls \
+         LiftAttrScope LowerCustomDatatypes LowerDeviceKernelLaunch LowerDeviceStorageAccessInfo MakeUnpackedAPI \
+         ReduceBranchingThroughOvercompute Simplify StorageFlatten UnifiedStaticMemoryPlanner",
     ),
 ];
 
 /// The Python module of the pass that a command line calls `name`, with or without a module in front.
 pub fn namespace_of(name: &str) -> Option<&'static str> {
     let own = name.rsplit('.').next().unwrap_or(name);
-    PASSES.iter().find(|(_, passes)| passes.contains(&own)).map(|(namespace, _)| *namespace)
+    PASSES.iter().find(|(_, passes)| passes.split_whitespace().any(|pass| pass == own)).map(|(namespace, _)| *namespace)
 }
 
 /// All names.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PASSES.iter().flat_map(|(_, passes)| passes.iter().copied())
+    PASSES.iter().flat_map(|(_, passes)| passes.split_whitespace())
 }
 
 #[cfg(test)]
