@@ -301,6 +301,28 @@ impl<'a> CallInfo<'a> {
         Diagnostic::new(code, place, format!("{}: {message}", self.short_name()))
     }
 
+    /// An error at the operand passed for a parameter, labelled with its type.
+    pub fn operand_error(
+        &self,
+        code: Code,
+        param: &'static str,
+        message: fmt::Arguments<'_>,
+    ) -> Diagnostic<ParamPlace> {
+        self.error(code, ParamPlace::Param(param), message).with_primary_label(self.ty(param).to_string())
+    }
+
+    /// An error at an argument that does not suit the `operand` passed for another parameter, whose type is labelled.
+    pub fn error_for(
+        &self,
+        code: Code,
+        param: &'static str,
+        operand: &'static str,
+        message: fmt::Arguments<'_>,
+    ) -> Diagnostic<ParamPlace> {
+        self.error(code, ParamPlace::Param(param), message)
+            .with_label(ParamPlace::Param(operand), self.ty(operand).to_string())
+    }
+
     /// Keeps a finding that does not keep the call from having a type: a warning or hint.
     pub fn report(&self, diagnostic: Diagnostic<ParamPlace>) {
         self.findings.borrow_mut().push(diagnostic);

@@ -184,18 +184,15 @@ impl<'a> Lowering<'a> {
         let expr = self.call.operand(param).ok_or_else(|| Unsupported(format!("nothing is passed for `{param}`")))?;
         let fields: Vec<IrExpr> = match (&expr.kind, &expr.ty) {
             (ExprKind::Tuple(fields), _) => fields.clone(),
-            (_, StructInfo::Tuple(fields)) => fields
-                .iter()
-                .enumerate()
-                .map(|(at, ty)| IrExpr {
-                    kind: ExprKind::TupleGet(Box::new(expr.clone()), at),
-                    ty: ty.clone(),
-                    span: expr.span,
-                })
-                .collect(),
+            (_, StructInfo::Tuple(_)) => expr.each_field().collect(),
             _ => vec![expr.clone()],
         };
         fields.into_iter().enumerate().map(|(at, field)| self.operand(param, Some(at), field)).collect()
+    }
+
+    /// Has each element of the first tensor of the result computed from its indices.
+    pub fn compute(&mut self, value: impl FnOnce(&mut KernelBuilder, &[Expr]) -> Expr) {
+        self.builder.compute(self.output(0), value);
     }
 
     fn operand(&mut self, param: &'static str, element: Option<usize>, expr: IrExpr) -> Result<Operand, Unsupported> {

@@ -350,9 +350,7 @@ pub(crate) fn laid_out_dims<'a>(
     if let Some(given) = tensor.shape.ndim().filter(|given| *given != ndim) {
         let message =
             format_args!("`{name}` has {}, layout \"{}\" has {ndim}", counted(given, "dimension"), layout.text());
-        let report = call
-            .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
-            .with_primary_label(call.ty(name).to_string());
+        let report = call.operand_error(Code::TensorNdimMismatch, name, message);
         let batch_missing = layout.is_plain() && layout.axis_of('N') == Some(0) && given.checked_add(1) == Some(ndim);
         return Err(match batch_missing {
             true => report.with_help(format!("is the batch axis missing? `R.expand_dims({name}, axis=[0])` adds one")),
@@ -364,10 +362,7 @@ pub(crate) fn laid_out_dims<'a>(
     if let Some((axis, wanted)) = layout.wrong_piece(call, dims) {
         let dim = dims.get(axis).unwrap_or(&Dim::ERROR);
         let message = format_args!("{} of `{name}` is {dim}, the layout says {wanted}", layout.describe(axis));
-        return Err(call
-            .error(Code::ShapeMismatch, ParamPlace::Param(name), message)
-            .with_primary_label(call.ty(name).to_string())
-            .into());
+        return Err(call.operand_error(Code::ShapeMismatch, name, message).into());
     }
     Ok(Some(dims))
 }

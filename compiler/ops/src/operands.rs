@@ -117,12 +117,11 @@ pub(crate) fn joined_vdevice(
 pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize, axes: &str) -> Result<(), Problem> {
     match call.tensor(name)?.shape.ndim() {
         Some(given) if given != ndim => Err(call
-            .error(
+            .operand_error(
                 Code::TensorNdimMismatch,
-                ParamPlace::Param(name),
+                name,
                 format_args!("`{name}` must have {} {axes}, it has {given}", counted(ndim, "dimension")),
             )
-            .with_primary_label(call.ty(name).to_string())
             .into()),
         _ => Ok(()),
     }
@@ -158,9 +157,7 @@ pub(crate) fn require_known_ndim(
     }
     let given = shape.ndim().map_or_else(|| "an unknown number".to_owned(), |given| given.to_string());
     let message = format_args!("`{name}` must have {wanted}, it has {given}");
-    let report = call
-        .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
-        .with_primary_label(call.ty(name).to_string());
+    let report = call.operand_error(Code::TensorNdimMismatch, name, message);
     Err(match shape.ndim() {
         None => report.with_help("a match_cast states what is known when the program runs").into(),
         Some(_) => report.into(),
@@ -186,12 +183,7 @@ pub(crate) fn require_float(call: &CallInfo<'_>, name: &'static str, floats: Flo
         TypeCode::Float => Ok(()),
         TypeCode::BFloat if floats == Floats::IeeeAndBfloat => Ok(()),
         _ => Err(call
-            .error(
-                Code::DtypeMismatch,
-                ParamPlace::Param(name),
-                format_args!("`{name}` must have a float dtype, it has {dtype}"),
-            )
-            .with_primary_label(call.ty(name).to_string())
+            .operand_error(Code::DtypeMismatch, name, format_args!("`{name}` must have a float dtype, it has {dtype}"))
             .with_help(format!("convert it: `R.astype({}, \"float32\")`", call.written(name)))
             .into()),
     }
@@ -264,8 +256,5 @@ pub(crate) fn require_extent(call: &CallInfo<'_>, of: AxisOf, wanted: i64, why: 
         return Ok(());
     }
     let message = format_args!("axis {} of `{}` must be {wanted} {why}, it is {dim}", of.axis, of.param);
-    Err(call
-        .error(Code::ShapeMismatch, ParamPlace::Param(of.param), message)
-        .with_primary_label(call.ty(of.param).to_string())
-        .into())
+    Err(call.operand_error(Code::ShapeMismatch, of.param, message).into())
 }

@@ -15,7 +15,7 @@ pub use term::{Context, evaluate, in_type};
 
 use crate::arguments::{self, Scalar};
 use crate::call::CallInfo;
-use range::dtype_ends;
+use range::{dtype_ends, hull};
 use rx_base::symbolic::Bounds;
 use rx_base::{DType, Dim};
 use rx_ir::values::{Basis, MAX_ELEMENTS};
@@ -81,6 +81,17 @@ impl<'a> ValueCall<'a> {
                 .collect(),
             ty => vec![Operand::new(ty, known)],
         }
+    }
+
+    /// Values of a tensor whose elements are of either range, as far as the ranges go.
+    pub(crate) fn either(
+        &self,
+        first: (Option<End>, Option<End>),
+        second: (Option<End>, Option<End>),
+    ) -> Option<Values> {
+        let (low, high) = hull(first, second, self.call.bounds);
+        let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
+        self.tensor(TensorValues::between(may(low), may(high)))
     }
 
     /// The extents of the result, where they are constants of few elements.

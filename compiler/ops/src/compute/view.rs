@@ -16,8 +16,7 @@ pub(super) fn copy(lowering: &mut Lowering<'_>, param: &'static str) -> Result<(
     let from = extents(&mut lowering.builder, &data.shape);
     let to = extents(&mut lowering.builder, &result);
     let parts = parts(&data.shape, &result);
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let mut indices = Vec::with_capacity(from.len());
         for (own, theirs) in &parts {
             // INVARIANT: the parts are ranges of the two shapes, and there is an axis for each extent of the result.

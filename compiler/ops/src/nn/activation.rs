@@ -136,8 +136,7 @@ fn check_slopes(call: &CallInfo<'_>, slopes: &Dim, channels: &Dim, axis: usize) 
     }
     let message = format_args!("`alpha` has {slopes} slopes, axis {axis} of `data` has {channels} channels");
     Err(call
-        .error(Code::ShapeMismatch, ParamPlace::Param("alpha"), message)
-        .with_primary_label(call.ty("alpha").to_string())
+        .operand_error(Code::ShapeMismatch, "alpha", message)
         .with_label(ParamPlace::Param("data"), format!("{}: axis {axis} is {channels}", call.ty("data")))
         .into())
 }

@@ -81,8 +81,7 @@ fn nll_loss(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if let Some(dtype) = targets.dtype.filter(|dtype| !dtype.is_int()) {
         let message = format_args!("`targets` are class indices and must be integers, they have dtype {dtype}");
         return Err(call
-            .error(Code::IndexDtype, ParamPlace::Param("targets"), message)
-            .with_primary_label(call.ty("targets").to_string())
+            .operand_error(Code::IndexDtype, "targets", message)
             .with_help(format!("convert them: `R.astype({}, \"int64\")`", call.written("targets")))
             .into());
     }

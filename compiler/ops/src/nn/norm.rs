@@ -222,8 +222,7 @@ fn require_exact_ndim(
     let message =
         format_args!("`{name}` must have {}, one per axis normalised, it has {spelled}", counted(ndim, "dimension"));
     Err(call
-        .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
-        .with_primary_label(call.ty(name).to_string())
+        .operand_error(Code::TensorNdimMismatch, name, message)
         .with_label(ParamPlace::Param(axes_param), counted(ndim, "axis"))
         .into())
 }

@@ -56,8 +56,7 @@ fn pad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if let Some(ndim) = data.shape.ndim().filter(|ndim| ndim.checked_mul(2) != Some(widths.len())) {
         let message = format_args!("pad_width has {} values, {ndim} dimensions take two each", widths.len());
         return Err(call
-            .error(Code::AttrBadValue, ParamPlace::Param("pad_width"), message)
-            .with_label(ParamPlace::Param("data"), call.ty("data").to_string())
+            .error_for(Code::AttrBadValue, "pad_width", "data", message)
             .with_note("pad_width is flat: `[before_0, after_0, before_1, …]`")
             .into());
     }
@@ -88,10 +87,7 @@ fn batch_flatten(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     match data.shape.ndim() {
         Some(ndim) if ndim < 2 => {
             let message = format_args!("`data` must have at least 2 dimensions, it has {ndim}");
-            return Err(call
-                .error(Code::TensorNdimMismatch, ParamPlace::Param("data"), message)
-                .with_primary_label(call.ty("data").to_string())
-                .into());
+            return Err(call.operand_error(Code::TensorNdimMismatch, "data", message).into());
         }
         Some(2) => return Ok(call.ty("data").clone()),
         _ => {}
@@ -116,10 +112,7 @@ fn pixel_shuffle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     require_rank(call, "data")?;
     if let Some(ndim) = data.shape.ndim().filter(|ndim| *ndim < 3) {
         let message = format_args!("`data` must have at least 3 dimensions (…, C, H, W), it has {ndim}");
-        return Err(call
-            .error(Code::TensorNdimMismatch, ParamPlace::Param("data"), message)
-            .with_primary_label(call.ty("data").to_string())
-            .into());
+        return Err(call.operand_error(Code::TensorNdimMismatch, "data", message).into());
     }
     let Some([lead @ .., channels, height, width]) = data.shape.written_dims() else {
         return Ok(tensor_type(rank_like(&data.shape, data.shape.ndim()), Element::of(data), None));

@@ -51,12 +51,12 @@ fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         && !dtype.is_float()
     {
         return Err(call
-            .error(
+            .error_for(
                 Code::TakeNanNeedsFloat,
-                ParamPlace::Param("mode"),
+                "mode",
+                "x",
                 format_args!("mode=\"nan\" needs float data, `x` is {dtype}"),
             )
-            .with_label(ParamPlace::Param("x"), call.ty("x").to_string())
             .with_help("use mode=\"clip\" or mode=\"wrap\"")
             .into());
     }
@@ -100,9 +100,7 @@ fn indices(call: &CallInfo<'_>) -> Result<(Shape, Option<DType>), Problem> {
 fn axis_required(call: &CallInfo<'_>, ndim: Option<usize>) -> Problem {
     let rank = ndim.map_or_else(|| "an unknown number of dimensions".to_owned(), |ndim| counted(ndim, "dimension"));
     let message = format_args!("`axis` is needed unless `x` has one dimension, it has {rank}");
-    let report = call
-        .error(Code::TakeAxisRequired, ParamPlace::Param("axis"), message)
-        .with_label(ParamPlace::Param("x"), call.ty("x").to_string());
+    let report = call.error_for(Code::TakeAxisRequired, "axis", "x", message);
     match ndim {
         Some(ndim) if ndim > 0 => {
             let axes: Vec<String> = (0..ndim.min(4)).map(|axis| format!("axis={axis}")).collect();

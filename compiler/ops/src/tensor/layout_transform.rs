@@ -4,7 +4,7 @@ use super::index_map::IndexMap;
 use super::loops::layout as loops;
 use crate::cost::Cost;
 
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, Problem};
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Param, Schema};
 use rx_base::{Code, DType};
@@ -54,10 +54,7 @@ fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         && ndim != map.params.len()
     {
         let message = format_args!("`x` has {ndim} dimensions, the index map takes {}", map.params.len());
-        return Err(call
-            .error(Code::TensorNdimMismatch, ParamPlace::Param("index_map"), message)
-            .with_label(ParamPlace::Param("x"), call.ty("x").to_string())
-            .into());
+        return Err(call.error_for(Code::TensorNdimMismatch, "index_map", "x", message).into());
     }
     Ok(match x.shape.dims().and_then(|dims| map.map_shape(dims)) {
         Some(dims) => tensor_like(x, Shape::known(dims)),
@@ -70,10 +67,7 @@ fn check_pad_value(call: &CallInfo<'_>, x: &TensorInfo) -> Result<(), Problem> {
     let clash = |given: &str| {
         let wanted = x.dtype.map_or_else(|| "of unknown dtype".to_owned(), |dtype| dtype.to_string());
         let message = format_args!("`pad_value` is {given}, `x` is {wanted}; they must have one dtype");
-        Err(call
-            .error(Code::DtypeMismatch, ParamPlace::Param("pad_value"), message)
-            .with_label(ParamPlace::Param("x"), call.ty("x").to_string())
-            .into())
+        Err(call.error_for(Code::DtypeMismatch, "pad_value", "x", message).into())
     };
     if x.dtype_error {
         return Ok(());

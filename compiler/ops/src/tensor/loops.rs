@@ -189,8 +189,7 @@ pub(crate) fn with_axis(indices: &[Expr], axis: usize, value: Expr) -> Vec<Expr>
 
 /// Makes output 0 a copy of `data`, for what is then written over.
 pub(crate) fn copy_to_output(lowering: &mut Lowering<'_>, data: &Operand) {
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| data.at(builder, axes));
+    lowering.compute(|builder, axes| data.at(builder, axes));
 }
 
 /// `builder`'s extents for dims.

@@ -182,17 +182,13 @@ fn permute_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         }
         let message = format_args!("`axes` names {} axes, and the rank of `x` is not known", axes.len());
         return Err(call
-            .error(Code::TensorNdimMismatch, ParamPlace::Param("x"), message)
-            .with_primary_label(call.ty("x").to_string())
+            .operand_error(Code::TensorNdimMismatch, "x", message)
             .with_help(format!("give `x` a rank first: R.match_cast(x, R.Tensor(ndim={}))", axes.len()))
             .into());
     };
     if axes.len() != ndim {
         let message = format_args!("`x` has {}, `axes` names {}", counted(ndim, "dimension"), axes.len());
-        return Err(call
-            .error(Code::TensorNdimMismatch, ParamPlace::Param("axes"), message)
-            .with_label(ParamPlace::Param("x"), call.ty("x").to_string())
-            .into());
+        return Err(call.error_for(Code::TensorNdimMismatch, "axes", "x", message).into());
     }
     let axes = normalize_axes(call, "axes", ndim, &axes)?;
     if axes.iter().enumerate().all(|(at, axis)| at == *axis) {

@@ -155,8 +155,7 @@ fn gather_nd(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 fn tuples_too_long(call: &CallInfo<'_>, width: i64, ndim: usize, batch: usize) -> Problem {
     let free = ndim.saturating_sub(batch);
     let message = format_args!("each entry of `indices` has {width} indices, `data` has {free} axes to index");
-    call.error(Code::ShapeMismatch, ParamPlace::Param("indices"), message)
-        .with_primary_label(call.ty("indices").to_string())
+    call.operand_error(Code::ShapeMismatch, "indices", message)
         .with_label(ParamPlace::Param("data"), call.ty("data").to_string())
         .with_note(format!("the last length of `indices` is at most {ndim} dimensions - batch_dims {batch} = {free}"))
         .into()
@@ -176,8 +175,7 @@ fn index_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tail = match data.shape.ndim() {
         Some(ndim) => Some(ndim.checked_sub(indices.len()).ok_or_else(|| {
             let message = format_args!("{} index tensors for `data` of {ndim} dimensions", indices.len());
-            call.error(Code::TensorNdimMismatch, ParamPlace::Param("indices"), message)
-                .with_label(ParamPlace::Param("data"), call.ty("data").to_string())
+            call.error_for(Code::TensorNdimMismatch, "indices", "data", message)
         })?),
         None => None,
     };

@@ -247,8 +247,7 @@ pub(crate) fn check_same_rank(
         (Some(x), Some(y)) if x != y => {
             let message = format_args!("`{first}` has {x} dimensions, `{second}` has {y}; they must agree");
             Err(call
-                .error(Code::TensorNdimMismatch, ParamPlace::Param(second), message)
-                .with_primary_label(call.ty(second).to_string())
+                .operand_error(Code::TensorNdimMismatch, second, message)
                 .with_label(ParamPlace::Param(first), call.ty(first).to_string())
                 .into())
         }

@@ -236,12 +236,12 @@ fn broadcast_to(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 }
 
 fn too_few_dims(call: &CallInfo<'_>, data: &'static str, from: usize, to: usize) -> Problem {
-    call.error(
+    call.error_for(
         Code::TensorNdimMismatch,
-        ParamPlace::Param("shape"),
+        "shape",
+        data,
         format_args!("`{data}` has {}, the new shape only {to}", counted(from, "dimension")),
     )
-    .with_label(ParamPlace::Param(data), call.ty(data).to_string())
     .into()
 }
 

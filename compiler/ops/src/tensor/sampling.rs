@@ -49,8 +49,7 @@ fn multinomial_from_uniform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> 
     if !agree(call, count, row_count) {
         let message = format_args!("`uniform_sample` has {count} rows, `sample_indices` has {row_count}");
         return Err(call
-            .error(Code::ShapeMismatch, ParamPlace::Param("sample_indices"), message)
-            .with_primary_label(call.ty("sample_indices").to_string())
+            .operand_error(Code::ShapeMismatch, "sample_indices", message)
             .with_label(ParamPlace::Param("uniform_sample"), call.ty("uniform_sample").to_string())
             .into());
     }

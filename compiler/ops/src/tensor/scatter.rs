@@ -157,8 +157,7 @@ fn axis_clash(
     (second, b): (&'static str, &Dim),
 ) -> Problem {
     let message = format_args!("axis {axis} of `{first}` is {a}, of `{second}` {b}; they must agree");
-    call.error(Code::ShapeMismatch, ParamPlace::Param(second), message)
-        .with_primary_label(call.ty(second).to_string())
+    call.operand_error(Code::ShapeMismatch, second, message)
         .with_label(ParamPlace::Param(first), call.ty(first).to_string())
         .into()
 }
@@ -184,8 +183,7 @@ fn scatter_nd(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 /// `updates.shape == indices.shape[:-1] + data.shape[k:]`, which TVM wants proved.
 fn check_scatter_shapes(call: &CallInfo<'_>, data: &[Dim], indices: &[Dim], updates: &[Dim]) -> Result<(), Problem> {
     let report = |place, message: std::fmt::Arguments<'_>| {
-        call.error(Code::ShapeMismatch, ParamPlace::Param(place), message)
-            .with_label(ParamPlace::Param("data"), call.ty("data").to_string())
+        call.error_for(Code::ShapeMismatch, place, "data", message)
             .with_note("updates.shape is indices.shape[:-1] + data.shape[k:], where k is the last length of `indices`")
     };
     let Some((last, lead)) = indices.split_last() else {
@@ -264,8 +262,7 @@ fn check_slice(
         if at == axis && differ(call, new, &count) {
             let message = format_args!("the slice has {count} places along axis {axis}, `src` has {new}");
             return Err(call
-                .error(Code::ShapeMismatch, ParamPlace::Param("src"), message)
-                .with_primary_label(call.ty("src").to_string())
+                .operand_error(Code::ShapeMismatch, "src", message)
                 .with_note(format!("ceil(({end} - {start}) / {step}) = {count}"))
                 .into());
         }
@@ -287,10 +284,7 @@ fn index_put(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }
     if indices.len() != ndim {
         let message = format_args!("{} index tensors for `data` of {ndim} dimensions", indices.len());
-        return Err(call
-            .error(Code::TensorNdimMismatch, ParamPlace::Param("indices"), message)
-            .with_label(ParamPlace::Param("data"), call.ty("data").to_string())
-            .into());
+        return Err(call.error_for(Code::TensorNdimMismatch, "indices", "data", message).into());
     }
     check_same_dtype(call, ("data", data), ("values", values))?;
     Ok(like_data(data))

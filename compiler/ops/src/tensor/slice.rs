@@ -366,8 +366,7 @@ fn check_bound_tensor(
         false => {
             let message = format_args!("`{param}` must have the shape ({ndim},), one element for each axis of `x`");
             Err(call
-                .error(Code::ShapeMismatch, ParamPlace::Param(param), message)
-                .with_primary_label(call.ty(param).to_string())
+                .operand_error(Code::ShapeMismatch, param, message)
                 .with_label(ParamPlace::Param("x"), call.ty("x").to_string())
                 .into())
         }

@@ -126,8 +126,7 @@ fn infer_where(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             "shapes do not broadcast: axis {axis} of `condition` is {dim}, \
              axis {value_axis} of `x1` and `x2` together is {value_dim}"
         );
-        call.error(Code::BroadcastMismatch, ParamPlace::Param("condition"), message)
-            .with_primary_label(call.ty("condition").to_string())
+        call.operand_error(Code::BroadcastMismatch, "condition", message)
             .with_label(ParamPlace::Param("x1"), call.ty("x1").to_string())
             .with_label(ParamPlace::Param("x2"), call.ty("x2").to_string())
             .with_note(format!("`x1` and `x2` broadcast to {values}; {RULE}"))

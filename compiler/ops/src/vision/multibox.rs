@@ -68,8 +68,7 @@ fn check_extents(call: &CallInfo<'_>) -> Result<(), Problem> {
     let Some(encoded) = AxisOf::new("loc_pred", 1).dim(call) else { return Ok(()) };
     let four = Dim::constant(4);
     let report = |message| -> Problem {
-        call.error(Code::ShapeMismatch, ParamPlace::Param("loc_pred"), message)
-            .with_primary_label(call.ty("loc_pred").to_string())
+        call.operand_error(Code::ShapeMismatch, "loc_pred", message)
             .with_label(ParamPlace::Param("cls_pred"), call.ty("cls_pred").to_string())
             .into()
     };

@@ -162,10 +162,7 @@ fn non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     for name in ["valid_count", "indices"] {
         if let Some(dtype) = call.tensor(name)?.dtype.filter(|dtype| *dtype != DType::INT32) {
             let message = format_args!("`{name}` must have dtype int32, it has {dtype}");
-            return Err(call
-                .error(Code::IndexDtype, ParamPlace::Param(name), message)
-                .with_primary_label(call.ty(name).to_string())
-                .into());
+            return Err(call.operand_error(Code::IndexDtype, name, message).into());
         }
     }
     require_equal(call, AxisOf::new("data", 0), AxisOf::new("valid_count", 0), "the batch size")?;

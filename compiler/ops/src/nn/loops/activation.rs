@@ -10,10 +10,7 @@ use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, KernelBuilder};
 /// `out = function(data)`, element by element, in the accumulator's dtype.
 fn unary(lowering: &mut Lowering<'_>, function: impl FnOnce(Expr) -> Expr) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
-    let out = lowering.output(0);
-    lowering
-        .builder
-        .compute(out, |builder, axes| function(data.at(builder, axes).cast(accumulator(data.dtype))).cast(data.dtype));
+    lowering.compute(|builder, axes| function(data.at(builder, axes).cast(accumulator(data.dtype))).cast(data.dtype));
     Ok(())
 }
 
@@ -33,8 +30,7 @@ fn call(function: Intrinsic, value: Expr) -> Expr {
 /// `max(data, 0)`.
 pub(crate) fn relu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let value = data.at(builder, axes);
         let zero = like(&value, 0.0);
         value.max(zero)
@@ -104,8 +100,7 @@ pub(crate) fn prelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
         return Err(Unsupported::because("`alpha` must have one dimension"));
     }
     let axis = normalize_axis(lowering.call, "axis", data.ndim(), lowering.call.needed_int("axis")?)?;
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         // INVARIANT: a normalized axis is below the rank.
         let slope = alpha.broadcast_at(builder, std::slice::from_ref(&axes[axis]));
         let value = data.at(builder, axes);

@@ -91,7 +91,7 @@ impl Loops {
     /// plain coordinates that is stored after.
     fn lower(&self, lowering: &mut Lowering<'_>) {
         let letters = data_letters(self.rank);
-        let result = LaidOut { letters: letters, extents: &self.out, layout: &self.out_layout };
+        let result = LaidOut { letters, extents: &self.out, layout: &self.out_layout };
         let out = lowering.output(0);
         let dtype = lowering.builder.dtype(out);
         let sum_dtype = accumulator(dtype);

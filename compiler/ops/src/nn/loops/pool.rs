@@ -141,16 +141,21 @@ impl Pooling {
         let taps: Vec<Expr> = self.axes.iter().map(|axis| axis.taps(builder)).collect();
         let dtype = builder.dtype(target);
         reduce(builder, target, &extents, &taps, op, |builder, coordinates, taps| {
-            let mut source = coordinates[..2].to_vec();
-            let mut inside = Expr::bool(true);
-            for (axis, (out, tap)) in self.axes.iter().zip(coordinates[2..].iter().zip(taps)) {
-                let (position, valid) = axis.position(builder, out, tap);
-                source.push(position);
-                inside = inside.and(valid);
-            }
-            let value = self.data.at(builder, &self.layout.index(self.letters, &source)).cast(dtype);
-            (index(coordinates), Expr::select(inside, value, identity(op, dtype)))
+            let (value, inside) = self.tapped(builder, coordinates, taps);
+            (index(coordinates), Expr::select(inside, value.cast(dtype), identity(op, dtype)))
         });
+    }
+
+    /// The element of the data under these taps of a window, and whether one is there that counts.
+    pub(super) fn tapped(&self, builder: &mut KernelBuilder, window: &[Expr], taps: &[Expr]) -> (Expr, Expr) {
+        let mut source = window[..2].to_vec();
+        let mut inside = Expr::bool(true);
+        for (axis, (out, tap)) in self.axes.iter().zip(window[2..].iter().zip(taps)) {
+            let (position, valid) = axis.position(builder, out, tap);
+            source.push(position);
+            inside = inside.and(valid);
+        }
+        (self.data.at(builder, &self.layout.index(self.letters, &source)), inside)
     }
 
     /// How many elements the average of the window at these spatial coordinates counts, at least 1: the sum of one that

@@ -79,21 +79,14 @@ impl Backward {
 
     /// For each window the number of its first tap whose element no other beats.
     fn first_maximum(&self, builder: &mut KernelBuilder) -> BufferId {
-        let Pooling { data, letters, layout, out, axes, .. } = &self.pooling;
+        let Pooling { data, out, axes, .. } = &self.pooling;
         let max = builder.temporary("max", out, data.dtype);
         self.pooling.reduce_into(builder, max, BinaryOp::Max, &<[Expr]>::to_vec);
         let chosen = builder.temporary("chosen", out, DType::INT64);
         let extents: Vec<Expr> = out.iter().map(|dim| builder.dim(dim)).collect();
         let taps: Vec<Expr> = axes.iter().map(|axis| axis.taps(builder)).collect();
         reduce(builder, chosen, &extents, &taps, BinaryOp::Min, |builder, window, taps| {
-            let mut source = window[..2].to_vec();
-            let mut inside = Expr::bool(true);
-            for (axis, (out, tap)) in axes.iter().zip(window[2..].iter().zip(taps)) {
-                let (position, valid) = axis.position(builder, out, tap);
-                source.push(position);
-                inside = inside.and(valid);
-            }
-            let value = data.at(builder, &layout.index(letters, &source));
+            let (value, inside) = self.pooling.tapped(builder, window, taps);
             let largest = inside.and(!value.lt(builder.load(max, window)));
             let number = self.tap_number(builder, taps);
             (window.to_vec(), Expr::select(largest, number, Expr::int(i64::MAX)))

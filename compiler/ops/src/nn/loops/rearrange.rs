@@ -82,7 +82,6 @@ impl Mode {
 pub(crate) fn pixel_shuffle(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let factor = Expr::int(lowering.call.needed_int("upscale_factor")?);
-    let out = lowering.output(0);
     let value = |builder: &mut KernelBuilder, axes: &[Expr]| {
         let [lead @ .., channel, row, column] = axes else { return Expr::number(0.0, data.dtype) };
         let within = row.clone().floor_mod(factor.clone()) * factor.clone() + column.clone().floor_mod(factor.clone());
@@ -94,6 +93,6 @@ pub(crate) fn pixel_shuffle(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
         ]);
         data.at(builder, &source)
     };
-    lowering.builder.compute(out, value);
+    lowering.compute(value);
     Ok(())
 }

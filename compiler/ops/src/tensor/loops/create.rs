@@ -55,8 +55,7 @@ pub(crate) fn eye(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 pub(crate) fn triangle(lowering: &mut Lowering<'_>, keep: fn(Expr, Expr) -> Expr) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let diagonal = needed_number(lowering, "k")?.cast(DType::INT64);
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let value = x.at(builder, axes);
         let kept = match axes {
             [.., row, column] => keep(row.clone() + diagonal, column.clone()),
@@ -109,8 +108,7 @@ pub(crate) fn hamming_window(lowering: &mut Lowering<'_>) -> Result<(), Unsuppor
 pub(crate) fn size(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let dims = dims_of(lowering, "expr")?;
     let count = lowering.builder.dim(&crate::tensor::operands::element_count(&dims));
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |_, _| count);
+    lowering.compute(|_, _| count);
     Ok(())
 }
 
@@ -118,8 +116,7 @@ pub(crate) fn size(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 pub(crate) fn shape_to_tensor(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let dims = lowering.dims("expr")?;
     let values = super::extents(&mut lowering.builder, &dims);
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |_, axes| {
+    lowering.compute(|_, axes| {
         let place = axes.first().cloned().unwrap_or(Expr::int(0));
         let choose =
             |rest: Expr, (at, value): (usize, Expr)| Expr::select(place.clone().eq(Expr::int(at as i64)), value, rest);

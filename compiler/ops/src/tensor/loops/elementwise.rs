@@ -98,8 +98,7 @@ fn sign(x: Expr) -> Expr {
 pub(crate) fn clip(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let (low, high) = (Bound::of(lowering, "min", x.dtype)?, Bound::of(lowering, "max", x.dtype)?);
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let value = high.limit(BinaryOp::Min, x.at(builder, axes));
         low.limit(BinaryOp::Max, value)
     });
@@ -182,8 +181,7 @@ pub(crate) fn astype(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 /// `x1 * x2 + x3`.
 pub(crate) fn ewise_fma(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (a, b, c) = (lowering.tensor("x1")?, lowering.tensor("x2")?, lowering.tensor("x3")?);
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let product = super::binary::combine("multiply", a.at(builder, axes), b.at(builder, axes));
         super::binary::combine("add", product, c.at(builder, axes))
     });

@@ -14,8 +14,7 @@ pub(crate) fn permute_dims(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
             .map_err(|_| Unsupported::because("`axes` is no permutation"))?,
         None => (0..x.ndim()).rev().collect(),
     };
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, places| {
+    lowering.compute(|builder, places| {
         let mut indices = vec![Expr::int(0); x.ndim()];
         for (place, axis) in places.iter().zip(&axes) {
             // INVARIANT: a normalized axis is below the rank.
@@ -29,8 +28,7 @@ pub(crate) fn permute_dims(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
 /// `broadcast_to`.
 pub(crate) fn broadcast_to(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| x.broadcast_at(builder, axes));
+    lowering.compute(|builder, axes| x.broadcast_at(builder, axes));
     Ok(())
 }
 
@@ -69,9 +67,8 @@ pub(crate) fn repeat(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let repeats = lowering.call.int("repeats").unwrap_or(1).max(1);
     let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", data.ndim(), value)).transpose()?;
-    let out = lowering.output(0);
     let extents = data.extents(&mut lowering.builder);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let source = |place: &Expr| place.clone().floor_div(Expr::int(repeats));
         let indices = match along {
             Some(along) => with_axis(axes, along, source(&axes[along])),
@@ -85,14 +82,13 @@ pub(crate) fn repeat(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 /// `tile`: place `i` is place `i % extent` of the data.
 pub(crate) fn tile(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
-    let out = lowering.output(0);
     let copied: Vec<bool> = {
         let shape = lowering.output_shape(0);
         let lead = shape.len().saturating_sub(data.ndim());
         std::iter::zip(&data.shape, shape.iter().skip(lead)).map(|(from, to)| from != to).collect()
     };
     let extents = data.extents(&mut lowering.builder);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let lead = axes.len().saturating_sub(extents.len());
         let source = |((place, extent), copied): ((&Expr, &Expr), &bool)| match copied {
             true => place.clone().floor_mod(extent.clone()),
@@ -108,9 +104,8 @@ pub(crate) fn tile(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 pub(crate) fn flip(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
-    let out = lowering.output(0);
     let extents = data.extents(&mut lowering.builder);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let mirrored = extents[along].clone() - Expr::int(1) - axes[along].clone();
         data.at(builder, &with_axis(axes, along, mirrored))
     });
@@ -122,8 +117,7 @@ pub(crate) fn reverse_sequence(lowering: &mut Lowering<'_>) -> Result<(), Unsupp
     let (data, lengths) = (lowering.tensor("data")?, lowering.tensor("seq_lengths")?);
     let along = axis(lowering, "seq_axis", data.ndim(), lowering.call.int("seq_axis").unwrap_or(1))?;
     let batch = axis(lowering, "batch_axis", data.ndim(), lowering.call.int("batch_axis").unwrap_or(0))?;
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let place = axes[along].clone();
         let length = index(lengths.at(builder, &axes[batch..=batch]));
         let reversed = place.clone().lt(length.clone());
@@ -138,9 +132,8 @@ pub(crate) fn reverse_sequence(lowering: &mut Lowering<'_>) -> Result<(), Unsupp
 pub(crate) fn gather_elements(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, indices) = (lowering.tensor("data")?, lowering.tensor("indices")?);
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
-    let out = lowering.output(0);
     let extents = data.extents(&mut lowering.builder);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let place = from_front(index(indices.at(builder, axes)), indices.dtype, extents[along].clone());
         data.at(builder, &with_axis(axes, along, place))
     });

@@ -3,7 +3,7 @@
 //! Indices are loaded as they are where the operator takes `[0, extent)`; whether they lie in it is for the checks that
 //! later passes add.
 
-use super::statistical::linear;
+use super::ravel;
 use super::{axis, extents, from_front, index};
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, identity};
@@ -24,9 +24,8 @@ pub(crate) fn take(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
         }
     };
     let mode = lowering.call.str("mode").unwrap_or("fast");
-    let out = lowering.output(0);
     let extent = lowering.builder.dim(&x.shape[along]);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         // INVARIANT: the indices' axes stand in place of the axis.
         let (before, rest) = axes.split_at(along);
         let (places, after) = rest.split_at(picked);
@@ -57,9 +56,8 @@ pub(crate) fn gather_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     let (data, indices) = (lowering.tensor("data")?, lowering.tensor("indices")?);
     let batch = usize::try_from(lowering.call.int("batch_dims").unwrap_or(0)).unwrap_or(0);
     let width = tuple_width(&indices)?;
-    let out = lowering.output(0);
     let lengths = data.extents(&mut lowering.builder);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         // INVARIANT: the result has the axes of `indices` but the last, then those of `data` that are not indexed.
         let (lead, rest) = axes.split_at(indices.ndim() - 1);
         let places = index_tuple(builder, &indices, lead, width, &lengths[batch..]);
@@ -99,9 +97,8 @@ pub(crate) fn index_tensor(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     let data = lowering.tensor("data")?;
     let indices = lowering.tensors("indices")?;
     let common = indices.iter().map(Operand::ndim).max().unwrap_or(0);
-    let out = lowering.output(0);
     let lengths = data.extents(&mut lowering.builder);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let (lead, rest) = axes.split_at(common);
         let mut places = broadcast_indices(builder, &indices, lead, &lengths);
         places.extend_from_slice(rest);
@@ -171,7 +168,7 @@ pub(crate) fn arg_extremum(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     builder.block(operator, &loops, |builder, loops| {
         let (row, index) = loops.split_at(of_rows);
         let (var, value) = builder.variable("value", x.dtype);
-        let (place, at) = (linear(index, &searched), axes.result_index(row, keep));
+        let (place, at) = (ravel(index, &searched), axes.result_index(row, keep));
         let (held, held_place) = (builder.load(best, row), builder.load(out, &at));
         let (is_nan, was_nan) = (super::is_nan(value.clone()), super::is_nan(held.clone()));
         let better = Expr::compare(op, value.clone(), held.clone());

@@ -145,10 +145,9 @@ pub(crate) fn slice_scatter(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
     let start = super::needed_number(lowering, "start")?;
     let step = super::needed_number(lowering, "step")?;
-    let out = lowering.output(0);
     let (length, count) = (lowering.builder.dim(&data.shape[along]), lowering.builder.dim(&src.shape[along]));
     let start = from_front(start, rx_base::DType::INT64, length);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let offset = axes[along].clone() - start;
         let place = offset.clone().floor_div(step.clone());
         let on_step = offset.floor_mod(step).eq(Expr::int(0));

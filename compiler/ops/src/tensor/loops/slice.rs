@@ -19,8 +19,7 @@ pub(crate) fn strided_slice(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
         let stride = lowering.builder.dim(&slice.stride);
         steps[along] = Some((begin, stride));
     }
-    let out = lowering.output(0);
-    lowering.builder.compute(out, |builder, axes| {
+    lowering.compute(|builder, axes| {
         let source = |(place, step): (&Expr, &Option<(Expr, Expr)>)| match step {
             Some((begin, stride)) => begin.clone() + place.clone() * stride.clone(),
             None => place.clone(),

@@ -1,6 +1,7 @@
 //! Reductions and scans. Narrow floats are summed in `float32`, and what is divided after as [`wide_accumulator`] says;
 //! results are rounded once.
 
+use super::{ravel, unravel};
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, identity, of_dtype, reduce, reduce_rows, wide_accumulator};
@@ -129,7 +130,7 @@ pub(crate) fn median(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     reduce(builder, rank, &own, &reduced, BinaryOp::Add, |builder, index, other| {
         let row = axes.kept(index);
         let (value, rival) = (x.at(builder, index), x.at(builder, &axes.join(&row, other)));
-        let place = |index: &[Expr]| linear(index, &reduced);
+        let place = |index: &[Expr]| ravel(index, &reduced);
         let tied = Expr::compare(CompareOp::Eq, rival.clone(), value.clone());
         let tied_before = tied.and(place(other).lt(place(&axes.reduced(index))));
         let before = Expr::select(rival.lt(value), Expr::int(1), tied_before.cast(DType::INT64));
@@ -138,7 +139,7 @@ pub(crate) fn median(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let middle = (axes.count(builder, &x.shape, DType::INT64) - Expr::int(1)).floor_div(Expr::int(2));
     let place = reduce_rows(builder, "place", reduction.rows(), (BinaryOp::Max, DType::INT64), |builder, index, _| {
         let is_middle = builder.load(rank, index).eq(middle);
-        Expr::select(is_middle, linear(&axes.reduced(index), &reduced), Expr::int(0))
+        Expr::select(is_middle, ravel(&axes.reduced(index), &reduced), Expr::int(0))
     });
     debug_assert_eq!(kept.len() + reduced.len(), x.ndim());
     for (at, out) in outputs.into_iter().enumerate() {
@@ -151,34 +152,6 @@ pub(crate) fn median(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
         });
     }
     Ok(())
-}
-
-/// The place of `index` in a row-major order of `extents`.
-pub(super) fn linear(index: &[Expr], extents: &[Expr]) -> Expr {
-    let step = |place: Option<Expr>, (index, extent): (&Expr, &Expr)| {
-        Some(match place {
-            Some(place) => place * extent.clone() + index.clone(),
-            None => index.clone(),
-        })
-    };
-    index.iter().zip(extents).fold(None, step).unwrap_or(Expr::int(0))
-}
-
-/// The index at a place of a row-major order of `extents`: the inverse of [`linear`].
-fn unravel(place: Expr, extents: &[Expr]) -> Vec<Expr> {
-    let mut index = Vec::with_capacity(extents.len());
-    let mut rest = place;
-    for (at, extent) in extents.iter().enumerate().rev() {
-        // The outermost index is what is left.
-        let (part, outer) = match at {
-            0 => (rest.clone(), Expr::int(0)),
-            _ => (rest.clone().floor_mod(extent.clone()), rest.floor_div(extent.clone())),
-        };
-        index.push(part);
-        rest = outer;
-    }
-    index.reverse();
-    index
 }
 
 /// `cumsum` and `cumprod`: `out[k] = out[k - 1] op data[k]` along an axis, or along the elements in order.

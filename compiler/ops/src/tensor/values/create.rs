@@ -5,7 +5,7 @@ use crate::values::range::hull;
 use crate::values::{Operand, ValueCall, places};
 use rx_base::symbolic::Answer;
 use rx_base::{DType, Dim};
-use rx_ir::values::{Basis, MAX_ELEMENTS};
+use rx_ir::values::MAX_ELEMENTS;
 use rx_ir::{Elements, End, Shape, StructInfo, TensorValues, Values};
 
 /// One value everywhere: `full`, `full_like`.
@@ -114,9 +114,7 @@ pub(crate) fn triangle(call: &ValueCall<'_>) -> Option<Values> {
         })?);
     }
     let zero = || Some(End::stated(0));
-    let (low, high) = hull((x.low, x.high), (zero(), zero()), call.call.bounds);
-    let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
-    call.tensor(TensorValues::between(may(low), may(high)))
+    call.either((x.low, x.high), (zero(), zero()))
 }
 
 fn masked<T: Copy>(values: &[T], kept: &[bool], other: T) -> std::sync::Arc<[T]> {

@@ -1,7 +1,7 @@
 //! Operators of one tensor, `clip`, `astype`, `where` and `ewise_fma`.
 
 use super::binary::{is_positive, negated};
-use crate::values::range::{cast_elements, higher_of, hull, lower_of};
+use crate::values::range::{cast_elements, higher_of, lower_of};
 use crate::values::{Operand, ValueCall, broadcast_places, relation};
 use rx_base::symbolic::Bounds;
 use rx_base::{DType, Dim};
@@ -237,9 +237,7 @@ pub(crate) fn choose(call: &ValueCall<'_>) -> Option<Values> {
         }
         (None, None) => return None,
     };
-    let (low, high) = hull((a.low, a.high), (b.low, b.high), call.call.bounds);
-    let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
-    call.tensor(TensorValues::between(may(low), may(high)))
+    call.either((a.low, a.high), (b.low, b.high))
 }
 
 fn mix<T: Copy>(chosen: &[bool], a: &[T], b: &[T]) -> std::sync::Arc<[T]> {

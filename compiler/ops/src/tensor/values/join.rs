@@ -107,9 +107,7 @@ pub(crate) fn overwritten(call: &ValueCall<'_>) -> Option<Values> {
         return call.tensor(TensorValues::of(elements)?);
     }
     let (data, updates) = (call.operand(data), call.operand(updates));
-    let (low, high) = hull((data.low, data.high), (updates.low, updates.high), call.call.bounds);
-    let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
-    call.tensor(TensorValues::between(may(low), may(high)))
+    call.either((data.low, data.high), (updates.low, updates.high))
 }
 
 /// The integers that `scatter_elements` leaves, where all it needs is known. Of two updates of one place, which one stays is the

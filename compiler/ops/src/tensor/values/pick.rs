@@ -2,7 +2,7 @@
 
 use crate::axes::normalize_axis;
 use crate::tensor::operands::{element_count, integer_value};
-use crate::values::range::{hull, indices_of};
+use crate::values::range::indices_of;
 use crate::values::{Operand, ValueCall, constant_dims, places};
 use rx_base::Dim;
 use rx_base::symbolic::Answer;
@@ -116,9 +116,7 @@ pub(crate) fn multinomial(call: &ValueCall<'_>) -> Option<Values> {
 /// `one_hot`: the two values.
 pub(crate) fn one_hot(call: &ValueCall<'_>) -> Option<Values> {
     let (on, off) = (call.operand("on_value"), call.operand("off_value"));
-    let (low, high) = hull((on.low, on.high), (off.low, off.high), call.call.bounds);
-    let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
-    call.tensor(TensorValues::between(may(low), may(high)))
+    call.either((on.low, on.high), (off.low, off.high))
 }
 
 /// `take`: elements picked where indices and data are known, else some of the data's.
