@@ -203,6 +203,11 @@ impl Declined {
     pub(crate) fn because(reason: impl Into<String>) -> Declined {
         Declined(reason.into())
     }
+
+    /// Declines for this reason where a condition holds.
+    pub(crate) fn when(condition: bool, reason: &str) -> Result<(), Declined> {
+        if condition { Err(Declined::because(reason)) } else { Ok(()) }
+    }
 }
 
 impl From<rx_schedule::Declined> for Declined {
@@ -218,9 +223,7 @@ impl Task<'_> {
     /// Where it is something else.
     pub(crate) fn nest(&self, at: usize) -> Result<rx_schedule::Nest, Declined> {
         let statement = self.statements.get(at).ok_or_else(|| Declined::because("there is no further statement"))?;
-        if statement.guard.is_some() {
-            return Err(Declined::because("it is done under a condition"));
-        }
+        Declined::when(statement.guard.is_some(), "it is done under a condition")?;
         statement.nest(self.func).ok_or_else(|| Declined::because("no loops around one block"))
     }
 

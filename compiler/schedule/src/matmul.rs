@@ -39,9 +39,7 @@ pub(crate) fn gemm_steps(
 ) -> Result<Vec<Step>, Declined> {
     let ProductNest { nest, mut product, mut scope } = ProductNest::of(nest, func)?;
     let dtype = func.buffer(product.reduction.buffer).dtype;
-    if dtype != DType::FLOAT32 && dtype != DType::FLOAT64 {
-        return Err(Declined("the sum's dtype has no matrix product"));
-    }
+    Declined::when(dtype != DType::FLOAT32 && dtype != DType::FLOAT64, "the sum's dtype has no matrix product")?;
     product.orient();
     let operand = |expr: &Expr, is_right: bool, scope: &mut Scope| {
         let strided = match expr {
@@ -87,12 +85,8 @@ impl Axes {
             (false, false) => {}
         }
         let packed = a.strided.is_none() || b.strided.is_none();
-        if packed && (m.is_empty() || n.is_empty()) {
-            return Err(Declined("one factor has no rows of its own"));
-        }
-        if m.is_empty() && n.is_empty() {
-            return Err(Declined("neither factor has rows of its own"));
-        }
+        Declined::when(packed && (m.is_empty() || n.is_empty()), "one factor has no rows of its own")?;
+        Declined::when(m.is_empty() && n.is_empty(), "neither factor has rows of its own")?;
         let taken = |var: VarId| [&m, &n, &k].iter().any(|chain| chain.iter().any(|(known, _)| *known == var));
         let rest = product.loops.iter().filter(|(var, _, _)| !taken(*var));
         let batch = rest.map(|(var, extent, _)| (*var, extent.clone())).collect();

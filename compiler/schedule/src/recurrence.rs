@@ -44,9 +44,7 @@ impl Recurrence {
     /// # Errors
     /// Where it is none.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Recurrence, Declined> {
-        if nest.init.is_some() || nest.predicate.is_some() {
-            return Err(Declined("no element is made of the one before"));
-        }
+        Declined::when(nest.init.is_some() || nest.predicate.is_some(), "no element is made of the one before")?;
         let cases = cases(&nest.body).ok_or(Declined("no element is made of the one before"))?;
         let mut scope = Scope::new(func);
         for inner in &nest.loops {
@@ -111,12 +109,8 @@ impl Reader<'_> {
             () if is_before(self, right) => (right, left),
             () => return Ok(None),
         };
-        if !is_associative(*op, own.dtype()) {
-            return Err(Declined("elements can be combined in one order only"));
-        }
-        if reads(own, cases.buffer) {
-            return Err(Declined("an element needs others than the one before"));
-        }
+        Declined::when(!is_associative(*op, own.dtype()), "elements can be combined in one order only")?;
+        Declined::when(reads(own, cases.buffer), "an element needs others than the one before")?;
         let is_row =
             |inner: &Loop| inner.kind == IterKind::Spatial || indices.iter().any(|index| is_var(index, inner.var));
         if !self.nest.loops.iter().all(|inner| inner.var == along.var || is_row(inner)) {
@@ -124,18 +118,14 @@ impl Reader<'_> {
         }
         let (value, carried) = match first {
             None => {
-                if is_checked(before) {
-                    return Err(Declined("there may be no element before the first"));
-                }
+                Declined::when(is_checked(before), "there may be no element before the first")?;
                 let minus_one = Expr::Int { value: -1, dtype: self.func.var(along.var).dtype };
                 (own.as_ref().clone(), Some(indices.iter().map(|index| put(index, along.var, &minus_one)).collect()))
             }
             Some((at, first)) => {
                 let same_place = at.len() == indices.len()
                     && at.iter().zip(indices).all(|(a, b)| self.is_same_at_start(a, b, along.var));
-                if !same_place || reads(first, cases.buffer) {
-                    return Err(Declined("the first element stands elsewhere"));
-                }
+                Declined::when(!same_place || reads(first, cases.buffer), "the first element stands elsewhere")?;
                 (self.from(first, own, along.var), None)
             }
         };

@@ -13,6 +13,13 @@ use rx_tir::stmt::IterKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declined(pub &'static str);
 
+impl Declined {
+    /// Declines for this reason where a condition holds.
+    pub(crate) fn when(condition: bool, reason: &'static str) -> Result<(), Declined> {
+        if condition { Err(Declined(reason)) } else { Ok(()) }
+    }
+}
+
 /// What a loop of `C[…] += A[…] * B[…]` is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -88,9 +95,7 @@ impl Product {
     /// The sum of products a nest is, in `scope`, which has its loops entered.
     pub(crate) fn of(nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Result<Product, Declined> {
         let reduction = nest.update()?;
-        if reduction.combine != BinaryOp::Add || nest.predicate.is_some() {
-            return Err(Declined("no unconditional sum"));
-        }
+        Declined::when(reduction.combine != BinaryOp::Add || nest.predicate.is_some(), "no unconditional sum")?;
         let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
             return Err(Declined("what is summed is no product"));
         };
@@ -113,12 +118,8 @@ impl Product {
             }
             loops.push((inner.var, scope.dim(&inner.extent), role));
         }
-        if !is_injective(scope, &loops, &reduction.indices) {
-            return Err(Declined("different loops may write one element"));
-        }
-        if !loops.iter().any(|(_, _, role)| *role == Role::K) {
-            return Err(Declined("nothing is summed over"));
-        }
+        Declined::when(!is_injective(scope, &loops, &reduction.indices), "different loops may write one element")?;
+        Declined::when(!loops.iter().any(|(_, _, role)| *role == Role::K), "nothing is summed over")?;
         Ok(Product { reduction, loops, left, right, target })
     }
 

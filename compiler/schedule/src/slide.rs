@@ -75,12 +75,8 @@ impl Sliding {
     /// # Errors
     /// Where it is none.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<Sliding, Declined> {
-        if nest.reduction().is_none() || nest.init.is_none() {
-            return Err(Declined("no update of one element"));
-        }
-        if nest.predicate.is_some() {
-            return Err(Declined("a condition stands around its block"));
-        }
+        Declined::when(nest.reduction().is_none() || nest.init.is_none(), "no update of one element")?;
+        Declined::when(nest.predicate.is_some(), "a condition stands around its block")?;
         let mut nest = nest.clone().with_digits(func);
         let of_loops = |var: &VarId| nest.loops.iter().any(|inner| inner.var == *var);
         if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
@@ -121,9 +117,7 @@ impl Sliding {
         let is_tap =
             |inner: &Loop| joined.contains(&inner.var) && inner.extent.as_int().is_some() && !counts_within(inner.var);
         let (taps, sums): (Vec<Loop>, Vec<Loop>) = reduced.iter().cloned().partition(is_tap);
-        if taps.is_empty() {
-            return Err(Declined("no window slides over what it reads"));
-        }
+        Declined::when(taps.is_empty(), "no window slides over what it reads")?;
         (sliding.taps, sliding.sums) = (taps, sums);
         Ok(sliding)
     }

@@ -83,13 +83,9 @@ pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
     }
     nest.body = simplify_in(&mut scope, func, &nest.body);
     let product = Product::of(&nest, &mut scope, func)?;
-    if func.buffer(product.reduction.buffer).dtype != DType::FLOAT32 {
-        return Err(Declined("windows are sums of float32"));
-    }
+    Declined::when(func.buffer(product.reduction.buffer).dtype != DType::FLOAT32, "windows are sums of float32")?;
     let zero = |init: &Expr| matches!(init, Expr::Float { value, .. } if *value == 0.0 && value.is_sign_positive());
-    if product.reduction.init.as_ref().is_some_and(|init| !zero(init)) {
-        return Err(Declined("a windowed sum begins at 0"));
-    }
+    Declined::when(product.reduction.init.as_ref().is_some_and(|init| !zero(init)), "a windowed sum begins at 0")?;
     let (taps, axes): (Vec<_>, Vec<_>) = product.loops.iter().partition(|(_, _, role)| *role == Role::K);
     let count = taps.iter().try_fold(1i64, |count, (_, extent, _)| count.checked_mul(extent.as_constant()?));
     if !count.is_some_and(|count| (1..=MOST_TAPS).contains(&count)) {

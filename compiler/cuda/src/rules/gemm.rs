@@ -59,9 +59,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Problem::of(task)?;
-    if problem.is_empty_side() {
-        return Err(Declined::because("one factor has no rows of its own"));
-    }
+    Declined::when(problem.is_empty_side(), "one factor has no rows of its own")?;
     let choice = tiles::choose(&problem, task.target)?;
     let (tiling, parts) = (choice.tiling, choice.parts);
     let problem = Rc::new(problem);

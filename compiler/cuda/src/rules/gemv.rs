@@ -37,15 +37,11 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     };
     let matrix = if rows_are_few { &problem.b } else { &problem.a };
     let rows = if rows_are_few { &problem.n } else { &problem.m };
-    if rows.loops.is_empty() {
-        return Err(Declined::because("no factor has rows of its own"));
-    }
+    Declined::when(rows.loops.is_empty(), "no factor has rows of its own")?;
     if matches!(matrix.narrow, Expr::Select { .. }) {
         return Err(Declined::because("the matrix' elements are those of padded windows, each read many times"));
     }
-    if problem.k.constant().is_some_and(|extent| extent < 16) {
-        return Err(Declined::because("the sum is short"));
-    }
+    Declined::when(problem.k.constant().is_some_and(|extent| extent < 16), "the sum is short")?;
     let contiguous = |element: &Element, axis: &Axis| axis.last().is_some_and(|(var, _)| element.is_contiguous(var));
     let by_rows = matrix.element.as_ref().is_some_and(|one| contiguous(one, rows) && !contiguous(one, &problem.k));
     let along = if by_rows { rows } else { &problem.k };

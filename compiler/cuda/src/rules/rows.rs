@@ -58,9 +58,7 @@ const OF_THREAD: i64 = 16;
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
-    if stands_apart(&stages) {
-        return Err(Declined::because("the elements of a row stand apart in memory"));
-    }
+    Declined::when(stands_apart(&stages), "the elements of a row stand apart in memory")?;
     let items = stages.items();
     let held = Held::of(&stages, &items);
     let stages = Rc::new(stages);
@@ -153,9 +151,7 @@ fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
 fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
-    if !stands_apart(&stages) {
-        return Err(Declined::because("the elements of a row stand together in memory"));
-    }
+    Declined::when(!stands_apart(&stages), "the elements of a row stand together in memory")?;
     let held = Held::of(&stages, &stages.items());
     let stages = Rc::new(stages);
     let mut notes = Vec::new();
@@ -230,9 +226,7 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
 
 /// Declines what is worth other threads than a row's.
 fn check(stages: &Stages) -> Result<(), Declined> {
-    if stages.columns.is_empty() {
-        return Err(Declined::because("a row is one element"));
-    }
+    Declined::when(stages.columns.is_empty(), "a row is one element")?;
     if stages.columns.len() > 1 && stages.row_length().as_int().is_some_and(|length| length <= 64) {
         return Err(Declined::because("a window of few elements is one thread's"));
     }
@@ -250,9 +244,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
             stages.rows.iter().any(|axis| !a.element.uses(axis.var) && b.element.uses(axis.var))
         };
         let product = read.iter().any(|a| read.iter().any(|b| misses(a, b) && misses(b, a)));
-        if product {
-            return Err(Declined::because("it is a matrix product"));
-        }
+        Declined::when(product, "it is a matrix product")?;
     }
     Ok(())
 }

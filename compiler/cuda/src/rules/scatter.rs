@@ -38,30 +38,22 @@ const BLOCK: i64 = 64;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
-    if first.guard.is_some() {
-        return Err(Declined::because("it is done under a condition"));
-    }
+    Declined::when(first.guard.is_some(), "it is done under a condition")?;
     let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
     let (loops, body) = loops_of(&first.stmt);
     let Stmt::Block(block) = body else { return Err(Declined::because("no loops around one block")) };
-    if block.init.is_some() || !block.allocations.is_empty() {
-        return Err(Declined::because("its block does more than store elements"));
-    }
+    Declined::when(block.init.is_some() || !block.allocations.is_empty(), "its block does more than store elements")?;
     let buffer = only_store(body)?;
     let chosen = parallel_loops(&spaces(&loops), body, &|var| uniform.contains(&var));
     let (threads, serial): (Vec<_>, Vec<_>) = loops.into_iter().zip(chosen).partition(|(_, is_thread)| *is_thread);
     let mut threads: Vec<Loop> = threads.into_iter().map(|((one, _), _)| one).collect();
     let serial: Vec<(Loop, LoopKind)> = serial.into_iter().map(|(one, _)| one).collect();
-    if count(&spaces(&serial)).is_some_and(|rounds| rounds < FEW) {
-        return Err(Declined::because("little is done in order"));
-    }
+    Declined::when(count(&spaces(&serial)).is_some_and(|rounds| rounds < FEW), "little is done in order")?;
     let owners = match count(&threads) {
         Some(others) => 1 << (ENOUGH_THREADS / others.max(1)).max(1).ilog2(),
         None => USUAL_OWNERS,
     };
-    if owners < 2 {
-        return Err(Declined::because("there are threads enough without those of places"));
-    }
+    Declined::when(owners < 2, "there are threads enough without those of places")?;
     // Along an axis whose index is the threads' own, places differ anyway.
     let own: Vec<VarId> = threads.iter().map(|one| one.var).chain(uniform.iter().copied()).collect();
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
@@ -81,9 +73,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
         _ => Vec::new(),
     };
-    if axes.is_empty() {
-        return Err(Declined::because("all goes to one place"));
-    }
+    Declined::when(axes.is_empty(), "all goes to one place")?;
     let mut func = task.func.clone();
     let owner = func.add_var(name("owner"), DType::INT64);
     let place = func.add_var(name("place"), DType::INT64);

@@ -146,9 +146,7 @@ impl Stores {
             one => vec![one],
         };
         let written: Vec<BufferId> = stores.iter().filter_map(|store| target(store)).collect();
-        if written.len() != stores.len() {
-            return Err(Declined::because("it does more than store elements"));
-        }
+        Declined::when(written.len() != stores.len(), "it does more than store elements")?;
         for store in &stores {
             Self::check(ranking, store, &written)?;
         }

@@ -47,9 +47,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
     let mut launch = Launch::default();
     launch.read(&first.stmt, (&uniform, &first.rounds))?;
-    if launch.axes.is_empty() {
-        return Err(Declined::because("no loop is bound to a thread"));
-    }
+    Declined::when(launch.axes.is_empty(), "no loop is bound to a thread")?;
     // Loops over one block may be gone; what follows for the same threads is the same kernel.
     let mut taken = 1;
     if launch.blocks().next().is_none() && first.guard.is_none() {
@@ -65,9 +63,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             taken += 1;
         }
     }
-    if launch.threads() > MOST_THREADS {
-        return Err(Declined::because("a block would have more threads than a device has"));
-    }
+    Declined::when(launch.threads() > MOST_THREADS, "a block would have more threads than a device has")?;
     if launch.sizes()[2] > MOST_THREADS_OF_Z {
         return Err(Declined::because("a block would have more threads along z than a device has"));
     }
@@ -81,9 +77,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut buffers = compact::compact(&mut func, &launch, &task.of.0.temporaries, &mut tree)?;
     for buffer in &buffers {
         let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
-        if is_outside {
-            return Err(Declined::because("what lies in a block's memory is wanted by others"));
-        }
+        Declined::when(is_outside, "what lies in a block's memory is wanted by others")?;
     }
     buffers.sort_by_key(|buffer| buffer.id);
     let tree = barriers::place((&func, &varying), &buffers, tree)?;
@@ -141,9 +135,7 @@ impl Launch {
         }
         let is_block = tag.starts_with("blockIdx.");
         let is_axis = (is_block || tag.starts_with("threadIdx.")) && place_of(&tag).is_some();
-        if !is_axis || start.as_int() != Some(0) {
-            return Err(Declined::because("a loop is bound to a thread of another kind"));
-        }
+        Declined::when(!is_axis || start.as_int() != Some(0), "a loop is bound to a thread of another kind")?;
         let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
         match (is_block, most(extent, rounds), known) {
             (true, _, Some(known)) if known.extent == *extent => {}

@@ -58,9 +58,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
     }
     let bytes: i64 = reads.iter().map(|at| stages.reads[*at].dtype.bytes().cast_signed() * TILE * (TILE + 1)).sum();
-    if bytes > MOST_BYTES {
-        return Err(Declined::because("its tiles would fill the shared memory"));
-    }
+    Declined::when(bytes > MOST_BYTES, "its tiles would fill the shared memory")?;
     let note = format!("tiles of {TILE} x {TILE} elements through {bytes} bytes of shared memory");
     Ok(Schedule { note, ..Schedule::single(taken, TransposeKernel { stages, from, along, reads }) })
 }

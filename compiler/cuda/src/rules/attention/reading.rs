@@ -77,9 +77,7 @@ impl<'t> Reading<'t> {
 
     /// From here on the element of a buffer at this place is known to be a value.
     pub(super) fn has(&mut self, buffer: BufferId, place: &[Expr], value: Expr) -> Result<(), Declined> {
-        if parts(&value) > MAX_PARTS {
-            return Err(Declined::because("an element's value is too large an expression"));
-        }
+        Declined::when(parts(&value) > MAX_PARTS, "an element's value is too large an expression")?;
         self.known.insert(buffer, Known { place: place.to_vec(), value });
         Ok(())
     }
@@ -100,14 +98,10 @@ impl<'t> Reading<'t> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {
             // Each value may name the one before it several times.
-            if parts(&value) > MAX_PARTS {
-                return Err(Declined::because("a value that a statement names is too large an expression"));
-            }
+            Declined::when(parts(&value) > MAX_PARTS, "a value that a statement names is too large an expression")?;
             nest.body = map_stmt(&body, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())));
         }
-        if nest.predicate.is_some() {
-            return Err(Declined::because("a statement leaves out elements"));
-        }
+        Declined::when(nest.predicate.is_some(), "a statement leaves out elements")?;
         Ok(nest)
     }
 

@@ -153,9 +153,7 @@ impl Problem {
         orient(&mut found.product);
         let reduction = found.product.reduction.clone();
         let dtype = func.buffer(reduction.buffer).dtype;
-        if dtype.is_bool() {
-            return Err(Declined::because("a sum of truth values is no matrix product"));
-        }
+        Declined::when(dtype.is_bool(), "a sum of truth values is no matrix product")?;
         let [batch, mut m, mut n, mut k] = axes(&mut found)?;
         let left = found.product.left.clone();
         let right = found.product.right.clone();

@@ -58,13 +58,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
     };
     let blocks = layout.blocks(Expr::int(rows)).as_int().unwrap_or(rows);
-    if blocks >= ENOUGH_BLOCKS {
-        return Err(Declined::because("there are rows enough for blocks of their own"));
-    }
+    Declined::when(blocks >= ENOUGH_BLOCKS, "there are rows enough for blocks of their own")?;
     let length = stages.row_length();
-    if length.as_int().is_some_and(|length| length < 2 * least) {
-        return Err(Declined::because("its rows are short"));
-    }
+    Declined::when(length.as_int().is_some_and(|length| length < 2 * least), "its rows are short")?;
     let most = Expr::int((MANY_BLOCKS / blocks.max(1)).max(1));
     let parts = (length + Expr::int(least - 1)).floor_div(Expr::int(least)).min(most).max(Expr::int(1));
     let note = match parts.as_int() {

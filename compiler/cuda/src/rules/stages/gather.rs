@@ -36,9 +36,7 @@ pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Resu
     let unifier = Unifier::new(task, lead, &shared, form)?;
     let mut builder = Builder::new(task, &shared);
     let mut taken = 0;
-    if most <= lead {
-        return Err(Declined::because("nothing is reduced"));
-    }
+    Declined::when(most <= lead, "nothing is reduced")?;
     for parts in unifier.take(most) {
         let mark = builder.mark();
         let added = parts.iter().try_for_each(|part| builder.add(part, form));
@@ -71,12 +69,8 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     let first = parts(task, 0, form)?;
     if form == Form::Elements {
         let part = first.into_iter().next().ok_or_else(|| Declined::because("it does nothing"))?;
-        if part.is_reduction() {
-            return Err(Declined::because("it is a reduction"));
-        }
-        if part.loops.is_empty() {
-            return Err(Declined::because("it has no loops"));
-        }
+        Declined::when(part.is_reduction(), "it is a reduction")?;
+        Declined::when(part.loops.is_empty(), "it has no loops")?;
         return Ok((0, Shared { rows: Vec::new(), columns: part.loops }));
     }
     for at in 0..task.statements.len() {
@@ -183,9 +177,7 @@ impl<'f> Builder<'f> {
         };
         let target = self.element(part.buffer, &part.indices)?;
         let elsewhere = Declined::because("an element is written here and accessed there");
-        if !target.is_sum() || init_reads {
-            return Err(Declined::because("where it stores is read from memory"));
-        }
+        Declined::when(!target.is_sum() || init_reads, "where it stores is read from memory")?;
         let before = |element: &Affine| element.buffer == part.buffer && (form == Form::Rows || *element != target);
         if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
             return Err(elsewhere);

@@ -24,9 +24,7 @@ pub(super) fn check(
             Scope::Shared => axis.tag.starts_with("blockIdx"),
             Scope::Global => false,
         };
-        if meets(stmt, axis.var, &is_own) {
-            return Err(Declined::because("threads would write one element, each something else"));
-        }
+        Declined::when(meets(stmt, axis.var, &is_own), "threads would write one element, each something else")?;
     }
     Ok(())
 }

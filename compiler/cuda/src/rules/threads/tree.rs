@@ -210,9 +210,7 @@ impl Builder<'_> {
             let otherwise = otherwise.as_deref().map(|side| self.node(side, place)).transpose()?.map(Box::new);
             return Ok(Node::If { condition: condition.clone(), then, otherwise });
         }
-        if reads(condition) {
-            return Err(Declined::because("a condition read from memory stands around loops over threads"));
-        }
+        Declined::when(reads(condition), "a condition read from memory stands around loops over threads")?;
         let mut sides = Vec::new();
         for (side, holds) in [(Some(then), true), (otherwise.as_deref(), false)] {
             let Some(side) = side else { continue };
@@ -229,9 +227,7 @@ impl Builder<'_> {
             let body = Box::new(self.node(body, place)?);
             return Ok(Node::Let { var, value: value.clone(), body });
         }
-        if reads(value) {
-            return Err(Declined::because("a name for a thread's value stands around loops over threads"));
-        }
+        Declined::when(reads(value), "a name for a thread's value stands around loops over threads")?;
         let body = map_stmt(body, &mut |expr| substitute(expr, &|one| (one == var).then(|| value.clone())));
         self.node(&body, place)
     }
@@ -248,9 +244,7 @@ impl Builder<'_> {
                 crossing |= reduces.clone().any(|iter| self.launch.is_of_threads(&iter.binding));
             }
         });
-        if crossing {
-            return Err(Declined::because("threads sum up in a form that has no words"));
-        }
+        Declined::when(crossing, "threads sum up in a form that has no words")?;
         super::races::check(self.func, self.launch, (&place.bound, &place.guards), &plain)?;
         let mut guards = place.guards.clone();
         guards.extend(self.first_of_others(&stores_of(&plain), place)?);

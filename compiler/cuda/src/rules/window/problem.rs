@@ -114,13 +114,9 @@ impl Problem {
             return Err(Declined::because("what is combined is neither added nor compared"));
         }
         let taps = found.taps.iter().try_fold(1i64, |count, tap| count.checked_mul(tap.extent.as_int()?));
-        if !taps.is_some_and(|count| (1..=MOST_TAPS).contains(&count)) {
-            return Err(Declined::because("its windows are large"));
-        }
+        Declined::when(!taps.is_some_and(|count| (1..=MOST_TAPS).contains(&count)), "its windows are large")?;
         let initial = found.reduction.init.clone().ok_or_else(|| Declined::because("it adds to what is there"))?;
-        if !matches!(initial, Expr::Int { .. } | Expr::Float { .. }) {
-            return Err(Declined::because("the first value is no constant"));
-        }
+        Declined::when(!matches!(initial, Expr::Int { .. } | Expr::Float { .. }), "the first value is no constant")?;
         let narrow = dtype.is_float() && dtype.bits < 32 || crate::printer::types::helper(dtype).is_some();
         let sum = if combine == BinaryOp::Add && narrow { DType::FLOAT32 } else { dtype };
         let order = thread_order(&found);
@@ -294,9 +290,7 @@ impl Parts {
     /// What is read of windows, and what that is multiplied with: the factor that slides, and one that does not.
     fn of(found: &mut Sliding, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
-        if order.is_empty() {
-            return Err(Declined::because("it has one element"));
-        }
+        Declined::when(order.is_empty(), "it has one element")?;
         if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }) = (found.reduction.combine, &value) {
             let slides = [left, right].map(|factor| !found.slides_in(factor).is_empty());
             let (left, right) = ((**left).clone().cast(sum), (**right).clone().cast(sum));

@@ -58,13 +58,9 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
 /// The stores of a statement, in order.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
-    if has_threads(task, at) {
-        return Err(Declined::because("it says itself what its threads are"));
-    }
+    Declined::when(has_threads(task, at), "it says itself what its threads are")?;
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
-    if nest.predicate.is_some() {
-        return Err(Declined::because("a condition stands around its block"));
-    }
+    Declined::when(nest.predicate.is_some(), "a condition stands around its block")?;
     if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
         return Err(Declined::because("the length of a loop is computed in the kernel"));
     }
@@ -75,9 +71,7 @@ pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>,
     }
     if nest.init.is_some() {
         let spatial = nest.loops.iter().all(|one| matches!(one.kind, IterKind::Spatial | IterKind::Reduce));
-        if !spatial || !begins_once(&task.statements[at].stmt) {
-            return Err(Declined::because("a loop is not for what its block says"));
-        }
+        Declined::when(!spatial || !begins_once(&task.statements[at].stmt), "a loop is not for what its block says")?;
         return reduction(task, nest);
     }
     if nest.loops.iter().any(|one| one.kind != IterKind::Spatial) {
@@ -148,9 +142,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     if let [JointPart { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
         return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
     }
-    if !commutes(&parts) {
-        return Err(Declined::because("its update can be made in one order only"));
-    }
+    Declined::when(!commutes(&parts), "its update can be made in one order only")?;
     let count = parts.len();
     let of = |(place, of): (usize, JointPart)| {
         let combine = Combine::Choice { chosen: of.combined, place, count };
