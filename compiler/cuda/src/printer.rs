@@ -20,6 +20,7 @@ use crate::work::iterations;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
+use std::fmt::Display;
 use text::{KernelText, blocks_in, sources_of};
 
 /// A kernel on its way to text. Rules print what they made through it: lines ([`Kernel::line`]) around expressions and
@@ -245,6 +246,12 @@ impl<'m> Kernel<'m> {
     pub(crate) fn open(&mut self, text: &str) {
         self.line(text);
         self.indent += 1;
+    }
+
+    /// Opens an unrolled loop in which `name` counts from 0 to `count`, exclusive.
+    pub(crate) fn unrolled(&mut self, name: &str, count: impl Display) {
+        self.line("#pragma unroll");
+        self.open(&format!("for (int {name} = 0; {name} < {count}; ++{name}) {{"));
     }
 
     /// Lines from here on are indented until [`Kernel::close`].

@@ -174,8 +174,7 @@ impl Part {
         let step = i64::from(BLOCK_SIZE) * width;
         let each = |printer: &mut Printer<'_, '_, '_>, is_there: bool| -> Result<(), String> {
             let k = printer.kernel.fresh_name("k");
-            printer.kernel.line("#pragma unroll");
-            printer.kernel.open(&format!("for (int chunk = 0; chunk < {groups}; ++chunk) {{"));
+            printer.kernel.unrolled("chunk", groups);
             printer.kernel.line(&format!("const {index} {k} = i + chunk * {step};"));
             let end =
                 if has_tail && !is_there { format!("{k} + {width} <= {total}") } else { format!("{k} < {total}") };

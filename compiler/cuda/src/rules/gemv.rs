@@ -220,13 +220,11 @@ impl FewRows {
         let few = if self.rows_are_few { &words.row } else { &words.column };
         if self.in_packs {
             kernel.line(&format!("{pack} vectors[{}] = {{}};", self.count()));
-            kernel.line("#pragma unroll");
-            kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+            kernel.unrolled("f", self.count());
             read_pack(kernel, words, problem, (self.vectors(), self.few()), (few, "f"), ("vectors[f]", &pack))?;
             kernel.close();
         }
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int j = 0; j < {wide}; ++j) {{"));
+        kernel.unrolled("j", wide);
         match self.by_rows {
             true => kernel.line(&format!("const {index} {row} = {row0} + j, {sum} = {sum0};")),
             false => kernel.line(&format!("const {index} {row} = {row0}, {sum} = {sum0} + j;")),
@@ -251,8 +249,7 @@ impl FewRows {
             false => kernel.operand(&self.matrix().value, expr::UNARY)?,
         };
         kernel.line(&format!("const {ctype} value = {};", wrap(value)));
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+        kernel.unrolled("f", self.count());
         let vector = match self.in_packs {
             true => types::from_storage(self.vectors().narrow.dtype(), "vectors[f].at[j]"),
             false => {
@@ -272,13 +269,11 @@ impl FewRows {
         let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &words.sums, self.wide);
         kernel.line("// The warps' sums, added up in their order by the first warp.");
         kernel.line(&format!("__shared__ {ctype} {shared}[{WARPS}][32][{wide}];"));
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+        kernel.unrolled("f", self.count());
         kernel.line("#pragma unroll");
         kernel.line(&format!("for (int j = 0; j < {wide}; ++j) {shared}[warp][lane][j] = {sums}[f][j];"));
         kernel.line("__syncthreads();");
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int j = 0; j < {wide}; ++j) {{"));
+        kernel.unrolled("j", wide);
         kernel.line(&format!("{sums}[f][j] = {shared}[0][lane][j];"));
         kernel.line("#pragma unroll");
         kernel.line(&format!("for (int w = 1; w < {WARPS}; ++w) {sums}[f][j] += {shared}[w][lane][j];"));
@@ -299,13 +294,11 @@ impl FewRows {
         let problem = &self.problem;
         let mine = if self.by_rows { "warp == 0" } else { "lane == 0" };
         kernel.open(&format!("if ({mine}) {{"));
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int j = 0; j < {width}; ++j) {{"));
+        kernel.unrolled("j", width);
         kernel.line(&format!("const {} {row} = {row0} + j;", words.index));
         kernel.open(&format!("if ({row} < {end}) {{"));
         words.decode(kernel, self.rows(), row, &|var| !words.is_twin(var))?;
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+        kernel.unrolled("f", self.count());
         let few = if self.rows_are_few { &words.row } else { &words.column };
         kernel.line(&format!("const {} {few} = f;", words.index));
         words.decode(kernel, self.few(), few, &|var| !words.is_twin(var))?;

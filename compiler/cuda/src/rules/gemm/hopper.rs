@@ -47,8 +47,7 @@ pub(super) fn multiply(
     let ((at_a, leading_a), (at_b, leading_b)) = (place(a), place(b));
     let flag = |along: Along| i32::from(along == Along::Free);
     kernel.line("rx_products_begin();");
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k / step));
+    kernel.unrolled("k", tiling.k / step);
     kernel.line(&format!("{helper}<{}, {}>({}[0],", flag(a), flag(b), words.sums));
     kernel.go_on(&format!("rx_matrix(&from_a[team * {} + {at_a}], {leading_a}, {EIGHT_LINES}),", ROWS * line));
     kernel.go_on(&format!("rx_matrix(&from_b[{at_b}], {leading_b}, {EIGHT_LINES}));"));

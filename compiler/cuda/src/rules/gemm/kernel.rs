@@ -407,8 +407,7 @@ impl Elements<'_> {
                 epilogue.packs(kernel, &problem.func, problem.n.last(), (width, "e"))
             }
         };
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int e = 0; e < {width}; ++e) {{"));
+        kernel.unrolled("e", width);
         self.open_column(kernel, &format!("{first} + e"))?;
         match &self.partial {
             Some(place) => kernel.line(&format!("{place} = {sum};")),

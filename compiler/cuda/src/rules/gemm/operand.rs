@@ -229,8 +229,7 @@ impl<'p> Operand<'p> {
         if let Some(reach) = self.reach() {
             return self.load_by_parts(kernel, words, reach);
         }
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+        kernel.unrolled("i", self.own());
         self.at(kernel);
         let (free, sum) = (words.free(self.side), &words.sum_index);
         let index = words.index;
@@ -277,8 +276,7 @@ impl<'p> Operand<'p> {
     /// A chunk's elements, each by itself.
     fn gather(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         kernel.line(&format!("{} value = {{}};", self.chunk_type()));
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", self.chunk));
+        kernel.unrolled("j", self.chunk);
         let moved = if self.along == Along::Free { words.free(self.side) } else { words.sum_index.as_str() };
         let index = words.index;
         let inner = format!("{moved}_j");
@@ -396,8 +394,7 @@ impl<'p> Operand<'p> {
         if !self.is_staged() {
             return;
         }
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+        kernel.unrolled("i", self.own());
         self.at(kernel);
         let (to, next, place) = (words.to(self.side), words.next(self.side), self.destination());
         let transposed = matches!(self.unit, Unit::Threads { .. }) && self.along == Along::Sum && self.chunk > 1;

@@ -70,8 +70,7 @@ pub(super) fn multiply(
     let bytes = if matches!(a.element, "double" | "unsigned long long") { 8 } else { 4 };
     let Share { rows, columns } = share(tiling, bytes);
     let element = a.element;
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k));
+    kernel.unrolled("k", tiling.k);
     for (operand, part, tile) in [(a, &rows, &words.tiles[0]), (b, &columns, &words.tiles[1])] {
         let (own, width, side) = (part.own, part.width, operand.side);
         let start = format!("{tile} + slot * {} + k * {}", operand.elements(), operand.line());
@@ -88,8 +87,7 @@ pub(super) fn multiply(
         true => format!("of_{side}[0].at[{which}]"),
         false => format!("of_{side}[{which} / {0}].at[{which} % {0}]", part.width),
     };
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", rows.own));
+    kernel.unrolled("i", rows.own);
     kernel.line("#pragma unroll");
     let (left, right) = (read('a', &rows, "i"), read('b', &columns, "j"));
     kernel.line(&format!("for (int j = 0; j < {}; ++j) {}[i][j] += {left} * {right};", columns.own, words.sums));
@@ -102,12 +100,10 @@ pub(super) fn multiply(
 pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let (_, bytes) = sum_type(elements.problem.dtype)?;
     let Share { rows, columns } = share(tiling, bytes);
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", rows.own));
+    kernel.unrolled("i", rows.own);
     elements.open_row(kernel, &rows.at("i"))?;
     let Part { own, width, apart, thread } = &columns;
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", own / width));
+    kernel.unrolled("j", own / width);
     let sum = format!("{}[i][j * {width} + e]", elements.words.sums);
     elements.neighbours(kernel, &format!("j * {apart} + {thread} * {width}"), *width, &sum)?;
     (0..3).for_each(|_| kernel.close());

@@ -59,16 +59,14 @@ pub(super) fn multiply(
         return hopper::multiply(kernel, words, tiling, [a.along, b.along]);
     }
     kernel.need("rx_ldmatrix");
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k / (2 * a.chunk)));
+    kernel.unrolled("k", tiling.k / (2 * a.chunk));
     kernel.line(&format!("unsigned of_a[{of_rows}][4], of_b[{of_columns}][2];"));
     read_rows(kernel, a, &share);
     read_columns(kernel, b, &share);
     if share.kind == Fragment::Tf32 {
         round(kernel, of_rows, of_columns);
     }
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
+    kernel.unrolled("i", of_rows);
     kernel.line("#pragma unroll");
     let mma = helper(share.kind);
     kernel.need(mma);
@@ -94,8 +92,7 @@ fn helper(kind: Fragment) -> &'static str {
 /// Reads the warp's fragments of rows into `of_a`.
 fn read_rows(kernel: &mut Kernel<'_>, a: &Operand<'_>, share: &Share) {
     let row = &share.row;
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", share.rows / ROWS));
+    kernel.unrolled("i", share.rows / ROWS);
     let (helper, line, at) = match a.along {
         Along::Sum => ("rx_ldmatrix", format!("{row} + i * 16 + lane % 16"), "k * 2 + lane / 16".to_owned()),
         Along::Free => (
@@ -112,8 +109,7 @@ fn read_rows(kernel: &mut Kernel<'_>, a: &Operand<'_>, share: &Share) {
 /// Reads the warp's fragments of columns into `of_b`, two at a time.
 fn read_columns(kernel: &mut Kernel<'_>, b: &Operand<'_>, share: &Share) {
     let column = &share.column;
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", share.columns / COLUMNS / 2));
+    kernel.unrolled("j", share.columns / COLUMNS / 2);
     kernel.line("unsigned both[4];");
     let (helper, line, at) = match b.along {
         Along::Sum => {
@@ -144,11 +140,9 @@ fn round(kernel: &mut Kernel<'_>, of_rows: i64, of_columns: i64) {
 /// Prints what is done with each of a thread's elements.
 pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let share = share(tiling)?;
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", share.rows / ROWS * 2));
+    kernel.unrolled("i", share.rows / ROWS * 2);
     elements.open_row(kernel, &format!("{} + i * 8 + lane / 4", share.row))?;
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", share.columns / COLUMNS));
+    kernel.unrolled("j", share.columns / COLUMNS);
     let sum = format!("{}[i / 2][j][i % 2 * 2 + e]", elements.words.sums);
     elements.neighbours(kernel, &format!("{} + j * 8 + lane % 4 * 2", share.column), 2, &sum)?;
     (0..3).for_each(|_| kernel.close());

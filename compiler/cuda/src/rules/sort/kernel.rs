@@ -344,8 +344,7 @@ impl SortKernel {
         kernel.line(&format!("const {} own = from[at];", problem.ranked()));
         kernel.line(&format!("const long long first = at / {0} * {0};", run * AT_ONCE));
         kernel.line(&format!("long long rank = at % {run};"));
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int run = 0; run < {AT_ONCE}; ++run) {{"));
+        kernel.unrolled("run", AT_ONCE);
         kernel.line(&format!("const long long start = first + run * {run}LL;"));
         kernel.line(&format!("const long long left = {length} - start, count = left < {run} ? left : {run};"));
         kernel.line(&format!("if (start != at / {run} * {run}) rank += rx_count_before(from + start, count, own);"));

@@ -213,8 +213,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
         }
         if is_vector {
-            self.kernel.line("#pragma unroll");
-            self.kernel.open(&format!("for (int v = 0; v < {width}; ++v) {{"));
+            self.kernel.unrolled("v", width);
         }
         for (var, text) in &texts {
             self.kernel.name_value(*var, text);

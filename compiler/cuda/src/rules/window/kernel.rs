@@ -216,8 +216,7 @@ impl Text<'_> {
         kernel.line(&format!("{ctype} {values}{extents} = {{}};"));
         let (outputs, shared) = (problem.outputs(), &block.shared);
         kernel.line(&format!("// What the {outputs} outputs read, each position once."));
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int at = 0; at < {count}; ++at) {{"));
+        kernel.unrolled("at", count);
         if let Some(limit) = limit {
             kernel.open(&format!("if (at <= {limit}) {{"));
         }
@@ -280,8 +279,7 @@ impl Text<'_> {
         let problem = self.problem;
         let [sum, value, weight] = problem.values;
         if let Some(axis) = problem.channels {
-            kernel.line("#pragma unroll");
-            kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", problem.of_channels()));
+            kernel.unrolled("j", problem.of_channels());
             problem.name(kernel, problem.axes[axis].var, &format!("{} + j", self.names[axis]));
         }
         let of = |side: Side, text: &str| {
@@ -346,8 +344,7 @@ impl Text<'_> {
         let mut opened = 0;
         for ((name, count), wanted) in self.counters().into_iter().zip(counts).zip(wanted) {
             if count > 1 && wanted {
-                kernel.line("#pragma unroll");
-                kernel.open(&format!("for (int {name} = 0; {name} < {count}; ++{name}) {{"));
+                kernel.unrolled(name, count);
                 opened += 1;
             }
         }
@@ -371,8 +368,7 @@ impl Text<'_> {
                 () => "0",
             };
             if counter != "0" {
-                kernel.line("#pragma unroll");
-                kernel.open(&format!("for (int {counter} = 0; {counter} < {}; ++{counter}) {{", axis.own));
+                kernel.unrolled(counter, axis.own);
                 opened += 1;
             }
             own.push((axis, name, counter, is_lane));
@@ -400,8 +396,7 @@ impl Text<'_> {
         } else {
             let first = kernel.operand(&problem.func.var_expr(lane.var), 0)?;
             let packs = epilogue.packs(kernel, &problem.func, Some((lane.var, &lane.extent)), (width, "v"));
-            kernel.line("#pragma unroll");
-            kernel.open(&format!("for (int v = 0; v < {width}; ++v) {{"));
+            kernel.unrolled("v", width);
             kernel.name_var(lane.var, &format!("({first} + v)"), true);
             epilogue.print(kernel, &problem.func, &sum, packs.as_ref())?;
             kernel.close();

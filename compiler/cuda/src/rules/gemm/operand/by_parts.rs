@@ -63,8 +63,7 @@ impl Operand<'_> {
         match self.has_one_row() {
             true => kernel.open("{"),
             false => {
-                kernel.line("#pragma unroll");
-                kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+                kernel.unrolled("i", self.own());
             }
         }
         let by = if self.has_one_row() { String::new() } else { format!(" + i * {}", self.threads) };
@@ -120,8 +119,7 @@ impl Operand<'_> {
             kernel.line(&format!("const {index} {sum} = {sum0} + {k};"));
             self.decode_sum(kernel, words, sum, reach)?;
         }
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+        kernel.unrolled("i", self.own());
         if !one_sum || self.way == Way::Copy {
             kernel.line(&format!("const int at = threadIdx.x + i * {};", self.threads));
         }
@@ -144,8 +142,7 @@ impl Operand<'_> {
                 if self.along == Along::Free && !one_sum {
                     self.decode_sum(kernel, words, sum, reach)?;
                 }
-                kernel.line("#pragma unroll");
-                kernel.open(&format!("for (int j = 0; j < {chunk}; ++j) {{"));
+                kernel.unrolled("j", chunk);
                 let inner = format!("{sum}_j");
                 if self.along == Along::Sum {
                     kernel.line(&format!("const {index} {inner} = {sum} + j;"));

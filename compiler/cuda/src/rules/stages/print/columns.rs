@@ -40,8 +40,7 @@ impl Printer<'_, '_, '_> {
             _ => self.lanes.first(format!("chunk * {threads} + {lane}")),
         };
         if chunks > 1 {
-            self.kernel.line("#pragma unroll");
-            self.kernel.open(&format!("for (int chunk = 0; chunk < {chunks}; ++chunk) {{"));
+            self.kernel.unrolled("chunk", chunks);
         }
         self.kernel.line(&format!("const {} {k} = {first};", self.index));
         if !is_exact {

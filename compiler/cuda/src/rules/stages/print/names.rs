@@ -69,8 +69,7 @@ impl Printer<'_, '_, '_> {
         if side < 2 {
             return print(self);
         }
-        self.kernel.line("#pragma unroll");
-        self.kernel.open(&format!("for (int v = 0; v < {side}; ++v) {{"));
+        self.kernel.unrolled("v", side);
         print(self)?;
         self.kernel.close();
         Ok(())

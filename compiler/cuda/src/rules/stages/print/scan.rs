@@ -210,8 +210,7 @@ impl<'s> Printer<'_, '_, 's> {
         if chunks < 2 {
             return "0";
         }
-        self.kernel.line("#pragma unroll");
-        self.kernel.open(&format!("for (int chunk = 0; chunk < {chunks}; ++chunk) {{"));
+        self.kernel.unrolled("chunk", chunks);
         "chunk"
     }
 

@@ -74,8 +74,7 @@ impl Printer<'_> {
 
     /// Opens a loop over a thread's elements.
     fn open_elements(&self, kernel: &mut Kernel<'_>, counters: Counters, count: i64, at: [&str; 2]) {
-        kernel.line("#pragma unroll");
-        kernel.open(&format!("for (int e = 0; e < {count}; ++e) {{"));
+        kernel.unrolled("e", count);
         self.counters(kernel, counters, at);
     }
 
