@@ -14,7 +14,7 @@ pub use text::Named;
 
 use crate::injective::Loop;
 use crate::names::Names;
-use crate::rules::{KernelBody, buffers_of};
+use crate::rules::{Frame, KernelBody, buffers_of};
 use crate::source::{Argument, KernelInfo, Sites, Temporary, TensorMap};
 use crate::work::iterations;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,7 +47,7 @@ pub(crate) struct Kernel<'m> {
     data: FxHashSet<VarId>,
     /// Buffers of which the one element that is asked for is held in a variable, or is another value, and that.
     held: FxHashMap<BufferId, String>,
-    /// Whether a failed check must not end the thread: see [`KernelBody::is_cooperative`].
+    /// Whether a failed check must not end the thread: see [`Frame::is_cooperative`].
     is_cooperative: bool,
     /// The number of the first scratch buffer of the schedule it belongs to.
     first_of_schedule: usize,
@@ -111,26 +111,31 @@ impl<'m> Kernel<'m> {
     }
 
     /// Prints a kernel; what the host must know is beside the text. It has no name yet.
-    fn print(&mut self, rule: &str, note: &str, body: &dyn KernelBody) -> Result<(KernelInfo, KernelText), String> {
-        let statements = body.statements();
+    fn print(
+        &mut self,
+        (rule, note): (&str, &str),
+        frame: Frame<'_>,
+        body: &dyn KernelBody,
+    ) -> Result<(KernelInfo, KernelText), String> {
+        let Frame { shape, guard, statements, work, kept, least_blocks, own_names, is_cooperative, .. } = frame;
+        self.is_cooperative = is_cooperative;
         statements.iter().for_each(|stmt| self.declare_written(stmt));
         self.natural.extend(self.symbols.clone());
-        for own in body.own_names() {
+        for own in own_names {
             self.names.fresh(own);
         }
-        self.pass_buffers_in_order(&statements, &body.kept());
+        self.pass_buffers_in_order(&statements, &kept);
         body.print(self)?;
         let inner = std::mem::take(&mut self.text);
         if self.uses_error {
             self.parameters.push(("unsigned long long* rx_error".to_owned(), Argument::Error));
         }
-        let shape = body.shape();
         let maps = self.maps.iter().map(|(text, _)| text.clone());
         let text = KernelText {
             blocks: blocks_in(&statements),
             sources: sources_of(&statements),
             notes: self.notes(&statements, rule, note),
-            bound: match body.least_blocks() {
+            bound: match least_blocks {
                 None => shape.block_threads().to_string(),
                 Some(blocks) => format!("{}, {blocks}", shape.block_threads()),
             },
@@ -139,9 +144,9 @@ impl<'m> Kernel<'m> {
         };
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
         let maps = self.maps.drain(..).map(|(_, map)| map).collect();
-        let work = body.work().unwrap_or_else(|| iterations(self.func, statements));
-        let (name, rounds) = (String::new(), Vec::new());
-        Ok((KernelInfo { name, text: 0..0, rounds, guard: None, shape, work, arguments, maps }, text))
+        let work = work.unwrap_or_else(|| iterations(self.func, statements));
+        let (name, rounds, guard) = (String::new(), Vec::new(), guard.cloned());
+        Ok((KernelInfo { name, text: 0..0, rounds, guard, shape, work, arguments, maps }, text))
     }
 
     /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.

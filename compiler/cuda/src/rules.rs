@@ -301,52 +301,53 @@ pub(crate) struct Scratch {
 
 /// A kernel that a rule made.
 pub(crate) trait KernelBody {
-    /// The function it is printed from, where the rule changed it: with variables of its own.
-    fn func(&self) -> Option<&PrimFunc> {
-        None
-    }
-
-    /// How it is launched.
-    fn shape(&self) -> LaunchShape;
-
-    /// Where it does not hold, the host does not launch it.
-    fn guard(&self) -> Option<&Expr> {
-        None
-    }
-
-    /// What it does, for its comment and to know which buffers are passed: those that occur here, in the function's order.
-    fn statements(&self) -> Vec<&Stmt>;
-
-    /// Iterations of its innermost loops, where they are not those of its statements: it combines what another kernel computed.
-    fn work(&self) -> Option<Expr> {
-        None
-    }
-
-    /// Buffers of [`KernelBody::statements`] that are not passed, because nothing but this kernel sees them.
-    fn kept(&self) -> Vec<BufferId> {
-        Vec::new()
-    }
-
-    /// How many of its blocks a multiprocessor should have at once, where that is said: the compiler then gives each no more
-    /// registers than that leaves.
-    fn least_blocks(&self) -> Option<u32> {
-        None
-    }
-
-    /// Names that its text uses for itself; buffers and variables of the function get others.
-    fn own_names(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Whether its threads work together. A check that fails then writes the error cell and goes on with a value in
-    /// range, so that no barrier waits for a thread that ended; else it ends the thread.
-    fn is_cooperative(&self) -> bool {
-        true
-    }
+    /// How it is launched, and what must be known of it before it is printed.
+    fn frame(&self) -> Frame<'_>;
 
     /// Prints what stands between the braces.
     ///
     /// # Errors
     /// What the text has no words for; the rule has then declined.
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String>;
+}
+
+/// A kernel but for its text.
+pub(crate) struct Frame<'k> {
+    /// The function it is printed from, where the rule changed it: with variables of its own.
+    pub(crate) func: Option<&'k PrimFunc>,
+    /// How it is launched.
+    pub(crate) shape: LaunchShape,
+    /// Where it does not hold, the host does not launch it.
+    pub(crate) guard: Option<&'k Expr>,
+    /// What it does, for its comment and to know which buffers are passed: those that occur here, in the function's order.
+    pub(crate) statements: Vec<&'k Stmt>,
+    /// Iterations of its innermost loops, where they are not those of its statements: it combines what another kernel computed.
+    pub(crate) work: Option<Expr>,
+    /// Buffers of [`Frame::statements`] that are not passed, because nothing but this kernel sees them.
+    pub(crate) kept: Vec<BufferId>,
+    /// How many of its blocks a multiprocessor should have at once, where that is said: the compiler then gives each no more
+    /// registers than that leaves.
+    pub(crate) least_blocks: Option<u32>,
+    /// Names that its text uses for itself; buffers and variables of the function get others.
+    pub(crate) own_names: &'static [&'static str],
+    /// Whether its threads work together. A check that fails then writes the error cell and goes on with a value in
+    /// range, so that no barrier waits for a thread that ended; else it ends the thread.
+    pub(crate) is_cooperative: bool,
+}
+
+impl<'k> Frame<'k> {
+    /// Threads that work together on these statements.
+    pub(crate) fn new(shape: LaunchShape, statements: impl IntoIterator<Item = &'k Stmt>) -> Frame<'k> {
+        Frame {
+            func: None,
+            shape,
+            guard: None,
+            statements: statements.into_iter().collect(),
+            work: None,
+            kept: Vec::new(),
+            least_blocks: None,
+            own_names: &[],
+            is_cooperative: true,
+        }
+    }
 }

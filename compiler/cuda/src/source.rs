@@ -147,14 +147,19 @@ pub struct LaunchShape {
 impl LaunchShape {
     /// One thread.
     pub fn single() -> LaunchShape {
-        LaunchShape { grid: [1, 1, 1].map(Expr::int), block: [1, 1, 1], shared_bytes: 0 }
+        LaunchShape::blocks(Expr::int(1), 1)
+    }
+
+    /// So many blocks of so many threads along axis x.
+    pub fn blocks(blocks: Expr, threads: u32) -> LaunchShape {
+        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [threads, 1, 1], shared_bytes: 0 }
     }
 
     /// At least so many threads, in blocks of [`BLOCK_SIZE`].
     pub fn threads(threads: Expr) -> LaunchShape {
         let size = i64::from(BLOCK_SIZE);
         let blocks = (threads + Expr::int(size - 1)).floor_div(Expr::int(size));
-        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [BLOCK_SIZE, 1, 1], shared_bytes: 0 }
+        LaunchShape::blocks(blocks, BLOCK_SIZE)
     }
 
     /// Whether it is one thread, whatever the extents are.

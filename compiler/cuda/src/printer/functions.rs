@@ -211,7 +211,7 @@ impl<'f> Function<'f> {
                 Ok(schedule) => match self.print(rule.name, &schedule, &first.rounds) {
                     Ok(kernels) => {
                         let taken = schedule.taken;
-                        let is_guarded = schedule.kernels.iter().any(|kernel| kernel.guard().is_some());
+                        let is_guarded = schedule.kernels.iter().any(|kernel| kernel.frame().guard.is_some());
                         let note = noted(task.func, (&schedule.note, &first.rounds), is_guarded);
                         let blocks = left.iter().take(taken).flat_map(|one| blocks_of(&one.stmt)).collect();
                         let (function, names) = (0, Vec::new());
@@ -251,16 +251,15 @@ impl<'f> Function<'f> {
         first_scratch: usize,
     ) -> Result<(), String> {
         for body in &schedule.kernels {
-            let func = body.func().unwrap_or(self.func);
+            let frame = body.frame();
+            let func = frame.func.unwrap_or(self.func);
             let mut kernel = Kernel::new(func, &self.temporaries, &mut self.helpers, &mut self.sites);
             kernel.first_of_schedule = first_scratch;
             kernel.first_scratch = self.result.temporaries.len();
-            kernel.is_cooperative = body.is_cooperative();
-            let note = noted(func, (&schedule.note, rounds), body.guard().is_some());
-            let (info, text) = kernel.print(rule, &note, &**body)?;
+            let note = noted(func, (&schedule.note, rounds), frame.guard.is_some());
+            let (info, text) = kernel.print((rule, &note), frame, &**body)?;
             self.result.temporaries.extend(kernel.scratch);
-            let (rounds, guard) = (rounds.to_vec(), body.guard().cloned());
-            self.result.kernels.push(KernelInfo { rounds, guard, ..info });
+            self.result.kernels.push(KernelInfo { rounds: rounds.to_vec(), ..info });
             self.texts.push(text);
         }
         Ok(())

@@ -26,7 +26,7 @@ mod threads;
 mod tiles;
 mod warps;
 
-use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
+use super::{Declined, Rule, Schedule, Scratch, Task};
 use join::Join;
 use kernel::Attend;
 use problem::Problem;
@@ -44,7 +44,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut tiling = tiles::choose(&problem, task.target)?;
     let attend = loop {
         let attend = Attend::new(Rc::clone(&problem), tiling).map_err(Declined)?;
-        if attend.shape().shared_bytes <= task.target.shared_bytes() - attend.declared_bytes() {
+        if attend.shared_bytes <= task.target.shared_bytes() - attend.declared_bytes() {
             break attend;
         }
         let smaller = tiling.smaller();

@@ -10,12 +10,12 @@ use super::stages::gather::{Form, gather};
 use super::stages::lanes::{Held, Lanes};
 use super::stages::print::Printer;
 use super::stages::vectors::{Way, when};
-use super::{Declined, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::source::{BLOCK_SIZE, LaunchShape};
 use rx_schedule::{Nest, are_independent};
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::{Expr, PrimFunc};
 use std::rc::Rc;
 
 /// The rule.
@@ -226,35 +226,18 @@ struct MapKernel {
 }
 
 impl KernelBody for MapKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        // Each part's function has the variables of those before it, too.
-        self.parts.last().map(|part| &part.stages.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let blocks = self.parts.iter().map(|part| part.blocks(self.is_plain));
         let blocks = blocks.reduce(|all, more| all + more).unwrap_or(Expr::int(0));
-        LaunchShape {
-            grid: [when(&self.condition, blocks), Expr::int(1), Expr::int(1)],
-            block: [BLOCK_SIZE, 1, 1],
-            shared_bytes: 0,
+        let shape = LaunchShape::blocks(when(&self.condition, blocks), BLOCK_SIZE);
+        Frame {
+            // Each part's function has the variables of those before it, too.
+            func: self.parts.last().map(|part| &part.stages.func),
+            kept: self.parts.iter().flat_map(|part| part.stages.kept.clone()).collect(),
+            is_cooperative: false,
+            own_names: &["i", "v", "chunk"],
+            ..Frame::new(shape, self.parts.iter().flat_map(|part| &part.stages.statements))
         }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.parts.iter().flat_map(|part| &part.stages.statements).collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.parts.iter().flat_map(|part| part.stages.kept.clone()).collect()
-    }
-
-    fn is_cooperative(&self) -> bool {
-        false
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        &["i", "v", "chunk"]
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! run inside a thread, in order. Nothing is tiled and nothing is shared, so what is printed can be read against the loops
 //! it comes from. A nest that the analysis cannot show independent runs in one thread.
 
-use super::{Declined, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::injective::Loop;
 use crate::parallel::parallel_loops;
 use crate::printer::Kernel;
@@ -70,16 +70,9 @@ pub(super) fn thread_count(loops: &[Loop]) -> Option<Expr> {
 }
 
 impl KernelBody for PlainKernel {
-    fn shape(&self) -> LaunchShape {
-        thread_count(&self.threads).map_or_else(LaunchShape::single, LaunchShape::threads)
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        vec![&self.body]
-    }
-
-    fn is_cooperative(&self) -> bool {
-        false
+    fn frame(&self) -> Frame<'_> {
+        let shape = thread_count(&self.threads).map_or_else(LaunchShape::single, LaunchShape::threads);
+        Frame { is_cooperative: false, ..Frame::new(shape, [&self.body]) }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

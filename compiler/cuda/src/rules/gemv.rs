@@ -9,10 +9,10 @@ use super::gemm::kernel::finish_element;
 use super::gemm::problem::{Axis, Element, Factor, Problem};
 use super::gemm::tiles::sum_type;
 use super::gemm::words::{OWN_NAMES, Words, tiles_of};
-use super::{Declined, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::{Kernel, expr, types};
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 
 /// The rule.
 pub(super) const RULE: Rule =
@@ -120,28 +120,17 @@ impl FewRows {
 }
 
 impl KernelBody for FewRows {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.problem.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let blocks = tiles_of(self.rows().extent(), self.rows_of_block()) * self.problem.batch.extent();
         // Without a single vector there is nothing to do.
         let blocks = if self.few().constant() == Some(0) { Expr::int(0) } else { blocks };
-        let block = [u32::try_from(32 * WARPS).unwrap_or(u32::MAX), 1, 1];
-        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block, shared_bytes: 0 }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.problem.epilogue.kept()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        OWN_NAMES
+        let threads = u32::try_from(32 * WARPS).unwrap_or(u32::MAX);
+        Frame {
+            func: Some(&self.problem.func),
+            kept: self.problem.epilogue.kept(),
+            own_names: OWN_NAMES,
+            ..Frame::new(LaunchShape::blocks(blocks, threads), &self.problem.statements)
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

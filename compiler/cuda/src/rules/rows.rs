@@ -12,7 +12,7 @@ use super::stages::gather::{Form, gather};
 use super::stages::lanes::{Held, Lanes};
 use super::stages::vectors::Way;
 use super::stages::{Item, Kind, Stages};
-use super::{Declined, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use layout::{Layout, RowsKernel};
 use rx_schedule::Multiples;
 use rx_tir::{Expr, VarId};

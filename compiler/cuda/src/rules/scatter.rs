@@ -6,7 +6,7 @@
 //! Exception: products and sums that the device's compiler contracts to fused multiply-adds (`--fmad`) are rounded once.
 
 use super::fallback::{loops_of, thread_count, with_loops};
-use super::{Declined, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::injective::Loop;
 use crate::parallel::{Accesses, parallel_loops};
 use crate::printer::Kernel;
@@ -175,22 +175,11 @@ struct ScatterKernel {
 }
 
 impl KernelBody for ScatterKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let count = thread_count(&self.threads).unwrap_or(Expr::int(1));
         let blocks = (count + Expr::int(BLOCK - 1)).floor_div(Expr::int(BLOCK));
-        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [BLOCK as u32, 1, 1], shared_bytes: 0 }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        vec![&self.body]
-    }
-
-    fn is_cooperative(&self) -> bool {
-        false
+        let shape = LaunchShape::blocks(blocks, BLOCK as u32);
+        Frame { func: Some(&self.func), is_cooperative: false, ..Frame::new(shape, [&self.body]) }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

@@ -14,7 +14,8 @@ pub(super) mod lanes;
 pub(super) mod print;
 pub(super) mod vectors;
 
-use super::Task;
+use super::{Frame, Task};
+use crate::source::LaunchShape;
 use rx_base::{DType, Dim};
 use rx_schedule::Affine;
 use rx_schedule::scope::Scope;
@@ -135,6 +136,11 @@ pub(super) enum Item {
 }
 
 impl Stages {
+    /// A kernel of all stages.
+    pub(super) fn frame(&self, shape: LaunchShape) -> Frame<'_> {
+        Frame { func: Some(&self.func), kept: self.kept.clone(), ..Frame::new(shape, &self.statements) }
+    }
+
     /// How many rows there are; an `int64`.
     pub(super) fn row_count(&self) -> Expr {
         product(&self.rows)

@@ -6,12 +6,12 @@ use super::stages::gather::{Form, gather};
 use super::stages::lanes::Lanes;
 use super::stages::print::Printer;
 use super::stages::{Axis, Stages, product};
-use super::{Declined, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::expr::{PRODUCT, RELATION};
 use crate::printer::{Kernel, types};
 use crate::source::LaunchShape;
 use rx_schedule::Multiples;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
+use rx_tir::{Expr, VarId};
 
 /// The rule.
 pub(super) const RULE: Rule = Rule {
@@ -86,29 +86,10 @@ impl TransposeKernel {
 }
 
 impl KernelBody for TransposeKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.stages.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let blocks = self.tiles(self.along) * self.tiles(self.from) * product(&self.others());
-        LaunchShape {
-            grid: [blocks, Expr::int(1), Expr::int(1)],
-            block: [TILE as u32, DEPTH as u32, 1],
-            shared_bytes: 0,
-        }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.stages.statements.iter().collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.stages.kept.clone()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        &["y", "block"]
+        let shape = LaunchShape { block: [TILE as u32, DEPTH as u32, 1], ..LaunchShape::blocks(blocks, 1) };
+        Frame { own_names: &["y", "block"], ..self.stages.frame(shape) }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

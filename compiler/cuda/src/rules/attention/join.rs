@@ -6,9 +6,9 @@ use super::places::Places;
 use super::problem::Problem;
 use super::template::Template;
 use crate::printer::Kernel;
-use crate::rules::KernelBody;
+use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The kernel that joins parts.
@@ -31,30 +31,17 @@ impl Join {
 }
 
 impl KernelBody for Join {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.problem.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
-        LaunchShape::threads(self.elements())
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().skip(self.problem.behind - 1).collect()
-    }
-
-    fn work(&self) -> Option<Expr> {
-        Some(self.elements() * parts(&self.problem, self.part))
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        let mut kept = self.problem.kept.clone();
-        kept.extend(self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.behind));
-        kept
-    }
-
-    fn is_cooperative(&self) -> bool {
-        false
+    fn frame(&self) -> Frame<'_> {
+        let problem = &*self.problem;
+        let mut kept = problem.kept.clone();
+        kept.extend(problem.epilogue.kept_behind(&problem.statements, problem.behind));
+        Frame {
+            func: Some(&problem.func),
+            work: Some(self.elements() * parts(problem, self.part)),
+            kept,
+            is_cooperative: false,
+            ..Frame::new(LaunchShape::threads(self.elements()), problem.statements.iter().skip(problem.behind - 1))
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

@@ -9,10 +9,10 @@ use super::template::Template;
 use super::tiles::{Tiling, Unit};
 use super::{threads, warps};
 use crate::printer::{Kernel, types};
-use crate::rules::{KernelBody, SHARED_ALIGNMENT};
+use crate::rules::{Frame, KernelBody, SHARED_ALIGNMENT};
 use crate::source::LaunchShape;
 use rx_base::DType;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The logarithm of e to base 2: exponentials are taken as powers of 2.
@@ -24,7 +24,7 @@ pub(super) struct Attend {
     pub(super) tiling: Tiling,
     /// The keys that rows see.
     pub(super) bounds: Bounds,
-    shared_bytes: u32,
+    pub(super) shared_bytes: u32,
 }
 
 impl Attend {
@@ -88,39 +88,25 @@ pub(super) fn parts(problem: &Problem, part: i64) -> Expr {
 }
 
 impl KernelBody for Attend {
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
+        let Problem { func, statements, behind, kept, sum, epilogue, .. } = &*self.problem;
         let blocks = self.problem.batch_count() * self.row_tiles() * self.parts().unwrap_or(Expr::int(1));
         let threads = u32::try_from(self.tiling.threads()).unwrap_or(u32::MAX);
-        LaunchShape {
-            grid: [blocks, Expr::int(1), Expr::int(1)],
-            block: [threads, 1, 1],
-            shared_bytes: self.shared_bytes,
-        }
-    }
-
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.problem.func)
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        let taken = if self.tiling.part.is_some() { self.problem.behind } else { self.problem.statements.len() };
-        self.problem.statements.iter().take(taken).collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        let mut kept = self.problem.kept.clone();
-        match self.tiling.part {
-            Some(_) => kept.push(self.problem.sum),
-            None => kept.extend(self.problem.epilogue.kept()),
-        }
-        kept
-    }
-
-    fn least_blocks(&self) -> Option<u32> {
-        match self.tiling.unit {
+        let shape = LaunchShape { shared_bytes: self.shared_bytes, ..LaunchShape::blocks(blocks, threads) };
+        let (taken, more_kept) = match self.tiling.part {
+            Some(_) => (*behind, vec![*sum]),
+            None => (statements.len(), epilogue.kept()),
+        };
+        let least_blocks = match self.tiling.unit {
             // While one block waits for its tiles, another multiplies. Its threads may have all registers that a thread can have.
             Unit::Warps { .. } => Some(2),
             Unit::Threads { .. } => None,
+        };
+        Frame {
+            func: Some(func),
+            kept: kept.iter().copied().chain(more_kept).collect(),
+            least_blocks,
+            ..Frame::new(shape, statements.iter().take(taken))
         }
     }
 

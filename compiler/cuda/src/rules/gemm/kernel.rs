@@ -7,11 +7,11 @@ use super::tiles::{Means, Tiling, Unit, sum_type};
 use super::words::{OWN_NAMES, Words, tiles_of};
 use super::{threads, warps};
 use crate::printer::{Kernel, expr, types};
-use crate::rules::KernelBody;
 use crate::rules::epilogue::Packs;
+use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
 use rx_base::DType;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// Tiles of the result whose blocks run one after the other share as many rows.
@@ -65,45 +65,29 @@ impl TiledProduct {
 }
 
 impl KernelBody for TiledProduct {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.problem.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
+        let Problem { func, statements, own, buffer, epilogue, .. } = &*self.problem;
         let threads = u32::try_from(self.tiling.threads()).unwrap_or(u32::MAX);
-        LaunchShape {
-            grid: [self.blocks(), Expr::int(1), Expr::int(1)],
-            block: [threads, 1, 1],
-            shared_bytes: self.shared_bytes,
-        }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().take(if self.parts > 1 { self.problem.own } else { usize::MAX }).collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        match self.parts {
-            1 => self.problem.epilogue.kept(),
-            _ => self.problem.epilogue.within().iter().copied().chain([self.problem.buffer]).collect(),
-        }
-    }
-
-    fn least_blocks(&self) -> Option<u32> {
+        let shape = LaunchShape { shared_bytes: self.shared_bytes, ..LaunchShape::blocks(self.blocks(), threads) };
+        let (taken, kept) = match self.parts {
+            1 => (statements.len(), epilogue.kept()),
+            _ => (*own, epilogue.within().iter().copied().chain([*buffer]).collect()),
+        };
         // While one waits at its barrier, another multiplies. The largest tiles need what is left of the registers.
-        let is_staged = |operand: &Operand<'_>| operand.is_staged();
         let holds_more = match self.tiling.unit {
             // What waits in registers has no room beside the sums of so deep a tile.
             Unit::Warps { means: Means::Group, .. } => {
-                self.operands().is_ok_and(|operands| operands.iter().any(is_staged))
+                self.operands().is_ok_and(|operands| operands.iter().any(Operand::is_staged))
             }
             _ => false,
         };
-        (self.tiling.m * self.tiling.n == 128 * 128 && !holds_more).then_some(2)
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        OWN_NAMES
+        Frame {
+            func: Some(func),
+            kept,
+            least_blocks: (self.tiling.m * self.tiling.n == 128 * 128 && !holds_more).then_some(2),
+            own_names: OWN_NAMES,
+            ..Frame::new(shape, statements.iter().take(taken))
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

@@ -5,9 +5,9 @@ use super::problem::Problem;
 use super::tiles::Tiling;
 use super::words::{OWN_NAMES, Words};
 use crate::printer::{Kernel, expr};
-use crate::rules::KernelBody;
+use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// One thread per element.
@@ -25,28 +25,16 @@ impl PartSums {
 }
 
 impl KernelBody for PartSums {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.problem.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
-        LaunchShape::threads(PartSums::elements(&self.problem))
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().collect()
-    }
-
-    fn work(&self) -> Option<Expr> {
-        Some(PartSums::elements(&self.problem) * Expr::int(self.parts))
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.own)
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        OWN_NAMES
+    fn frame(&self) -> Frame<'_> {
+        let problem = &*self.problem;
+        let elements = PartSums::elements(problem);
+        Frame {
+            func: Some(&problem.func),
+            work: Some(elements.clone() * Expr::int(self.parts)),
+            kept: problem.epilogue.kept_behind(&problem.statements, problem.own),
+            own_names: OWN_NAMES,
+            ..Frame::new(LaunchShape::threads(elements), &problem.statements)
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

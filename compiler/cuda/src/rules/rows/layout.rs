@@ -4,11 +4,11 @@ use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
 use super::super::stages::vectors::when;
 use super::super::stages::{Item, Stage, Stages};
-use super::{KernelBody, SHARED_BLOCK};
+use super::{Frame, KernelBody, SHARED_BLOCK};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The threads of a row.
@@ -139,25 +139,10 @@ impl RowsKernel {
 }
 
 impl KernelBody for RowsKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.stages.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let blocks = when(&self.condition, self.layout.blocks(self.stages.row_count()));
-        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: self.layout.block(), shared_bytes: 0 }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.stages.statements.iter().collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.stages.kept.clone()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        WORDS
+        let shape = LaunchShape { block: self.layout.block(), ..LaunchShape::blocks(blocks, 1) };
+        Frame { own_names: WORDS, ..self.stages.frame(shape) }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

@@ -7,13 +7,13 @@ use super::super::stages::print::Printer;
 use super::super::stages::vectors::{Way, when};
 use super::super::stages::{Item, Kind, MANY_BLOCKS, Stages};
 use super::layout::{Layout, WORDS};
-use super::{Declined, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, stands_apart};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, stands_apart};
 use crate::printer::Kernel;
 use crate::rules::Scratch;
 use crate::source::LaunchShape;
 use rx_base::DType;
 use rx_schedule::Multiples;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The rule.
@@ -151,43 +151,19 @@ impl SplitKernel {
 }
 
 impl KernelBody for SplitKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.stages.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let rows = Expr::int(self.rows);
-        match self.step {
-            Step::Parts => LaunchShape {
-                grid: [when(&self.condition, self.layout.blocks(rows)), self.parts.clone(), Expr::int(1)],
-                block: self.layout.block(),
-                shared_bytes: 0,
-            },
-            Step::Join => {
-                let layout = self.join_layout();
-                LaunchShape {
-                    grid: [layout.blocks(rows), Expr::int(1), Expr::int(1)],
-                    block: layout.block(),
-                    shared_bytes: 0,
-                }
-            }
-        }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.stages.statements.iter().collect()
-    }
-
-    fn work(&self) -> Option<Expr> {
-        (self.step == Step::Join).then(|| Expr::int(self.rows) * self.parts.clone())
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.stages.kept.clone()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        WORDS
+        let (layout, work) = match self.step {
+            Step::Parts => (self.layout.clone(), None),
+            Step::Join => (self.join_layout(), Some(rows.clone() * self.parts.clone())),
+        };
+        let blocks = layout.blocks(rows);
+        let grid = match self.step {
+            Step::Parts => [when(&self.condition, blocks), self.parts.clone(), Expr::int(1)],
+            Step::Join => [blocks, Expr::int(1), Expr::int(1)],
+        };
+        let shape = LaunchShape { grid, block: layout.block(), shared_bytes: 0 };
+        Frame { work, own_names: WORDS, ..self.stages.frame(shape) }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

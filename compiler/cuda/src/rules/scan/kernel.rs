@@ -7,9 +7,9 @@ use super::super::stages::vectors::when;
 use super::super::stages::{Item, Stages};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
-use crate::rules::KernelBody;
+use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The threads of a row.
@@ -191,11 +191,7 @@ impl ScanKernel {
 }
 
 impl KernelBody for ScanKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.stages.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let rows = self.stages.row_count();
         let blocks = match self.layout.rows() {
             1 => rows,
@@ -206,19 +202,9 @@ impl KernelBody for ScanKernel {
             Step::Whole => Expr::int(1),
             Step::Parts(parts) | Step::Scan(parts) => parts.clone(),
         };
-        LaunchShape { grid: [blocks, parts, Expr::int(1)], block: self.layout.block(), shared_bytes: 0 }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.stages.statements.iter().collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.stages.kept.clone()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        &["lane", "group", "at", "is_row", "row", "chunk", "v", "by", "start", "first", "end"]
+        let shape = LaunchShape { grid: [blocks, parts, Expr::int(1)], block: self.layout.block(), shared_bytes: 0 };
+        let own_names = &["lane", "group", "at", "is_row", "row", "chunk", "v", "by", "start", "first", "end"];
+        Frame { own_names, ..self.stages.frame(shape) }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

@@ -2,10 +2,11 @@
 
 use crate::printer::Kernel;
 use crate::printer::expr::{PRODUCT, RELATION};
-use crate::rules::KernelBody;
+use crate::rules::stages::vectors::when;
+use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
 use rx_schedule::Ranking;
-use rx_tir::{BufferId, Expr, Stmt, VarId};
+use rx_tir::{Expr, Stmt, VarId};
 
 /// Runs that are merged at once.
 pub(super) const AT_ONCE: i64 = 8;
@@ -102,7 +103,7 @@ pub(super) struct SortKernel {
 }
 
 impl KernelBody for SortKernel {
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let problem = &self.problem;
         let rows = problem.row_count();
         let plain = |each: Expr| {
@@ -121,28 +122,14 @@ impl KernelBody for SortKernel {
             Step::Merge { .. } => plain(problem.length.clone()),
             Step::Store => plain(self.stored()),
         };
-        let blocks = match &self.condition {
-            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
-            None => blocks,
-        };
-        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [threads as u32, 1, 1], shared_bytes: 0 }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().collect()
-    }
-
-    /// Elements: the loops that count ranks, a square of them, are not run.
-    fn work(&self) -> Option<Expr> {
-        Some(self.problem.row_count() * self.problem.length.clone())
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        vec![self.problem.ranking.buffer]
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        &["ranked", "size", "at", "row", "tile", "i", "rank", "own", "run", "merges", "first", "from"]
+        let blocks = when(&self.condition, blocks);
+        Frame {
+            // Elements: the loops that count ranks, a square of them, are not run.
+            work: Some(rows * problem.length.clone()),
+            kept: vec![problem.ranking.buffer],
+            own_names: &["ranked", "size", "at", "row", "tile", "i", "rank", "own", "run", "merges", "first", "from"],
+            ..Frame::new(LaunchShape::blocks(blocks, threads as u32), &problem.statements)
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

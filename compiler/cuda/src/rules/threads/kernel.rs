@@ -3,7 +3,7 @@
 use super::compact::{self, Own};
 use super::{Launch, Node, fragments, place_of};
 use crate::printer::{Kernel, types};
-use crate::rules::{KernelBody, SHARED_ALIGNMENT};
+use crate::rules::{Frame, KernelBody, SHARED_ALIGNMENT};
 use crate::source::LaunchShape;
 use rustc_hash::FxHashMap;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
@@ -19,11 +19,7 @@ pub(super) struct ThreadsKernel {
 }
 
 impl KernelBody for ThreadsKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
+    fn frame(&self) -> Frame<'_> {
         let mut grid = [1, 1, 1].map(Expr::int);
         for axis in self.launch.blocks() {
             if let Some(at) = place_of(&axis.tag) {
@@ -31,23 +27,14 @@ impl KernelBody for ThreadsKernel {
             }
         }
         let shared_bytes = if self.is_dynamic() { compact::shared_bytes(&self.buffers) as u32 } else { 0 };
-        LaunchShape { grid, block: self.launch.sizes().map(|size| size as u32), shared_bytes }
-    }
-
-    fn guard(&self) -> Option<&Expr> {
-        self.guard.as_ref()
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.statements.iter().collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.buffers.iter().map(|buffer| buffer.id).collect()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        &["by", "at", "e", "lane"]
+        let shape = LaunchShape { grid, block: self.launch.sizes().map(|size| size as u32), shared_bytes };
+        Frame {
+            func: Some(&self.func),
+            guard: self.guard.as_ref(),
+            kept: self.buffers.iter().map(|buffer| buffer.id).collect(),
+            own_names: &["by", "at", "e", "lane"],
+            ..Frame::new(shape, &self.statements)
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

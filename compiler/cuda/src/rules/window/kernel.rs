@@ -3,10 +3,10 @@
 use super::packs::Side;
 use super::problem::{Axis, Problem};
 use crate::printer::{Kernel, expr};
-use crate::rules::KernelBody;
+use crate::rules::{Frame, KernelBody};
 use crate::source::{BLOCK_SIZE, LaunchShape};
 use rx_base::DType;
-use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
+use rx_tir::{BinaryOp, Expr, VarId};
 
 /// Names that the text uses for itself.
 const OWN_NAMES: &[&str] = &["i", "j", "v", "at", "thread"];
@@ -35,28 +35,14 @@ fn product(axes: &[Axis]) -> Expr {
 }
 
 impl KernelBody for WindowKernel {
-    fn func(&self) -> Option<&PrimFunc> {
-        Some(&self.problem.func)
-    }
-
-    fn shape(&self) -> LaunchShape {
-        LaunchShape::threads(self.threads())
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().collect()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
-        self.problem.epilogue.kept()
-    }
-
-    fn is_cooperative(&self) -> bool {
-        false
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        OWN_NAMES
+    fn frame(&self) -> Frame<'_> {
+        Frame {
+            func: Some(&self.problem.func),
+            kept: self.problem.epilogue.kept(),
+            is_cooperative: false,
+            own_names: OWN_NAMES,
+            ..Frame::new(LaunchShape::threads(self.threads()), &self.problem.statements)
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {

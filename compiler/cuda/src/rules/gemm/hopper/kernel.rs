@@ -14,9 +14,8 @@ use super::view::View;
 use super::{LINE, ROWS, multiply};
 use crate::printer::{Kernel, expr};
 use crate::rules::epilogue::reads;
-use crate::rules::{KernelBody, uses};
-use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use crate::rules::{Frame, KernelBody, uses};
+use rx_tir::{BufferId, Expr};
 
 /// Columns from which on four warps need more registers than the threads of a block begin with: the thread that copies gives of its own.
 const WIDE: i64 = 256;
@@ -211,23 +210,11 @@ impl BulkProduct {
 }
 
 impl KernelBody for BulkProduct {
-    fn func(&self) -> Option<&PrimFunc> {
-        self.product.func()
-    }
-
-    fn shape(&self) -> LaunchShape {
-        let shape = self.product.shape();
-        let [blocks, y, z] = shape.grid;
-        LaunchShape { grid: [blocks.min(Expr::int(self.units * self.per_unit())), y, z], ..shape }
-    }
-
-    fn statements(&self) -> Vec<&Stmt> {
-        self.product.statements()
-    }
-
-    fn kept(&self) -> Vec<BufferId> {
+    fn frame(&self) -> Frame<'_> {
         let problem = &*self.product.problem;
-        let mut kept = self.product.kept();
+        let mut frame = self.product.frame();
+        let [blocks, ..] = &mut frame.shape.grid;
+        *blocks = blocks.clone().min(Expr::int(self.units * self.per_unit()));
         // The factors are read through their maps; unless what the sum begins with or what follows reads them, too.
         let starts_with = |id: BufferId| match &problem.initial {
             Initial::Value(value) => reads(value, id),
@@ -238,17 +225,9 @@ impl KernelBody for BulkProduct {
         let factors = factors
             .map(View::buffer)
             .filter(|id| *id != problem.buffer && !starts_with(*id) && !behind.iter().any(|stmt| uses(stmt, *id)));
-        kept.extend(factors);
-        kept
-    }
-
-    fn least_blocks(&self) -> Option<u32> {
-        // Said always: the compiler then knows with how many registers threads begin.
-        u32::try_from(self.per_unit()).ok()
-    }
-
-    fn own_names(&self) -> &'static [&'static str] {
-        OWN_NAMES
+        frame.kept.extend(factors);
+        // The least blocks are always said: the compiler then knows with how many registers threads begin.
+        Frame { least_blocks: u32::try_from(self.per_unit()).ok(), own_names: OWN_NAMES, ..frame }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
