@@ -20,6 +20,7 @@ use crate::work::iterations;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
+use std::borrow::Cow;
 use std::fmt::Display;
 use text::{KernelText, blocks_in, sources_of};
 
@@ -27,7 +28,7 @@ use text::{KernelText, blocks_in, sources_of};
 /// statements of the function ([`Kernel::operand`], [`Kernel::stmt`]), whose variables they name ([`Kernel::name_var`]).
 pub(crate) struct Kernel<'m> {
     func: &'m PrimFunc,
-    helpers: &'m mut Vec<&'static str>,
+    helpers: &'m mut Vec<Cow<'static, str>>,
     sites: &'m mut Sites,
     names: Names,
     vars: FxHashMap<VarId, String>,
@@ -72,7 +73,7 @@ impl<'m> Kernel<'m> {
     fn new(
         func: &'m PrimFunc,
         temporaries: &[BufferId],
-        helpers: &'m mut Vec<&'static str>,
+        helpers: &'m mut Vec<Cow<'static, str>>,
         sites: &'m mut Sites,
     ) -> Kernel<'m> {
         let mut names = Names::default();
@@ -276,7 +277,8 @@ impl<'m> Kernel<'m> {
     }
 
     /// Has a helper of [`crate::prelude`] printed.
-    pub(crate) fn need(&mut self, helper: &'static str) {
+    pub(crate) fn need(&mut self, helper: impl Into<Cow<'static, str>>) {
+        let helper = helper.into();
         if !self.helpers.contains(&helper) {
             self.helpers.push(helper);
         }

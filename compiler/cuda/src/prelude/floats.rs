@@ -2,7 +2,7 @@
 
 use super::Helper;
 
-pub(super) const HELPERS: &[Helper] = &[
+pub(super) const HELPERS: &[Helper<'static>] = &[
     Helper { name: "RX_INFINITY", needs: &[], text: "#define RX_INFINITY __int_as_float(0x7f800000)\n" },
     Helper { name: "RX_NAN", needs: &[], text: "#define RX_NAN __int_as_float(0x7fc00000)\n" },
     Helper {

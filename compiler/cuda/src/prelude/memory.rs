@@ -2,7 +2,7 @@
 
 use super::Helper;
 
-pub(super) const HELPERS: &[Helper] = &[
+pub(super) const HELPERS: &[Helper<'static>] = &[
     Helper {
         name: "RX_SHARED",
         needs: &[],

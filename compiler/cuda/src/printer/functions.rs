@@ -13,6 +13,7 @@ use crate::statements::{Statements, Unsupported, statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_tir::{Buffer, BufferId, Expr, PrimFunc, Stmt};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Prints functions into one text: kernels for their statements, as the target's rules make them.
@@ -58,7 +59,7 @@ pub struct Scheduled {
     texts: Vec<KernelText>,
     /// How its statements are run, and by which of its kernels.
     choices: Vec<(Choice, Range<usize>)>,
-    helpers: Vec<&'static str>,
+    helpers: Vec<Cow<'static, str>>,
     /// Its checks, as those of function 0.
     sites: Vec<CheckSite>,
 }
@@ -118,7 +119,7 @@ pub fn joined(funcs: &[(&Result<Scheduled, Unsupported>, Named<'_>)]) -> Listing
 struct Module {
     functions: usize,
     kernel_names: Names,
-    helpers: Vec<&'static str>,
+    helpers: Vec<Cow<'static, str>>,
     sites: Vec<CheckSite>,
     kernels: String,
     choices: Vec<Choice>,
@@ -138,7 +139,7 @@ impl Module {
         self.functions += 1;
         for helper in &scheduled.helpers {
             if !self.helpers.contains(helper) {
-                self.helpers.push(helper);
+                self.helpers.push(helper.clone());
             }
         }
         let first_check = self.sites.len();
@@ -171,7 +172,7 @@ struct Function<'f> {
     result: CudaFunction,
     texts: Vec<KernelText>,
     choices: Vec<(Choice, Range<usize>)>,
-    helpers: Vec<&'static str>,
+    helpers: Vec<Cow<'static, str>>,
     sites: Sites,
 }
 

@@ -16,7 +16,7 @@ pub(super) mod kernel;
 pub(super) mod view;
 
 use super::operand::Along;
-use super::tiles::{Fragment, Tiling, Unit};
+use super::tiles::{Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
 
@@ -35,8 +35,9 @@ pub(super) fn multiply(
     [a, b]: [Along; 2],
 ) -> Result<(), String> {
     let Unit::Warps { n: 1, kind, .. } = tiling.unit else { return Err("a tile without groups of warps".to_owned()) };
-    let helper = helper(kind, tiling.n)?;
-    ["rx_wgmma", helper].into_iter().for_each(|name| kernel.need(name));
+    let helper = format!("rx_wgmma_{}_{}", kind.name(), tiling.n);
+    kernel.need("rx_wgmma");
+    kernel.need(helper.clone());
     let bytes = kind.bytes();
     // In elements: one line, and what one product takes of the sum.
     let (line, step) = (LINE / bytes, 32 / bytes);
@@ -54,22 +55,4 @@ pub(super) fn multiply(
     kernel.close();
     kernel.line("rx_products_end();");
     Ok(())
-}
-
-/// The product of a tile with so many columns.
-fn helper(kind: Fragment, columns: i64) -> Result<&'static str, String> {
-    let [narrow, wide] = match kind {
-        Fragment::F16 => ["rx_wgmma_f16_128", "rx_wgmma_f16_256"],
-        Fragment::Bf16 => ["rx_wgmma_bf16_128", "rx_wgmma_bf16_256"],
-        Fragment::Tf32 => ["rx_wgmma_tf32_128", "rx_wgmma_tf32_256"],
-        Fragment::I8 { a_signed: true, b_signed: true } => ["rx_wgmma_s8_s8_128", "rx_wgmma_s8_s8_256"],
-        Fragment::I8 { a_signed: true, b_signed: false } => ["rx_wgmma_s8_u8_128", "rx_wgmma_s8_u8_256"],
-        Fragment::I8 { a_signed: false, b_signed: true } => ["rx_wgmma_u8_s8_128", "rx_wgmma_u8_s8_256"],
-        Fragment::I8 { a_signed: false, b_signed: false } => ["rx_wgmma_u8_u8_128", "rx_wgmma_u8_u8_256"],
-    };
-    match columns {
-        128 => Ok(narrow),
-        256 => Ok(wide),
-        columns => Err(format!("no product of four warps has {columns} columns")),
-    }
 }

@@ -61,6 +61,19 @@ impl Fragment {
         }
     }
 
+    /// The factors' types in the names of products (`rx_mma_…`, `rx_wgmma_…`).
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Fragment::F16 => "f16",
+            Fragment::Bf16 => "bf16",
+            Fragment::Tf32 => "tf32",
+            Fragment::I8 { a_signed: true, b_signed: true } => "s8_s8",
+            Fragment::I8 { a_signed: true, b_signed: false } => "s8_u8",
+            Fragment::I8 { a_signed: false, b_signed: true } => "u8_s8",
+            Fragment::I8 { a_signed: false, b_signed: false } => "u8_u8",
+        }
+    }
+
     /// The fragment that a problem's factors are made of.
     fn of(problem: &Problem, target: &Target) -> Option<Fragment> {
         let sums_in = |wanted: DType| problem.dtype == wanted;

@@ -68,25 +68,12 @@ pub(super) fn multiply(
     }
     kernel.unrolled("i", of_rows);
     kernel.line("#pragma unroll");
-    let mma = helper(share.kind);
-    kernel.need(mma);
+    let mma = format!("rx_mma_{}", share.kind.name());
+    kernel.need(mma.clone());
     kernel.line(&format!("for (int j = 0; j < {of_columns}; ++j) {mma}({}[i][j], of_a[i], of_b[j]);", words.sums));
     kernel.close();
     kernel.close();
     Ok(())
-}
-
-/// The product of one fragment.
-fn helper(kind: Fragment) -> &'static str {
-    match kind {
-        Fragment::F16 => "rx_mma_f16",
-        Fragment::Bf16 => "rx_mma_bf16",
-        Fragment::Tf32 => "rx_mma_tf32",
-        Fragment::I8 { a_signed: true, b_signed: true } => "rx_mma_s8_s8",
-        Fragment::I8 { a_signed: true, b_signed: false } => "rx_mma_s8_u8",
-        Fragment::I8 { a_signed: false, b_signed: true } => "rx_mma_u8_s8",
-        Fragment::I8 { a_signed: false, b_signed: false } => "rx_mma_u8_u8",
-    }
 }
 
 /// Reads the warp's fragments of rows into `of_a`.

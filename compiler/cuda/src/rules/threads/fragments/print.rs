@@ -42,7 +42,7 @@ impl Printer<'_> {
                 kernel.close();
             }
             Step::Multiply { sum, a, b, helper } => {
-                kernel.need(helper);
+                kernel.need(*helper);
                 let (sum, a, b) = (self.part(kernel, sum)?, self.part(kernel, a)?, self.part(kernel, b)?);
                 kernel.line(&format!("{helper}({sum}, {a}, {b});"));
                 kernel.line(&format!("{helper}({sum} + 4, {a}, {b} + 2);"));
