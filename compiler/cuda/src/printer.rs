@@ -189,13 +189,7 @@ impl<'m> Kernel<'m> {
         self.line(&format!("if (thread >= {total}) return;"));
         for (at, one) in loops.iter().enumerate() {
             let below = product(&extents[at + 1..]);
-            let mut value = "thread".to_owned();
-            if below.as_int() != Some(1) {
-                value = format!("{value} / {}", self.operand(&below, expr::PRODUCT + 1)?);
-            }
-            if at > 0 {
-                value = format!("{value} % {}", self.operand(&extents[at], expr::PRODUCT + 1)?);
-            }
+            let mut value = self.digit("thread", &below, (at > 0).then_some(&extents[at]))?;
             let dtype = self.func.var(one.var).dtype;
             if dtype != DType::INT64 {
                 let plain = value == "thread";
@@ -217,6 +211,19 @@ impl<'m> Kernel<'m> {
             self.line(&format!("const {ctype} {name} = {value};"));
         }
         Ok(())
+    }
+
+    /// The text of a digit of a number that counts through axes: `below` is the product of the extents of the faster axes,
+    /// `extent` the digit's own where an axis is slower.
+    pub(crate) fn digit(&mut self, number: &str, below: &Expr, extent: Option<&Expr>) -> Result<String, String> {
+        let mut value = number.to_owned();
+        if below.as_int() != Some(1) {
+            value = format!("{value} / {}", self.operand(below, expr::PRODUCT + 1)?);
+        }
+        if let Some(extent) = extent {
+            value = format!("{value} % {}", self.operand(extent, expr::PRODUCT + 1)?);
+        }
+        Ok(value)
     }
 
     /// The orders of buffers in memory that are not their tensors', and how the statements are scheduled.

@@ -61,12 +61,11 @@ impl<'p> Tile<'p> {
     /// condition under which there is one.
     pub(super) fn print(
         &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
+        words: &mut Template<'_, '_>,
         (tile, threads): (&str, i64),
-        at_line: &mut dyn FnMut(&mut Kernel<'_>, &mut Template) -> Result<String, String>,
+        at_line: &mut dyn FnMut(&mut Template<'_, '_>) -> Result<String, String>,
     ) -> Result<(), String> {
-        kernel.need_storage(self.dtype);
+        words.kernel.need_storage(self.dtype);
         let per = self.vector.unwrap_or(1);
         let chunks = self.padded / per;
         words.set("tile", tile);
@@ -77,35 +76,32 @@ impl<'p> Tile<'p> {
         words.set("PER", per);
         words.set("ELEMENT", self.element);
         if self.lines * chunks % threads == 0 && self.lines * chunks / threads <= 16 {
-            kernel.line("#pragma unroll");
+            words.kernel.line("#pragma unroll");
         }
-        words.print(kernel, "for (int $at = threadIdx.x; $at < $COUNT; $at += $THREADS) {");
-        kernel.indent();
+        words.open("for (int $at = threadIdx.x; $at < $COUNT; $at += $THREADS) {");
         match self.vector {
-            Some(_) => words.print(kernel, "const int $line = $at / $CHUNKS, $part_of_line = $at % $CHUNKS * $PER;"),
-            None => {
-                words.print(kernel, "const int $line = $at / $CHUNKS; const long long $part_of_line = $at % $CHUNKS;")
-            }
+            Some(_) => words.print("const int $line = $at / $CHUNKS, $part_of_line = $at % $CHUNKS * $PER;"),
+            None => words.print("const int $line = $at / $CHUNKS; const long long $part_of_line = $at % $CHUNKS;"),
         }
-        let exists = at_line(kernel, words)?;
-        let along = words.word(kernel, "part_of_line");
+        let exists = at_line(words)?;
+        let along = words.word("part_of_line");
         let exists = match self.padded == self.width {
             true => exists,
             false => format!("{exists} && {along} < {}", self.width),
         };
         words.set("EXISTS", exists);
-        kernel.name_var(self.across, &along, true);
+        words.kernel.name_var(self.across, &along, true);
         match self.vector {
             Some(_) => {
-                kernel.need("rx_copy16");
-                words.set("PLACE", self.place(kernel)?);
-                words.print(kernel, "rx_copy16(&$tile[$line * $STRIDE + $part_of_line], $EXISTS ? &$PLACE : 0);");
+                words.kernel.need("rx_copy16");
+                let place = self.place(words.kernel)?;
+                words.set("PLACE", place);
+                words.print("rx_copy16(&$tile[$line * $STRIDE + $part_of_line], $EXISTS ? &$PLACE : 0);");
             }
             None => {
-                let value = kernel.stored(self.expr, self.dtype)?;
+                let value = words.kernel.stored(self.expr, self.dtype)?;
                 words.set("VALUE", value);
                 words.print(
-                    kernel,
                     "
                     $ELEMENT $brought = {};
                     if ($EXISTS) $brought = $VALUE;
@@ -114,7 +110,7 @@ impl<'p> Tile<'p> {
                 );
             }
         }
-        kernel.close();
+        words.kernel.close();
         Ok(())
     }
 

@@ -45,24 +45,22 @@ impl KernelBody for Join {
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
-        let mut words = Template::default();
-        let words = &mut words;
+        let words = &mut Template::new(kernel);
         let problem = &*self.problem;
-        kernel.need("rx_exp2");
-        kernel.need("RX_INFINITY");
-        let name = kernel.scratch_buffer(0, "partial", "const float");
+        words.kernel.need("rx_exp2");
+        words.kernel.need("RX_INFINITY");
+        let name = words.kernel.scratch_buffer(0, "partial", "const float");
         words.set("partial", name);
         words.set("LOG2E", LOG2E);
         words.set("COLUMNS", problem.width.1);
         words.set("PARTIAL", problem.width.1 + 2);
-        words.set("ROW_COUNT", kernel.operand(&problem.row_count(), 0)?);
-        words.set("KEY_COUNT", kernel.operand(&problem.key_count(), 0)?);
-        words.set("PARTS", kernel.operand(&parts(problem, self.part), 0)?);
-        words.set("ELEMENTS", kernel.operand(&self.elements(), 0)?);
-        let places = Places::new(kernel, problem);
+        words.set_expr("ROW_COUNT", &problem.row_count())?;
+        words.set_expr("KEY_COUNT", &problem.key_count())?;
+        words.set_expr("PARTS", &parts(problem, self.part))?;
+        words.set_expr("ELEMENTS", &self.elements())?;
+        let places = Places::new(words.kernel, problem);
         words.print(
-            kernel,
-            "
+"
             const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
             if (thread >= $ELEMENTS) return;
             const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $parts = $PARTS;
@@ -79,12 +77,12 @@ impl KernelBody for Join {
             }
             ",
         );
-        share(kernel, words, problem);
-        words.print(kernel, "$value *= $share;");
-        places.batch(kernel, words, "batch")?;
-        places.at_row(kernel, words, "row")?;
-        at_column(kernel, words, problem, "column");
-        let value = words.word(kernel, "value");
-        problem.epilogue.print(kernel, &problem.func, &value, None)
+        share(words, problem);
+        words.print("$value *= $share;");
+        places.batch(words, "batch")?;
+        places.at_row(words, "row")?;
+        at_column(words, problem, "column");
+        let value = words.word("value");
+        problem.epilogue.print(words.kernel, &problem.func, &value, None)
     }
 }

@@ -12,7 +12,7 @@ use crate::printer::{Kernel, types};
 use crate::rules::{Frame, KernelBody, SHARED_ALIGNMENT};
 use crate::source::LaunchShape;
 use rx_base::DType;
-use rx_tir::Expr;
+use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
 /// The logarithm of e to base 2: exponentials are taken as powers of 2.
@@ -111,56 +111,53 @@ impl KernelBody for Attend {
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
-        let mut words = Template::default();
-        let words = &mut words;
-        self.constants(kernel, words)?;
-        let places = Places::new(kernel, &self.problem);
-        self.which_block(kernel, words, &places)?;
+        let words = &mut Template::new(kernel);
+        self.constants(words)?;
+        let places = Places::new(words.kernel, &self.problem);
+        self.which_block(words, &places)?;
         let tiles = self.tiles();
-        self.declare(kernel, words, &tiles);
+        self.declare(words, &tiles);
         let [queries, keys, values] = &tiles;
-        words.print(kernel, "// Queries, and the first keys.");
-        self.bring_queries(kernel, words, &places, queries)?;
-        self.bring(kernel, words, &places, (keys, "tile_k", "key_first"))?;
-        self.end_copies(kernel, &tiles);
-        words.print(kernel, "for (long long $key0 = $key_first; $key0 < $key_end; $key0 += $KEYS) {");
-        kernel.indent();
-        words.print(kernel, "const long long $key_next = $key0 + $KEYS;");
-        self.is_inside(kernel, words);
-        self.arrive(kernel, &tiles);
-        self.bring(kernel, words, &places, (values, "tile_v", "key0"))?;
-        self.end_copies(kernel, &tiles);
+        words.print("// Queries, and the first keys.");
+        self.bring_queries(words, &places, queries)?;
+        self.bring(words, &places, (keys, "tile_k", "key_first"))?;
+        self.end_copies(words, &tiles);
+        words.open("for (long long $key0 = $key_first; $key0 < $key_end; $key0 += $KEYS) {");
+        words.print("const long long $key_next = $key0 + $KEYS;");
+        self.is_inside(words);
+        self.arrive(words, &tiles);
+        self.bring(words, &places, (values, "tile_v", "key0"))?;
+        self.end_copies(words, &tiles);
         match self.tiling.unit {
             Unit::Warps { .. } => {
-                warps::multiply(kernel, words);
-                warps::soften(kernel, words, self, &places)?;
+                warps::multiply(words);
+                warps::soften(words, self, &places)?;
             }
             Unit::Threads { .. } => {
-                threads::multiply(kernel, words);
-                threads::soften(kernel, words, self, &places)?;
+                threads::multiply(words);
+                threads::soften(words, self, &places)?;
             }
         }
-        self.arrive(kernel, &tiles);
-        words.print(kernel, "if ($key_next < $key_end) {");
-        kernel.indent();
-        self.bring(kernel, words, &places, (keys, "tile_k", "key_next"))?;
-        kernel.close();
-        self.end_copies(kernel, &tiles);
+        self.arrive(words, &tiles);
+        words.open("if ($key_next < $key_end) {");
+        self.bring(words, &places, (keys, "tile_k", "key_next"))?;
+        words.kernel.close();
+        self.end_copies(words, &tiles);
         match self.tiling.unit {
-            Unit::Warps { .. } => warps::weigh(kernel, words),
-            Unit::Threads { .. } => threads::weigh(kernel, words),
+            Unit::Warps { .. } => warps::weigh(words),
+            Unit::Threads { .. } => threads::weigh(words),
         }
-        kernel.close();
+        words.kernel.close();
         match self.tiling.unit {
-            Unit::Warps { .. } => warps::finish(kernel, words, self, &places),
-            Unit::Threads { .. } => threads::finish(kernel, words, self, &places),
+            Unit::Warps { .. } => warps::finish(words, self, &places),
+            Unit::Threads { .. } => threads::finish(words, self, &places),
         }
     }
 }
 
 impl Attend {
     /// Sets the words that are numbers.
-    fn constants(&self, kernel: &mut Kernel<'_>, words: &mut Template) -> Result<(), String> {
+    fn constants(&self, words: &mut Template<'_, '_>) -> Result<(), String> {
         let Problem { depth, width, .. } = &*self.problem;
         let tiling = &self.tiling;
         words.set("ROWS", tiling.rows());
@@ -179,8 +176,8 @@ impl Attend {
                     true => ("rx_mma_bf16", "rx_pair_bf16"),
                     false => ("rx_mma_f16", "rx_pair_f16"),
                 };
-                kernel.need(mma);
-                kernel.need(pair);
+                words.kernel.need(mma);
+                words.kernel.need(pair);
                 words.set("MMA", mma);
                 words.set("PAIR", pair);
             }
@@ -191,11 +188,11 @@ impl Attend {
                 words.set("LANES", 16);
             }
         }
-        kernel.need("rx_exp2");
-        kernel.need("RX_INFINITY");
-        kernel.need("RX_SHARED");
-        words.set("ROW_COUNT", kernel.operand(&self.problem.row_count(), 0)?);
-        words.set("KEY_COUNT", kernel.operand(&self.problem.key_count(), 0)?);
+        words.kernel.need("rx_exp2");
+        words.kernel.need("RX_INFINITY");
+        words.kernel.need("RX_SHARED");
+        words.set_expr("ROW_COUNT", &self.problem.row_count())?;
+        words.set_expr("KEY_COUNT", &self.problem.key_count())?;
         Ok(())
     }
 
@@ -208,24 +205,22 @@ impl Attend {
     }
 
     /// Prints which rows and keys a block has.
-    fn which_block(&self, kernel: &mut Kernel<'_>, words: &mut Template, places: &Places<'_>) -> Result<(), String> {
-        let row_tiles = kernel.operand(&self.row_tiles(), 0)?;
+    fn which_block(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
+        let row_tiles = words.kernel.operand(&self.row_tiles(), 0)?;
         words.set("ROW_TILES", row_tiles);
-        words.print(kernel, "const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $row_tiles = $ROW_TILES;");
+        words.print("const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $row_tiles = $ROW_TILES;");
         match self.parts() {
             None => words.print(
-                kernel,
                 "
                 long long $key_first = 0, $key_end = $keys;
                 const long long $block = blockIdx.x;
                 ",
             ),
             Some(parts) => {
-                let parts = kernel.operand(&parts, 0)?;
+                let parts = words.kernel.operand(&parts, 0)?;
                 words.set("PARTS", parts);
                 words.set("PART", self.tiling.part.unwrap_or(1));
                 words.print(
-                    kernel,
                     "
                     const long long $parts = $PARTS, $part = blockIdx.x % $parts, $block = blockIdx.x / $parts;
                     long long $key_first = $part * $PART;
@@ -236,35 +231,28 @@ impl Attend {
         }
         if !self.bounds.end.is_empty() {
             words.print(
-                kernel,
                 "
                 // Rows behind see more keys, mostly: their blocks begin first.
                 const long long $row0 = ($row_tiles - 1 - $block % $row_tiles) * $ROWS, $batch = $block / $row_tiles;
                 ",
             );
         } else {
-            words.print(kernel, "const long long $row0 = $block % $row_tiles * $ROWS, $batch = $block / $row_tiles;");
+            words.print("const long long $row0 = $block % $row_tiles * $ROWS, $batch = $block / $row_tiles;");
         }
-        places.batch(kernel, words, "batch")?;
-        places.at_batch(kernel);
-        self.leave_out_unseen(kernel, words, places)
+        places.batch(words, "batch")?;
+        places.at_batch(words.kernel);
+        self.leave_out_unseen(words, places)
     }
 
     /// Prints how a block leaves out keys that none of its rows sees.
-    fn leave_out_unseen(
-        &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
-        places: &Places<'_>,
-    ) -> Result<(), String> {
+    fn leave_out_unseen(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let bounds = &self.bounds;
         if bounds.is_empty() {
             return Ok(());
         }
-        kernel.need("rx_min");
+        words.kernel.need("rx_min");
         words.set("THREADS", self.tiling.threads());
-        words.print(
-            kernel,
+        words.open(
             "
             // The keys from the first that a row of the block sees to the last; and those that all of its rows see.
             __shared__ long long $seen[4];
@@ -273,47 +261,43 @@ impl Attend {
             for (long long $row = $row0 + threadIdx.x; $row < $row0 + $ROWS && $row < $rows; $row += $THREADS) {
             ",
         );
-        kernel.indent();
-        places.at_row(kernel, words, "row")?;
-        words.print(kernel, "long long $row_first = $key_first, $row_end = $key_end;");
+        places.at_row(words, "row")?;
+        words.print("long long $row_first = $key_first, $row_end = $key_end;");
         for first in &bounds.first {
-            words.set("BOUND", kernel.operand(first, 0)?);
-            words.print(kernel, "$row_first = rx_max<long long>($row_first, $BOUND);");
+            words.set_expr("BOUND", first)?;
+            words.print("$row_first = rx_max<long long>($row_first, $BOUND);");
         }
         for end in &bounds.end {
-            words.set("BOUND", kernel.operand(end, 0)?);
-            words.print(kernel, "$row_end = rx_min<long long>($row_end, $BOUND);");
+            words.set_expr("BOUND", end)?;
+            words.print("$row_end = rx_min<long long>($row_end, $BOUND);");
         }
         words.print(
-            kernel,
             "
             atomicMin(&$seen[0], $row_first), atomicMax(&$seen[1], $row_end);
             atomicMax(&$seen[2], $row_first), atomicMin(&$seen[3], $row_end);
             ",
         );
-        kernel.close();
+        words.kernel.close();
         words.print(
-            kernel,
             "
             __syncthreads();
             $key_first = $seen[0], $key_end = $seen[1];
             const long long $all_first = $seen[2], $all_end = $seen[3];
             ",
         );
-        places.at_batch(kernel);
+        places.at_batch(words.kernel);
         Ok(())
     }
 
     /// Prints the tiles in shared memory and a thread's registers.
-    fn declare(&self, kernel: &mut Kernel<'_>, words: &mut Template, tiles: &[Tile<'_>; 3]) {
+    fn declare(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         let [queries, keys, values] = tiles;
         words.set("STRIDE_Q", queries.stride);
         words.set("STRIDE_K", keys.stride);
         words.set("STRIDE_V", values.stride);
         words.set("ELEMENT", queries.element);
-        kernel.need_storage(self.tiling.dtype());
+        words.kernel.need_storage(self.tiling.dtype());
         words.print(
-            kernel,
             "
             RX_SHARED($shared);
             $ELEMENT* $tile_q = ($ELEMENT*)$shared;
@@ -322,14 +306,13 @@ impl Attend {
             ",
         );
         match self.tiling.unit {
-            Unit::Warps { .. } => warps::declare(kernel, words),
+            Unit::Warps { .. } => warps::declare(words),
             Unit::Threads { .. } => {
-                words.print(kernel, "float* $tile_p = $tile_v + $KEYS * $STRIDE_V;");
-                threads::declare(kernel, words);
+                words.print("float* $tile_p = $tile_v + $KEYS * $STRIDE_V;");
+                threads::declare(words);
             }
         }
         words.print(
-            kernel,
             "
             // Of each row the largest score, and what the exponentials less it add up to.
             float $most[$OWN], $total[$OWN];
@@ -341,77 +324,63 @@ impl Attend {
 
     fn bring_queries(
         &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
+        words: &mut Template<'_, '_>,
         places: &Places<'_>,
         queries: &Tile<'_>,
     ) -> Result<(), String> {
-        let tile = words.word(kernel, "tile_q");
-        queries.print(kernel, words, (&tile, self.tiling.threads()), &mut |kernel, words| {
-            words.print(kernel, "const long long $row = $row0 + $line;");
-            places.at_row(kernel, words, "row")?;
-            Ok(format!("{} < {}", words.word(kernel, "row"), words.word(kernel, "rows")))
+        let tile = words.word("tile_q");
+        queries.print(words, (&tile, self.tiling.threads()), &mut |words| {
+            words.print("const long long $row = $row0 + $line;");
+            places.at_row(words, "row")?;
+            Ok(format!("{} < {}", words.word("row"), words.word("rows")))
         })
     }
 
     /// Prints how a tile of keys or values is brought, from a key on.
     fn bring(
         &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
+        words: &mut Template<'_, '_>,
         places: &Places<'_>,
         (tile, name, first): (&Tile<'_>, &'static str, &'static str),
     ) -> Result<(), String> {
-        places.at_batch(kernel);
-        let (name, first) = (words.word(kernel, name), words.word(kernel, first));
+        places.at_batch(words.kernel);
+        let (name, first) = (words.word(name), words.word(first));
         words.set("FIRST", first);
-        tile.print(kernel, words, (&name, self.tiling.threads()), &mut |kernel, words| {
-            words.print(kernel, "const long long $key = $FIRST + $line;");
-            let key = self.at_key(kernel, words);
-            Ok(format!("{key} < {}", words.word(kernel, "key_end")))
+        tile.print(words, (&name, self.tiling.threads()), &mut |words| {
+            words.print("const long long $key = $FIRST + $line;");
+            let key = self.at_key(words);
+            Ok(format!("{key} < {}", words.word("key_end")))
         })
     }
 
     /// From here on the loop of keys has the value of `$key`.
-    pub(super) fn at_key(&self, kernel: &mut Kernel<'_>, words: &mut Template) -> String {
-        let key = words.word(kernel, "key");
-        match kernel.dtype_of(self.problem.key.var) {
-            DType::INT64 => kernel.name_var(self.problem.key.var, &key, true),
-            narrow => {
-                let ctype = types::value(narrow).unwrap_or("int");
-                kernel.name_var(self.problem.key.var, &format!("(({ctype}){key})"), true);
-            }
-        }
+    pub(super) fn at_key(&self, words: &mut Template<'_, '_>) -> String {
+        let key = words.word("key");
+        name_loop(words.kernel, self.problem.key.var, &key);
         key
     }
 
-    fn end_copies(&self, kernel: &mut Kernel<'_>, tiles: &[Tile<'_>; 3]) {
+    fn end_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
-            kernel.line("rx_copies_end();");
+            words.kernel.line("rx_copies_end();");
         }
     }
 
-    fn arrive(&self, kernel: &mut Kernel<'_>, tiles: &[Tile<'_>; 3]) {
+    fn arrive(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
-            kernel.line("rx_copies_arrive<0>();");
+            words.kernel.line("rx_copies_arrive<0>();");
         }
-        kernel.line("__syncthreads();");
+        words.kernel.line("__syncthreads();");
     }
 
     /// Prints what is done of row `$row`, whose exponentials add up to `$whole`.
-    pub(super) fn row_done(
-        &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
-        places: &Places<'_>,
-    ) -> Result<(), String> {
+    pub(super) fn row_done(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         if self.tiling.part.is_some() {
-            let name = kernel.scratch_buffer(0, "partial", "float");
+            let name = words.kernel.scratch_buffer(0, "partial", "float");
             words.set("partial", name);
             words.set("SHARE", "");
             words.set("PARTIAL", self.problem.width.1 + 2);
             words.print(
-                kernel,
                 "
                 float* $out = $partial + (($batch * $parts + $part) * $rows + $row) * $PARTIAL;
                 if ($lane % $LANES == 0) $out[0] = $most[$i], $out[1] = $whole;
@@ -419,82 +388,79 @@ impl Attend {
             );
             return Ok(());
         }
-        places.at_row(kernel, words, "row")?;
-        share(kernel, words, &self.problem);
-        let share = words.word(kernel, "share");
+        places.at_row(words, "row")?;
+        share(words, &self.problem);
+        let share = words.word("share");
         words.set("SHARE", format!(" * {share}"));
         Ok(())
     }
 
     /// Prints what is done of the sums that a thread has side by side, of the columns from `$column0` on: `sum` is that of number `$e`.
-    pub(super) fn columns_done(
-        &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
-        sum: &'static str,
-    ) -> Result<(), String> {
+    pub(super) fn columns_done(&self, words: &mut Template<'_, '_>, sum: &'static str) -> Result<(), String> {
         let (problem, width) = (&*self.problem, self.pack());
         let is_padded = self.tiling.padded(problem.width.1) != problem.width.1;
         let extent = Expr::int(problem.width.1);
         let last = Some((problem.width.0, &extent));
         let mut packs = None;
         if self.tiling.part.is_none() && width > 1 && problem.width.1 % width == 0 {
-            let which = words.word(kernel, "e");
-            packs = problem.epilogue.packs(kernel, &problem.func, last, (width, &which));
+            let which = words.word("e");
+            packs = problem.epilogue.packs(words.kernel, &problem.func, last, (width, &which));
         }
         words.set("SIDE", width);
-        words.print(
-            kernel,
+        words.open(
             "
             #pragma unroll
             for (int $e = 0; $e < $SIDE; ++$e) {
                 const long long $column = $column0 + $e;
             ",
         );
-        kernel.indent();
         if is_padded {
-            words.print(kernel, "if ($column >= $COLUMNS) continue;");
+            words.print("if ($column >= $COLUMNS) continue;");
         }
-        words.print(kernel, sum);
+        words.print(sum);
         match self.tiling.part {
-            Some(_) => words.print(kernel, "$out[2 + $column] = $value;"),
+            Some(_) => words.print("$out[2 + $column] = $value;"),
             None => {
-                at_column(kernel, words, problem, "column");
-                let value = words.word(kernel, "value");
-                problem.epilogue.print(kernel, &problem.func, &value, packs.as_ref())?;
+                at_column(words, problem, "column");
+                let value = words.word("value");
+                problem.epilogue.print(words.kernel, &problem.func, &value, packs.as_ref())?;
             }
         }
-        kernel.close();
+        words.kernel.close();
         let Some(packs) = packs else { return Ok(()) };
-        at_column(kernel, words, problem, "column0");
+        at_column(words, problem, "column0");
         if is_padded {
-            words.print(kernel, "if ($column0 < $COLUMNS) {");
-            kernel.indent();
+            words.open("if ($column0 < $COLUMNS) {");
         }
-        problem.epilogue.store(kernel, &problem.func, &packs)?;
+        problem.epilogue.store(words.kernel, &problem.func, &packs)?;
         if is_padded {
-            kernel.close();
+            words.kernel.close();
         }
         Ok(())
     }
 }
 
 /// From here on the loop of the values' elements has the value of a word.
-pub(super) fn at_column(kernel: &mut Kernel<'_>, words: &mut Template, problem: &Problem, word: &'static str) {
-    let column = words.word(kernel, word);
-    match kernel.dtype_of(problem.width.0) {
-        DType::INT64 => kernel.name_var(problem.width.0, &column, true),
+pub(super) fn at_column(words: &mut Template<'_, '_>, problem: &Problem, word: &'static str) {
+    let column = words.word(word);
+    name_loop(words.kernel, problem.width.0, &column);
+}
+
+/// From here on a loop has the value of a name, an `int64`.
+fn name_loop(kernel: &mut Kernel<'_>, var: VarId, name: &str) {
+    match kernel.dtype_of(var) {
+        DType::INT64 => kernel.name_var(var, name, true),
         narrow => {
             let ctype = types::value(narrow).unwrap_or("int");
-            kernel.name_var(problem.width.0, &format!("(({ctype}){column})"), true);
+            kernel.name_var(var, &format!("(({ctype}){name})"), true);
         }
     }
 }
 
 /// Prints what sums of a row are multiplied with, `$share`: one over `$whole`, and 0 where nothing was added up.
-pub(super) fn share(kernel: &mut Kernel<'_>, words: &mut Template, problem: &Problem) {
+pub(super) fn share(words: &mut Template<'_, '_>, problem: &Problem) {
     match problem.is_zero_of_none {
-        true => words.print(kernel, "const float $share = $keys == 0 || $whole == 0.0f ? 0.0f : 1.0f / $whole;"),
-        false => words.print(kernel, "const float $share = $keys == 0 ? 0.0f : 1.0f / $whole;"),
+        true => words.print("const float $share = $keys == 0 || $whole == 0.0f ? 0.0f : 1.0f / $whole;"),
+        false => words.print("const float $share = $keys == 0 ? 0.0f : 1.0f / $whole;"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::problem::{Digit, Problem};
 use super::template::Template;
-use crate::printer::{Kernel, expr};
+use crate::printer::Kernel;
 use rx_tir::{Expr, VarId};
 
 /// What the loops of batch and rows are called.
@@ -25,17 +25,12 @@ impl<'p> Places<'p> {
     }
 
     /// Prints the values of the batch's loops, of a value counted through them.
-    pub(super) fn batch(
-        &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
-        linear: &'static str,
-    ) -> Result<(), String> {
-        let linear = words.word(kernel, linear);
+    pub(super) fn batch(&self, words: &mut Template<'_, '_>, linear: &'static str) -> Result<(), String> {
+        let linear = words.word(linear);
         for (at, digit) in self.problem.batch.iter().enumerate() {
-            let value = value_of(kernel, &self.problem.batch, at, &linear)?;
+            let value = value_of(words.kernel, &self.problem.batch, at, &linear)?;
             let value = if digit.scale > 1 { format!("({value}) * {}", digit.scale) } else { value };
-            declare(kernel, digit.var, &self.batch[at], &value)?;
+            declare(words.kernel, digit.var, &self.batch[at], &value)?;
         }
         Ok(())
     }
@@ -48,21 +43,16 @@ impl<'p> Places<'p> {
     }
 
     /// Prints the values of the rows' loops at a row, which they have from here on.
-    pub(super) fn at_row(
-        &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
-        row: &'static str,
-    ) -> Result<(), String> {
-        let row = words.word(kernel, row);
-        self.at_batch(kernel);
+    pub(super) fn at_row(&self, words: &mut Template<'_, '_>, row: &'static str) -> Result<(), String> {
+        let row = words.word(row);
+        self.at_batch(words.kernel);
         for (at, digit) in self.problem.rows.iter().enumerate() {
-            let mut value = value_of(kernel, &self.problem.rows, at, &row)?;
+            let mut value = value_of(words.kernel, &self.problem.rows, at, &row)?;
             if let Some(first) = self.problem.batch.iter().position(|of| of.var == digit.var) {
                 value = format!("{} + {value}", self.batch[first]);
             }
-            declare(kernel, digit.var, &self.rows[at], &value)?;
-            kernel.name_var(digit.var, &self.rows[at], true);
+            declare(words.kernel, digit.var, &self.rows[at], &value)?;
+            words.kernel.name_var(digit.var, &self.rows[at], true);
         }
         Ok(())
     }
@@ -70,15 +60,8 @@ impl<'p> Places<'p> {
 
 /// The value of one of some digits, the last the fastest, of a number counted through them.
 fn value_of(kernel: &mut Kernel<'_>, digits: &[Digit], at: usize, linear: &str) -> Result<String, String> {
-    let mut value = linear.to_owned();
     let below = digits[at + 1..].iter().fold(Expr::int(1), |below, digit| below * digit.extent.clone());
-    if below.as_int() != Some(1) {
-        value = format!("{value} / {}", kernel.operand(&below, expr::PRODUCT + 1)?);
-    }
-    if at > 0 {
-        value = format!("{value} % {}", kernel.operand(&digits[at].extent, expr::PRODUCT + 1)?);
-    }
-    Ok(value)
+    kernel.digit(linear, &below, (at > 0).then_some(&digits[at].extent))
 }
 
 fn declare(kernel: &mut Kernel<'_>, var: VarId, name: &str, value: &str) -> Result<(), String> {

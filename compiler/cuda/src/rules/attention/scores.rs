@@ -3,26 +3,23 @@
 use super::kernel::Attend;
 use super::places::Places;
 use super::template::Template;
-use crate::printer::{Kernel, expr, types};
+use crate::printer::{expr, types};
 use rx_base::DType;
 use rx_tir::Expr;
 
 impl Attend {
     /// Prints whether all rows of the block see all keys of the tile, `$inside`.
-    pub(super) fn is_inside(&self, kernel: &mut Kernel<'_>, words: &mut Template) {
+    pub(super) fn is_inside(&self, words: &mut Template<'_, '_>) {
         // Rows behind the last have scores like others, which nobody stores; but what is read for them is not there.
         let rows_matter = self.is_of_rows(&self.bounds.inside);
-        words.print(
-            kernel,
-            match (self.bounds.is_empty(), rows_matter) {
-                (true, false) => "const bool $inside = $key0 + $KEYS <= $key_end;",
-                (true, true) => "const bool $inside = $key0 + $KEYS <= $key_end && $row0 + $ROWS <= $rows;",
-                (false, false) => "const bool $inside = $key0 >= $all_first && $key0 + $KEYS <= $all_end;",
-                (false, true) => {
-                    "const bool $inside = $key0 >= $all_first && $key0 + $KEYS <= $all_end && $row0 + $ROWS <= $rows;"
-                }
-            },
-        );
+        words.print(match (self.bounds.is_empty(), rows_matter) {
+            (true, false) => "const bool $inside = $key0 + $KEYS <= $key_end;",
+            (true, true) => "const bool $inside = $key0 + $KEYS <= $key_end && $row0 + $ROWS <= $rows;",
+            (false, false) => "const bool $inside = $key0 >= $all_first && $key0 + $KEYS <= $all_end;",
+            (false, true) => {
+                "const bool $inside = $key0 >= $all_first && $key0 + $KEYS <= $all_end && $row0 + $ROWS <= $rows;"
+            }
+        });
     }
 
     /// Whether a score depends on its row.
@@ -34,39 +31,37 @@ impl Attend {
     /// there is none; the largest is `$top`.
     pub(super) fn scores(
         &self,
-        kernel: &mut Kernel<'_>,
-        words: &mut Template,
+        words: &mut Template<'_, '_>,
         places: &Places<'_>,
         each_key: &'static str,
     ) -> Result<(), String> {
         let dtype = self.problem.func.buffer(self.problem.product).dtype;
-        kernel.need_storage(dtype);
-        words.print(kernel, "float $top = -RX_INFINITY;");
+        words.kernel.need_storage(dtype);
+        words.print("float $top = -RX_INFINITY;");
         for is_inside in [true, false] {
-            words.print(kernel, if is_inside { "if ($inside) {" } else { "} else {" });
-            kernel.indent();
+            words.open(if is_inside { "if ($inside) {" } else { "} else {" });
             let score = if is_inside { &self.bounds.inside } else { &self.problem.score };
             if self.is_of_rows(score) {
-                places.at_row(kernel, words, "row")?;
+                places.at_row(words, "row")?;
             } else {
-                places.at_batch(kernel);
+                places.at_batch(words.kernel);
             }
-            words.print(kernel, each_key);
-            kernel.indent();
-            self.at_key(kernel, words);
-            let mut product = words.word(kernel, "product");
+            words.open(each_key);
+            self.at_key(words);
+            let mut product = words.word("product");
             if self.problem.scale != 1.0 {
-                let scale = kernel
+                let scale = words
+                    .kernel
                     .operand(&Expr::Float { value: self.problem.scale, dtype: DType::FLOAT32 }, expr::PRODUCT + 1)?;
                 product = format!("({product} * {scale})");
             }
             let product = types::rounded(dtype, &product);
-            kernel.hold(self.problem.product, &product);
-            words.set("SCORE", kernel.assigned(score, score.dtype())?);
+            words.kernel.hold(self.problem.product, &product);
+            let text = words.kernel.assigned(score, score.dtype())?;
+            words.set("SCORE", text);
             match is_inside {
-                true => words.print(kernel, "$product = $SCORE;"),
+                true => words.print("$product = $SCORE;"),
                 false => words.print(
-                    kernel,
                     "
                     float $score = -RX_INFINITY;
                     if ($row < $rows && $key < $key_end) $score = $SCORE;
@@ -74,11 +69,11 @@ impl Attend {
                     ",
                 ),
             }
-            words.print(kernel, "$top = fmaxf($top, $product);");
-            kernel.close();
+            words.print("$top = fmaxf($top, $product);");
+            words.kernel.close();
             match is_inside {
-                true => kernel.outdent(),
-                false => kernel.close(),
+                true => words.kernel.outdent(),
+                false => words.kernel.close(),
             }
         }
         Ok(())
@@ -86,9 +81,8 @@ impl Attend {
 
     /// Prints how row `$i` goes over to the larger of two maxima: `$base` is what scores are taken less of, `$carried` what
     /// is multiplied with what was added up before.
-    pub(super) fn carry_over(&self, kernel: &mut Kernel<'_>, words: &mut Template) {
+    pub(super) fn carry_over(&self, words: &mut Template<'_, '_>) {
         words.print(
-            kernel,
             "
             $top = fmaxf($most[$i], $top);
             const float $base = $top == -RX_INFINITY ? 0.0f : $top;

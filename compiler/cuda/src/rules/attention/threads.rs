@@ -3,13 +3,11 @@
 use super::kernel::Attend;
 use super::places::Places;
 use super::template::Template;
-use crate::printer::Kernel;
 
 /// Prints the registers of a thread, and which rows it has.
-pub(super) fn declare(kernel: &mut Kernel<'_>, words: &mut Template) {
-    kernel.need("rx_pack");
+pub(super) fn declare(words: &mut Template<'_, '_>) {
+    words.kernel.need("rx_pack");
     words.print(
-        kernel,
         "
         const int $line_of_16 = threadIdx.x / 16, $lane = threadIdx.x % 16;
         float $sums[$OWN][$OWN_COLUMNS] = {};
@@ -18,9 +16,8 @@ pub(super) fn declare(kernel: &mut Kernel<'_>, words: &mut Template) {
 }
 
 /// Prints the products of the block's queries and the tile of keys.
-pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
+pub(super) fn multiply(words: &mut Template<'_, '_>) {
     words.print(
-        kernel,
         "
         // Queries times keys.
         float $scores[$OWN][$KEYS / 16] = {};
@@ -47,24 +44,16 @@ pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
 }
 
 /// Prints the scores, and their softmax as far as it is known; the exponentials go to shared memory.
-pub(super) fn soften(
-    kernel: &mut Kernel<'_>,
-    words: &mut Template,
-    attend: &Attend,
-    places: &Places<'_>,
-) -> Result<(), String> {
-    words.print(
-        kernel,
+pub(super) fn soften(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
+    words.open(
         "
         // Scores and their exponentials; what was added up before is carried over to the larger maximum.
         #pragma unroll
         for (int $i = 0; $i < $OWN; ++$i) {
         ",
     );
-    kernel.indent();
-    words.print(kernel, "const long long $row = $row0 + $line_of_16 * $OWN + $i;");
+    words.print("const long long $row = $row0 + $line_of_16 * $OWN + $i;");
     attend.scores(
-        kernel,
         words,
         places,
         "
@@ -75,15 +64,13 @@ pub(super) fn soften(
         ",
     )?;
     words.print(
-        kernel,
         "
         #pragma unroll
         for (int $x = 1; $x < 16; $x *= 2) $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, $x));
         ",
     );
-    attend.carry_over(kernel, words);
+    attend.carry_over(words);
     words.print(
-        kernel,
         "
         #pragma unroll
         for (int $j = 0; $j < $OWN_COLUMNS; ++$j) $sums[$i][$j] *= $carried;
@@ -95,15 +82,14 @@ pub(super) fn soften(
         }
         ",
     );
-    kernel.close();
+    words.kernel.close();
     Ok(())
 }
 
 /// Prints the sum of the tile of values, weighted.
-pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
+pub(super) fn weigh(words: &mut Template<'_, '_>) {
     words.print(
-        kernel,
-        "
+"
         // Weights times values.
         #pragma unroll 1
         for (int $k = 0; $k < $KEYS; $k += 4) {
@@ -130,14 +116,8 @@ pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
 }
 
 /// Prints what is done with the sums.
-pub(super) fn finish(
-    kernel: &mut Kernel<'_>,
-    words: &mut Template,
-    attend: &Attend,
-    places: &Places<'_>,
-) -> Result<(), String> {
-    words.print(
-        kernel,
+pub(super) fn finish(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
+    words.open(
         "
         #pragma unroll
         for (int $i = 0; $i < $OWN; ++$i) {
@@ -148,19 +128,16 @@ pub(super) fn finish(
             if ($row >= $rows) continue;
         ",
     );
-    kernel.indent();
-    attend.row_done(kernel, words, places)?;
-    words.print(
-        kernel,
+    attend.row_done(words, places)?;
+    words.open(
         "
         #pragma unroll
         for (int $j = 0; $j < $OWN_COLUMNS / $PACK; ++$j) {
             const long long $column0 = ($j * 16 + $lane) * $PACK;
         ",
     );
-    kernel.indent();
-    attend.columns_done(kernel, words, "const float $value = $sums[$i][$j * $PACK + $e]$SHARE;")?;
-    kernel.close();
-    kernel.close();
+    attend.columns_done(words, "const float $value = $sums[$i][$j * $PACK + $e]$SHARE;")?;
+    words.kernel.close();
+    words.kernel.close();
     Ok(())
 }

@@ -5,12 +5,10 @@
 use super::kernel::Attend;
 use super::places::Places;
 use super::template::Template;
-use crate::printer::Kernel;
 
 /// Prints the registers of a thread, and which rows it has.
-pub(super) fn declare(kernel: &mut Kernel<'_>, words: &mut Template) {
+pub(super) fn declare(words: &mut Template<'_, '_>) {
     words.print(
-        kernel,
         "
         const int $warp = threadIdx.x / 32, $lane = threadIdx.x % 32;
         float $sums[$FRAGMENTS][$WIDTH / 8][4] = {};
@@ -19,11 +17,10 @@ pub(super) fn declare(kernel: &mut Kernel<'_>, words: &mut Template) {
 }
 
 /// Prints the products of the block's queries and the tile of keys.
-pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
-    kernel.need("rx_ldmatrix");
+pub(super) fn multiply(words: &mut Template<'_, '_>) {
+    words.kernel.need("rx_ldmatrix");
     words.print(
-        kernel,
-        "
+"
         // Queries times keys.
         float $scores[$FRAGMENTS][$KEYS / 8][4] = {};
         #pragma unroll
@@ -48,24 +45,16 @@ pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
 }
 
 /// Prints the scores, and their softmax as far as it is known.
-pub(super) fn soften(
-    kernel: &mut Kernel<'_>,
-    words: &mut Template,
-    attend: &Attend,
-    places: &Places<'_>,
-) -> Result<(), String> {
-    words.print(
-        kernel,
+pub(super) fn soften(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
+    words.open(
         "
         // Scores and their exponentials; what was added up before is carried over to the larger maximum.
         #pragma unroll
         for (int $i = 0; $i < $FRAGMENTS * 2; ++$i) {
         ",
     );
-    kernel.indent();
-    words.print(kernel, "const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;");
+    words.print("const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;");
     attend.scores(
-        kernel,
         words,
         places,
         "
@@ -76,15 +65,13 @@ pub(super) fn soften(
         ",
     )?;
     words.print(
-        kernel,
         "
         $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, 1));
         $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, 2));
         ",
     );
-    attend.carry_over(kernel, words);
+    attend.carry_over(words);
     words.print(
-        kernel,
         "
         #pragma unroll
         for (int $j = 0; $j < $WIDTH / 4; ++$j) $sums[$i / 2][$j / 2][$i % 2 * 2 + $j % 2] *= $carried;
@@ -96,15 +83,14 @@ pub(super) fn soften(
         }
         ",
     );
-    kernel.close();
+    words.kernel.close();
     Ok(())
 }
 
 /// Prints the sum of the tile of values, weighted.
-pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
+pub(super) fn weigh(words: &mut Template<'_, '_>) {
     words.print(
-        kernel,
-        "
+"
         // Weights times values.
         #pragma unroll
         for (int $k = 0; $k < $KEYS / 16; ++$k) {
@@ -131,14 +117,8 @@ pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
 }
 
 /// Prints what is done with the sums.
-pub(super) fn finish(
-    kernel: &mut Kernel<'_>,
-    words: &mut Template,
-    attend: &Attend,
-    places: &Places<'_>,
-) -> Result<(), String> {
-    words.print(
-        kernel,
+pub(super) fn finish(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
+    words.open(
         "
         #pragma unroll
         for (int $i = 0; $i < $FRAGMENTS * 2; ++$i) {
@@ -149,19 +129,16 @@ pub(super) fn finish(
             if ($row >= $rows) continue;
         ",
     );
-    kernel.indent();
-    attend.row_done(kernel, words, places)?;
-    words.print(
-        kernel,
+    attend.row_done(words, places)?;
+    words.open(
         "
         #pragma unroll
         for (int $j = 0; $j < $WIDTH / 8; ++$j) {
             const long long $column0 = $j * 8 + $lane % 4 * 2;
         ",
     );
-    kernel.indent();
-    attend.columns_done(kernel, words, "const float $value = $sums[$i / 2][$j][$i % 2 * 2 + $e]$SHARE;")?;
-    kernel.close();
-    kernel.close();
+    attend.columns_done(words, "const float $value = $sums[$i / 2][$j][$i % 2 * 2 + $e]$SHARE;")?;
+    words.kernel.close();
+    words.kernel.close();
     Ok(())
 }

@@ -139,13 +139,7 @@ impl Words {
             let wanted: Vec<VarId> = is_used(*var).then_some(*var).into_iter().chain(twin).collect();
             for one in wanted {
                 let below = Axis { loops: axis.loops[at + 1..].to_vec() }.extent();
-                let mut value = index.to_owned();
-                if below.as_int() != Some(1) {
-                    value = format!("{value} / {}", kernel.operand(&below, expr::PRODUCT + 1)?);
-                }
-                if at > 0 {
-                    value = format!("{value} % {}", kernel.operand(extent, expr::PRODUCT + 1)?);
-                }
+                let mut value = kernel.digit(index, &below, (at > 0).then_some(extent))?;
                 let dtype = kernel.dtype_of(one);
                 let ctype = kernel.ctype(dtype)?;
                 if ctype != self.index && dtype != DType::INT64 {

@@ -162,13 +162,7 @@ impl SortKernel {
         let rows = &self.problem.rows;
         for (at, (var, extent)) in rows.iter().enumerate() {
             let below = rows[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
-            let mut value = "row".to_owned();
-            if below.as_int() != Some(1) {
-                value = format!("{value} / {}", kernel.operand(&below, PRODUCT + 1)?);
-            }
-            if at > 0 {
-                value = format!("{value} % {}", kernel.operand(extent, PRODUCT + 1)?);
-            }
+            let value = kernel.digit("row", &below, (at > 0).then_some(extent))?;
             self.name(kernel, *var, &value)?;
         }
         Ok(())

@@ -67,13 +67,7 @@ impl WindowKernel {
     fn decode(&self, kernel: &mut Kernel<'_>, at: usize, axis: &Axis, index: &str) -> Result<String, String> {
         let problem = &self.problem;
         let below = product(&problem.axes[at + 1..]);
-        let mut value = "thread".to_owned();
-        if below.as_int() != Some(1) {
-            value = format!("{value} / {}", kernel.operand(&below, expr::PRODUCT + 1)?);
-        }
-        if at > 0 {
-            value = format!("{value} % {}", kernel.operand(&axis.parts(), expr::PRODUCT + 1)?);
-        }
+        let mut value = kernel.digit("thread", &below, (at > 0).then_some(&axis.parts()))?;
         if axis.own > 1 {
             value = format!("{value} * {}", axis.own);
         }

@@ -1,7 +1,6 @@
 //! What variables are called in the text: axes of rows and columns, and values of the rows that a thread has side by side.
 
 use super::Printer;
-use crate::printer::expr::PRODUCT;
 use rx_schedule::Affine;
 use rx_tir::{Expr, VarId};
 
@@ -32,13 +31,7 @@ impl Printer<'_, '_, '_> {
         let mut names = Vec::with_capacity(axes.len());
         for (at, (var, extent)) in axes.iter().enumerate() {
             let below = axes[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
-            let mut value = number.to_owned();
-            if below.as_int() != Some(1) {
-                value = format!("{value} / {}", self.kernel.operand(&below, PRODUCT + 1)?);
-            }
-            if at > 0 {
-                value = format!("{value} % {}", self.kernel.operand(extent, PRODUCT + 1)?);
-            }
+            let value = self.kernel.digit(number, &below, (at > 0).then_some(extent))?;
             let wanted = self.stages.func.var(*var).name;
             let name = self.kernel.fresh_name(&wanted);
             self.kernel.line(&format!("const {} {name} = {value};", self.index));
