@@ -234,10 +234,7 @@ impl<'m> Kernel<'m> {
             let note = buffer.order_note().filter(|_| used.contains(&BufferId(at as u32)))?;
             Some(format!("{} {note}", buffer.name))
         });
-        let schedule = match note.is_empty() {
-            true => format!("schedule {rule}"),
-            false => format!("schedule {rule}: {note}"),
-        };
+        let schedule = if note.is_empty() { format!("schedule {rule}") } else { format!("schedule {rule}: {note}") };
         orders.chain([schedule]).collect()
     }
 

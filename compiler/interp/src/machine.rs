@@ -206,10 +206,7 @@ impl Machine<'_> {
             return Ok(());
         }
         for buffer in &block.allocations {
-            match self.limits.zeroed {
-                true => self.memory[*buffer].clear(),
-                false => self.memory[*buffer].poison(),
-            }
+            if self.limits.zeroed { self.memory[*buffer].clear() } else { self.memory[*buffer].poison() }
         }
         if let Some((firsts, init)) = &block.init
             && self.all_at(firsts)?
@@ -290,10 +287,7 @@ impl Machine<'_> {
             Int::Not(value) => i64::from(self.int(value)? == 0),
             Int::Compare(parts) => {
                 let (a, b) = (self.int(&parts.left)?, self.int(&parts.right)?);
-                i64::from(match parts.unsigned {
-                    true => parts.op.holds(a as u64, b as u64),
-                    false => parts.op.holds(a, b),
-                })
+                i64::from(if parts.unsigned { parts.op.holds(a as u64, b as u64) } else { parts.op.holds(a, b) })
             }
             Int::CompareFloat(parts) => {
                 let (op, left, right) = &**parts;

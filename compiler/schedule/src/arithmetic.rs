@@ -46,10 +46,7 @@ impl Scope {
         }
         let symbol = symbol_of(var);
         self.meanings.entry(symbol).or_insert(Expr::Var { var, dtype });
-        match self.extents.contains(&var) {
-            true => Dim::symbol(symbol),
-            false => Dim::opaque(symbol, Vec::new()),
-        }
+        if self.extents.contains(&var) { Dim::symbol(symbol) } else { Dim::opaque(symbol, Vec::new()) }
     }
 
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, dtype: DType) -> Option<Dim> {

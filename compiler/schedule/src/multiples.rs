@@ -56,10 +56,7 @@ impl Multiples {
         let of = |coefficient: i64| coefficient.rem_euclid(self.of);
         let terms = dim.terms().iter().filter(is_left).map(|(product, factor)| (product.clone(), of(*factor)));
         let rest = Rest { terms: terms.collect(), constant: of(dim.constant_part()) };
-        match self.given.iter().any(|(_, given)| *given == rest) {
-            true => Rest { terms: Vec::new(), constant: 0 },
-            false => rest,
-        }
+        if self.given.iter().any(|(_, given)| *given == rest) { Rest { terms: Vec::new(), constant: 0 } } else { rest }
     }
 }
 

@@ -210,10 +210,7 @@ pub(crate) fn take(dim: &Dim, atom: &Atom) -> (Dim, Dim) {
                 factors = &factors * &factor;
             }
         }
-        match found {
-            true => coefficient = &coefficient + &factors,
-            false => rest = &rest + &factors,
-        }
+        if found { coefficient = &coefficient + &factors } else { rest = &rest + &factors }
     }
     (coefficient, rest)
 }

@@ -112,10 +112,7 @@ fn array(file: &mut impl Read, info: &TensorInfo) -> Result<Tensor, FileProblem>
 fn bytes(file: &mut impl Read, count: u64) -> Result<Vec<u8>, FileProblem> {
     let mut bytes = Vec::new();
     file.take(count).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 == count {
-        true => Ok(bytes),
-        false => Err(FileProblem::corrupt("the file ends early")),
-    }
+    if bytes.len() as u64 == count { Ok(bytes) } else { Err(FileProblem::corrupt("the file ends early")) }
 }
 
 /// The dtype as rx calls it, of those that tensors have.

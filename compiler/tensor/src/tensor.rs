@@ -285,10 +285,7 @@ fn read(element: Element, bytes: &[u8]) -> Scalar {
         *to = *from;
     }
     let bits = u64::from_le_bytes(low);
-    match element.is_float() {
-        true => Scalar::Float(element.float_of_bits(bits)),
-        false => Scalar::Int(element.wrap(bits as i64)),
-    }
+    if element.is_float() { Scalar::Float(element.float_of_bits(bits)) } else { Scalar::Int(element.wrap(bits as i64)) }
 }
 
 /// Converts and puts the element into these bytes, which are as many as it has.

@@ -197,10 +197,7 @@ impl<'f> Printer<'f> {
         let buffer = self.func.buffer(id);
         let dim = |expr: &Expr| {
             let text = self.expr(expr);
-            match later.iter().any(|var| expr.uses(*var)) {
-                true => quoted(&text),
-                false => text,
-            }
+            if later.iter().any(|var| expr.uses(*var)) { quoted(&text) } else { text }
         };
         let mut text = format!("{}, \"{}\"", tuple(buffer.shape.iter().map(dim).collect()), buffer.dtype);
         if let Some(strides) = &buffer.strides {

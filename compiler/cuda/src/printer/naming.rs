@@ -53,9 +53,10 @@ impl Kernel<'_> {
     /// negative.
     pub(crate) fn name_var(&mut self, var: VarId, text: &str, is_natural: bool) {
         self.vars.insert(var, text.to_owned());
-        match is_natural {
-            true => self.natural.insert(var),
-            false => self.natural.remove(&var),
+        if is_natural {
+            self.natural.insert(var)
+        } else {
+            self.natural.remove(&var)
         };
     }
 

@@ -183,10 +183,7 @@ fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
     // A row's elements are many threads' work, too, but for few of them.
     let parts = length.map_or(8, |length| (length / 4).clamp(1, 32));
     let is_enough = |way: &Way| rows.is_none_or(|rows| rows / way.width() * parts >= units * THREADS_OF_UNIT);
-    match ways.iter().all(is_enough) {
-        true => ways,
-        false => vec![plain],
-    }
+    if ways.iter().all(is_enough) { ways } else { vec![plain] }
 }
 
 /// The threads for rows whose neighbours stand together.

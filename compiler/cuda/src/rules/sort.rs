@@ -174,10 +174,7 @@ impl Stores {
                 is_changed |= matches!(part, Expr::Load { buffer, .. } if written.contains(buffer));
             });
         }
-        match is_changed {
-            true => Err(Declined::because("it stores where it reads")),
-            false => Ok(()),
-        }
+        if is_changed { Err(Declined::because("it stores where it reads")) } else { Ok(()) }
     }
 }
 

@@ -151,10 +151,7 @@ fn number(rest: &mut &[char]) -> Option<Option<usize>> {
     let (text, after) = rest.split_at(digits);
     *rest = after;
     let text: String = text.iter().collect();
-    match text.is_empty() {
-        true => Some(None),
-        false => text.parse().ok().filter(|number| *number <= 1000).map(Some),
-    }
+    if text.is_empty() { Some(None) } else { text.parse().ok().filter(|number| *number <= 1000).map(Some) }
 }
 
 /// A value as a format specification wants it.

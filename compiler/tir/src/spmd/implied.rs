@@ -220,10 +220,7 @@ impl Placer<'_> {
     /// What is done in each round of a loop: the next one may write what this one reads.
     fn round(&mut self, body: Stmt) -> Stmt {
         let effects = self.effects(&body);
-        match effects.read.is_disjoint(&effects.written) {
-            true => body,
-            false => Stmt::seq([body, self.wait()]),
-        }
+        if effects.read.is_disjoint(&effects.written) { body } else { Stmt::seq([body, self.wait()]) }
     }
 
     fn in_order(&mut self, parts: Vec<Stmt>, in_lanes: bool) -> Stmt {

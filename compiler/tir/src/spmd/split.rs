@@ -144,10 +144,7 @@ impl Splitter<'_> {
     /// The element of the text's buffer that is meant.
     pub(super) fn element(&self, buffer: BufferId, indices: &[Expr]) -> Vec<Expr> {
         let indices = indices.iter().map(|index| self.expr(index));
-        match self.own.contains(&buffer) {
-            true => self.thread().into_iter().chain(indices).collect(),
-            false => indices.collect(),
-        }
+        if self.own.contains(&buffer) { self.thread().into_iter().chain(indices).collect() } else { indices.collect() }
     }
 
     /// A new buffer.
@@ -359,10 +356,7 @@ impl Splitter<'_> {
                 let told = control | self.varying.exprs(indices);
                 let store = self.store(stmt, *buffer);
                 let missing = self.varying.all & !told;
-                match self.varying.is_local(*buffer) || missing == 0 {
-                    true => store,
-                    false => self.by_first(missing, store),
-                }
+                if self.varying.is_local(*buffer) || missing == 0 { store } else { self.by_first(missing, store) }
             }
             Stmt::Assert { .. } | Stmt::Evaluate(_) => map_stmt(stmt, &mut |expr| self.expr(expr)),
         })

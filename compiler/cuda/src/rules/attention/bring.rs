@@ -85,10 +85,7 @@ impl<'p> Tile<'p> {
         }
         let exists = at_line(words)?;
         let along = words.word("part_of_line");
-        let exists = match self.padded == self.width {
-            true => exists,
-            false => format!("{exists} && {along} < {}", self.width),
-        };
+        let exists = if self.padded == self.width { exists } else { format!("{exists} && {along} < {}", self.width) };
         words.set("EXISTS", exists);
         words.kernel.name_var(self.across, &along, true);
         match self.vector {

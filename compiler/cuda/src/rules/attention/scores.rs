@@ -71,10 +71,7 @@ impl Attend {
             }
             words.print("$top = fmaxf($top, $product);");
             words.kernel.close();
-            match is_inside {
-                true => words.kernel.outdent(),
-                false => words.kernel.close(),
-            }
+            if is_inside { words.kernel.outdent() } else { words.kernel.close() }
         }
         Ok(())
     }

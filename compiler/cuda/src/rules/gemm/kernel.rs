@@ -419,9 +419,6 @@ impl Elements<'_> {
             true => kernel.open(&format!("if ({name} < {}) {{", words.ends[side])),
             false => kernel.open("{"),
         }
-        match self.partial.is_some() {
-            true => Ok(()),
-            false => words.decode(kernel, axis, name, &|var| !words.is_twin(var)),
-        }
+        if self.partial.is_some() { Ok(()) } else { words.decode(kernel, axis, name, &|var| !words.is_twin(var)) }
     }
 }

@@ -110,10 +110,7 @@ fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
         return Err(again());
     }
     let (stages, taken) = (1..=taken).find_map(|most| gather(task, Form::Rows, most).ok()).ok_or_else(again)?;
-    match is_one_reduction(&stages, &stages.items()) {
-        true => Ok((stages, taken)),
-        false => Err(again()),
-    }
+    if is_one_reduction(&stages, &stages.items()) { Ok((stages, taken)) } else { Err(again()) }
 }
 
 /// Bytes of a value as it is computed.

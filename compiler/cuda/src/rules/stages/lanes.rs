@@ -68,10 +68,7 @@ impl Lanes {
 
     /// What must hold for a whole group to begin at `k` of a row of this length.
     pub(in crate::rules) fn is_whole(&self, k: &str, length: &str) -> String {
-        match self.has_tail {
-            true => format!("{k} + {} <= {length}", self.width),
-            false => format!("{k} < {length}"),
-        }
+        if self.has_tail { format!("{k} + {} <= {length}", self.width) } else { format!("{k} < {length}") }
     }
 }
 
