@@ -92,9 +92,7 @@ fn binding(block: &Block, var: VarId) -> Option<Expr> {
 }
 
 fn is_free_of(expr: &Expr, vars: &FxHashSet<VarId>) -> bool {
-    let mut free = true;
-    expr.walk(&mut |part| free &= !matches!(part, Expr::Var { var, .. } if vars.contains(var)));
-    free
+    !expr.any(&|part| matches!(part, Expr::Var { var, .. } if vars.contains(var)))
 }
 
 fn loads_of(expr: &Expr) -> impl Iterator<Item = (BufferId, &[Expr])> {

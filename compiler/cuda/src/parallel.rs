@@ -157,10 +157,7 @@ impl Accesses {
     fn reads_only_what_is_written_beside(&self) -> bool {
         let is_store = |load: &(BufferId, Vec<Expr>)| self.stores.contains(load);
         let reads = self.loads.iter().filter(|(buffer, _)| self.written.contains(buffer)).all(is_store);
-        let mut computed = false;
-        for index in self.stores.iter().filter(|(buffer, _)| self.written.contains(buffer)).flat_map(|store| &store.1) {
-            index.walk(&mut |part| computed |= matches!(part, Expr::Load { .. }));
-        }
-        reads && !computed
+        let mut stores = self.stores.iter().filter(|(buffer, _)| self.written.contains(buffer));
+        reads && !stores.any(|(_, indices)| indices.iter().any(Expr::has_load))
     }
 }

@@ -171,11 +171,11 @@ impl Splitter<'_> {
     /// Whether a loop is one of the host's: it launches several blocks, which do not wait for each other otherwise, or in each round
     /// another number of threads. What one block does in a loop is one kernel.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
-        let mut is_apart = false;
-        stmt.walk(&mut |part| {
-            if let Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } = part {
-                is_apart |= tag.starts_with("blockIdx.") || !self.is_known([extent]);
+        let is_apart = stmt.any(&|part| match part {
+            Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {
+                tag.starts_with("blockIdx.") || !self.is_known([extent])
             }
+            _ => false,
         });
         let is_short = i64::try_from(MOST_LAUNCHES).is_ok_and(|most| least_launches(stmt) <= most);
         !is_launch(stmt) && is_apart && is_short && self.launches(stmt, &mut Vec::new())

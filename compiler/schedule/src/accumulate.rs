@@ -271,21 +271,15 @@ fn explicit_block(block: Block) -> Stmt {
 
 /// Whether the statement holds no blocks and loops.
 fn is_plain(stmt: &Stmt) -> bool {
-    let mut plain = true;
-    stmt.walk(&mut |part| plain &= !matches!(part, Stmt::Block(_) | Stmt::For { .. } | Stmt::While { .. }));
-    plain
+    !stmt.any(&|part| matches!(part, Stmt::Block(_) | Stmt::For { .. } | Stmt::While { .. }))
 }
 
 /// Whether the expression reads the buffer.
 pub(crate) fn reads(expr: &Expr, wanted: BufferId) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if *buffer == wanted));
-    found
+    expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if *buffer == wanted))
 }
 
 /// Whether the expression mentions a variable of a set.
 pub(crate) fn mentions(expr: &Expr, wanted: &dyn Fn(&VarId) -> bool) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Var { var, .. } if wanted(var)));
-    found
+    expr.any(&|part| matches!(part, Expr::Var { var, .. } if wanted(var)))
 }

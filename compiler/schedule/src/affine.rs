@@ -240,9 +240,7 @@ pub(crate) fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
 
 /// Whether the expression reads memory, or has an index that is checked.
 pub fn has_access(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
-    found
+    expr.any(&|part| matches!(part, Expr::Load { .. } | Expr::Checked { .. }))
 }
 
 /// The number of an element in a dense, row-major buffer.

@@ -180,9 +180,7 @@ impl Scope {
 
     /// Whether the expression has the same value at every evaluation with the same variables.
     fn is_stable(&self, expr: &Expr) -> bool {
-        let mut stable = true;
-        expr.walk(&mut |part| stable &= !matches!(part, Expr::Load { buffer, .. } if self.written.contains(buffer)));
-        stable
+        !expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if self.written.contains(buffer)))
     }
 
     /// The expression an opaque atom stands for.

@@ -19,7 +19,7 @@ pub fn composed(first: &Nest, second: &Nest) -> Option<(Nest, BufferId)> {
         value => (None, value),
     };
     let Expr::Load { buffer, indices, .. } = read else { return None };
-    if *buffer != inner.buffer || condition.as_ref().is_some_and(reads) || indices.iter().any(reads) {
+    if *buffer != inner.buffer || condition.as_ref().is_some_and(Expr::has_load) || indices.iter().any(Expr::has_load) {
         return None;
     }
     let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
@@ -85,10 +85,4 @@ pub(crate) fn is_zero(expr: &Expr) -> bool {
         Expr::Int { value, .. } => *value == 0,
         _ => false,
     }
-}
-
-fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
 }

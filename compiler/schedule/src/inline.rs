@@ -262,9 +262,7 @@ fn reads_in(stmt: &Stmt, wanted: BufferId) -> usize {
 }
 
 fn stores_in(stmt: &Stmt, wanted: &dyn Fn(BufferId) -> bool) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |part| found |= matches!(part, Stmt::Store { buffer, .. } if wanted(*buffer)));
-    found
+    stmt.any(&|part| matches!(part, Stmt::Store { buffer, .. } if wanted(*buffer)))
 }
 
 fn parts(expr: &Expr) -> usize {
@@ -276,12 +274,10 @@ fn parts(expr: &Expr) -> usize {
 /// Whether the value is a constant or another buffer's element, at a place that is a sum of multiples.
 fn is_move(value: &Expr) -> bool {
     let simple = |index: &Expr| {
-        let mut simple = true;
-        index.walk(&mut |part| {
-            simple &= matches!(part, Expr::Int { .. } | Expr::Var { .. } | Expr::Cast { .. })
-                || matches!(part, Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, .. });
-        });
-        simple
+        index.all(&|part| {
+            matches!(part, Expr::Int { .. } | Expr::Var { .. } | Expr::Cast { .. })
+                || matches!(part, Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, .. })
+        })
     };
     match value {
         Expr::Int { .. } | Expr::Float { .. } => true,

@@ -304,9 +304,7 @@ impl Cases {
 
 /// Whether an expression compares a variable with itself.
 fn asks_for_nan(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Compare { left, right, .. } if left == right));
-    found
+    expr.any(&|part| matches!(part, Expr::Compare { left, right, .. } if left == right))
 }
 
 /// The result of two sides whose elements' values are digits.

@@ -63,18 +63,16 @@ pub fn op_pattern(func: &PrimFunc) -> OpPattern {
 /// Whether every block computes elements one by one, from nothing the function itself computes: each may be computed where it is
 /// read. That holds of every function of at most [`OpPattern::Injective`] without predicates and first values, and of others.
 pub fn is_spatial(func: &PrimFunc) -> bool {
-    let mut spatial = true;
-    func.body.walk(&mut |stmt| match stmt {
+    !func.body.any(&|stmt| match stmt {
         Stmt::Block(block) => {
-            spatial &= block.iters.iter().all(|iter| iter.kind == IterKind::Spatial)
-                && block.init.is_none()
-                && block.predicate.is_none()
-                && (block.allocations.is_empty() || block.iters.is_empty());
+            block.iters.iter().any(|iter| iter.kind != IterKind::Spatial)
+                || block.init.is_some()
+                || block.predicate.is_some()
+                || !block.allocations.is_empty() && !block.iters.is_empty()
         }
-        Stmt::Seq(_) | Stmt::For { .. } | Stmt::Store { .. } => {}
-        _ => spatial = false,
-    });
-    spatial
+        Stmt::Seq(_) | Stmt::For { .. } | Stmt::Store { .. } => false,
+        _ => true,
+    })
 }
 
 /// An element that is loaded or stored.
@@ -174,13 +172,8 @@ impl<'f> Analyzer<'f> {
     }
 
     fn writes_parameter(&self, body: &Stmt) -> bool {
-        let mut found = false;
-        body.walk(&mut |stmt| {
-            if let Stmt::Store { buffer, .. } = stmt {
-                found |= self.func.buffer_params().any(|param| param == *buffer);
-            }
-        });
-        found
+        let is_param = |buffer: BufferId| self.func.buffer_params().any(|param| param == buffer);
+        body.any(&|stmt| matches!(stmt, Stmt::Store { buffer, .. } if is_param(*buffer)))
     }
 
     fn reduction(&mut self, block: &Block, store: Access<'_>) {
@@ -220,16 +213,11 @@ fn variables(store: Access<'_>) -> Option<Vec<VarId>> {
 /// another.
 fn is_injective(store: Access<'_>, load: Access<'_>) -> bool {
     let Some(stored) = variables(store) else { return false };
-    let mut only = true;
-    for index in load.indices {
-        index.walk(&mut |part| {
-            only &= match part {
-                Expr::Var { var, .. } => stored.contains(var),
-                part => !matches!(part, Expr::Load { .. }),
-            };
-        });
-    }
-    only
+    let is_stored = |part: &Expr| match part {
+        Expr::Var { var, .. } => stored.contains(var),
+        part => !matches!(part, Expr::Load { .. }),
+    };
+    load.indices.iter().all(|index| index.all(&is_stored))
 }
 
 /// Whether an element of the load serves several of the store: an index of the store is none of the load's.

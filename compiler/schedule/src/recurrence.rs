@@ -171,12 +171,7 @@ impl Reader<'_> {
         let place = self.scope.dim(&var);
         let mut moved = 0;
         for (before, index) in before.iter().zip(indices) {
-            let is_access = |expr: &Expr| {
-                let mut found = false;
-                expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-                found
-            };
-            if is_access(before) || is_access(index) {
+            if before.has_load() || index.has_load() {
                 return false;
             }
             let own = self.scope.dim(index);
@@ -238,9 +233,7 @@ fn put(expr: &Expr, var: VarId, value: &Expr) -> Expr {
 
 /// Whether an index in it is not proved in range.
 fn is_checked(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Checked { .. }));
-    found
+    expr.any(&|part| matches!(part, Expr::Checked { .. }))
 }
 
 /// Whether an index is a variable alone.

@@ -66,15 +66,11 @@ impl Tally {
 
 /// Whether an extent follows from the function's scalars and symbols alone.
 pub fn is_told(func: &PrimFunc, extent: &Expr) -> bool {
-    let mut told = true;
-    extent.walk(&mut |part| {
-        told &= match part {
-            Expr::Var { var, .. } => func.symbols.contains(var) || func.params.contains(&Param::Scalar(*var)),
-            Expr::Load { .. } | Expr::Call { .. } => false,
-            _ => true,
-        };
-    });
-    told
+    extent.all(&|part| match part {
+        Expr::Var { var, .. } => func.symbols.contains(var) || func.params.contains(&Param::Scalar(*var)),
+        Expr::Load { .. } | Expr::Call { .. } => false,
+        _ => true,
+    })
 }
 
 #[cfg(test)]

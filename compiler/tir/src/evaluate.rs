@@ -7,18 +7,17 @@ use rx_base::DType;
 /// Whether [`evaluate_index`] can find the value of an expression, given those of some variables: no loads, no `uint64`, and of floats
 /// only what every device computes alike. It may still overflow or divide by zero.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
-    let mut evaluable = true;
-    expr.walk(&mut |part| {
+    expr.all(&|part| {
         let dtype = part.dtype();
-        evaluable &= match part {
-            Expr::Var { var, .. } => has_value(*var) && (dtype.is_int() || dtype.is_bool()),
-            Expr::Load { .. } => false,
-            Expr::Call { function, .. } => whole_number(*function).is_some() && is_exact(dtype),
-            Expr::Binary { op, .. } if dtype.is_float() => float_operation(*op).is_some() && is_exact(dtype),
-            _ => !dtype.is_float() || is_exact(dtype),
-        } && dtype != DType::UINT64;
-    });
-    evaluable
+        dtype != DType::UINT64
+            && match part {
+                Expr::Var { var, .. } => has_value(*var) && (dtype.is_int() || dtype.is_bool()),
+                Expr::Load { .. } => false,
+                Expr::Call { function, .. } => whole_number(*function).is_some() && is_exact(dtype),
+                Expr::Binary { op, .. } if dtype.is_float() => float_operation(*op).is_some() && is_exact(dtype),
+                _ => !dtype.is_float() || is_exact(dtype),
+            }
+    })
 }
 
 /// The value of an integer expression without loads, wrapped where its dtype is narrower than 64 bits; `None` where a variable has

@@ -528,11 +528,24 @@ impl Expr {
         }
     }
 
+    /// Whether a part, itself included, passes a test.
+    pub fn any(&self, test: &dyn Fn(&Expr) -> bool) -> bool {
+        test(self) || self.children().into_iter().any(|child| child.any(test))
+    }
+
+    /// Whether all parts, itself included, pass a test.
+    pub fn all(&self, test: &dyn Fn(&Expr) -> bool) -> bool {
+        test(self) && self.children().into_iter().all(|child| child.all(test))
+    }
+
+    /// Whether it loads an element.
+    pub fn has_load(&self) -> bool {
+        self.any(&|part| matches!(part, Expr::Load { .. }))
+    }
+
     /// Whether it mentions the variable.
     pub fn uses(&self, wanted: VarId) -> bool {
-        let mut found = false;
-        self.walk(&mut |part| found |= matches!(part, Expr::Var { var, .. } if *var == wanted));
-        found
+        self.any(&|part| matches!(part, Expr::Var { var, .. } if *var == wanted))
     }
 }
 

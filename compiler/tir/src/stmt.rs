@@ -248,6 +248,11 @@ impl Stmt {
         }
     }
 
+    /// Whether a statement in it, itself included, passes a test.
+    pub fn any(&self, test: &dyn Fn(&Stmt) -> bool) -> bool {
+        test(self) || self.children().into_iter().any(|child| child.any(test))
+    }
+
     /// Calls `visit` on every statement in it, itself included, outermost first.
     pub fn walk<'s>(&'s self, visit: &mut impl FnMut(&'s Stmt)) {
         visit(self);

@@ -218,24 +218,20 @@ impl Emitter<'_> {
     /// Whether the value may differ by lane.
     pub(super) fn varies(&self, expr: &Expr) -> bool {
         let Some(lane) = self.lane else { return false };
-        let mut varies = false;
-        expr.walk(&mut |part| match part {
+        expr.any(&|part| match part {
             Expr::Var { var, .. } => {
-                varies |= *var == lane.var;
                 let binding = self.bindings.get(var.0 as usize).and_then(Option::as_ref);
-                varies |= matches!(binding.map(|binding| &binding.value), Some(BindingValue::Value(Operand::Lanes(_))));
+                let value = binding.map(|binding| &binding.value);
+                *var == lane.var || matches!(value, Some(BindingValue::Value(Operand::Lanes(_))))
             }
-            Expr::Load { buffer, indices, .. } => varies |= self.promoted_in_lanes(*buffer, indices),
-            _ => {}
-        });
-        varies
+            Expr::Load { buffer, indices, .. } => self.promoted_in_lanes(*buffer, indices),
+            _ => false,
+        })
     }
 
     /// Whether evaluating where nobody asked can neither fail nor leave a buffer, and costs little.
     pub(super) fn speculatable(&self, expr: &Expr) -> bool {
-        let mut safe = true;
-        expr.walk(&mut |part| safe &= self.part_is_safe(part));
-        safe
+        expr.all(&|part| self.part_is_safe(part))
     }
 
     fn part_is_safe(&self, part: &Expr) -> bool {

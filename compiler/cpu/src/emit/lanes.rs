@@ -231,13 +231,9 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
     }
 
     fn free_of(&self, expr: &Expr, known: &[(BufferId, &[Expr])]) -> Scanned<()> {
-        let mut free = true;
-        expr.walk(&mut |part| {
-            if let Expr::Load { buffer, .. } = part {
-                free &= !known.iter().any(|(own, _)| own == buffer);
-            }
-        });
-        if free { Ok(()) } else { Err(Refused) }
+        let is_known = |buffer: &BufferId| known.iter().any(|(own, _)| own == buffer);
+        let reads = expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if is_known(buffer)));
+        if reads { Err(Refused) } else { Ok(()) }
     }
 
     fn vector(&self, dtype: DType) -> Scanned<()> {
@@ -267,19 +263,14 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         for atom in element.terms.iter().flat_map(|(atoms, _)| atoms) {
             let local = match atom {
                 Atom::Var(var) => *var != self.var && self.differs(*var),
-                Atom::Opaque(expr) => {
-                    let mut differs = false;
-                    expr.walk(&mut |part| match part {
-                        Expr::Var { var, .. } => differs |= self.differs(*var),
-                        Expr::Load { buffer, indices, .. } => {
-                            let stride =
-                                Poly::element(self.emitter.func, *buffer, indices).map(|poly| poly.stride(self.var));
-                            differs |= stride != Some(Stride::Invariant);
-                        }
-                        _ => {}
-                    });
-                    differs
-                }
+                Atom::Opaque(expr) => expr.any(&|part| match part {
+                    Expr::Var { var, .. } => self.differs(*var),
+                    Expr::Load { buffer, indices, .. } => {
+                        let element = Poly::element(self.emitter.func, *buffer, indices);
+                        element.map(|poly| poly.stride(self.var)) != Some(Stride::Invariant)
+                    }
+                    _ => false,
+                }),
             };
             if local {
                 return Err(Refused);

@@ -94,15 +94,11 @@ impl<'s> Search<'s> {
 
     /// Whether an expression is the same throughout and needs nothing of memory.
     fn invariant(&self, expr: &Expr) -> bool {
-        let mut invariant = true;
-        expr.walk(&mut |part| {
-            invariant &= match part {
-                Expr::Var { var, .. } => !self.bound.contains(var),
-                Expr::Load { .. } => false,
-                _ => true,
-            }
-        });
-        invariant
+        expr.all(&|part| match part {
+            Expr::Var { var, .. } => !self.bound.contains(var),
+            Expr::Load { .. } => false,
+            _ => true,
+        })
     }
 }
 
@@ -409,7 +405,6 @@ pub(super) fn update<'s>(buffer: BufferId, indices: &[Expr], value: &'s Expr) ->
         (false, true) => left,
         _ => return None,
     };
-    let mut again = false;
-    other.walk(&mut |part| again |= is_element(part));
+    let again = other.any(&|part| is_element(part));
     (!again && !value.dtype().is_bool()).then_some((*op, other))
 }

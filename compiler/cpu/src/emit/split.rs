@@ -205,14 +205,10 @@ fn bound_of(condition: &Expr, var: VarId, inner: &Inner<'_>) -> Option<Bound> {
 
 /// Whether an expression needs nothing of memory and cannot fail.
 fn is_pure(expr: &Expr) -> bool {
-    let mut pure = true;
-    expr.walk(&mut |part| {
-        pure &= match part {
-            Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } | Expr::Select { .. } => false,
-            part => !may_divide_by_zero(part),
-        };
-    });
-    pure
+    expr.all(&|part| match part {
+        Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } | Expr::Select { .. } => false,
+        part => !may_divide_by_zero(part),
+    })
 }
 
 /// The statement where some comparisons are known to hold, or not to.

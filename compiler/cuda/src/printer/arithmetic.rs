@@ -165,15 +165,12 @@ impl Kernel<'_> {
 
     /// A divisor, checked where it may be zero: where it is no constant and not made of extents alone.
     fn divisor(&mut self, divisor: &Expr) -> Result<String, String> {
-        let mut of_extents = true;
-        divisor.walk(&mut |part| {
-            of_extents &= match part {
-                Expr::Var { var, .. } => self.symbols.contains(var),
-                Expr::Int { value, .. } => *value > 0,
-                Expr::Cast { .. } => true,
-                Expr::Binary { op, .. } => matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min),
-                _ => false,
-            }
+        let of_extents = divisor.all(&|part| match part {
+            Expr::Var { var, .. } => self.symbols.contains(var),
+            Expr::Int { value, .. } => *value > 0,
+            Expr::Cast { .. } => true,
+            Expr::Binary { op, .. } => matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min),
+            _ => false,
         });
         if of_extents || divisor.as_int().is_some_and(|value| value != 0) {
             return self.operand(divisor, PRODUCT + 1);

@@ -84,8 +84,7 @@ impl Kernel<'_> {
 
     /// Prints an expression for its checks, where it has any.
     fn evaluate(&mut self, value: &Expr) -> Result<(), String> {
-        let mut has_effect = false;
-        value.walk(&mut |part| has_effect |= !matches!(part, Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. }));
+        let has_effect = value.any(&|part| !matches!(part, Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. }));
         if has_effect {
             let value = self.operand(value, expr::UNARY)?;
             self.line(&format!("(void){value};"));
@@ -126,8 +125,7 @@ impl Kernel<'_> {
             _ => start.clone().cast(dtype) + extent.clone().cast(dtype),
         };
         let mut end_text = self.operand(&end, expr::RELATION + 1)?;
-        let mut changes = false;
-        end.walk(&mut |part| changes |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
+        let changes = end.any(&|part| matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
         let wanted = self.func.var(var).name;
         if changes {
             let name = self.names.fresh(&format!("{wanted}_end"));
@@ -359,13 +357,10 @@ fn is_rounded(value: &Expr) -> bool {
 
 /// Whether an expression's value comes out of buffers or scalar parameters.
 pub(super) fn is_data(exprs: &[&Expr], kernel: &Kernel<'_>) -> bool {
-    let mut data = false;
-    for expr in exprs {
-        expr.walk(&mut |part| match part {
-            Expr::Load { .. } | Expr::Call { .. } => data = true,
-            Expr::Var { var, .. } => data |= kernel.data.contains(var) || kernel.is_free_scalar(*var),
-            _ => {}
-        });
-    }
-    data
+    let is_data = |part: &Expr| match part {
+        Expr::Load { .. } | Expr::Call { .. } => true,
+        Expr::Var { var, .. } => kernel.data.contains(var) || kernel.is_free_scalar(*var),
+        _ => false,
+    };
+    exprs.iter().any(|expr| expr.any(&is_data))
 }

@@ -141,13 +141,11 @@ impl Epilogue {
         }
         let here = |expr: &Expr| substitute(expr, &|var| values.get(&var).map(|(value, _)| value.clone()));
         let (indices, value) = (indices.iter().map(here).collect(), here(value));
-        let mut is_element = true;
-        value.walk(&mut |part| {
-            if let Expr::Load { buffer, indices, .. } = part
-                && let Some(step) = self.steps.iter().find(|step| step.buffer == *buffer)
-            {
-                is_element &= step.indices == *indices;
+        let is_element = value.all(&|part| match part {
+            Expr::Load { buffer, indices, .. } => {
+                self.steps.iter().find(|step| step.buffer == *buffer).is_none_or(|step| step.indices == *indices)
             }
+            _ => true,
         });
         is_element.then_some(Step {
             buffer: *buffer,

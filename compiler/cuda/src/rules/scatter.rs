@@ -59,15 +59,11 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
         [(_, indices)] => {
             let is_own = |index: &Expr| {
-                let mut is_own = true;
-                index.walk(&mut |part| {
-                    is_own &= match part {
-                        Expr::Var { var, .. } => own.contains(var),
-                        Expr::Load { .. } => false,
-                        _ => true,
-                    }
-                });
-                is_own
+                index.all(&|part| match part {
+                    Expr::Var { var, .. } => own.contains(var),
+                    Expr::Load { .. } => false,
+                    _ => true,
+                })
             };
             (0..indices.len()).filter(|at| !is_own(&indices[*at])).collect()
         }

@@ -133,7 +133,7 @@ impl Stores {
         let (stores, taken) = match &body {
             Stmt::If { condition, then, otherwise: None } => match condition {
                 Expr::Compare { op: rx_tir::CompareOp::Lt, left, right }
-                    if is_rank(left, ranking.buffer) && !reads(right) =>
+                    if is_rank(left, ranking.buffer) && !right.has_load() =>
                 {
                     ((**then).clone(), Some((**right).clone()))
                 }
@@ -164,17 +164,13 @@ impl Stores {
         let is_row =
             |var: VarId| indices.iter().any(|index| matches!(index, Expr::Var { var: own, .. } if *own == var));
         let others = indices.iter().filter(|index| !is_rank(index, ranking.buffer));
-        let is_plain = others.clone().all(|index| !reads(index) && !index.uses(ranking.along));
+        let is_plain = others.clone().all(|index| !index.has_load() && !index.uses(ranking.along));
         if by_rank != 1 || !is_plain || !ranking.rows.iter().all(|(var, _)| is_row(*var)) {
             return Err(Declined::because("two elements may be stored in one place"));
         }
-        let mut is_changed = false;
-        for expr in indices.iter().chain([value, &ranking.key]) {
-            expr.walk(&mut |part| {
-                is_changed |= matches!(part, Expr::Load { buffer, .. } if written.contains(buffer));
-            });
-        }
-        if is_changed { Err(Declined::because("it stores where it reads")) } else { Ok(()) }
+        let is_changed = |part: &Expr| matches!(part, Expr::Load { buffer, .. } if written.contains(buffer));
+        let mut read = indices.iter().chain([value, &ranking.key]);
+        Declined::when(read.any(|expr| expr.any(&is_changed)), "it stores where it reads")
     }
 }
 
@@ -229,12 +225,6 @@ fn names(
     }
     let all = nest.loops.len() == pairs.len() && ranking.rows.len() + 1 == pairs.len();
     all.then_some(move |var: VarId| pairs.iter().find(|(one, _)| *one == var).map(|(_, value)| value.clone()))
-}
-
-fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
 }
 
 /// Whether an expression is the element's rank.

@@ -213,11 +213,6 @@ pub(super) const MANY_BLOCKS: i64 = 1024;
 
 /// Whether a task's statement uses the block's own schedule, which rules leave alone.
 pub(super) fn has_threads(task: &Task<'_>, at: usize) -> bool {
-    let mut found = false;
-    if let Some(statement) = task.statements.get(at) {
-        statement.stmt.walk(&mut |part| {
-            found |= matches!(part, Stmt::For { kind: rx_tir::LoopKind::ThreadBinding(_), .. });
-        });
-    }
-    found
+    let is_thread = |part: &Stmt| matches!(part, Stmt::For { kind: rx_tir::LoopKind::ThreadBinding(_), .. });
+    task.statements.get(at).is_some_and(|statement| statement.stmt.any(&is_thread))
 }

@@ -125,16 +125,14 @@ fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, b
 
 /// Whether it can be evaluated whatever the conditions before it say: it reads nothing, and divides by constants.
 fn is_plain(expr: &Expr) -> bool {
-    let mut plain = true;
-    expr.walk(&mut |part| match part {
-        Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => plain = false,
+    expr.all(&|part| match part {
+        Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => false,
         Expr::Binary { op, right, .. } => {
             let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
-            plain &= is_sum || right.as_int().is_some_and(|by| by > 0);
+            is_sum || right.as_int().is_some_and(|by| by > 0)
         }
-        _ => {}
-    });
-    plain
+        _ => true,
+    })
 }
 
 /// How often a variable is added up in a sum; none where it stands elsewhere in it.

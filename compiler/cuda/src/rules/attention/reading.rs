@@ -88,9 +88,7 @@ impl<'t> Reading<'t> {
 
     /// Whether an expression reads an element that is known.
     pub(super) fn reads_known(&self, expr: &Expr) -> bool {
-        let mut found = false;
-        expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if self.knows(*buffer)));
-        found
+        expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if self.knows(*buffer)))
     }
 
     /// The statement at a place from the task's front: loops around one store, `let`s replaced by their values.

@@ -3,7 +3,7 @@
 
 use super::super::epilogue::Front;
 use crate::rules::{Declined, Task};
-use rx_base::{DType, Dim};
+use rx_base::Dim;
 use rx_schedule::{Nest, Phased, ProductNest, by_phases, composed};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc};
 
@@ -90,16 +90,11 @@ fn is_worth(func: &PrimFunc, (first, second): (&Nest, &Nest), products: BufferId
     let rounds = second.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.extent.as_int());
     let terms =
         rounds.fold(phases as f64, |terms, extent| terms * extent.map_or(f64::INFINITY, |extent| extent as f64));
-    let mut is_narrow = false;
-    let narrow = |dtype: DType| dtype.bits < 32;
-    if let Some(reduction) = first.reduction() {
-        reduction.value.walk(&mut |part| is_narrow |= matches!(part, Expr::Load { dtype, .. } if narrow(*dtype)));
-    }
+    let narrow = |part: &Expr| matches!(part, Expr::Load { dtype, .. } if dtype.bits < 32);
+    let is_narrow = first.reduction().is_some_and(|reduction| reduction.value.any(&narrow));
     terms <= taps * if is_narrow { MORE_TERMS_OF_TENSOR_CORES } else { MORE_TERMS }
 }
 
 fn has_remainder(index: &Expr) -> bool {
-    let mut found = false;
-    index.walk(&mut |part| found |= matches!(part, Expr::Binary { op: rx_tir::BinaryOp::FloorMod, .. }));
-    found
+    index.any(&|part| matches!(part, Expr::Binary { op: rx_tir::BinaryOp::FloorMod, .. }))
 }

@@ -172,7 +172,7 @@ impl<'f> Builder<'f> {
         let named = named.collect::<Result<Vec<_>, Declined>>()?;
         let value = self.value(&part.value, false)?;
         let init_reads = match &part.kind {
-            Kind::Reduction { init, .. } => has_load(init),
+            Kind::Reduction { init, .. } => init.has_load(),
             _ => false,
         };
         let target = self.element(part.buffer, &part.indices)?;
@@ -377,10 +377,4 @@ impl<'f> Builder<'f> {
             .iter()
             .any(|stage| stage.value.uses(var) || matches!(&stage.kind, Kind::Reduction { init, .. } if init.uses(var)))
     }
-}
-
-fn has_load(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
 }

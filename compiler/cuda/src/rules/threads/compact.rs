@@ -176,17 +176,10 @@ fn region(
 
 /// An index as what stays, and the least and largest that is added to it while the loops of `moving` run.
 fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>) -> Option<(Dim, i64, i64)> {
-    let mut is_moving = false;
-    let mut is_read = false;
-    index.walk(&mut |part| match part {
-        Expr::Var { var, .. } => is_moving |= moving.contains_key(var),
-        Expr::Load { .. } => is_read = true,
-        _ => {}
-    });
-    if is_read {
+    if index.has_load() {
         return None;
     }
-    if !is_moving {
+    if !index.any(&|part| matches!(part, Expr::Var { var, .. } if moving.contains_key(var))) {
         return Some((known.dim(index), 0, 0));
     }
     let none = Dim::constant(0);
@@ -457,18 +450,11 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
 }
 
 fn chooses(stmt: &Stmt, var: VarId, local: &[BufferId]) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |part| {
-        if let Stmt::Store { buffer, indices, .. } = part {
-            found |= local.contains(buffer) && indices.iter().any(|index| index.uses(var));
-        }
-        for expr in part.expressions() {
-            expr.walk(&mut |part| {
-                if let Expr::Load { buffer, indices, .. } = part {
-                    found |= local.contains(buffer) && indices.iter().any(|index| index.uses(var));
-                }
-            });
-        }
-    });
-    found
+    let chosen =
+        |buffer: BufferId, indices: &[Expr]| local.contains(&buffer) && indices.iter().any(|index| index.uses(var));
+    let reads = |part: &Expr| matches!(part, Expr::Load { buffer, indices, .. } if chosen(*buffer, indices));
+    stmt.any(&|part| {
+        matches!(part, Stmt::Store { buffer, indices, .. } if chosen(*buffer, indices))
+            || part.expressions().into_iter().any(|expr| expr.any(&reads))
+    })
 }

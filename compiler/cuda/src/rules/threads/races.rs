@@ -46,9 +46,5 @@ fn meets(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
 
 /// Whether an index may tell an axis's values apart: it is made of them, or read from memory.
 fn is_told(index: &Expr, axis: VarId) -> bool {
-    let mut told = false;
-    index.walk(&mut |part| {
-        told |= matches!(part, Expr::Load { .. }) || matches!(part, Expr::Var { var, .. } if *var == axis);
-    });
-    told
+    index.any(&|part| matches!(part, Expr::Load { .. }) || matches!(part, Expr::Var { var, .. } if *var == axis))
 }

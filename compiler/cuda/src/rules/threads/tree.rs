@@ -8,7 +8,7 @@ use rx_base::DType;
 use rx_schedule::explicit_loops;
 use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::spmd::Varying;
-use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
+use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, Iter, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
 
 /// The tree of statements one after the other.
 pub(super) fn of(
@@ -161,15 +161,11 @@ impl Builder<'_> {
 
     /// Whether all threads of a warp have the same value.
     fn is_of_warps(&self, expr: &Expr) -> bool {
-        let mut is_alike = true;
-        expr.walk(&mut |part| {
-            is_alike &= match part {
-                Expr::Var { var, .. } => self.launch.axis("threadIdx.x").is_none_or(|axis| axis.var != *var),
-                Expr::Load { buffer, .. } => !self.func.buffer(*buffer).scope.is_private(),
-                _ => true,
-            }
-        });
-        is_alike
+        expr.all(&|part| match part {
+            Expr::Var { var, .. } => self.launch.axis("threadIdx.x").is_none_or(|axis| axis.var != *var),
+            Expr::Load { buffer, .. } => !self.func.buffer(*buffer).scope.is_private(),
+            _ => true,
+        })
     }
 
     /// What a loop over threads or blocks does.
@@ -237,13 +233,8 @@ impl Builder<'_> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
         let plain = with_vectors(&without_blocks(&plain), &vectors_of(stmt));
-        let mut crossing = false;
-        stmt.walk(&mut |part| {
-            if let Stmt::Block(block) = part {
-                let reduces = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
-                crossing |= reduces.clone().any(|iter| self.launch.is_of_threads(&iter.binding));
-            }
-        });
+        let crosses = |iter: &Iter| iter.kind == IterKind::Reduce && self.launch.is_of_threads(&iter.binding);
+        let crossing = stmt.any(&|part| matches!(part, Stmt::Block(block) if block.iters.iter().any(crosses)));
         Declined::when(crossing, "threads sum up in a form that has no words")?;
         super::races::check(self.func, self.launch, (&place.bound, &place.guards), &plain)?;
         let mut guards = place.guards.clone();
@@ -285,31 +276,23 @@ fn binding(block: &Block, var: VarId) -> Option<Expr> {
 
 /// Whether a statement holds loops over threads, or several statements between which these may have to wait.
 fn is_compound(stmt: &Stmt) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |part| {
-        found |= match part {
-            Stmt::For { kind: LoopKind::ThreadBinding(_), .. } => true,
-            Stmt::Seq(parts) => parts.iter().filter(|part| !matches!(part, Stmt::Store { .. })).count() > 1,
-            _ => false,
-        }
-    });
-    found
+    stmt.any(&|part| match part {
+        Stmt::For { kind: LoopKind::ThreadBinding(_), .. } => true,
+        Stmt::Seq(parts) => parts.iter().filter(|part| !matches!(part, Stmt::Store { .. })).count() > 1,
+        _ => false,
+    })
 }
 
 /// Whether loops over threads stand in a statement.
 fn binds_threads(stmt: &Stmt) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |part| found |= matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(_), .. }));
-    found
+    stmt.any(&|part| matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(_), .. }))
 }
 
 /// Whether loops over blocks stand in a statement.
 fn binds_blocks(stmt: &Stmt) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |part| {
-        found |= matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(tag), .. } if tag.starts_with("blockIdx."));
-    });
-    found
+    stmt.any(
+        &|part| matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(tag), .. } if tag.starts_with("blockIdx.")),
+    )
 }
 
 /// The statement in which a block whose reduction goes on from a loop outside of it, in `inside` those inside, has a condition
@@ -335,15 +318,11 @@ fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
 
 /// Whether all variables of an expression are of a set.
 fn uses_only(expr: &Expr, set: &dyn Fn(VarId) -> bool) -> bool {
-    let mut only = true;
-    expr.walk(&mut |part| only &= !matches!(part, Expr::Var { var, .. } if !set(*var)));
-    only
+    !expr.any(&|part| matches!(part, Expr::Var { var, .. } if !set(*var)))
 }
 
 fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Call { .. }));
-    found
+    expr.any(&|part| matches!(part, Expr::Load { .. } | Expr::Call { .. }))
 }
 
 fn stores_of(stmt: &Stmt) -> Vec<BufferId> {

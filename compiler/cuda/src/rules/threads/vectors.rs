@@ -162,13 +162,8 @@ impl Search<'_> {
 
     /// Whether elements are neighbours, the first at a multiple of so many.
     fn is_side_by_side(&mut self, id: BufferId, indices: &[Expr], lane: VarId, lanes: i64) -> bool {
-        let mut is_read = false;
-        indices.iter().for_each(|index| {
-            index.walk(&mut |part| {
-                is_read |= matches!(part, Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. })
-            });
-        });
-        if is_read {
+        let is_read = |part: &Expr| matches!(part, Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. });
+        if indices.iter().any(|index| index.any(&is_read)) {
             return false;
         }
         let mut position = Dim::constant(0);

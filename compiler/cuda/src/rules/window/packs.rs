@@ -172,7 +172,7 @@ impl Place<'_> {
                 together && bytes <= 16 && !self.conditions.iter().any(|one| one.uses(self.lane.var))
             }
             Expr::Select { condition, then, otherwise } => {
-                if !self.collect(condition, all) || reads(otherwise) {
+                if !self.collect(condition, all) || otherwise.has_load() {
                     return false;
                 }
                 self.conditions.push((**condition).clone());
@@ -180,7 +180,7 @@ impl Place<'_> {
                 self.conditions.pop();
                 fits
             }
-            Expr::Binary { op: BinaryOp::And | BinaryOp::Or, .. } => !reads(expr),
+            Expr::Binary { op: BinaryOp::And | BinaryOp::Or, .. } => !expr.has_load(),
             other => other.children().into_iter().all(|child| self.collect(child, all)),
         }
     }
@@ -201,10 +201,4 @@ fn is_zero(expr: &Expr) -> bool {
         Expr::Int { value, .. } => *value == 0,
         _ => false,
     }
-}
-
-fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
 }
