@@ -28,6 +28,18 @@ pub struct Argument<'a, M> {
     pub dtype: DType,
 }
 
+/// A call of a kernel. Buffers are in the order of the function's buffer parameters.
+pub struct KernelCall<'a, M> {
+    /// Which kernel.
+    pub kernel: KernelId,
+    /// What it reads.
+    pub inputs: &'a [Argument<'a, M>],
+    /// What it writes: memory, shape and dtype.
+    pub outputs: &'a mut [(M, Vec<i64>, DType)],
+    /// Values of its scalar parameters.
+    pub scalars: &'a [Scalar],
+}
+
 /// A device that runs kernels.
 pub trait Backend: Sized {
     /// A piece of the device's memory.
@@ -52,19 +64,11 @@ pub trait Backend: Sized {
         &[]
     }
 
-    /// Runs a kernel and takes its rounds from `budget`: reads `inputs`, writes `outputs`, each in the order of the function's buffer parameters; `outputs`
-    /// are memory, shape and dtype.
+    /// Runs a kernel and takes its rounds from `budget`.
     ///
     /// # Errors
     /// Where the arguments do not fit the function, a check in it fails, or the budget does not do.
-    fn run(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, Self::Memory>],
-        outputs: &mut [(Self::Memory, Vec<i64>, DType)],
-        scalars: &[Scalar],
-        budget: &mut Budget,
-    ) -> Result<(), RunError>;
+    fn run(&mut self, call: KernelCall<'_, Self::Memory>, budget: &mut Budget) -> Result<(), RunError>;
 
     /// How long the device worked since this was asked last, by a clock of its own.
     fn busy(&mut self) -> Option<Duration> {

@@ -1,13 +1,12 @@
 //! The host's processor as a device: kernels are scheduled and compiled; what has no machine code is interpreted.
 
-use crate::backend::{Argument, Backend, Stage};
+use crate::backend::{Backend, KernelCall, Stage};
 use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
 use crate::interp::interpret;
-use rx_base::DType;
 use rx_cpu::{CpuKernel, CpuModule, Scratch};
-use rx_lower::{KernelId, Program};
-use rx_tensor::{Scalar, Tensor};
+use rx_lower::Program;
+use rx_tensor::Tensor;
 use std::sync::Arc;
 
 /// Compiles kernels for the host.
@@ -59,21 +58,13 @@ impl Backend for Cpu {
         &self.remarks
     }
 
-    fn run(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, Tensor>],
-        outputs: &mut [(Tensor, Vec<i64>, DType)],
-        scalars: &[Scalar],
-        budget: &mut Budget,
-    ) -> Result<(), RunError> {
-        let compiled = match self.kernels.get(kernel.0 as usize) {
+    fn run(&mut self, call: KernelCall<'_, Tensor>, budget: &mut Budget) -> Result<(), RunError> {
+        let compiled = match self.kernels.get(call.kernel.0 as usize) {
             Some(Built::Compiled(compiled)) => compiled,
-            Some(Built::Interpreted(program)) => {
-                return crate::interp::run(program, inputs, outputs, scalars, budget);
-            }
+            Some(Built::Interpreted(program)) => return crate::interp::run(program, call, budget),
             None => return Err(RunError::other("the kernel was not built")),
         };
+        let KernelCall { inputs, outputs, scalars, .. } = call;
         let shapes: Vec<Vec<i64>> = outputs.iter().map(|(_, shape, _)| shape.clone()).collect();
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(shapes.iter().map(Vec::as_slice)).collect();

@@ -24,13 +24,14 @@ pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functio
     let (index, kernels) = program.distinct();
     let funcs: Vec<_> = kernels.into_iter().map(|kernel| kernel.func()).collect();
     let funcs: Vec<PrimFunc> = funcs.iter().map(rx_cuda::prepared).collect();
-    let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(|error| BuildError {
-        kernel: Name::from("cuda"),
-        origins: Vec::new(),
-        message: error.to_string(),
-    })?;
+    let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(not_built)?;
     let rounds = funcs.iter().map(Rounds::of).collect();
     Ok((source, Functions { index, funcs, rounds }))
+}
+
+/// Why the kernels, which are built together, were not.
+fn not_built(error: impl ToString) -> BuildError {
+    BuildError { kernel: Name::from("cuda"), origins: Vec::new(), message: error.to_string() }
 }
 
 /// The functions of a CUDA source, and the function of each kernel.

@@ -1,13 +1,12 @@
 //! The reference interpreter as a device: memory is bytes, every access is checked.
 
-use crate::backend::{Argument, Backend, Stage};
+use crate::backend::{Backend, KernelCall, Stage};
 use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
 use crate::memory::tensors;
-use rx_base::DType;
 use rx_interp::{Limit, Limits};
-use rx_lower::{KernelId, Program};
-use rx_tensor::{Scalar, Tensor};
+use rx_lower::Program;
+use rx_tensor::Tensor;
 use rx_tir::PrimFunc;
 
 /// Interprets kernels.
@@ -32,18 +31,11 @@ impl Backend for Interpreter {
         Ok(())
     }
 
-    fn run(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, Tensor>],
-        outputs: &mut [(Tensor, Vec<i64>, DType)],
-        scalars: &[Scalar],
-        budget: &mut Budget,
-    ) -> Result<(), RunError> {
-        let Some(program) = self.programs.get(kernel.0 as usize) else {
+    fn run(&mut self, call: KernelCall<'_, Tensor>, budget: &mut Budget) -> Result<(), RunError> {
+        let Some(program) = self.programs.get(call.kernel.0 as usize) else {
             return Err(RunError::other("the kernel was not built"));
         };
-        run(program, inputs, outputs, scalars, budget)
+        run(program, call, budget)
     }
 }
 
@@ -59,9 +51,7 @@ pub(crate) fn interpret(func: &PrimFunc) -> Result<rx_interp::Program, BuildErro
 /// Interprets a function, within limits.
 pub(crate) fn run(
     program: &rx_interp::Program,
-    inputs: &[Argument<'_, Tensor>],
-    outputs: &mut [(Tensor, Vec<i64>, DType)],
-    scalars: &[Scalar],
+    KernelCall { inputs, outputs, scalars, .. }: KernelCall<'_, Tensor>,
     budget: &mut Budget,
 ) -> Result<(), RunError> {
     let mut buffers = tensors(inputs, outputs)?;

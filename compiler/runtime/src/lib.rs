@@ -39,7 +39,7 @@ mod observer;
 mod types;
 mod value;
 
-pub use backend::{Argument, Backend, Stage};
+pub use backend::{Argument, Backend, KernelCall, Stage};
 pub use budget::{Budget, Limits};
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;

@@ -1,18 +1,18 @@
 //! Kernels on a CUDA device.
 
-use super::{Functions, check_failed, source};
-use crate::backend::{Argument, Backend, Stage};
+use super::{Functions, check_failed, not_built, source};
+use crate::backend::{Backend, KernelCall, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
 use crate::memory::{Memory, typed};
-use rx_base::{DType, Name};
+use rx_base::DType;
 use rx_cuda::CudaSource;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::images::{self, Image, Kept};
 use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::{RuleOrder, Target};
-use rx_lower::{KernelId, Preferences, Program};
-use rx_tensor::{Scalar, Tensor};
+use rx_lower::{Preferences, Program};
+use rx_tensor::Tensor;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -97,27 +97,17 @@ impl Backend for Cuda {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
-        let failed = |error: DeviceError| BuildError {
-            kernel: Name::from("cuda"),
-            origins: Vec::new(),
-            message: error.to_string(),
-        };
         // Parts hold several kernels each, of about the same cost together.
         let mut told = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
-        let images = (self.compile)(&source, self.device.arch(), &mut told).map_err(|error| failed(error.into()))?;
-        self.module = Some(self.device.load_images(source, &images).map_err(failed)?);
+        let images = (self.compile)(&source, self.device.arch(), &mut told)
+            .map_err(|error| not_built(DeviceError::from(error)))?;
+        self.module = Some(self.device.load_images(source, &images).map_err(not_built)?);
         self.functions = functions;
         Ok(())
     }
 
-    fn run(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, DeviceBuffer>],
-        outputs: &mut [(DeviceBuffer, Vec<i64>, DType)],
-        scalars: &[Scalar],
-        budget: &mut Budget,
-    ) -> Result<(), RunError> {
+    fn run(&mut self, call: KernelCall<'_, DeviceBuffer>, budget: &mut Budget) -> Result<(), RunError> {
+        let KernelCall { kernel, inputs, outputs, scalars } = call;
         let Some(module) = &self.module else { return Err(RunError::other("the program was not built")) };
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();

@@ -1,15 +1,15 @@
 //! Kernels simulated on the host.
 
-use super::{Functions, check_failed, source};
-use crate::backend::{Argument, Backend, Stage};
+use super::{Functions, check_failed, not_built, source};
+use crate::backend::{Backend, KernelCall, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
 use crate::memory::{tensor_error, tensors};
-use rx_base::{DType, Name};
+use rx_base::Name;
 use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
-use rx_lower::{KernelId, Preferences, Program};
-use rx_tensor::{Scalar, Tensor};
+use rx_lower::{Preferences, Program};
+use rx_tensor::Tensor;
 
 /// The CUDA C, compiled by a C++ compiler and run on the host with a fiber per thread: to check kernels without a GPU.
 #[derive(Default)]
@@ -56,23 +56,15 @@ impl Backend for Simulated {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
-        let simulator = Simulator::build(&source, Options { sanitize: self.is_strict }).map_err(|error| {
-            BuildError { kernel: Name::from("cuda"), origins: Vec::new(), message: error.to_string() }
-        })?;
-        self.simulator = Some(simulator);
+        let options = Options { sanitize: self.is_strict };
+        self.simulator = Some(Simulator::build(&source, options).map_err(not_built)?);
         self.functions = functions;
         progress(Stage { done: total, total });
         Ok(())
     }
 
-    fn run(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, Tensor>],
-        outputs: &mut [(Tensor, Vec<i64>, DType)],
-        scalars: &[Scalar],
-        budget: &mut Budget,
-    ) -> Result<(), RunError> {
+    fn run(&mut self, call: KernelCall<'_, Tensor>, budget: &mut Budget) -> Result<(), RunError> {
+        let KernelCall { kernel, inputs, outputs, scalars } = call;
         let Some(simulator) = &self.simulator else { return Err(RunError::other("the program was not built")) };
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();

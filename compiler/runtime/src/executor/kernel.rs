@@ -2,14 +2,13 @@
 
 use super::frames::bytes_of;
 use super::{Executor, Frame, Watch, memory_of};
-use crate::backend::{Argument, Backend};
+use crate::backend::{Argument, Backend, KernelCall};
 use crate::error::RunError;
 use crate::memory::Memory;
 use crate::observer::KernelRun;
 use crate::types::{evaluate, evaluate_shape};
 use crate::value::{DeviceTensor, Place, Value};
-use rx_base::DType;
-use rx_lower::{Instruction, KernelId, Operation, Procedure, Scalar};
+use rx_lower::{Instruction, Operation, Procedure, Scalar};
 use rx_tensor::Scalar as Number;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,11 +48,12 @@ impl<B: Backend> Executor<B> {
             let place = memory_of::<B>(tensor, &frame.storages)?;
             arguments.push(Argument { memory: place, shape: &tensor.shape, dtype: tensor.dtype });
         }
+        let call = KernelCall { kernel: *kernel, inputs: &arguments, outputs: &mut memory, scalars: &scalars };
         let done = match watch.as_mut().filter(|observer| observer.is_timing()) {
-            None => self.backend.run(*kernel, &arguments, &mut memory, &scalars, &mut self.budget),
+            None => self.backend.run(call, &mut self.budget),
             Some(observer) => {
                 let start = self.started.elapsed();
-                let time = self.timed(*kernel, &arguments, &mut memory, &scalars);
+                let time = self.timed(call);
                 let inputs = arguments.iter().map(|argument| argument.shape);
                 let shapes: Vec<&[i64]> = inputs.chain(memory.iter().map(|(_, shape, _)| shape.as_slice())).collect();
                 let scalars: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
@@ -80,17 +80,11 @@ impl<B: Backend> Executor<B> {
     }
 
     /// Runs a kernel while nothing else runs; gives its time.
-    fn timed(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, B::Memory>],
-        outputs: &mut [(B::Memory, Vec<i64>, DType)],
-        scalars: &[Number],
-    ) -> Result<Duration, RunError> {
+    fn timed(&mut self, call: KernelCall<'_, B::Memory>) -> Result<Duration, RunError> {
         self.backend.finish()?;
         self.backend.busy();
         let start = Instant::now();
-        self.backend.run(kernel, inputs, outputs, scalars, &mut self.budget)?;
+        self.backend.run(call, &mut self.budget)?;
         self.backend.finish()?;
         let time = start.elapsed();
         // What the host needs to ask for it is not the kernel's.

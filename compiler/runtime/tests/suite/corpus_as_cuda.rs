@@ -9,7 +9,7 @@ use rx_db::{FileKind, Workspace};
 use rx_lower::{Kernel, KernelId, Program};
 use rx_runtime::cuda::Simulated;
 use rx_runtime::interp::Interpreter;
-use rx_runtime::{Argument, Backend, Budget, Limits, Memory, RunError};
+use rx_runtime::{Argument, Backend, Budget, KernelCall, Limits, Memory, RunError};
 use rx_tensor::{Scalar, Tensor, compare, random};
 use rx_tir::PrimFunc;
 use std::path::PathBuf;
@@ -131,7 +131,8 @@ fn run<B: Backend<Memory = Tensor>>(
         .iter()
         .map(|tensor| (tensor.duplicate().expect("a small tensor"), tensor.shape().to_vec(), tensor.dtype()))
         .collect();
-    backend.run(kernel, &inputs, &mut written, scalars, &mut budget)?;
+    let call = KernelCall { kernel, inputs: &inputs, outputs: &mut written, scalars };
+    backend.run(call, &mut budget)?;
     written.into_iter().map(|(memory, shape, dtype)| memory.download(backend, dtype, &shape)).collect()
 }
 
