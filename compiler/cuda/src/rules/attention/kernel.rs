@@ -128,31 +128,44 @@ impl KernelBody for Attend {
         self.arrive(words, &tiles);
         self.bring(words, &places, (values, "tile_v", "key0"))?;
         self.end_copies(words, &tiles);
-        match self.tiling.unit {
-            Unit::Warps { .. } => {
-                warps::multiply(words);
-                warps::soften(words, self, &places)?;
-            }
-            Unit::Threads { .. } => {
-                threads::multiply(words);
-                threads::soften(words, self, &places)?;
-            }
-        }
+        let text = self.text();
+        words.print(text.multiply);
+        self.soften(words, &places)?;
         self.arrive(words, &tiles);
         words.open("if ($key_next < $key_end) {");
         self.bring(words, &places, (keys, "tile_k", "key_next"))?;
         words.kernel.close();
         self.end_copies(words, &tiles);
-        match self.tiling.unit {
-            Unit::Warps { .. } => warps::weigh(words),
-            Unit::Threads { .. } => threads::weigh(words),
-        }
+        words.print(text.weigh);
         words.kernel.close();
-        match self.tiling.unit {
-            Unit::Warps { .. } => warps::finish(words, self, &places),
-            Unit::Threads { .. } => threads::finish(words, self, &places),
-        }
+        self.finish(words, &places)
     }
+}
+
+/// The text of what one kind of unit does, as templates.
+pub(super) struct UnitText {
+    /// Its own registers and shared memory, and which of its threads a thread is.
+    pub(super) declare: &'static str,
+    /// Products of the block's queries and the tile of keys.
+    pub(super) multiply: &'static str,
+    /// Opens what is done of each of a thread's rows, `$i`.
+    pub(super) each_row: &'static str,
+    /// The row's number.
+    pub(super) row: &'static str,
+    /// Opens what is done of each of a thread's keys: declares its number and its `$product`.
+    pub(super) each_key: &'static str,
+    /// Makes `$top` that of all threads of the row.
+    pub(super) top: &'static str,
+    /// Carries sums over, and makes scores exponentials.
+    pub(super) exponentials: &'static str,
+    /// Sums of the tile of values, weighted.
+    pub(super) weigh: &'static str,
+    /// The sum of a row's exponentials, `$whole`; rows that do not exist are left out.
+    pub(super) whole: &'static str,
+    /// Opens what is done of each group of neighbouring columns, which begin at `$column0`.
+    pub(super) each_column: &'static str,
+    /// The element of the result of number `$e` in a group.
+    pub(super) sum: &'static str,
 }
 
 impl Attend {
@@ -172,6 +185,7 @@ impl Attend {
                 words.set("OWN", fragments * 2);
                 words.set("FRAGMENTS", fragments);
                 words.set("LANES", 4);
+                words.kernel.need("rx_ldmatrix");
                 let (mma, pair) = match is_bfloat {
                     true => ("rx_mma_bf16", "rx_pair_bf16"),
                     false => ("rx_mma_f16", "rx_pair_f16"),
@@ -186,6 +200,7 @@ impl Attend {
                 words.set("OWN_COLUMNS", tiling.padded(width.1) / 16);
                 words.set("PACK", pack);
                 words.set("LANES", 16);
+                words.kernel.need("rx_pack");
             }
         }
         words.kernel.need("rx_exp2");
@@ -193,6 +208,41 @@ impl Attend {
         words.kernel.need("RX_SHARED");
         words.set_expr("ROW_COUNT", &self.problem.row_count())?;
         words.set_expr("KEY_COUNT", &self.problem.key_count())?;
+        Ok(())
+    }
+
+    fn text(&self) -> &'static UnitText {
+        match self.tiling.unit {
+            Unit::Warps { .. } => &warps::TEXT,
+            Unit::Threads { .. } => &threads::TEXT,
+        }
+    }
+
+    /// Prints the scores, and their softmax as far as it is known.
+    fn soften(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
+        let text = self.text();
+        words
+            .print("// Scores and their exponentials; what was added up before is carried over to the larger maximum.");
+        words.open(text.each_row);
+        words.print(text.row);
+        self.scores(words, places, text.each_key)?;
+        words.print(text.top);
+        self.carry_over(words);
+        words.print(text.exponentials);
+        words.kernel.close();
+        Ok(())
+    }
+
+    /// Prints what is done with the sums.
+    fn finish(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
+        let text = self.text();
+        words.open(text.each_row);
+        words.print(text.row);
+        words.print(text.whole);
+        self.row_done(words, places)?;
+        words.open(text.each_column);
+        self.columns_done(words, text.sum)?;
+        (0..2).for_each(|_| words.kernel.close());
         Ok(())
     }
 
@@ -305,13 +355,7 @@ impl Attend {
             $ELEMENT* $tile_v = $tile_k + $KEYS * $STRIDE_K;
             ",
         );
-        match self.tiling.unit {
-            Unit::Warps { .. } => warps::declare(words),
-            Unit::Threads { .. } => {
-                words.print("float* $tile_p = $tile_v + $KEYS * $STRIDE_V;");
-                threads::declare(words);
-            }
-        }
+        words.print(self.text().declare);
         words.print(
             "
             // Of each row the largest score, and what the exponentials less it add up to.

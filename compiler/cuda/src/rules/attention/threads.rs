@@ -1,24 +1,15 @@
 //! Attention by threads: each of sixteen side by side has some keys of some rows, and then some elements of their results.
 
-use super::kernel::Attend;
-use super::places::Places;
-use super::template::Template;
+use super::kernel::UnitText;
 
-/// Prints the registers of a thread, and which rows it has.
-pub(super) fn declare(words: &mut Template<'_, '_>) {
-    words.kernel.need("rx_pack");
-    words.print(
-        "
+/// The text of a block whose threads multiply.
+pub(super) const TEXT: UnitText = UnitText {
+    declare: "
+        float* $tile_p = $tile_v + $KEYS * $STRIDE_V;
         const int $line_of_16 = threadIdx.x / 16, $lane = threadIdx.x % 16;
         float $sums[$OWN][$OWN_COLUMNS] = {};
-        ",
-    );
-}
-
-/// Prints the products of the block's queries and the tile of keys.
-pub(super) fn multiply(words: &mut Template<'_, '_>) {
-    words.print(
-        "
+    ",
+    multiply: "
         // Queries times keys.
         float $scores[$OWN][$KEYS / 16] = {};
         #pragma unroll 2
@@ -39,39 +30,23 @@ pub(super) fn multiply(words: &mut Template<'_, '_>) {
                 }
             }
         }
-        ",
-    );
-}
-
-/// Prints the scores, and their softmax as far as it is known; the exponentials go to shared memory.
-pub(super) fn soften(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
-    words.open(
-        "
-        // Scores and their exponentials; what was added up before is carried over to the larger maximum.
+    ",
+    each_row: "
         #pragma unroll
         for (int $i = 0; $i < $OWN; ++$i) {
-        ",
-    );
-    words.print("const long long $row = $row0 + $line_of_16 * $OWN + $i;");
-    attend.scores(
-        words,
-        places,
-        "
+    ",
+    row: "const long long $row = $row0 + $line_of_16 * $OWN + $i;",
+    each_key: "
         #pragma unroll
         for (int $j = 0; $j < $KEYS / 16; ++$j) {
             const long long $key = $key0 + $lane + $j * 16;
             float& $product = $scores[$i][$j];
-        ",
-    )?;
-    words.print(
-        "
+    ",
+    top: "
         #pragma unroll
         for (int $x = 1; $x < 16; $x *= 2) $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, $x));
-        ",
-    );
-    attend.carry_over(words);
-    words.print(
-        "
+    ",
+    exponentials: "
         #pragma unroll
         for (int $j = 0; $j < $OWN_COLUMNS; ++$j) $sums[$i][$j] *= $carried;
         #pragma unroll
@@ -80,16 +55,8 @@ pub(super) fn soften(words: &mut Template<'_, '_>, attend: &Attend, places: &Pla
             $total[$i] += $exp;
             $tile_p[($line_of_16 * $OWN + $i) * $STRIDE_P + $lane + $j * 16] = $exp;
         }
-        ",
-    );
-    words.kernel.close();
-    Ok(())
-}
-
-/// Prints the sum of the tile of values, weighted.
-pub(super) fn weigh(words: &mut Template<'_, '_>) {
-    words.print(
-"
+    ",
+    weigh: "
         // Weights times values.
         #pragma unroll 1
         for (int $k = 0; $k < $KEYS; $k += 4) {
@@ -111,33 +78,17 @@ pub(super) fn weigh(words: &mut Template<'_, '_>) {
                 }
             }
         }
-        ",
-    );
-}
-
-/// Prints what is done with the sums.
-pub(super) fn finish(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
-    words.open(
-        "
+    ",
+    whole: "
+        float $whole = $total[$i];
         #pragma unroll
-        for (int $i = 0; $i < $OWN; ++$i) {
-            const long long $row = $row0 + $line_of_16 * $OWN + $i;
-            float $whole = $total[$i];
-            #pragma unroll
-            for (int $x = 1; $x < 16; $x *= 2) $whole += __shfl_xor_sync(0xffffffffu, $whole, $x);
-            if ($row >= $rows) continue;
-        ",
-    );
-    attend.row_done(words, places)?;
-    words.open(
-        "
+        for (int $x = 1; $x < 16; $x *= 2) $whole += __shfl_xor_sync(0xffffffffu, $whole, $x);
+        if ($row >= $rows) continue;
+    ",
+    each_column: "
         #pragma unroll
         for (int $j = 0; $j < $OWN_COLUMNS / $PACK; ++$j) {
             const long long $column0 = ($j * 16 + $lane) * $PACK;
-        ",
-    );
-    attend.columns_done(words, "const float $value = $sums[$i][$j * $PACK + $e]$SHARE;")?;
-    words.kernel.close();
-    words.kernel.close();
-    Ok(())
-}
+    ",
+    sum: "const float $value = $sums[$i][$j * $PACK + $e]$SHARE;",
+};

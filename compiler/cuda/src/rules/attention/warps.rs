@@ -2,25 +2,15 @@
 //! its registers. The accumulators of `mma.sync` m16n8 side by side are the left operand of the next one, so weights need no
 //! shared memory (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type").
 
-use super::kernel::Attend;
-use super::places::Places;
-use super::template::Template;
+use super::kernel::UnitText;
 
-/// Prints the registers of a thread, and which rows it has.
-pub(super) fn declare(words: &mut Template<'_, '_>) {
-    words.print(
-        "
+/// The text of a block whose warps multiply.
+pub(super) const TEXT: UnitText = UnitText {
+    declare: "
         const int $warp = threadIdx.x / 32, $lane = threadIdx.x % 32;
         float $sums[$FRAGMENTS][$WIDTH / 8][4] = {};
-        ",
-    );
-}
-
-/// Prints the products of the block's queries and the tile of keys.
-pub(super) fn multiply(words: &mut Template<'_, '_>) {
-    words.kernel.need("rx_ldmatrix");
-    words.print(
-"
+    ",
+    multiply: "
         // Queries times keys.
         float $scores[$FRAGMENTS][$KEYS / 8][4] = {};
         #pragma unroll
@@ -40,39 +30,23 @@ pub(super) fn multiply(words: &mut Template<'_, '_>) {
                 }
             }
         }
-        ",
-    );
-}
-
-/// Prints the scores, and their softmax as far as it is known.
-pub(super) fn soften(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
-    words.open(
-        "
-        // Scores and their exponentials; what was added up before is carried over to the larger maximum.
+    ",
+    each_row: "
         #pragma unroll
         for (int $i = 0; $i < $FRAGMENTS * 2; ++$i) {
-        ",
-    );
-    words.print("const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;");
-    attend.scores(
-        words,
-        places,
-        "
+    ",
+    row: "const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;",
+    each_key: "
         #pragma unroll
         for (int $j = 0; $j < $KEYS / 4; ++$j) {
             const long long $key = $key0 + ($j / 2 * 8 + $lane % 4 * 2 + $j % 2);
             float& $product = $scores[$i / 2][$j / 2][$i % 2 * 2 + $j % 2];
-        ",
-    )?;
-    words.print(
-        "
+    ",
+    top: "
         $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, 1));
         $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, 2));
-        ",
-    );
-    attend.carry_over(words);
-    words.print(
-        "
+    ",
+    exponentials: "
         #pragma unroll
         for (int $j = 0; $j < $WIDTH / 4; ++$j) $sums[$i / 2][$j / 2][$i % 2 * 2 + $j % 2] *= $carried;
         #pragma unroll
@@ -81,16 +55,8 @@ pub(super) fn soften(words: &mut Template<'_, '_>, attend: &Attend, places: &Pla
             $exp = rx_exp2(($exp - $base) * $LOG2E);
             $total[$i] += $exp;
         }
-        ",
-    );
-    words.kernel.close();
-    Ok(())
-}
-
-/// Prints the sum of the tile of values, weighted.
-pub(super) fn weigh(words: &mut Template<'_, '_>) {
-    words.print(
-"
+    ",
+    weigh: "
         // Weights times values.
         #pragma unroll
         for (int $k = 0; $k < $KEYS / 16; ++$k) {
@@ -112,33 +78,17 @@ pub(super) fn weigh(words: &mut Template<'_, '_>) {
                 }
             }
         }
-        ",
-    );
-}
-
-/// Prints what is done with the sums.
-pub(super) fn finish(words: &mut Template<'_, '_>, attend: &Attend, places: &Places<'_>) -> Result<(), String> {
-    words.open(
-        "
-        #pragma unroll
-        for (int $i = 0; $i < $FRAGMENTS * 2; ++$i) {
-            const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;
-            float $whole = $total[$i];
-            $whole += __shfl_xor_sync(0xffffffffu, $whole, 1);
-            $whole += __shfl_xor_sync(0xffffffffu, $whole, 2);
-            if ($row >= $rows) continue;
-        ",
-    );
-    attend.row_done(words, places)?;
-    words.open(
-        "
+    ",
+    whole: "
+        float $whole = $total[$i];
+        $whole += __shfl_xor_sync(0xffffffffu, $whole, 1);
+        $whole += __shfl_xor_sync(0xffffffffu, $whole, 2);
+        if ($row >= $rows) continue;
+    ",
+    each_column: "
         #pragma unroll
         for (int $j = 0; $j < $WIDTH / 8; ++$j) {
             const long long $column0 = $j * 8 + $lane % 4 * 2;
-        ",
-    );
-    attend.columns_done(words, "const float $value = $sums[$i / 2][$j][$i % 2 * 2 + $e]$SHARE;")?;
-    words.kernel.close();
-    words.kernel.close();
-    Ok(())
-}
+    ",
+    sum: "const float $value = $sums[$i / 2][$j][$i % 2 * 2 + $e]$SHARE;",
+};
