@@ -169,10 +169,7 @@ impl Simulator {
     /// Where a call does not fit its function, or the process ends early.
     pub fn run(&self, calls: &[Call<'_>]) -> Result<Vec<Outcome>, SimulatorError> {
         let mut input = Vec::new();
-        let mut plans = Vec::with_capacity(calls.len());
-        for call in calls {
-            plans.push(self.request(call, &mut input)?);
-        }
+        let plans = calls.iter().map(|call| self.request(call, &mut input)).collect::<Result<Vec<_>, _>>()?;
         // Command 7 flushes the process's output, so that the answer can be read.
         input.push(7);
         let bytes = plans.iter().flat_map(|plan| plan.buffers.iter().chain([&ERROR_CELL])).sum();

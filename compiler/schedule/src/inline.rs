@@ -126,7 +126,7 @@ impl Producer {
                 _ => map_stmt(stmt, &mut |expr| self.replaced(expr, func)),
             };
             let mut largest = 0;
-            stmt.walk(&mut |part| largest = part.expressions().into_iter().map(parts).fold(largest, usize::max));
+            stmt.walk(&mut |part| largest = part.expressions().into_iter().map(Expr::size).fold(largest, usize::max));
             if largest > MAX_PARTS {
                 return None;
             }
@@ -263,12 +263,6 @@ fn reads_in(stmt: &Stmt, wanted: BufferId) -> usize {
 
 fn stores_in(stmt: &Stmt, wanted: &dyn Fn(BufferId) -> bool) -> bool {
     stmt.any(&|part| matches!(part, Stmt::Store { buffer, .. } if wanted(*buffer)))
-}
-
-fn parts(expr: &Expr) -> usize {
-    let mut parts = 0;
-    expr.walk(&mut |_| parts += 1);
-    parts
 }
 
 /// Whether the value is a constant or another buffer's element, at a place that is a sum of multiples.

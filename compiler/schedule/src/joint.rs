@@ -48,10 +48,8 @@ impl Nest {
         let values = reader.targets.iter().map(|target| func.var_expr(target.left)).collect();
         let mut state = State { names: FxHashMap::default(), values };
         reader.stmt(&self.body, &mut state)?;
-        let mut parts = Vec::new();
-        for (target, value) in reader.targets.into_iter().zip(&state.values) {
-            parts.push(part(func, target, value)?);
-        }
+        let targets = reader.targets.into_iter().zip(&state.values);
+        let mut parts = targets.map(|(target, value)| part(func, target, value)).collect::<Option<Vec<_>>>()?;
         compare_with_right(func, &mut parts)?;
         is_associative(&parts).then_some(parts)
     }
@@ -203,7 +201,7 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
     }
     // An element may stand in another: the larger is found first.
     let mut by_size: Vec<_> = known.iter().collect();
-    by_size.sort_by_key(|(_, _, element, _)| std::cmp::Reverse(size(element)));
+    by_size.sort_by_key(|(_, _, element, _)| std::cmp::Reverse(element.size()));
     for part in parts {
         let Expr::Select { condition, then, otherwise } = &part.combined else { continue };
         let condition = by_size.iter().fold(condition.as_ref().clone(), |condition, (_, right, element, _)| {
@@ -227,12 +225,6 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
 /// Whether an element ends up with one of the values that it is given.
 fn is_chosen(part: &JointPart) -> bool {
     matches!(part.operation, None | Some(BinaryOp::Min | BinaryOp::Max))
-}
-
-fn size(expr: &Expr) -> usize {
-    let mut size = 0;
-    expr.walk(&mut |_| size += 1);
-    size
 }
 
 /// Whether a condition is made of comparisons of variables that `is_pair` allows.

@@ -170,7 +170,7 @@ fn index(scope: &mut Scope, expr: Expr) -> Expr {
         return expr;
     }
     match scope.expr(&dim, dtype) {
-        Some(simple) if size(&simple) <= size(&expr) => simple,
+        Some(simple) if simple.size() <= expr.size() => simple,
         _ => expr,
     }
 }
@@ -178,12 +178,6 @@ fn index(scope: &mut Scope, expr: Expr) -> Expr {
 fn is_opaque(dim: &Dim) -> bool {
     let mut atoms = dim.terms().iter().flat_map(|(product, _)| product);
     atoms.any(|(atom, _)| matches!(atom, rx_base::symbolic::Atom::Opaque(symbol, _) if symbol.starts_with("%e")))
-}
-
-fn size(expr: &Expr) -> usize {
-    let mut parts = 0;
-    expr.walk(&mut |_| parts += 1);
-    parts
 }
 
 #[cfg(test)]

@@ -528,6 +528,11 @@ impl Expr {
         }
     }
 
+    /// How many parts it has, itself included.
+    pub fn size(&self) -> usize {
+        1 + self.children().into_iter().map(Expr::size).sum::<usize>()
+    }
+
     /// Whether a part, itself included, passes a test.
     pub fn any(&self, test: &dyn Fn(&Expr) -> bool) -> bool {
         test(self) || self.children().into_iter().any(|child| child.any(test))

@@ -37,10 +37,7 @@ impl Emitter<'_> {
             let values: Vec<Value> = operands.iter().filter_map(Operand::single).collect();
             return Ok(Operand::One(self.call_of(function, of, dtype, &values)?));
         }
-        let mut columns = Vec::with_capacity(operands.len());
-        for operand in operands {
-            columns.push(self.widened(operand, of)?);
-        }
+        let columns = operands.into_iter().map(|operand| self.widened(operand, of)).collect::<Emitted<Vec<_>>>()?;
         let mut results = Vec::new();
         for at in 0..columns[0].len() {
             let values: Vec<Value> = columns.iter().filter_map(|column| column.get(at).copied()).collect();

@@ -33,10 +33,7 @@ impl Emitter<'_> {
         let mut terms = Vec::with_capacity(poly.terms.len());
         for (mut atoms, coefficient) in poly.terms {
             let coefficient = coefficient.checked_mul(i64::from(bytes)).ok_or_else(overflow)?;
-            let mut depths = Vec::with_capacity(atoms.len());
-            for atom in &atoms {
-                depths.push(self.depth_of(atom)?);
-            }
+            let depths = atoms.iter().map(|atom| self.depth_of(atom)).collect::<Emitted<Vec<_>>>()?;
             atoms.sort_by_cached_key(|atom| self.depth_of(atom).unwrap_or(0));
             terms.push((depths.into_iter().max().unwrap_or(0), atoms, coefficient));
         }

@@ -77,7 +77,7 @@ impl<'t> Reading<'t> {
 
     /// From here on the element of a buffer at this place is known to be a value.
     pub(super) fn has(&mut self, buffer: BufferId, place: &[Expr], value: Expr) -> Result<(), Declined> {
-        Declined::when(parts(&value) > MAX_PARTS, "an element's value is too large an expression")?;
+        Declined::when(value.size() > MAX_PARTS, "an element's value is too large an expression")?;
         self.known.insert(buffer, Known { place: place.to_vec(), value });
         Ok(())
     }
@@ -96,7 +96,7 @@ impl<'t> Reading<'t> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {
             // Each value may name the one before it several times.
-            Declined::when(parts(&value) > MAX_PARTS, "a value that a statement names is too large an expression")?;
+            Declined::when(value.size() > MAX_PARTS, "a value that a statement names is too large an expression")?;
             nest.body = map_stmt(&body, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())));
         }
         Declined::when(nest.predicate.is_some(), "a statement leaves out elements")?;
@@ -172,12 +172,6 @@ fn stored(value: Expr, dtype: DType) -> Expr {
         value if is_small => Expr::Cast { dtype, value: Box::new(value) },
         value => value,
     }
-}
-
-fn parts(expr: &Expr) -> usize {
-    let mut parts = 0;
-    expr.walk(&mut |_| parts += 1);
-    parts
 }
 
 /// Whether it is 0.

@@ -48,10 +48,8 @@ impl Words {
         let axes = [&problem.m, &problem.n, &problem.k];
         let small = |axis: &&&Axis| axis.constant().is_some_and(|extent| extent < 1 << 30);
         let index = if axes.iter().filter(small).count() == 3 { "int" } else { "long long" };
-        let mut ends = Vec::new();
-        for axis in axes {
-            ends.push(kernel.operand(&axis.extent(), expr::RELATION + 1)?);
-        }
+        let mut end = |axis: &Axis| kernel.operand(&axis.extent(), expr::RELATION + 1);
+        let ends = [end(&problem.m)?, end(&problem.n)?, end(&problem.k)?];
         let mut fresh = |name: &str| kernel.fresh_name(name);
         let mut loops = FxHashMap::default();
         for axis in [&problem.batch, &problem.m, &problem.n, &problem.k] {
@@ -66,8 +64,6 @@ impl Words {
             all.map(|name| fresh(&name)).collect::<Vec<String>>()
         };
         let rows = [rows_of(&problem.a, 'a'), rows_of(&problem.b, 'b')];
-        // INVARIANT: three axes, three ends.
-        let ends = [ends.remove(0), ends.remove(0), ends.remove(0)];
         let sum_end = ends[2].clone();
         Ok(Words {
             index,

@@ -263,10 +263,8 @@ impl Reading<'_> {
         let place = place_of(self.func, buffer)?;
         let shape: Vec<i64> = self.func.buffer(buffer).shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
         let first: Vec<Dim> = indices.iter().map(|index| self.known.dim(&at_first(index, [i, j]))).collect();
-        let mut apart = Vec::with_capacity(indices.len());
-        for (index, first) in indices.iter().zip(&first) {
-            apart.push(&self.known.dim(index) - first);
-        }
+        let places = indices.iter().zip(&first);
+        let apart: Vec<Dim> = places.map(|(index, first)| &self.known.dim(index) - first).collect();
         let [row, column] = [i, j].map(|var| self.known.dim(&self.func.var_expr(var)));
         let side = Dim::constant(SIDE);
         let in_front = |count: usize| {

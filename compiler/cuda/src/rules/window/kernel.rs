@@ -54,10 +54,8 @@ impl KernelBody for WindowKernel {
         kernel.line(&format!("const {index} thread = {cast}blockIdx.x * {BLOCK_SIZE} + threadIdx.x;"));
         let end = kernel.operand(&total, expr::RELATION + 1)?;
         kernel.line(&format!("if (thread >= {end}) return;"));
-        let mut names = Vec::new();
-        for (at, axis) in problem.axes.iter().enumerate() {
-            names.push(self.decode(kernel, at, axis, index)?);
-        }
+        let axes = problem.axes.iter().enumerate();
+        let names = axes.map(|(at, axis)| self.decode(kernel, at, axis, index)).collect::<Result<_, _>>()?;
         Text { problem, names }.print(kernel)
     }
 }
