@@ -26,7 +26,6 @@ use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_schedule::Preferences;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
-use std::fmt;
 
 /// A way to schedule statements.
 #[derive(Debug)]
@@ -97,17 +96,9 @@ impl RuleOrder {
 }
 
 /// No rule has this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no schedule rule is called \"{0}\"; there are {known}", known = RuleOrder::default().0.join(", "))]
 pub struct UnknownRule(pub String);
-
-impl fmt::Display for UnknownRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-        write!(f, "no schedule rule is called \"{}\"; there are {}", self.0, known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownRule {}
 
 /// What kernels are made for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -173,15 +173,15 @@ impl LaunchShape {
     }
 }
 
-/// An argument of a kernel.
+/// An argument of a kernel; of a launch, with the scalar's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Argument {
+pub enum Argument<S = VarId> {
     /// The pointer of the function's buffer parameter of this number, scalars not counted.
     Buffer(usize),
     /// The pointer of a temporary.
     Temporary(usize),
     /// A scalar or symbol, in the bytes of its dtype.
-    Scalar(VarId),
+    Scalar(S),
     /// The pointer of the error cell: three `unsigned long long`, zero before the call. See [`CudaSource::fault`].
     Error,
 }
@@ -316,18 +316,8 @@ pub struct TensorForm {
     pub tile: Vec<u32>,
 }
 
-/// An argument with its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArgumentValue {
-    /// A buffer parameter's pointer.
-    Buffer(usize),
-    /// A temporary's pointer.
-    Temporary(usize),
-    /// A scalar's value: its dtype's bytes are the low ones.
-    Scalar(i64),
-    /// The error cell's pointer.
-    Error,
-}
+/// An argument with its value: a scalar's dtype's bytes are the low ones.
+pub type ArgumentValue = Argument<i64>;
 
 /// Why a call cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -54,7 +54,8 @@ pub struct Tensor {
 }
 
 /// A call that was not done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Refused {
     /// What this means for what comes after.
     pub kind: Refusal,
@@ -73,12 +74,6 @@ pub enum Refusal {
     TooLong,
     /// Only this call failed.
     Call,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
 }
 
 /// Bytes of a device's memory.

@@ -249,6 +249,13 @@ fn put<T>(list: &RefCell<Vec<Option<T>>>, one: T) -> usize {
     list.len() - 1
 }
 
+/// Forgets what has this number in a list.
+fn drop_of<T>(list: &RefCell<Vec<Option<T>>>, number: usize) {
+    if let Some(slot) = list.borrow_mut().get_mut(number) {
+        *slot = None;
+    }
+}
+
 impl Driver for Live {
     fn name(&self) -> &str {
         &self.name
@@ -381,9 +388,7 @@ impl Driver for Live {
                 *kernel = None;
             }
         }
-        if let Some(slot) = self.codes.borrow_mut().get_mut(code.0) {
-            *slot = None;
-        }
+        drop_of(&self.codes, code.0);
     }
 
     fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused> {
@@ -454,9 +459,7 @@ impl Driver for Live {
     }
 
     fn forget(&self, mark: Mark) {
-        if let Some(slot) = self.marks.borrow_mut().get_mut(mark.0) {
-            *slot = None;
-        }
+        drop_of(&self.marks, mark.0);
     }
 
     fn begin_capture(&self) -> Result<(), Refused> {
@@ -475,11 +478,8 @@ impl Driver for Live {
     }
 
     fn drop_graph(&self, graph: Graph) {
-        if self.is_given_up.get() {
-            return;
-        }
-        if let Some(slot) = self.graphs.borrow_mut().get_mut(graph.0) {
-            *slot = None;
+        if !self.is_given_up.get() {
+            drop_of(&self.graphs, graph.0);
         }
     }
 }

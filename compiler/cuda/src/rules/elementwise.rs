@@ -157,7 +157,7 @@ impl Part {
         let chunks = if groups > 1 { groups } else { 0 };
         let lanes = Lanes { chunks, ..Lanes::single(way.multiples.clone()) };
         let mut printer = Printer::new(kernel, &self.stages, lanes, None);
-        let index = printer.index();
+        let index = printer.index;
         printer.row_axes("0")?;
         let total = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
         let own = format!("({index}){block} * {} + threadIdx.x", i64::from(BLOCK_SIZE) * groups);
@@ -208,7 +208,7 @@ fn group(
     printer.body(stages, k, chunk, width)?;
     printer.kernel.close();
     printer.kernel.open("else {");
-    let (index, one) = (printer.index(), printer.kernel.fresh_name("k"));
+    let (index, one) = (printer.index, printer.kernel.fresh_name("k"));
     printer.kernel.open(&format!("for ({index} {one} = {k}; {one} < {total}; ++{one}) {{"));
     printer.body(stages, &one, None, 1)?;
     printer.kernel.close();

@@ -20,7 +20,7 @@ pub(crate) struct Epilogue {
     /// What holds of elements that are some; none where all are.
     condition: Option<Expr>,
     /// Buffers between the first statements that never reach memory.
-    within: Vec<BufferId>,
+    pub(crate) within: Vec<BufferId>,
 }
 
 /// What makes the element that an epilogue is behind.
@@ -280,11 +280,6 @@ impl Epilogue {
             kernel.close();
         }
         Ok(())
-    }
-
-    /// Buffers between the first statements that never reach memory.
-    pub(crate) fn within(&self) -> &[BufferId] {
-        &self.within
     }
 
     /// The buffers that never reach memory.

@@ -5,7 +5,7 @@
 //! A short row has some lanes of a warp, a longer one a block. Where the host learns the length at the call only, there is a
 //! kernel for either, for rows of groups of neighbours and for others (`stages/vectors`), and one of them has blocks.
 
-mod layout;
+pub(super) mod layout;
 pub(super) mod split;
 
 use super::stages::gather::{Form, gather};

@@ -8,12 +8,13 @@
 
 mod kernel;
 
+use super::rows::layout::Layout;
 use super::stages::gather::{Form, gather};
 use super::stages::print::scan::Scanners;
 use super::stages::vectors::Way;
 use super::stages::{Kind, Stages};
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
-use kernel::{Layout, ScanKernel, Step};
+use kernel::{ScanKernel, Step};
 use rx_schedule::Multiples;
 use rx_tir::Expr;
 use std::rc::Rc;
@@ -117,7 +118,7 @@ impl Plan {
             Layout::Warps { lanes: 1 } => "a thread".to_owned(),
             Layout::Warps { lanes } => format!("{lanes} lanes"),
             Layout::Block { threads } => format!("{threads} threads"),
-            Layout::Across { parts } => format!("{parts} threads side by side with other rows'"),
+            Layout::Across { parts, .. } => format!("{parts} threads side by side with other rows'"),
         };
         let part = if self.parts.is_some() { "a part of a row" } else { "a row" };
         format!("{threads} for {part}, {chunks} times {width} elements each at once")
@@ -211,7 +212,7 @@ fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
     };
     let side = (parts > 1).then_some((32, "threadIdx.x"));
     (
-        Layout::Across { parts },
+        Layout::Across { parts, wide: 1 },
         Scanners { lanes: 1, groups: parts, chunks: values / 2, width: 1, multiples: Multiples::of(1), side },
     )
 }

@@ -94,7 +94,7 @@ impl KernelBody for TransposeKernel {
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let mut printer = Printer::new(kernel, &self.stages, Lanes::single(Multiples::of(1)), None);
-        let index = printer.index();
+        let index = printer.index;
         printer.row_axes("0")?;
         let names = [self.from, self.along].map(|at| {
             let wanted = self.stages.func.var(self.stages.columns[at].var).name;
@@ -112,13 +112,13 @@ impl KernelBody for TransposeKernel {
         if !others.is_empty() {
             let rest = printer.kernel.fresh_name("rest");
             printer.kernel.line(&format!("const {index} {rest} = block / {} / {};", tiles[0], tiles[1]));
-            axes = printer.name_axes(&others, &rest)?;
+            axes = printer.axes(&others, &rest)?;
         }
         printer.row_reads()?;
         let (from_var, along_var) = (self.stages.columns[self.from].var, self.stages.columns[self.along].var);
         axes.extend([(from_var, from.clone()), (along_var, along.clone())]);
         // The axis that is written along is the last one to the printer.
-        printer.name_columns(axes);
+        printer.columns = axes;
         let [from_end, along_end] = [self.from, self.along].map(|at| self.stages.columns[at].extent.clone());
         let from_end = printer.kernel.operand(&from_end, RELATION + 1)?;
         let along_end = printer.kernel.operand(&along_end, RELATION + 1)?;

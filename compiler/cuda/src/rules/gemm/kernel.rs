@@ -71,7 +71,7 @@ impl KernelBody for TiledProduct {
         let shape = LaunchShape { shared_bytes: self.shared_bytes, ..LaunchShape::blocks(self.blocks(), threads) };
         let (taken, kept) = match self.parts {
             1 => (statements.len(), epilogue.kept()),
-            _ => (*own, epilogue.within().iter().copied().chain([*buffer]).collect()),
+            _ => (*own, epilogue.within.iter().copied().chain([*buffer]).collect()),
         };
         // While one waits at its barrier, another multiplies. The largest tiles need what is left of the registers.
         let holds_more = match self.tiling.unit {

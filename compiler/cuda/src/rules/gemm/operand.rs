@@ -40,7 +40,6 @@ pub(crate) struct Operand<'p> {
     /// Its extent of free loops in a tile.
     pub(crate) rows: i64,
     sum: &'p Axis,
-    depth: i64,
     /// Elements of a chunk.
     pub(crate) chunk: i64,
     pub(crate) along: Along,
@@ -49,9 +48,7 @@ pub(crate) struct Operand<'p> {
     rows_first: bool,
     /// The type of an element in shared memory.
     pub(crate) element: &'static str,
-    unit: Unit,
-    threads: i64,
-    stages: i64,
+    tiling: Tiling,
     /// The buffer type's helper that must be printed.
     storage: DType,
 }
@@ -108,40 +105,23 @@ impl<'p> Operand<'p> {
                 storage_of(kind, side)
             }
         };
-        let (depth, unit, stages, threads) = (tiling.k, tiling.unit, tiling.stages, tiling.threads());
         let storage = in_tile.dtype();
-        Ok(Operand {
-            side,
-            factor,
-            free,
-            rows,
-            sum,
-            depth,
-            chunk,
-            along,
-            way,
-            rows_first,
-            element,
-            unit,
-            threads,
-            stages,
-            storage,
-        })
+        Ok(Operand { side, factor, free, rows, sum, chunk, along, way, rows_first, element, tiling, storage })
     }
 
     /// Elements from one line of the tile to the next. A line is of a summed value where rows stand together.
     pub(crate) fn line(&self) -> i64 {
-        match (self.unit, self.along) {
+        match (self.tiling.unit, self.along) {
             // Four elements more let the lines begin in other banks.
             (Unit::Threads { .. }, _) => self.rows + 16 / self.bytes(),
             (Unit::Warps { .. }, Along::Free) => self.rows,
-            (Unit::Warps { .. }, Along::Sum) => self.depth,
+            (Unit::Warps { .. }, Along::Sum) => self.tiling.k,
         }
     }
 
     fn lines(&self) -> i64 {
-        match (self.unit, self.along) {
-            (Unit::Threads { .. }, _) | (Unit::Warps { .. }, Along::Free) => self.depth,
+        match (self.tiling.unit, self.along) {
+            (Unit::Threads { .. }, _) | (Unit::Warps { .. }, Along::Free) => self.tiling.k,
             (Unit::Warps { .. }, Along::Sum) => self.rows,
         }
     }
@@ -153,11 +133,11 @@ impl<'p> Operand<'p> {
 
     /// Bytes of all its tiles.
     pub(crate) fn shared_bytes(&self) -> i64 {
-        self.elements() * self.bytes() * self.stages
+        self.elements() * self.bytes() * self.tiling.stages
     }
 
     fn bytes(&self) -> i64 {
-        match (self.unit, self.element) {
+        match (self.tiling.unit, self.element) {
             (Unit::Warps { kind, .. }, _) => kind.bytes(),
             (Unit::Threads { .. }, "double" | "unsigned long long") => 8,
             (Unit::Threads { .. }, _) => 4,
@@ -171,7 +151,7 @@ impl<'p> Operand<'p> {
 
     /// Chunks that a thread brings.
     fn own(&self) -> i64 {
-        self.rows * self.depth / self.chunk / self.threads
+        self.rows * self.tiling.k / self.chunk / self.tiling.threads()
     }
 
     /// The type of a chunk.
@@ -186,9 +166,9 @@ impl<'p> Operand<'p> {
     /// of tiles that tensor cores read are permuted on their line, so that those of eight lines are in different banks.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
         let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
-        if let (Unit::Warps { means: Means::Group, .. }, Along::Free) = (self.unit, self.along) {
+        if let (Unit::Warps { means: Means::Group, .. }, Along::Free) = (self.tiling.unit, self.along) {
             // Panels of 64 elements, as `wgmma` reads them.
-            return format!("{chunk} / 8 * {} + {line} * 64 + ({chunk} % 8 ^ {line} % 8) * 8", self.depth * 64);
+            return format!("{chunk} / 8 * {} + {line} * 64 + ({chunk} % 8 ^ {line} % 8) * 8", self.tiling.k * 64);
         }
         let per_line = self.line() / self.chunk;
         let mixed = match per_line {
@@ -294,14 +274,14 @@ impl<'p> Operand<'p> {
 
     /// Which row and summed value of the tile the chunk `i` of a thread begins at.
     fn at(&self, kernel: &mut Kernel<'_>) {
-        kernel.line(&format!("const int at = threadIdx.x + i * {};", self.threads));
+        kernel.line(&format!("const int at = threadIdx.x + i * {};", self.tiling.threads()));
         let (row, k) = self.row_and_sum();
         kernel.line(&format!("const int row = {row}, k = {k};"));
     }
 
     /// Both, of the chunk `at`.
     fn row_and_sum(&self) -> (String, String) {
-        let (rows, depth, chunk) = (self.rows, self.depth, self.chunk);
+        let (rows, depth, chunk) = (self.rows, self.tiling.k, self.chunk);
         let scaled = |text: String, along: bool| if along && chunk > 1 { format!("{text} * {chunk}") } else { text };
         let (row, k) = match (self.rows_first, self.along) {
             (true, Along::Free) => (format!("at % {}", rows / chunk), format!("at / {}", rows / chunk)),
@@ -340,8 +320,8 @@ impl<'p> Operand<'p> {
 
     /// The factor's element as it stands in shared memory.
     fn value(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
-        let value = self.factor.in_tile(self.unit);
-        match self.unit {
+        let value = self.factor.in_tile(self.tiling.unit);
+        match self.tiling.unit {
             Unit::Threads { .. } => {
                 let text = kernel.operand(value, expr::UNARY)?;
                 Ok(match self.element {
@@ -382,7 +362,7 @@ impl<'p> Operand<'p> {
 
     /// Where the chunk that begins at `row` and `k` goes.
     fn destination(&self) -> String {
-        match (self.unit, self.along) {
+        match (self.tiling.unit, self.along) {
             (Unit::Threads { .. }, _) => format!("k * {} + row", self.line()),
             (Unit::Warps { .. }, Along::Free) => self.place("k", &format!("row / {}", self.chunk)),
             (Unit::Warps { .. }, Along::Sum) => self.place("row", &format!("k / {}", self.chunk)),
@@ -397,7 +377,7 @@ impl<'p> Operand<'p> {
         kernel.unrolled("i", self.own());
         self.at(kernel);
         let (to, next, place) = (words.to(self.side), words.next(self.side), self.destination());
-        let transposed = matches!(self.unit, Unit::Threads { .. }) && self.along == Along::Sum && self.chunk > 1;
+        let transposed = matches!(self.tiling.unit, Unit::Threads { .. }) && self.along == Along::Sum && self.chunk > 1;
         match (self.chunk, transposed) {
             (1, _) => kernel.line(&format!("{to}[{place}] = {next}[i];")),
             (chunk, true) => {

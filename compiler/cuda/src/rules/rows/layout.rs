@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// The threads of a row.
 #[derive(Clone, Debug)]
-pub(super) enum Layout {
+pub(in crate::rules) enum Layout {
     /// Some lanes of a warp, a power of two.
     Warps { lanes: i64 },
     /// A block.
@@ -24,14 +24,14 @@ pub(super) enum Layout {
 }
 
 /// The names that [`Layout`] and [`Printer`] print.
-pub(super) const WORDS: &[&str] = &["lane", "part", "at", "is_row", "row", "chunk", "v", "by"];
+pub(in crate::rules) const WORDS: &[&str] = &["lane", "part", "at", "is_row", "row", "chunk", "v", "by"];
 
 /// Threads side by side of [`Layout::Across`].
 const SIDE_BY_SIDE: i64 = 32;
 
 impl Layout {
     /// Rows of a block.
-    pub(super) fn rows(&self) -> i64 {
+    pub(in crate::rules) fn rows(&self) -> i64 {
         match self {
             Layout::Warps { lanes } => SHARED_BLOCK / lanes,
             Layout::Block { .. } => 1,
@@ -40,7 +40,7 @@ impl Layout {
     }
 
     /// Threads of a block.
-    pub(super) fn block(&self) -> [u32; 3] {
+    pub(in crate::rules) fn block(&self) -> [u32; 3] {
         match self {
             Layout::Warps { .. } => [SHARED_BLOCK as u32, 1, 1],
             Layout::Block { threads } => [*threads as u32, 1, 1],
@@ -49,7 +49,7 @@ impl Layout {
     }
 
     /// Blocks for so many rows.
-    pub(super) fn blocks(&self, rows: Expr) -> Expr {
+    pub(in crate::rules) fn blocks(&self, rows: Expr) -> Expr {
         match self.rows() {
             1 => rows,
             side => (rows + Expr::int(side - 1)).floor_div(Expr::int(side)),
@@ -57,7 +57,7 @@ impl Layout {
     }
 
     /// What must hold where a thread stores.
-    pub(super) fn guard(&self) -> Option<&'static str> {
+    pub(in crate::rules) fn guard(&self) -> Option<&'static str> {
         match self {
             Layout::Block { .. } => None,
             _ => Some("is_row"),
@@ -65,7 +65,7 @@ impl Layout {
     }
 
     /// What holds for one thread of the row.
-    pub(super) fn leader(&self) -> &'static str {
+    pub(in crate::rules) fn leader(&self) -> &'static str {
         match self {
             Layout::Warps { lanes: 1 } => "is_row",
             Layout::Warps { .. } => "lane == 0 && is_row",
@@ -76,8 +76,8 @@ impl Layout {
     }
 
     /// Prints which row and which of its threads a thread is.
-    pub(super) fn begin(&self, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
-        let index = printer.index();
+    pub(in crate::rules) fn begin(&self, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
+        let index = printer.index;
         let at = match self {
             Layout::Warps { lanes } => {
                 if *lanes > 1 {
@@ -99,9 +99,19 @@ impl Layout {
                 if *wide > 1 { format!("({own}) * {wide}") } else { own }
             }
         };
+        self.begin_row(printer, rows, &at)
+    }
+
+    /// Prints the row with this number. Threads of no row go along with the last one, so that none is missing where they meet.
+    pub(in crate::rules) fn begin_row(
+        &self,
+        printer: &mut Printer<'_, '_, '_>,
+        rows: &Expr,
+        at: &str,
+    ) -> Result<(), String> {
+        let index = printer.index;
         let count = printer.kernel.operand(rows, RELATION + 1)?;
         printer.kernel.line(&format!("const {index} at = {at};"));
-        // Threads of no row go along with the last one, so that none is missing where they meet.
         printer.kernel.line(&format!("const bool is_row = at < {count};"));
         let last = if let Layout::Across { wide, .. } = self { *wide } else { 1 };
         printer.kernel.line(&format!("const {index} row = is_row ? at : {count} - {last};"));
@@ -109,7 +119,7 @@ impl Layout {
     }
 
     /// Brings the parts of a row's threads together.
-    pub(super) fn join(&self, printer: &mut Printer<'_, '_, '_>, reduction: &[Stage]) -> Result<(), String> {
+    pub(in crate::rules) fn join(&self, printer: &mut Printer<'_, '_, '_>, reduction: &[Stage]) -> Result<(), String> {
         match self {
             Layout::Warps { lanes } => printer.join_lanes(reduction, *lanes),
             Layout::Block { threads } => {

@@ -1,5 +1,6 @@
 //! The kernels of a scan.
 
+use super::super::rows::layout::Layout;
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
 use super::super::stages::print::scan::{Scan, Scanners};
@@ -12,79 +13,38 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The threads of a row.
-#[derive(Clone, Debug)]
-pub(super) enum Layout {
-    /// Some lanes of a warp, a power of two.
-    Warps { lanes: i64 },
-    /// A block.
-    Block { threads: i64 },
-    /// The threads of a block whose numbers on axis x are the same, `parts` of them; 32 rows are side by side on axis x.
-    Across { parts: i64 },
+/// What holds for one thread of the row.
+fn leader(layout: &Layout) -> &'static str {
+    match layout {
+        Layout::Warps { lanes: 1 } | Layout::Across { parts: 1, .. } => "is_row",
+        Layout::Warps { .. } => "lane == 0 && is_row",
+        Layout::Block { .. } => "threadIdx.x == 0",
+        Layout::Across { .. } => "group == 0 && is_row",
+    }
 }
 
-/// Threads of a block that has several rows.
-const SHARED_BLOCK: i64 = 128;
-
-impl Layout {
-    fn rows(&self) -> i64 {
-        match self {
-            Layout::Warps { lanes } => SHARED_BLOCK / lanes,
-            Layout::Block { .. } => 1,
-            Layout::Across { .. } => 32,
+/// Prints which row and which of its threads a thread is.
+fn begin(layout: &Layout, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
+    let (index, of_block) = (printer.index, layout.rows());
+    let at = match layout {
+        Layout::Warps { lanes: 1 } => format!("({index})blockIdx.x * {of_block} + threadIdx.x"),
+        Layout::Warps { lanes } => {
+            printer.kernel.line(&format!("const int lane = threadIdx.x % {lanes};"));
+            format!("({index})blockIdx.x * {of_block} + threadIdx.x / {lanes}")
         }
-    }
-
-    fn block(&self) -> [u32; 3] {
-        match self {
-            Layout::Warps { .. } => [SHARED_BLOCK as u32, 1, 1],
-            Layout::Block { threads } => [*threads as u32, 1, 1],
-            Layout::Across { parts } => [32, *parts as u32, 1],
+        Layout::Block { .. } => {
+            printer.kernel.line("const int lane = threadIdx.x % 32, group = threadIdx.x / 32;");
+            printer.kernel.line(&format!("const {index} row = blockIdx.x;"));
+            return printer.row_axes("row");
         }
-    }
-
-    fn guard(&self) -> Option<&'static str> {
-        if matches!(self, Layout::Block { .. }) { None } else { Some("is_row") }
-    }
-
-    /// What holds for one thread of the row.
-    fn leader(&self) -> &'static str {
-        match self {
-            Layout::Warps { lanes: 1 } | Layout::Across { parts: 1 } => "is_row",
-            Layout::Warps { .. } => "lane == 0 && is_row",
-            Layout::Block { .. } => "threadIdx.x == 0",
-            Layout::Across { .. } => "group == 0 && is_row",
+        Layout::Across { parts, .. } => {
+            if *parts > 1 {
+                printer.kernel.line("const int group = threadIdx.y;");
+            }
+            format!("({index})blockIdx.x * {of_block} + threadIdx.x")
         }
-    }
-
-    /// Prints which row and which of its threads a thread is.
-    fn begin(&self, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
-        let index = printer.index();
-        let at = match self {
-            Layout::Warps { lanes: 1 } => format!("({index})blockIdx.x * {SHARED_BLOCK} + threadIdx.x"),
-            Layout::Warps { lanes } => {
-                printer.kernel.line(&format!("const int lane = threadIdx.x % {lanes};"));
-                format!("({index})blockIdx.x * {} + threadIdx.x / {lanes}", self.rows())
-            }
-            Layout::Block { .. } => {
-                printer.kernel.line("const int lane = threadIdx.x % 32, group = threadIdx.x / 32;");
-                printer.kernel.line(&format!("const {index} row = blockIdx.x;"));
-                return printer.row_axes("row");
-            }
-            Layout::Across { parts } => {
-                if *parts > 1 {
-                    printer.kernel.line("const int group = threadIdx.y;");
-                }
-                format!("({index})blockIdx.x * 32 + threadIdx.x")
-            }
-        };
-        let count = printer.kernel.operand(rows, RELATION + 1)?;
-        printer.kernel.line(&format!("const {index} at = {at};"));
-        // Threads of no row go along with the last one, so that none is missing where they meet.
-        printer.kernel.line(&format!("const bool is_row = at < {count};"));
-        printer.kernel.line(&format!("const {index} row = is_row ? at : {count} - 1;"));
-        printer.row_axes("row")
-    }
+    };
+    layout.begin_row(printer, rows, &at)
 }
 
 /// What a kernel does of rows that several blocks share; the number of their parts.
@@ -144,7 +104,7 @@ impl ScanKernel {
         if self.is_one_round() {
             return Ok((None, length));
         }
-        let (index, step) = (printer.index(), self.scanners.at_once());
+        let (index, step) = (printer.index, self.scanners.at_once());
         let (first, end) = match &self.step {
             Step::Whole => ("0", length),
             Step::Parts(_) | Step::Scan(_) => {
@@ -173,7 +133,7 @@ impl ScanKernel {
         let is_exact = self.is_one_round() && self.stages.row_length().as_int() == Some(self.scanners.at_once());
         let chunk = printer.open_chunks(chunks);
         let k = printer.kernel.fresh_name("k");
-        let index = printer.index();
+        let index = printer.index;
         printer.kernel.line(&format!("const {index} {k} = {};", self.first_of(start, chunk)));
         if !is_exact {
             if let Some(scan) = scan {
@@ -192,12 +152,7 @@ impl ScanKernel {
 
 impl KernelBody for ScanKernel {
     fn frame(&self) -> Frame<'_> {
-        let rows = self.stages.row_count();
-        let blocks = match self.layout.rows() {
-            1 => rows,
-            side => (rows + Expr::int(side - 1)).floor_div(Expr::int(side)),
-        };
-        let blocks = when(&self.condition, blocks);
+        let blocks = when(&self.condition, self.layout.blocks(self.stages.row_count()));
         let parts = match &self.step {
             Step::Whole => Expr::int(1),
             Step::Parts(parts) | Step::Scan(parts) => parts.clone(),
@@ -229,7 +184,7 @@ impl KernelBody for ScanKernel {
             }
         };
         let rows = self.stages.row_count();
-        self.layout.begin(&mut printer, &rows)?;
+        begin(&self.layout, &mut printer, &rows)?;
         printer.row_reads()?;
         printer.arrays(&held)?;
         let rows = printer.kernel.operand(&rows, crate::printer::expr::PRODUCT + 1)?;
@@ -263,8 +218,8 @@ impl KernelBody for ScanKernel {
         }
         if let (Step::Parts(_), Some(parts)) = (&self.step, &parts) {
             printer.join_carries(&scan, &self.scanners)?;
-            let carry = printer.carry(&scan).to_owned();
-            printer.kernel.line(&format!("if ({}) {parts}[{}] = {carry};", self.layout.leader(), place("blockIdx.y")));
+            let (leader, carry) = (leader(&self.layout), &scan.carry);
+            printer.kernel.line(&format!("if ({leader}) {parts}[{}] = {carry};", place("blockIdx.y")));
         }
         Ok(())
     }

@@ -28,9 +28,10 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
     /// What must hold where something is stored.
     guard: Option<&'static str>,
     /// The type in which places are counted.
-    index: &'static str,
+    pub(in crate::rules) index: &'static str,
     rows: Vec<(VarId, String)>,
-    columns: Vec<(VarId, String)>,
+    /// What the axes of a row's elements are called; the last is the one that is written along.
+    pub(in crate::rules) columns: Vec<(VarId, String)>,
     /// Names of arrays of reads and stages that stay in registers.
     read_arrays: FxHashMap<usize, String>,
     stage_arrays: FxHashMap<usize, String>,
@@ -68,11 +69,6 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             filled: Vec::new(),
             preset: FxHashMap::default(),
         }
-    }
-
-    /// The type in which places are counted.
-    pub(in crate::rules) fn index(&self) -> &'static str {
-        self.index
     }
 
     /// Reads what is the same for all elements of the row. `is_empty`: the row may have none, so that there is nothing to
@@ -153,20 +149,6 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
         }
         self.name(Use::Place)
-    }
-
-    /// Axes of the columns that are named by other numbers than one that counts them all.
-    pub(in crate::rules) fn name_columns(&mut self, columns: Vec<(VarId, String)>) {
-        self.columns = columns;
-    }
-
-    /// Names axes that a number counts.
-    pub(in crate::rules) fn name_axes(
-        &mut self,
-        axes: &[(VarId, Expr)],
-        number: &str,
-    ) -> Result<Vec<(VarId, String)>, String> {
-        self.axes(axes, number)
     }
 
     /// A read, by its number, as a place in memory; the axes are named.

@@ -223,7 +223,7 @@ impl KernelBody for BulkProduct {
         let behind = problem.statements.get(1..).unwrap_or_default();
         let factors = [&problem.a, &problem.b].into_iter().filter_map(|factor| factor.view.as_ref().ok());
         let factors = factors
-            .map(View::buffer)
+            .map(|view| view.buffer)
             .filter(|id| *id != problem.buffer && !starts_with(*id) && !behind.iter().any(|stmt| uses(stmt, *id)));
         frame.kept.extend(factors);
         // The least blocks are always said: the compiler then knows with how many registers threads begin.

@@ -17,7 +17,7 @@ const ALIGNMENT: i64 = 16;
 /// A factor whose rows, summed values and batches are evenly spaced.
 #[derive(Debug)]
 pub(crate) struct View {
-    buffer: BufferId,
+    pub(crate) buffer: BufferId,
     pub(crate) element_bytes: i64,
     /// Where it begins, in bytes.
     offset: Expr,
@@ -102,10 +102,7 @@ impl View {
             Ok::<_, String>(Line { extent, stride: expr(&run.stride)? })
         };
         let (free, sum) = (line(&of_free)?, line(&of_sum)?);
-        let mut batch = Vec::new();
-        for run in batches.into_iter().rev() {
-            batch.push((line(&run)?, run.loops));
-        }
+        let batch = batches.into_iter().rev().map(|run| Ok((line(&run)?, run.loops))).collect::<Result<_, String>>()?;
         Ok(View { buffer: element.buffer, element_bytes: bytes, offset, along, free, sum, batch })
     }
 
@@ -149,10 +146,6 @@ impl View {
             places.push(kernel.operand(&index.unwrap_or(Expr::int(0)).cast(DType::INT32), 0)?);
         }
         Ok(places.join(", "))
-    }
-
-    pub(crate) fn buffer(&self) -> BufferId {
-        self.buffer
     }
 }
 

@@ -16,13 +16,13 @@ impl Operand<'_> {
     /// Whether all chunks of a thread have the same row.
     fn has_one_row(&self) -> bool {
         let across = if self.along == Along::Free { self.rows / self.chunk } else { self.rows };
-        self.own() == 1 || self.rows_first && self.threads % across == 0
+        self.own() == 1 || self.rows_first && self.tiling.threads() % across == 0
     }
 
     /// Whether all chunks of a thread have the same summed values.
     fn has_one_sum(&self) -> bool {
-        let across = if self.along == Along::Sum { self.depth / self.chunk } else { self.depth };
-        self.own() == 1 || !self.rows_first && self.threads % across == 0
+        let across = if self.along == Along::Sum { self.tiling.k / self.chunk } else { self.tiling.k };
+        self.own() == 1 || !self.rows_first && self.tiling.threads() % across == 0
     }
 
     /// How what a thread keeps of row `i` is called, of the part `number`; 0 is its place.
@@ -66,7 +66,7 @@ impl Operand<'_> {
                 kernel.unrolled("i", self.own());
             }
         }
-        let by = if self.has_one_row() { String::new() } else { format!(" + i * {}", self.threads) };
+        let by = if self.has_one_row() { String::new() } else { format!(" + i * {}", self.tiling.threads()) };
         kernel.line(&format!("const int at = threadIdx.x{by};"));
         let (row, _) = self.row_and_sum();
         let (index, free) = (words.index, words.free(self.side));
@@ -121,7 +121,7 @@ impl Operand<'_> {
         }
         kernel.unrolled("i", self.own());
         if !one_sum || self.way == Way::Copy {
-            kernel.line(&format!("const int at = threadIdx.x + i * {};", self.threads));
+            kernel.line(&format!("const int at = threadIdx.x + i * {};", self.tiling.threads()));
         }
         if self.way == Way::Copy {
             let (row, k) = self.row_and_sum();
@@ -193,7 +193,7 @@ impl Operand<'_> {
         into: &str,
     ) -> Result<(), String> {
         let (place, conditions) = self.where_it_is(kernel, words, reach, (is_decoded, sum), steps)?;
-        let value = match self.unit {
+        let value = match self.tiling.unit {
             Unit::Warps { .. } => place,
             Unit::Threads { .. } => {
                 let value = types::from_storage(reach.dtype, &place);

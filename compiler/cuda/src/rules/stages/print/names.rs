@@ -24,7 +24,11 @@ impl Printer<'_, '_, '_> {
     }
 
     /// Names axes by a number that counts them all.
-    pub(super) fn axes(&mut self, axes: &[(VarId, Expr)], number: &str) -> Result<Vec<(VarId, String)>, String> {
+    pub(in crate::rules) fn axes(
+        &mut self,
+        axes: &[(VarId, Expr)],
+        number: &str,
+    ) -> Result<Vec<(VarId, String)>, String> {
         if let [(var, _)] = axes {
             return Ok(vec![(*var, number.to_owned())]);
         }

@@ -41,7 +41,7 @@ pub(in crate::rules) struct Scan<'s> {
     combine: BinaryOp,
     ctype: &'static str,
     values: String,
-    carry: String,
+    pub(in crate::rules) carry: String,
     parts: Option<String>,
 }
 
@@ -311,11 +311,6 @@ impl<'s> Printer<'_, '_, 's> {
         let own = Scan { carry: earlier.clone(), values: scan.values.clone(), parts: None, ..*scan };
         self.join_carried_lanes(&own, scanners.lanes)?;
         self.add(scan, &scan.carry, &earlier)
-    }
-
-    /// The name of what is carried.
-    pub(in crate::rules) fn carry<'a>(&self, scan: &'a Scan<'_>) -> &'a str {
-        &scan.carry
     }
 
     /// The reads of these stages are in their arrays from here on.
