@@ -24,7 +24,7 @@ const FUNCTIONS: usize = 60;
 const NOT_COMPARED: &[(&str, &str)] = &[];
 
 /// The cases that have results, by operator.
-fn cases() -> BTreeMap<String, Vec<Value>> {
+pub(crate) fn cases() -> BTreeMap<String, Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators");
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
@@ -183,7 +183,7 @@ fn nested(elements: &[Value], shape: &[usize]) -> Value {
 }
 
 /// The functions of a module, without those that have errors.
-fn module(functions: &[String]) -> String {
+pub(crate) fn module(functions: &[String]) -> String {
     let text = |functions: &[String]| {
         let mut text = "@I.ir_module\nclass Module:\n".to_owned();
         functions.iter().for_each(|function| text.push_str(function));
@@ -284,7 +284,7 @@ fn compare(text: &str, tally: &mut Tally) {
 }
 
 /// The functions that call an operator as its cases do.
-fn functions(operator: &str, cases: &[Value]) -> Vec<String> {
+pub(crate) fn functions(operator: &str, cases: &[Value]) -> Vec<String> {
     let Some(schema) = rx_ops::find(name(operator)) else { return Vec::new() };
     let mut all: Vec<Value> = cases.to_vec();
     all.extend(cases.first().into_iter().flat_map(|case| one_changed(schema, case)));

@@ -1,5 +1,6 @@
-//! Steps of the pass pipeline keep what programs compute: the module that each step makes is checked and run beside the text.
+//! Steps of the pass pipeline keep the values of programs: the module that each step makes is checked and run beside the text.
 
+use crate::operators::{cases, functions, module};
 use rx_build::{Device, to_module};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
@@ -21,8 +22,14 @@ struct Tally {
 }
 
 impl Tally {
-    /// Checks the module of each step of a text's function `entry`.
+    /// Checks the modules of the steps for both devices of a text's function `entry`.
     fn text(&mut self, id: &str, text: &str, entry: &str) {
+        self.steps(id, text, entry, &Device::Cpu);
+        self.steps(id, text, entry, &Device::Cuda(Default::default()));
+    }
+
+    /// Checks the module of each step for a device of a text's function `entry`.
+    fn steps(&mut self, id: &str, text: &str, entry: &str, device: &Device) {
         let mut workspace = Workspace::new();
         let file = workspace.add(text, FileKind::Rx);
         let module = workspace.first_module(file);
@@ -30,30 +37,32 @@ impl Tally {
             return;
         }
         let Ok(source) = workspace.module(module) else { return };
-        for (device, target) in [("cpu", Device::Cpu), ("cuda", Device::Cuda(Default::default()))] {
-            let mut last = String::new();
-            let mut check = |step: &str, program: &rx_lower::Program| {
-                let text = rx_transform::print(&to_module(program, &source));
-                if text != last {
-                    self.compare(&format!("{id}, {device}, {step}"), (&workspace, file), &text, entry);
-                    last = text;
-                }
-            };
-            if rx_build::each_step(&workspace, module, entry.into(), &target, &Some, &mut check).is_err() {
-                *self.not_run.entry("it has no lowering".to_owned()).or_default() += 1;
-                return;
+        let mut last = String::new();
+        let mut check = |step: &str, program: &rx_lower::Program| {
+            let text = rx_transform::print(&to_module(program, &source));
+            if text != last {
+                let kind = if matches!(device, Device::Cpu) { "cpu" } else { "cuda" };
+                self.compare(&format!("{id}, {kind}, {step}"), (&workspace, file), &text, entry);
+                last = text;
             }
+        };
+        if rx_build::each_step(&workspace, module, entry.into(), device, &Some, &mut check).is_err() {
+            *self.not_run.entry("it has no lowering".to_owned()).or_default() += 1;
         }
     }
 
     fn compare(&mut self, what: &str, (before, file): (&Workspace, FileId), text: &str, entry: &str) {
         let mut after = Workspace::new();
         let new = after.add(text, FileKind::Rx);
+        let old = File { workspace: before, file };
         if let Some(error) = has_errors(&after, new) {
-            self.mistakes.push(format!("{what}: {error}\n{text}"));
+            // Loops show mistakes of values that the call alone does not: only of a function that fails when it runs.
+            match compare_functions(old, old, None, 0).into_iter().find(|(name, _)| name.as_str() == entry) {
+                Some((_, Verdict::NotRun(why))) => *self.not_run.entry(why).or_default() += 1,
+                _ => self.mistakes.push(format!("{what}: {error}\n{text}")),
+            }
             return;
         }
-        let old = File { workspace: before, file };
         for (name, verdict) in compare_functions(old, File { workspace: &after, file: new }, None, 0) {
             match verdict {
                 _ if name.as_str() != entry => {}
@@ -134,4 +143,33 @@ fn step_of_operators_keeps_values() {
         }
         tally.finish(500);
     });
+}
+
+/// Checks the steps of every call of `tests/operators`, as it is and with every attribute set to each value that its schema lets one
+/// think of.
+fn operators_for(device: Device) {
+    in_large_stack(move || {
+        let mut tally = Tally::default();
+        for (operator, cases) in cases() {
+            for function in functions(&operator, &cases) {
+                let text = module(std::slice::from_ref(&function));
+                for entry in entries(&text) {
+                    tally.steps(&operator, &text, &entry, &device);
+                }
+            }
+        }
+        tally.finish(5000);
+    });
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn step_of_every_attribute_value_keeps_values_on_cpu() {
+    operators_for(Device::Cpu);
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn step_of_every_attribute_value_keeps_values_as_cuda() {
+    operators_for(Device::Cuda(Default::default()));
 }
