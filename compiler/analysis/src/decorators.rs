@@ -2,7 +2,7 @@
 
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span};
-use rx_context::mistakes::suggest;
+use rx_context::mistakes::suggest_in_place;
 use rx_context::{FileContext, ItemPlace, Namespace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Segment};
@@ -91,8 +91,8 @@ pub(crate) fn decorator_mistakes<P: Clone>(
         // The first of each is what functions are made with.
         let usual = members.first().copied().unwrap_or_default();
         let meant = format!("{head}.{}", nearest(member, members.iter().copied()).unwrap_or(usual));
-        let diagnostic = Diagnostic::new(Code::UnsupportedConstruct, place.clone(), message);
-        return vec![suggest(diagnostic, &meant, vec![(place, meant.clone())])];
+        let diagnostic = Diagnostic::new(Code::UnsupportedConstruct, place, message);
+        return vec![suggest_in_place(diagnostic, Some(&meant))];
     }
     match member {
         "function" | "prim_func" => unknown_keywords(cursor, source, arguments, keywords, at),
@@ -120,11 +120,8 @@ fn unknown_keywords<P: Clone>(
             found.push(Diagnostic::new(Code::DuplicateArgument, place, message));
         } else if !keywords.contains(&written) {
             let message = format!("{source}: there is no argument `{written}`");
-            let diagnostic = Diagnostic::new(Code::UnknownArgument, place.clone(), message);
-            found.push(match nearest(written, keywords.iter().copied()) {
-                Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
-                None => diagnostic,
-            });
+            let diagnostic = Diagnostic::new(Code::UnknownArgument, place, message);
+            found.push(suggest_in_place(diagnostic, nearest(written, keywords.iter().copied())));
         }
     }
     found

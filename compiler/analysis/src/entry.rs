@@ -1,7 +1,7 @@
 //! What a name stands for, and the places diagnostics speak of.
 
 use rx_base::symbolic::Bounds;
-use rx_base::{DType, Name, Span};
+use rx_base::{Code, DType, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPart;
 use rx_ir::{Known, Signature, StructInfo, Summary};
 use std::sync::Arc;
@@ -22,6 +22,27 @@ impl Place {
     pub(crate) fn param(item: Name, index: usize) -> Place {
         Place::Item(item, ItemPart::Param(u32::try_from(index).unwrap_or(u32::MAX)))
     }
+}
+
+/// A diagnostic at some bytes of the segment it is found in.
+pub(crate) fn mistake(code: Code, span: Span, message: impl Into<String>) -> Diagnostic<Place> {
+    Diagnostic::new(code, Place::Here(span), message)
+}
+
+/// The fix that writes something else at a place of the segment.
+pub(crate) fn replace_fix(place: Span, title: impl Into<String>, text: impl Into<String>) -> Fix<Place> {
+    Fix { title: title.into(), edits: vec![(Place::Here(place), text.into())], safe: false }
+}
+
+/// Adds a "did you mean" to a diagnostic of a misspelled string at `place`.
+pub(crate) fn suggest_string(diagnostic: Diagnostic<Place>, place: Span, near: Option<&str>) -> Diagnostic<Place> {
+    let Some(near) = near else { return diagnostic };
+    let near = format!("\"{near}\"");
+    diagnostic.with_help(format!("did you mean {near}?")).with_fix(replace_fix(
+        place,
+        format!("change to {near}"),
+        near,
+    ))
 }
 
 /// What a name stands for at some point of a function.

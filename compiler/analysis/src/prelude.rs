@@ -7,7 +7,7 @@ pub use declarations::members;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span};
 use rx_context::file_context::is_symbol_maker;
-use rx_context::mistakes::suggest;
+use rx_context::mistakes::suggest_in_place;
 use rx_context::{FileContext, ItemPlace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
@@ -31,10 +31,7 @@ pub fn check(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<It
                 let (name, span) = (cursor.text(callee.tokens.start), cursor.span(callee.tokens));
                 let diagnostic = report(Code::UndefinedName, span, format!("`{name}` is not defined"));
                 let near = nearest(name, ["TypeVar"]).or(name.starts_with("TypeVar").then_some("TypeVar"));
-                found.push(match near {
-                    Some(near) => suggest(diagnostic, near, vec![(ItemPlace::Segment(at, span), near.to_owned())]),
-                    None => diagnostic,
-                });
+                found.push(suggest_in_place(diagnostic, near));
             }
         }
     }
@@ -84,9 +81,6 @@ fn declaration(
     let declared = cursor.string_value(&given.value)?;
     (declared != target).then(|| {
         let message = format!("the symbolic dim `{target}` is declared under another name, \"{declared}\"");
-        let diagnostic = report(Code::AttrBadValue, span, message);
-        let place = diagnostic.primary.clone();
-        let target = format!("\"{target}\"");
-        suggest(diagnostic, &target, vec![(place, target.clone())])
+        suggest_in_place(report(Code::AttrBadValue, span, message), Some(&format!("\"{target}\"")))
     })
 }

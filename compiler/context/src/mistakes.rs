@@ -46,6 +46,17 @@ pub fn captured_diagnostic<P>(captured: Name, place: P) -> Diagnostic<P> {
     Diagnostic::new(Code::CapturedPythonName, place, message)
 }
 
+/// As [`suggest`] where a name is near, with the edit that writes it in the diagnostic's place.
+pub fn suggest_in_place<P: Clone>(diagnostic: Diagnostic<P>, near: Option<&str>) -> Diagnostic<P> {
+    match near {
+        Some(near) => {
+            let edits = vec![(diagnostic.primary.clone(), near.to_owned())];
+            suggest(diagnostic, near, edits)
+        }
+        None => diagnostic,
+    }
+}
+
 /// Adds a "did you mean" to a diagnostic of a misspelled name, with the edits that spell it right.
 pub fn suggest<P>(diagnostic: Diagnostic<P>, near: &str, edits: Vec<(P, String)>) -> Diagnostic<P> {
     diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(Fix {

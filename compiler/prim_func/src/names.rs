@@ -16,7 +16,7 @@ use rx_base::edit_distance::nearest;
 use rx_base::name::NameSet;
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_context::file_context::{bind_names, python_names};
-use rx_context::mistakes::{captured_diagnostic, suggest};
+use rx_context::mistakes::{captured_diagnostic, suggest_in_place};
 use rx_context::{FileContext, ItemPlace, Namespace, macros};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
 use rx_syntax::{Cursor, Segment, Statement};
@@ -291,11 +291,8 @@ impl Walk<'_> {
         let span = cursor.span(TokenRange::one(member));
         let place = ItemPlace::Segment(self.segment, span);
         let (head, member) = (cursor.text(of.tokens.start), cursor.text(member));
-        let diagnostic = Diagnostic::new(Code::UnknownOperator, place.clone(), format!("`{head}` has no `{member}`"));
-        self.found.push(match members::meant(member) {
-            Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
-            None => diagnostic,
-        });
+        let diagnostic = Diagnostic::new(Code::UnknownOperator, place, format!("`{head}` has no `{member}`"));
+        self.found.push(suggest_in_place(diagnostic, members::meant(member)));
     }
 
     fn name(&mut self, used: Name, span: Span) {
@@ -333,13 +330,10 @@ impl Walk<'_> {
             self.found.push(Diagnostic::new(Code::UndefinedName, place, message));
             return;
         }
-        let diagnostic = Diagnostic::new(Code::UndefinedName, place.clone(), format!("`{used}` is not defined"));
+        let diagnostic = Diagnostic::new(Code::UndefinedName, place, format!("`{used}` is not defined"));
         let mut bound: Vec<&str> = self.bound.iter().map(|name| name.as_str()).collect();
         bound.sort_unstable();
-        self.found.push(match nearest(&used, bound) {
-            Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
-            None => diagnostic,
-        });
+        self.found.push(suggest_in_place(diagnostic, nearest(&used, bound)));
     }
 }
 

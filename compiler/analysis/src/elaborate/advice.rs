@@ -5,7 +5,7 @@
 
 use super::checker::Checker;
 use super::result::Role;
-use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
+use crate::entry::{Entry, FUNCTION_CONTEXT, Place, replace_fix};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPart;
@@ -146,7 +146,7 @@ impl Checker<'_> {
         let text = self.segment.text();
         let head = text.get(callee.range())?.strip_suffix("call_packed")?;
         let title = format!("call it by {head}call_pure_packed");
-        let mut fix = self.replace_fix(callee, title, format!("{head}call_pure_packed"));
+        let mut fix = replace_fix(callee, title, format!("{head}call_pure_packed"));
         if !has_types {
             let statement = self.statement_at(self.statement as usize)?;
             let StatementKind::AnnAssign { annotation, value: Some(value), .. } = &statement.tree.kind else {
@@ -215,7 +215,7 @@ impl Checker<'_> {
                 && matches!(diagnostic.primary, Place::Here(at) if place.start <= at.start && at.end <= place.end)
         };
         for diagnostic in self.diagnostics.iter_mut().skip(since).filter(|it| guilty(it)) {
-            let fix = Fix { title: title.to_owned(), edits: vec![(Place::Here(place), text.clone())], safe: false };
+            let fix = replace_fix(place, title, text.clone());
             if !diagnostic.fixes.contains(&fix) {
                 diagnostic.fixes.push(fix);
             }
@@ -250,14 +250,10 @@ impl Checker<'_> {
                 if let [meant] = &unbound[..]
                     && meant.as_str() != symbol
                 {
-                    let edits = vec![(Place::Here(place), meant.to_string())];
-                    diagnostic.fixes.push(Fix { title: format!("use `{meant}`"), edits, safe: false });
+                    diagnostic.fixes.push(replace_fix(place, format!("use `{meant}`"), meant.to_string()));
                 }
-                diagnostic.fixes.push(Fix {
-                    title: format!("declare the dim: \"{symbol}\""),
-                    edits: vec![(Place::Here(place), format!("\"{symbol}\""))],
-                    safe: false,
-                });
+                let title = format!("declare the dim: \"{symbol}\"");
+                diagnostic.fixes.push(replace_fix(place, title, format!("\"{symbol}\"")));
             }
         }
     }
@@ -279,11 +275,9 @@ impl Checker<'_> {
         for diagnostic in self.diagnostics.iter_mut().skip(since).filter(|it| it.code == Code::UndefinedSymbolicVar) {
             let Place::Here(at) = diagnostic.primary else { continue };
             let Some(symbol) = text.get(at.range()).filter(|symbol| !symbol.starts_with(['"', '\''])) else { continue };
-            diagnostic.fixes.push(Fix {
-                title: format!("declare `{symbol} = {tir}.int64()`"),
-                edits: vec![(Place::Here(place), format!("{indent}{symbol} = {tir}.int64()\n"))],
-                safe: false,
-            });
+            let declaration = format!("{symbol} = {tir}.int64()");
+            let title = format!("declare `{declaration}`");
+            diagnostic.fixes.push(replace_fix(place, title, format!("{indent}{declaration}\n")));
         }
     }
 
@@ -306,7 +300,7 @@ impl Checker<'_> {
         if rx_base::DType::parse(&dtype).is_none() {
             return;
         }
-        let mut fix = self.replace_fix(span, format!("write \"{dtype}\""), format!("\"{dtype}\""));
+        let mut fix = replace_fix(span, format!("write \"{dtype}\""), format!("\"{dtype}\""));
         fix.safe = true;
         self.unresolved.retain(|unresolved| unresolved.span != span);
         if let Some(diagnostic) = self.diagnostics.last_mut() {
@@ -336,10 +330,10 @@ impl Checker<'_> {
             && let Some(span) = self.removal(cursor, arguments, at)
         {
             let title = format!("leave out `{}`", cursor.source(other.value.tokens));
-            fixes.push(self.replace_fix(span, title, ""));
+            fixes.push(replace_fix(span, title, ""));
         }
         if let Some(span) = self.removal(cursor, arguments, index) {
-            fixes.push(self.replace_fix(span, format!("leave out `{shown}`"), ""));
+            fixes.push(replace_fix(span, format!("leave out `{shown}`"), ""));
         }
         for diagnostic in self.diagnostics.iter_mut().skip(since) {
             diagnostic.fixes.extend(fixes.iter().cloned());

@@ -4,9 +4,10 @@ use super::bound_call::{BoundCall, current_keyword, short};
 use super::call::{default_slot, signature_text};
 use super::elaborator::Elaborator;
 use super::ir::{shape, tuple};
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, Place, mistake};
 use rx_base::edit_distance::nearest;
-use rx_base::{Code, Diagnostic, Dim, Fix, counted};
+use rx_base::{Code, Diagnostic, Dim, counted};
+use rx_context::mistakes::suggest_in_place;
 use rx_ir::{Argument, Attr, Expr as IrExpr, StructInfo};
 use rx_ops::{AttrKind, Default, Param, ParamKind, Schema};
 use rx_syntax::Cursor;
@@ -99,7 +100,7 @@ impl Elaborator<'_> {
         let Some(param) = schema.params.get(at).filter(|param| by_keyword.contains(&param.name)) else { return false };
         let message = format!("{}: `{}` is passed twice, here and by name", short(schema), param.name);
         self.check.report(
-            Diagnostic::new(Code::DuplicateArgument, Place::Here(cursor.span(argument.value.tokens)), message)
+            mistake(Code::DuplicateArgument, cursor.span(argument.value.tokens), message)
                 .with_note(signature_text(schema)),
         );
         true
@@ -128,28 +129,15 @@ impl Elaborator<'_> {
         let Some(at) = bound.position(written).or_else(|| bound.position(canonical)) else {
             let schema = bound.schema;
             let names: Vec<&str> = schema.params.iter().map(|param| param.name).collect();
-            let mut diagnostic = Diagnostic::new(
-                Code::UnknownArgument,
-                Place::Here(span),
-                format!("{}: there is no argument `{written}`", short(schema)),
-            )
-            .with_note(signature_text(schema));
-            if let Some(near) = nearest(written, names) {
-                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(Fix {
-                    title: format!("change to {near}"),
-                    edits: vec![(Place::Here(span), near.to_owned())],
-                    safe: false,
-                });
-            }
-            self.check.report(diagnostic);
+            let diagnostic =
+                mistake(Code::UnknownArgument, span, format!("{}: there is no argument `{written}`", short(schema)))
+                    .with_note(signature_text(schema));
+            self.check.report(suggest_in_place(diagnostic, nearest(written, names)));
             return None;
         };
         if bound.spans.get(at).is_some_and(Option::is_some) {
-            self.check.error(
-                Code::DuplicateArgument,
-                span,
-                format!("{}: `{written}` is passed twice", short(bound.schema)),
-            );
+            let message = format!("{}: `{written}` is passed twice", short(bound.schema));
+            self.check.error(Code::DuplicateArgument, span, message);
             return None;
         }
         Some(at)
@@ -181,12 +169,8 @@ impl Elaborator<'_> {
                         arguments.len()
                     );
                     self.check.report(
-                        Diagnostic::new(
-                            Code::TooManyArguments,
-                            Place::Here(cursor.span(argument.value.tokens)),
-                            message,
-                        )
-                        .with_note(signature_text(bound.schema)),
+                        mistake(Code::TooManyArguments, cursor.span(argument.value.tokens), message)
+                            .with_note(signature_text(bound.schema)),
                     );
                 }
                 None

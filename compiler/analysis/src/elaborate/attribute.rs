@@ -2,9 +2,9 @@
 
 use super::bound_call::short;
 use super::elaborator::Elaborator;
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, Place, mistake, replace_fix, suggest_string};
 use rx_base::edit_distance::nearest;
-use rx_base::{Code, DType, Diagnostic, Fix, Span};
+use rx_base::{Code, DType, Diagnostic, Span};
 use rx_ir::{Attr, StructInfo};
 use rx_ops::{AttrKind, Param, Schema};
 use rx_syntax::Cursor;
@@ -105,18 +105,9 @@ impl Elaborator<'_> {
         match (kind, &attr) {
             (AttrKind::Choice(choices), Attr::Str(text)) if !choices.contains(&text.as_ref()) => {
                 let known = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
-                let mut diagnostic = Diagnostic::new(
-                    Code::AttrBadValue,
-                    Place::Here(span),
-                    format!("{operator}: `{name}` is \"{text}\", it must be one of {known}"),
-                );
-                if let Some(near) = nearest(text, choices.iter().copied()) {
-                    diagnostic = diagnostic.with_help(format!("did you mean \"{near}\"?")).with_fix(Fix {
-                        title: format!("change to \"{near}\""),
-                        edits: vec![(Place::Here(span), format!("\"{near}\""))],
-                        safe: false,
-                    });
-                }
+                let message = format!("{operator}: `{name}` is \"{text}\", it must be one of {known}");
+                let diagnostic = mistake(Code::AttrBadValue, span, message);
+                let diagnostic = suggest_string(diagnostic, span, nearest(text, choices.iter().copied()));
                 let diagnostic = self.with_default(diagnostic, param, span);
                 self.check.report(diagnostic);
                 bad(&attr)
@@ -137,7 +128,7 @@ impl Elaborator<'_> {
                 let wanted = describe(kind);
                 let found = shown(&attr);
                 let message = format!("{operator}: `{name}` must be {wanted}, it is {found}");
-                let diagnostic = Diagnostic::new(Code::AttrType, Place::Here(span), message);
+                let diagnostic = mistake(Code::AttrType, span, message);
                 let diagnostic = self.with_default(diagnostic, param, span);
                 self.check.report(diagnostic);
                 bad(&attr)
@@ -149,7 +140,7 @@ impl Elaborator<'_> {
     fn with_default(&self, diagnostic: Diagnostic<Place>, param: &Param, span: Span) -> Diagnostic<Place> {
         match param.default.text() {
             Some(text) if diagnostic.fixes.is_empty() => {
-                diagnostic.with_fix(self.check.replace_fix(span, format!("use {}={text}", param.name), text))
+                diagnostic.with_fix(replace_fix(span, format!("use {}={text}", param.name), text))
             }
             _ => diagnostic,
         }

@@ -3,10 +3,10 @@
 use super::elaborator::Elaborator;
 use super::explanation::guilty_part;
 use super::result::{Row, RowKind};
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, Place, mistake, replace_fix};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
-use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_base::{Code, DType, Dim, Name, Span};
 use rx_context::Namespace;
 use rx_context::file_context::is_symbol_maker;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Known, StructInfo};
@@ -129,12 +129,8 @@ impl<'a> Elaborator<'a> {
             if let ExprKind::Name = target.kind {
                 let target = cursor.name(target.tokens.start);
                 self.check.report(
-                    Diagnostic::new(
-                        Code::UndefinedName,
-                        Place::Here(span),
-                        format!("`{target}` is given a type and no value"),
-                    )
-                    .with_help("bind it: `name: type = value`"),
+                    mistake(Code::UndefinedName, span, format!("`{target}` is given a type and no value"))
+                        .with_help("bind it: `name: type = value`"),
                 );
                 self.check.define(target, Entry::value(ty), span);
             }
@@ -173,7 +169,7 @@ impl<'a> Elaborator<'a> {
         if reconciled.open && reconciled.clash.is_none() {
             let message = format!("the annotation {declared} is not what the match_cast checks, {}", cast.ty);
             self.check.report(
-                Diagnostic::new(Code::AnnotationShapeMismatch, Place::Here(place), message)
+                mistake(Code::AnnotationShapeMismatch, place, message)
                     .with_label(Place::Here(cast.span), format!("this is {}", cast.ty))
                     .with_help("write what is known into the match_cast, and the same type as annotation"),
             );
@@ -260,9 +256,9 @@ impl<'a> Elaborator<'a> {
         let given = readings::of_type(&value.ty, Reading::Inferred);
         let inferred = given.to_string();
         let text = self.check.written_type(&given);
-        let mut diagnostic = Diagnostic::new(
+        let mut diagnostic = mistake(
             code,
-            Place::Here(guilty_part(*cursor, annotation, clash)),
+            guilty_part(*cursor, annotation, clash),
             match &clash.path[..] {
                 [] => format!("`{variable}` is annotated {ty}, but {}, not {}", clash.actual, clash.wanted),
                 _ => {
@@ -284,7 +280,7 @@ impl<'a> Elaborator<'a> {
             diagnostic = diagnostic.with_help(format!("if the value is right, annotate it {inferred}"));
         }
         if let Some(text) = text {
-            diagnostic = diagnostic.with_fix(self.check.replace_fix(declared.place(), "write the inferred type", text));
+            diagnostic = diagnostic.with_fix(replace_fix(declared.place(), "write the inferred type", text));
         }
         self.check.report(diagnostic);
     }

@@ -3,10 +3,10 @@
 use super::elaborator::Elaborator;
 use super::result::{Role, RowKind};
 use crate::decorators::{decorator_mistakes, undecorated};
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, Place, mistake, replace_fix};
 use crate::reconcile::{join, reconcile};
 
-use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_base::{Code, Fix, Name, Span};
 use rx_ir::{Body, Expr as IrExpr, Known, Shape, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, StatementKind};
@@ -89,25 +89,17 @@ impl<'a> Elaborator<'a> {
 
     fn no_branch_in_dataflow(&mut self, span: Span) {
         if self.check.state.dataflow.is_some() {
-            self.check.report(
-                Diagnostic::new(
-                    Code::MisplacedStatement,
-                    Place::Here(Span::new(span.start, span.start + 2)),
-                    "an `if` cannot stand in a dataflow block",
-                )
-                .with_help("end the dataflow block before it: dedent the `if`"),
-            );
+            let message = "an `if` cannot stand in a dataflow block";
+            let report = mistake(Code::MisplacedStatement, Span::new(span.start, span.start + 2), message);
+            self.check.report(report.with_help("end the dataflow block before it: dedent the `if`"));
         }
     }
 
     /// An `if` at `span`, followed by statement `next`, whose last branch ends in `last`.
     fn missing_else(&mut self, span: Span, last: &Ending, next: usize) {
-        let mut diagnostic = Diagnostic::new(
-            Code::MissingElse,
-            Place::Here(Span::new(span.start, span.start + 2)),
-            "an `if` in a Relax function is a value and needs an `else`",
-        )
-        .with_help("add an `else:` that binds the same variable");
+        let message = "an `if` in a Relax function is a value and needs an `else`";
+        let mut diagnostic = mistake(Code::MissingElse, Span::new(span.start, span.start + 2), message)
+            .with_help("add an `else:` that binds the same variable");
         diagnostic.fixes.extend(self.else_fix(span, last, next));
         self.check.report(diagnostic);
     }
@@ -141,7 +133,7 @@ impl<'a> Elaborator<'a> {
         if !fits {
             let message = format!("the condition must be one boolean, it is {}", condition.ty);
             self.check.report(
-                Diagnostic::new(Code::ConditionType, Place::Here(condition.span), message)
+                mistake(Code::ConditionType, condition.span, message)
                     .with_help("a condition is a `R.Tensor((), dtype=\"bool\")`"),
             );
         }
@@ -189,12 +181,8 @@ impl<'a> Elaborator<'a> {
                 .map(|statement| statement.span);
             if let Some(place) = place {
                 self.check.report(
-                    Diagnostic::new(
-                        Code::MisplacedStatement,
-                        Place::Here(place),
-                        "a branch cannot return from the function",
-                    )
-                    .with_help("bind the value in both branches and return it after the `if`"),
+                    mistake(Code::MisplacedStatement, place, "a branch cannot return from the function")
+                        .with_help("bind the value in both branches and return it after the `if`"),
                 );
             }
         }
@@ -223,32 +211,19 @@ impl<'a> Elaborator<'a> {
                     ways.truncate(MAX_WAYS);
                     return Ending { variable: Some((a, ty, span_a)), values, ways };
                 }
-                self.check.report(
-                    Diagnostic::new(
-                        Code::BranchMismatch,
-                        Place::Here(span_b),
-                        format!("the branches end in different variables: `{a}` and `{b}`"),
-                    )
+                let message = format!("the branches end in different variables: `{a}` and `{b}`");
+                let report = mistake(Code::BranchMismatch, span_b, message)
                     .with_label(Place::Here(span_a), format!("the first branch ends in `{a}`"))
                     .with_help("both branches must bind the same variable last")
-                    .with_fix(self.check.replace_fix(
-                        span_b,
-                        format!("call it `{a}`"),
-                        a.to_string(),
-                    )),
-                );
+                    .with_fix(replace_fix(span_b, format!("call it `{a}`"), a.to_string()));
+                self.check.report(report);
                 self.check.define(b, Entry::value(StructInfo::Error), span_b);
                 Some((a, StructInfo::Error, span_a))
             }
             (Some((variable, ..)), None) | (None, Some((variable, ..))) => {
-                self.check.report(
-                    Diagnostic::new(
-                        Code::BranchMismatch,
-                        Place::Here(Span::new(span.start, span.start + 2)),
-                        format!("one branch ends in `{variable}`, the other binds nothing"),
-                    )
-                    .with_help("both branches must bind the same variable last"),
-                );
+                let message = format!("one branch ends in `{variable}`, the other binds nothing");
+                let report = mistake(Code::BranchMismatch, Span::new(span.start, span.start + 2), message);
+                self.check.report(report.with_help("both branches must bind the same variable last"));
                 Some((variable, StructInfo::Error, span))
             }
             (None, None) => None,

@@ -3,7 +3,7 @@
 use super::bound_call::BoundCall;
 use super::checker::Checker;
 use super::ir::{error, int, scalar, tuple};
-use crate::entry::Place;
+use crate::entry::{Place, mistake};
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
 use rx_base::name::name;
@@ -184,21 +184,15 @@ impl Checker<'_> {
     /// Reports a call that has effects where none may happen; `fix` makes it one without.
     pub(super) fn impure_call(&mut self, what: &str, span: Span, fix: Option<Fix<Place>>) {
         if self.state.dataflow.is_some() {
-            let mut diagnostic = Diagnostic::new(
-                Code::ImpureInDataflow,
-                Place::Here(span),
-                format!("`{what}` has effects and stands in a dataflow block"),
-            )
-            .with_help("move the call out of the `with R.dataflow()` block");
+            let mut diagnostic =
+                mistake(Code::ImpureInDataflow, span, format!("`{what}` has effects and stands in a dataflow block"))
+                    .with_help("move the call out of the `with R.dataflow()` block");
             diagnostic.fixes.extend(fix);
             self.report(diagnostic);
         } else if self.function_context().is_some_and(|context| context.pure) {
-            let mut diagnostic = Diagnostic::new(
-                Code::ImpureInPureFunction,
-                Place::Here(span),
-                format!("`{what}` has effects, but the function is declared pure"),
-            )
-            .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`");
+            let message = format!("`{what}` has effects, but the function is declared pure");
+            let mut diagnostic = mistake(Code::ImpureInPureFunction, span, message)
+                .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`");
             diagnostic.fixes.extend(self.impure_fix().into_iter().chain(fix));
             self.report(diagnostic);
         }

@@ -12,7 +12,7 @@ mod parts;
 use super::bound_call::{BoundCall, short};
 use super::checker::Checker;
 use super::ir::int;
-use crate::entry::Place;
+use crate::entry::{Place, mistake};
 use crate::readings::Reading;
 use outputs::Output;
 pub(super) use parts::WrittenOutputs;
@@ -47,15 +47,11 @@ impl Checker<'_> {
                 checked
             }
             Some(Signature::Relax(_)) => {
-                self.report(
-                    Diagnostic::new(
-                        Code::ArgumentType,
-                        Place::Here(function_span),
-                        format!("`{function}` is a Relax function, `call_tir` calls a prim_func"),
-                    )
+                let message = format!("`{function}` is a Relax function, `call_tir` calls a prim_func");
+                let report = mistake(Code::ArgumentType, function_span, message)
                     .with_label(Place::Item(function, ItemPart::Name), format!("`{function}` is defined here"))
-                    .with_help(format!("call it as `cls.{function}(…)`")),
-                );
+                    .with_help(format!("call it as `cls.{function}(…)`"));
+                self.report(report);
                 outputs
             }
             _ => outputs,
@@ -64,11 +60,9 @@ impl Checker<'_> {
     }
 
     fn not_a_prim_func(&mut self, bound: &BoundCall, function: &IrExpr) {
-        let mut diagnostic = Diagnostic::new(
-            Code::ArgumentType,
-            Place::Here(function.span),
-            format!("{}: the first argument must be a prim_func of the module, `cls.name`", short(bound.schema)),
-        );
+        let message =
+            format!("{}: the first argument must be a prim_func of the module, `cls.name`", short(bound.schema));
+        let mut diagnostic = mistake(Code::ArgumentType, function.span, message);
         if let IrKind::Str(text) = &function.kind {
             diagnostic =
                 diagnostic.with_help(format!("to call the packed function \"{text}\" use `R.call_dps_packed`"));
@@ -179,9 +173,9 @@ impl Checker<'_> {
         let others = given.outputs + given.scalars;
         let fix = params.checked_sub(others).and_then(|wanted| self.arguments_fix(bound, prim, wanted));
         let fix = fix.or_else(|| self.outputs_fix(bound, prim));
-        let diagnostic = Diagnostic::new(
+        let diagnostic = mistake(
             Code::CallTirArityMismatch,
-            Place::Here(bound.span("args")),
+            bound.span("args"),
             format!(
                 "`{function}` has {}, the call passes {} and {}",
                 counted(params, "parameter"),

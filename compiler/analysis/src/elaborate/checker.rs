@@ -9,9 +9,9 @@ use super::bound_call::Tried;
 use super::result::{Annotated, BlockState, Export, KeptRecord, Recorded, Row, SegmentResult, Unresolved};
 use super::scope::Scope;
 use super::shared_types::SharedTypes;
-use crate::entry::{Outer, Place};
+use crate::entry::{Outer, Place, mistake};
 use rx_base::symbolic::Bounds;
-use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_base::{Code, Diagnostic, Name, Span};
 use rx_context::{FileContext, Namespace};
 use rx_ir::{IndexSites, Known, Requirement, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind};
@@ -132,7 +132,7 @@ impl<'a> Checker<'a> {
 
     /// Adds a diagnostic at `span`.
     pub(super) fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::new(code, Place::Here(span), message));
+        self.diagnostics.push(mistake(code, span, message));
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic<Place>) {
@@ -154,11 +154,6 @@ impl<'a> Checker<'a> {
         let ExprKind::Call { callee, .. } = &expr.kind else { return false };
         let Some((head, rest)) = cursor.path(callee.tokens).split_once('.') else { return false };
         rest == function && self.file.namespace(head) == Some(Namespace::Relax)
-    }
-
-    /// The fix that writes something else at a place of this segment.
-    pub(super) fn replace_fix(&self, place: Span, title: impl Into<String>, text: impl Into<String>) -> Fix<Place> {
-        Fix { title: title.into(), edits: vec![(Place::Here(place), text.into())], safe: false }
     }
 
     /// The spelling of the annotations that are being written.

@@ -1,9 +1,9 @@
 //! Facts that conditions of scalars state: of `if`, and of `R.assert_op`.
 
 use super::elaborator::Elaborator;
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, mistake};
 use rx_base::symbolic::{Answer, prove};
-use rx_base::{Code, Diagnostic, Dim};
+use rx_base::{Code, Dim};
 use rx_ir::StructInfo;
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, CompareOp, Expr, ExprKind, UnaryOp};
@@ -22,7 +22,7 @@ impl Elaborator<'_> {
                 "the assertion never holds: `{}` is false for all values",
                 cursor.source(condition.value.tokens)
             );
-            let mut report = Diagnostic::new(Code::AssertionNeverHolds, Place::Here(span), message);
+            let mut report = mistake(Code::AssertionNeverHolds, span, message);
             let mut symbols = Vec::new();
             self.relations(cursor, &condition.value, true, &mut |_, a, b| symbols.extend([a, b]));
             report = self.check.with_facts(report, &symbols.iter().collect::<Vec<_>>());

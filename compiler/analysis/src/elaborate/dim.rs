@@ -3,9 +3,9 @@
 use super::elaborator::Elaborator;
 use super::names::collect_names;
 use super::result::{Role, Unresolved};
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, Place, mistake};
 use rx_base::name::name;
-use rx_base::{Code, Diagnostic, Dim, Name, Span};
+use rx_base::{Code, Dim, Name, Span};
 use rx_context::Namespace;
 use rx_ir::{StructInfo, TensorInfo};
 use rx_prim_func::integer;
@@ -19,11 +19,8 @@ impl Elaborator<'_> {
             ExprKind::Integer => match cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()) {
                 Some(value) => Dim::constant(value),
                 None => {
-                    self.check.error(
-                        Code::AttrOutOfRange,
-                        cursor.span(expr.tokens),
-                        "the integer does not fit 64 bits",
-                    );
+                    let message = "the integer does not fit 64 bits";
+                    self.check.error(Code::AttrOutOfRange, cursor.span(expr.tokens), message);
                     Dim::ERROR
                 }
             },
@@ -109,16 +106,10 @@ impl Elaborator<'_> {
                 Dim::ERROR
             }
             Some(Entry::Module | Entry::Function(_) | Entry::Facts(_)) | None => {
-                self.check.report(
-                    Diagnostic::new(
-                        Code::UndefinedSymbolicVar,
-                        Place::Here(span),
-                        format!("symbolic dim `{symbol}` is not defined"),
-                    )
-                    .with_help(format!(
-                        "declare it by a parameter whose shape has `{symbol}` as a dim of its own, or by a `R.match_cast`"
-                    )),
-                );
+                let message = format!("symbolic dim `{symbol}` is not defined");
+                self.check.report(mistake(Code::UndefinedSymbolicVar, span, message).with_help(format!(
+                    "declare it by a parameter whose shape has `{symbol}` as a dim of its own, or by a `R.match_cast`"
+                )));
                 let exports = u32::try_from(self.check.exports.len()).unwrap_or(u32::MAX);
                 self.check.unresolved.push(Unresolved { name: symbol, span, exports, role: Role::Dim });
                 self.check.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
@@ -153,12 +144,8 @@ impl Elaborator<'_> {
 
     fn unbound_symbol(&mut self, symbol: Name, span: Span) {
         let definition = self.check.definition_of(symbol);
-        let mut diagnostic = Diagnostic::new(
-            Code::UndefinedSymbolicVar,
-            Place::Here(span),
-            format!("symbolic dim `{symbol}` has no value here: nothing binds it"),
-        )
-        .with_help(format!(
+        let message = format!("symbolic dim `{symbol}` has no value here: nothing binds it");
+        let mut diagnostic = mistake(Code::UndefinedSymbolicVar, span, message).with_help(format!(
             "a symbolic dim gets its value from a parameter's shape or from a `R.match_cast` that has `{symbol}` as a dim of its own"
         ));
         if !self.check.file.symbols.contains(&symbol) && definition != Place::Here(span) {

@@ -2,9 +2,9 @@
 
 use super::elaborator::Elaborator;
 use super::ir::{error, int, prim_dim, scalar, tuple};
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, mistake, replace_fix};
 use rx_base::name::name;
-use rx_base::{Code, DType, Diagnostic, Name, Span, counted};
+use rx_base::{Code, DType, Name, Span, counted};
 use rx_ir::struct_info::{MAX_DEPTH, MAX_PARTS};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Signature, StructInfo};
 use rx_syntax::Cursor;
@@ -123,13 +123,10 @@ impl Elaborator<'_> {
     /// Another variable may have been meant: nothing is said of its type.
     fn escaping(&mut self, variable: Name, ordinal: u32, span: Span) {
         let definition = self.check.definition_of(variable);
-        let mut diagnostic = Diagnostic::new(
-            Code::DataflowVarEscapes,
-            Place::Here(span),
-            format!("`{variable}` is local to its dataflow block"),
-        )
-        .with_label(definition, "defined here, inside `with R.dataflow()`")
-        .with_help(format!("add `{variable}` to the `R.output(…)` of its block"));
+        let mut diagnostic =
+            mistake(Code::DataflowVarEscapes, span, format!("`{variable}` is local to its dataflow block"))
+                .with_label(definition, "defined here, inside `with R.dataflow()`")
+                .with_help(format!("add `{variable}` to the `R.output(…)` of its block"));
         if let Some(fix) = self.check.output_fix(ordinal, variable) {
             diagnostic = diagnostic.with_fix(fix);
         }
@@ -162,17 +159,17 @@ impl Elaborator<'_> {
                         IrExpr { kind: IrKind::TupleGet(Box::new(tuple), at), ty, span }
                     }
                     None => {
-                        let mut diagnostic = Diagnostic::new(
-                            Code::TupleIndexOutOfRange,
-                            Place::Here(index_span),
-                            format!("index {position} is out of range for a tuple of {} fields", fields.len()),
-                        );
+                        let message =
+                            format!("index {position} is out of range for a tuple of {} fields", fields.len());
+                        let mut diagnostic = mistake(Code::TupleIndexOutOfRange, index_span, message);
                         diagnostic = self.check.with_definition(diagnostic, &tuple, &format!("is {}", tuple.ty));
                         if let Some(last) = fields.len().checked_sub(1) {
                             let nearest = if position < 0 { 0 } else { last };
-                            diagnostic = diagnostic.with_help(format!("fields are 0 to {last}")).with_fix(
-                                self.check.replace_fix(index_span, format!("use field {nearest}"), nearest.to_string()),
-                            );
+                            diagnostic = diagnostic.with_help(format!("fields are 0 to {last}")).with_fix(replace_fix(
+                                index_span,
+                                format!("use field {nearest}"),
+                                nearest.to_string(),
+                            ));
                         }
                         self.check.report(diagnostic);
                         self.check.keep_field(span, index_span, &tuple.ty);
@@ -199,7 +196,7 @@ impl Elaborator<'_> {
             other => {
                 let message = format!("{other} cannot be indexed: it is no tuple");
                 self.check.report(
-                    Diagnostic::new(Code::NotATuple, Place::Here(cursor.span(value.tokens)), message)
+                    mistake(Code::NotATuple, cursor.span(value.tokens), message)
                         .with_help("to slice a tensor use `R.strided_slice` or `R.take`"),
                 );
                 error(span)
@@ -245,11 +242,8 @@ impl Elaborator<'_> {
             }
             if self.check.file.namespace(&head).is_some() {
                 let source = format!("{head}.{}", cursor.text(attribute));
-                self.check.error(
-                    Code::UnsupportedConstruct,
-                    span,
-                    format!("`{source}` is no value by itself; call it"),
-                );
+                let message = format!("`{source}` is no value by itself; call it");
+                self.check.error(Code::UnsupportedConstruct, span, message);
                 return error(span);
             }
         }
@@ -262,11 +256,8 @@ impl Elaborator<'_> {
             return self.check.operator_on(operator, vec![value], span);
         }
         if !value.ty.is_error() {
-            let mut diagnostic = Diagnostic::new(
-                Code::UnsupportedConstruct,
-                Place::Here(span),
-                format!("a Relax value has no attribute `{attribute}`"),
-            );
+            let mut diagnostic =
+                mistake(Code::UnsupportedConstruct, span, format!("a Relax value has no attribute `{attribute}`"));
             if attribute == "shape" {
                 diagnostic = diagnostic.with_help("its shape is `R.shape_of(x)`");
             }
@@ -416,14 +407,9 @@ impl Elaborator<'_> {
         if !ty.is_too_large() {
             return ty;
         }
-        self.check.report(
-            Diagnostic::new(
-                Code::NestingTooDeep,
-                Place::Here(span),
-                format!("the type has more than {MAX_PARTS} parts or nests deeper than {MAX_DEPTH}"),
-            )
-            .with_note("what depends on it is not checked"),
-        );
+        let message = format!("the type has more than {MAX_PARTS} parts or nests deeper than {MAX_DEPTH}");
+        let report = mistake(Code::NestingTooDeep, span, message);
+        self.check.report(report.with_note("what depends on it is not checked"));
         StructInfo::Error
     }
 }

@@ -2,11 +2,11 @@
 
 use super::checker::Checker;
 use rx_base::edit_distance::nearest;
-use rx_base::{Code, Diagnostic, counted};
+use rx_base::{Code, counted};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, ExprKind, TokenRange};
 
-use crate::entry::Place;
+use crate::entry::{mistake, replace_fix};
 
 /// Parameters by position, each by its name and its classic name (TVM `script/parser/relax/entry.py`).
 const FORMS: &[(&str, &[&[&str]])] = &[
@@ -33,11 +33,8 @@ impl Checker<'_> {
                 None if at >= params.len() => {
                     let most = counted(params.len(), "argument");
                     let place = cursor.span(argument.value.tokens);
-                    self.error(
-                        Code::TooManyArguments,
-                        place,
-                        format!("{function}: takes at most {most}, more are passed"),
-                    );
+                    let message = format!("{function}: takes at most {most}, more are passed");
+                    self.error(Code::TooManyArguments, place, message);
                 }
                 None => {}
             }
@@ -52,9 +49,9 @@ impl Checker<'_> {
         }
         let place = cursor.span(TokenRange::one(keyword));
         let message = format!("{function}: there is no argument `{written}`");
-        let mut diagnostic = Diagnostic::new(Code::UnknownArgument, Place::Here(place), message);
+        let mut diagnostic = mistake(Code::UnknownArgument, place, message);
         if let Some(near) = nearest(written, params.iter().filter_map(|names| names.first().copied())) {
-            let fix = self.replace_fix(place, format!("change to {near}"), near);
+            let fix = replace_fix(place, format!("change to {near}"), near);
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
         }
         self.report(diagnostic);

@@ -1,10 +1,10 @@
 //! What a function says of itself: `R.func_attr({…})`.
 
 use super::elaborator::Elaborator;
-use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place, mistake, replace_fix};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
-use rx_base::{Code, Diagnostic, Name, Span, counted};
+use rx_base::{Code, Name, Span, counted};
 use rx_context::mistakes::{RepeatedKey, repeated_key, repeated_keys};
 use rx_ir::{Attr, StructInfo};
 use rx_syntax::Cursor;
@@ -46,7 +46,7 @@ impl Elaborator<'_> {
                     let message = format!("`{}` is private, so it has no `global_symbol`", context.name);
                     let place = entry_span(cursor, argument, key);
                     self.check.report(
-                        Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
+                        mistake(Code::AttrBadValue, place, message)
                             .with_help("leave out the attribute, or `private=True`"),
                     );
                 }
@@ -92,16 +92,11 @@ impl Elaborator<'_> {
         let in_range = |given: i64| usize::try_from(given).is_ok_and(|given| given <= params);
         match given {
             None => {
-                let mut diagnostic =
-                    Diagnostic::new(Code::AttrType, Place::Here(place), "`num_input` must be an integer");
+                let mut diagnostic = mistake(Code::AttrType, place, "`num_input` must be an integer");
                 // `"1"` is a number in quotes.
                 let number = value.as_str().and_then(|text| text.trim().parse().ok()).filter(|given| in_range(*given));
                 if let Some(number) = number {
-                    diagnostic = diagnostic.with_fix(self.check.replace_fix(
-                        place,
-                        format!("write {number}"),
-                        number.to_string(),
-                    ));
+                    diagnostic = diagnostic.with_fix(replace_fix(place, format!("write {number}"), number.to_string()));
                 }
                 self.check.report(diagnostic);
             }
@@ -109,9 +104,9 @@ impl Elaborator<'_> {
                 let message = format!("`num_input` is {given}, the function has {}", counted(params, "parameter"));
                 let nearest = if given < 0 { 0 } else { params };
                 self.check.report(
-                    Diagnostic::new(Code::NumInputOutOfRange, Place::Here(place), message)
+                    mistake(Code::NumInputOutOfRange, place, message)
                         .with_help(format!("it is the number of leading parameters that are inputs: 0 to {params}"))
-                        .with_fix(self.check.replace_fix(place, format!("write {nearest}"), nearest.to_string())),
+                        .with_fix(replace_fix(place, format!("write {nearest}"), nearest.to_string())),
                 );
             }
             Some(_) => {}
@@ -122,7 +117,7 @@ impl Elaborator<'_> {
         if symbol != function.as_str() {
             let message = format!("`global_symbol` is \"{symbol}\", the function is called `{function}`");
             self.check.report(
-                Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
+                mistake(Code::AttrBadValue, place, message)
                     .with_help("leave it out: a public function's symbol is its name"),
             );
         }

@@ -4,15 +4,16 @@ use super::checker::Checker;
 use super::ir::error;
 use super::names::is_extension;
 use super::vague::vague_part;
-use crate::entry::Place;
+use crate::entry::{Place, mistake, replace_fix};
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
 use crate::unify::{Bindings, Equality};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::symbolic::Answer;
-use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_base::{Code, Name, Span};
 use rx_context::ItemPart;
+use rx_context::mistakes::suggest;
 use rx_ir::{
     Call, Callee, Expr as IrExpr, ExprKind as IrKind, FunctionSignature, PrimFuncSignature, Signature, StructInfo,
 };
@@ -52,21 +53,15 @@ impl Checker<'_> {
 
     /// Reports a function the module does not have.
     pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
-        let mut diagnostic =
-            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("the module has no function `{function}`"));
+        let mut diagnostic = mistake(Code::UndefinedName, span, format!("the module has no function `{function}`"));
         let items = || self.file.items.iter().map(|item| item.as_str());
         let extended = || items().filter(|item| is_extension(&function, item)).max_by_key(|it| it.len());
         if let Some(near) = nearest(&function, items()).or_else(extended) {
             let near = name(near);
-            diagnostic = diagnostic
-                .with_label(Place::Item(near, ItemPart::Name), format!("`{near}` is defined here"))
-                .with_help(format!("did you mean `{near}`?"));
+            diagnostic = diagnostic.with_label(Place::Item(near, ItemPart::Name), format!("`{near}` is defined here"));
             let start = span.end.saturating_sub(u32::try_from(function.len()).unwrap_or(0));
-            diagnostic = diagnostic.with_fix(Fix {
-                title: format!("change to {near}"),
-                edits: vec![(Place::Here(Span::new(start, span.end)), near.to_string())],
-                safe: false,
-            });
+            let edits = vec![(Place::Here(Span::new(start, span.end)), near.to_string())];
+            diagnostic = suggest(diagnostic, &near, edits);
         }
         self.report(diagnostic);
     }
@@ -120,11 +115,8 @@ impl Checker<'_> {
     fn arity(&mut self, what: &str, item: Option<Name>, wanted: usize, args: &[IrExpr], span: Span) {
         let given = args.len();
         let plural = if wanted == 1 { "" } else { "s" };
-        let mut diagnostic = Diagnostic::new(
-            Code::CallArityMismatch,
-            Place::Here(span),
-            format!("{what} takes {wanted} argument{plural}, {given} given"),
-        );
+        let mut diagnostic =
+            mistake(Code::CallArityMismatch, span, format!("{what} takes {wanted} argument{plural}, {given} given"));
         if let Some(item) = item {
             diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Name), format!("`{item}` is defined here"));
         }
@@ -132,8 +124,7 @@ impl Checker<'_> {
         if let Some((first, end)) = surplus {
             let start = wanted.checked_sub(1).and_then(|last| args.get(last)).map_or(first.start, |last| last.span.end);
             let plural = if given - wanted == 1 { "the last argument" } else { "the last arguments" };
-            diagnostic =
-                diagnostic.with_fix(self.replace_fix(Span::new(start, end), format!("leave out {plural}"), ""));
+            diagnostic = diagnostic.with_fix(replace_fix(Span::new(start, end), format!("leave out {plural}"), ""));
         }
         self.report(diagnostic);
     }
@@ -163,9 +154,9 @@ impl Checker<'_> {
             }
             if let Some(clash) = clash {
                 let given = readings::of_type(&arg.ty, Reading::Inferred);
-                let mut diagnostic = Diagnostic::new(
+                let mut diagnostic = mistake(
                     Code::CallArgMismatch,
-                    Place::Here(arg.span),
+                    arg.span,
                     format!(
                         "argument {at} of {} does not fit: {}, {} needs {}",
                         target.what,
@@ -185,9 +176,11 @@ impl Checker<'_> {
                     && let IrKind::Var(variable) = arg.kind
                 {
                     let tuple = format!("({variable},)");
-                    diagnostic = diagnostic
-                        .with_help(format!("pass a tuple of it: `{tuple}`"))
-                        .with_fix(self.replace_fix(arg.span, format!("pass {tuple}"), tuple));
+                    diagnostic = diagnostic.with_help(format!("pass a tuple of it: `{tuple}`")).with_fix(replace_fix(
+                        arg.span,
+                        format!("pass {tuple}"),
+                        tuple,
+                    ));
                 }
                 if let Some(item) = target.item {
                     diagnostic = self.with_weight_note(diagnostic, item, at, args, target.span);
@@ -220,7 +213,7 @@ impl Checker<'_> {
 
     fn vague_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, what: &str) {
         let message = format!("argument {at} of {} does not fit: {what}", target.what);
-        let mut diagnostic = Diagnostic::new(Code::CallArgMismatch, Place::Here(arg.span), message)
+        let mut diagnostic = mistake(Code::CallArgMismatch, arg.span, message)
             .with_primary_label(arg.ty.to_string())
             .with_help("say what it is before the call: `R.match_cast(…)`");
         if let (Some(item), Some(param)) = (target.item, target.params.get(at)) {

@@ -6,9 +6,9 @@ use super::result::{BlockState, Row, RowKind, SegmentResult};
 use super::scope::Scope;
 use super::shared_types::SharedTypes;
 use super::types::Binds;
-use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Outer, Place, SignatureDims};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Outer, Place, SignatureDims, mistake, replace_fix};
 use rx_base::name::NameMap;
-use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_base::{Code, DType, Dim, Name, Span};
 use rx_context::{FileContext, Namespace};
 use rx_ir::{FunctionSignature, PrimInfo, Signature, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
@@ -152,17 +152,13 @@ impl<'a> Elaborator<'a> {
                     if param.tree.error.is_none() {
                         let relax = self.check.file.spelled_namespace("R");
                         self.check.report(
-                            Diagnostic::new(
-                                Code::MissingAnnotation,
-                                Place::Here(span),
-                                format!("parameter `{variable}` has no type"),
-                            )
-                            .with_help(format!("write `{variable}: R.Tensor(…)`, or `{variable}: R.Any`"))
-                            .with_fix(self.check.replace_fix(
-                                Span::empty(span.end),
-                                format!("write `{variable}: {relax}.Tensor`"),
-                                format!(": {relax}.Tensor"),
-                            )),
+                            mistake(Code::MissingAnnotation, span, format!("parameter `{variable}` has no type"))
+                                .with_help(format!("write `{variable}: R.Tensor(…)`, or `{variable}: R.Any`"))
+                                .with_fix(replace_fix(
+                                    Span::empty(span.end),
+                                    format!("write `{variable}: {relax}.Tensor`"),
+                                    format!(": {relax}.Tensor"),
+                                )),
                         );
                     }
                     StructInfo::Error
@@ -211,7 +207,7 @@ impl<'a> Elaborator<'a> {
     /// Reports a parameter that has the name of a symbolic dim.
     fn parameter_and_symbol(&mut self, name: Name, span: Span, symbol: Option<Span>, params: usize) {
         let message = format!("`{name}` is a parameter and a symbolic dim of the function: names mean one thing");
-        let mut diagnostic = Diagnostic::new(Code::DuplicateDefinition, Place::Here(span), message);
+        let mut diagnostic = mistake(Code::DuplicateDefinition, span, message);
         if let Some(symbol) = symbol {
             diagnostic = diagnostic.with_label(Place::Here(symbol), format!("the dim `{name}`"));
         }
@@ -221,7 +217,7 @@ impl<'a> Elaborator<'a> {
         // Of one candidate more than there are names, one is free.
         let mut candidates = (1..=params.saturating_mul(2) + 2).map(|number| format!("{name}_{number}"));
         if let Some(free) = candidates.find(|candidate| !taken(candidate)) {
-            let fix = self.check.replace_fix(span, format!("call the parameter `{free}`"), free.clone());
+            let fix = replace_fix(span, format!("call the parameter `{free}`"), free.clone());
             diagnostic =
                 diagnostic.with_help(format!("call the parameter `{free}`, or the dim otherwise")).with_fix(fix);
         }

@@ -2,7 +2,7 @@
 //! `main_transform_params`.
 
 use super::checker::Checker;
-use crate::entry::Place;
+use crate::entry::{Place, mistake};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPart;
@@ -48,7 +48,7 @@ impl Checker<'_> {
             "`{param}` of `{function}` wants a weight that `{transform}` has prepared, this is a parameter of `{}`",
             caller.name
         );
-        let mut report = Diagnostic::new(Code::UntransformedParam, Place::Here(arg.span), message)
+        let mut report = mistake(Code::UntransformedParam, arg.span, message)
             .with_primary_label("passed as it is")
             .with_label(Place::param(function, at), "the prepared weight")
             .with_label(Place::Item(transform, ItemPart::Name), "what prepares it")

@@ -4,12 +4,12 @@ use super::elaborator::Elaborator;
 use super::explanation::guilty_part;
 use super::ir::error;
 use super::types::Binds;
-use crate::entry::Place;
+use crate::entry::{Place, mistake, replace_fix};
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
 use crate::unify::Bindings;
 use rx_base::symbolic::Answer;
-use rx_base::{Code, Diagnostic, Span};
+use rx_base::{Code, Span};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
@@ -29,20 +29,18 @@ impl Elaborator<'_> {
         self.check.offer_symbols(before);
         let bounds = self.check.bounds.clone();
         if let Some(clash) = reconcile(&cast, &value.ty, &bounds).clash {
-            let mut diagnostic = Diagnostic::new(
-                Code::MatchCastNeverMatches,
-                Place::Here(guilty_part(cursor, &ty.value, &clash)),
-                format!("the cast never matches: {}, the cast wants {}", clash.actual_at_path(), clash.wanted),
-            )
-            .with_primary_label(format!("asserts {}", clash.part(&cast)))
-            .with_label(
-                Place::Here(value.span),
-                format!("this is {}", readings::of_type(&value.ty, Reading::Inferred)),
-            );
+            let message =
+                format!("the cast never matches: {}, the cast wants {}", clash.actual_at_path(), clash.wanted);
+            let mut diagnostic = mistake(Code::MatchCastNeverMatches, guilty_part(cursor, &ty.value, &clash), message)
+                .with_primary_label(format!("asserts {}", clash.part(&cast)))
+                .with_label(
+                    Place::Here(value.span),
+                    format!("this is {}", readings::of_type(&value.ty, Reading::Inferred)),
+                );
             diagnostic = self.check.with_definition(diagnostic, &value, "gets its type here");
             if let Some(text) = self.check.written_type(&value.ty) {
                 let place = cursor.span(ty.value.tokens);
-                diagnostic = diagnostic.with_fix(self.check.replace_fix(place, "cast to the inferred type", text));
+                diagnostic = diagnostic.with_fix(replace_fix(place, "cast to the inferred type", text));
             }
             let diagnostic = self.check.with_facts(diagnostic, &clash.dims());
             self.check.report(diagnostic);
@@ -83,7 +81,7 @@ impl Elaborator<'_> {
             dims_called(cursor, written, &symbol, &mut uses);
         }
         let place = uses.get(1).copied().unwrap_or(cursor.span(written.tokens));
-        let mut diagnostic = Diagnostic::new(Code::MatchCastNeverMatches, Place::Here(place), message)
+        let mut diagnostic = mistake(Code::MatchCastNeverMatches, place, message)
             .with_label(Place::Here(value.span), format!("this is {given}"));
         if let (Some(first_use), Some(symbol)) = (uses.first().filter(|_| uses.len() > 1), wanted.as_symbol()) {
             diagnostic = diagnostic.with_label(Place::Here(*first_use), format!("`{symbol}` is {first} here"));

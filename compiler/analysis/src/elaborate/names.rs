@@ -3,11 +3,11 @@
 use super::checker::Checker;
 use super::result::{Export, Role, Unresolved};
 use super::scope::Scope;
-use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place, mistake, replace_fix};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Name, Span};
-use rx_context::mistakes::{captured_diagnostic, suggest};
+use rx_context::mistakes::{captured_diagnostic, suggest_in_place};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind};
@@ -140,8 +140,7 @@ impl Checker<'_> {
         // check, which alone sees them in the same way however segments are cut.
         let mut known: Vec<Name> = self.scopes.iter().skip(1).flat_map(|scope| scope.names.keys().copied()).collect();
         known.sort_unstable();
-        let mut diagnostic =
-            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("`{wrong}` is not defined"));
+        let mut diagnostic = mistake(Code::UndefinedName, span, format!("`{wrong}` is not defined"));
         if self.asked.signature(wrong).is_some() {
             let module = self.file.modules.iter().map(|module| module.as_str()).min();
             let how = match module {
@@ -154,11 +153,11 @@ impl Checker<'_> {
             };
             diagnostic = diagnostic.with_help(how);
             if self.lookup(name("cls")) == Some(Entry::Module) {
-                let fix = self.replace_fix(span, format!("use cls.{wrong}"), format!("cls.{wrong}"));
+                let fix = replace_fix(span, format!("use cls.{wrong}"), format!("cls.{wrong}"));
                 diagnostic = diagnostic.with_fix(fix);
             }
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
-            diagnostic = suggest(diagnostic, near, vec![(Place::Here(span), near.to_owned())]);
+            diagnostic = suggest_in_place(diagnostic, Some(near));
         } else {
             let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
             self.unresolved.push(Unresolved { name: wrong, span, exports, role: Role::Value });

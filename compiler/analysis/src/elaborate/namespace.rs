@@ -6,12 +6,12 @@ use super::call_tir::WrittenOutputs;
 use super::elaborator::Elaborator;
 use super::ir::{error, int, prim_dim, scalar, shape};
 use super::names::is_extension;
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, mistake};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
+use rx_base::{Code, DType, Dim, Span};
 use rx_context::Namespace;
-use rx_context::mistakes::suggest;
+use rx_context::mistakes::suggest_in_place;
 use rx_ir::{Argument as IrArgument, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
 use rx_prim_func::names::members;
 use rx_prim_func::{functions, integer};
@@ -179,49 +179,27 @@ impl Elaborator<'_> {
         let place = cursor.span(callee.tokens);
         let declared =
             self.check.file.operators.iter().flat_map(|operators| operators.all()).map(|operator| &operator.schema);
-        let known: Vec<&str> = rx_ops::all()
-            .chain(declared)
-            .map(|schema| schema.name)
-            .chain(SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied())
-            .collect();
+        let known: Vec<&str> = rx_ops::all().chain(declared).map(|schema| schema.name).chain(special_forms()).collect();
         let near = nearest(function, known.iter().copied()).or_else(|| {
             // A known name with something hung on: `sum_zz`.
             known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
         });
         let source = cursor.path(callee.tokens);
+        let unknown = mistake(Code::UnknownOperator, place, format!("there is no operator `{source}`"));
         match near {
             Some(near) => {
-                let head = source.split('.').next().unwrap_or("R");
-                self.check.report(
-                    Diagnostic::new(
-                        Code::UnknownOperator,
-                        Place::Here(place),
-                        format!("there is no operator `{source}`"),
-                    )
-                    .with_help(format!("did you mean `{head}.{near}`?"))
-                    .with_fix(Fix {
-                        title: format!("change to {head}.{near}"),
-                        edits: vec![(Place::Here(place), format!("{head}.{near}"))],
-                        safe: false,
-                    }),
-                );
+                let meant = format!("{}.{near}", source.split('.').next().unwrap_or("R"));
+                self.check.report(suggest_in_place(unknown, Some(&meant)));
             }
             None if !function.contains('.') && !BUILDER_FORMS.contains(&function) => {
-                let message = format!("there is no operator `{source}`");
-                self.check.report(
-                    Diagnostic::new(Code::UnknownOperator, Place::Here(place), message).with_help(
-                        "an operator of your own build of TVM is declared in `rx.toml`, as one of `[[ops]]`",
-                    ),
-                );
+                let help = "an operator of your own build of TVM is declared in `rx.toml`, as one of `[[ops]]`";
+                self.check.report(unknown.with_help(help));
             }
             None => {
                 let marker = name(&format!("<no schema of {function}>"));
                 if self.check.lookup(marker).is_none() {
-                    self.check.report(Diagnostic::new(
-                        Code::NoSchema,
-                        Place::Here(place),
-                        format!("rx has no schema of `{source}`; its annotation is trusted"),
-                    ));
+                    let message = format!("rx has no schema of `{source}`; its annotation is trusted");
+                    self.check.error(Code::NoSchema, place, message);
                     self.check.redefine_everywhere(marker, Entry::value(StructInfo::Error), place);
                 }
             }
@@ -400,11 +378,8 @@ impl Elaborator<'_> {
             Some(other) => {
                 let value = self.expr(cursor, other);
                 if !matches!(value.ty, StructInfo::Error | StructInfo::Shape(_) | StructInfo::Object) {
-                    self.check.error(
-                        Code::ArgumentType,
-                        value.span,
-                        format!("shape: a list of dims is wanted, this is {}", value.ty),
-                    );
+                    let message = format!("shape: a list of dims is wanted, this is {}", value.ty);
+                    self.check.error(Code::ArgumentType, value.span, message);
                 }
                 IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span }
             }
@@ -435,11 +410,8 @@ impl Elaborator<'_> {
         let Some(first) = arguments.first() else { return self.missing(span, "R.ExternFunc(\"name\")") };
         if is_number(&first.value) {
             let place = cursor.span(first.value.tokens);
-            self.check.error(
-                Code::ArgumentType,
-                place,
-                "ExternFunc: the name of a function is wanted, this is a number",
-            );
+            let message = "ExternFunc: the name of a function is wanted, this is a number";
+            self.check.error(Code::ArgumentType, place, message);
         }
         let symbol = cursor.string_value(&first.value).unwrap_or_default();
         let ty = match arguments.get(1) {
@@ -511,12 +483,8 @@ impl Elaborator<'_> {
         let Some(known) = functions::find(function) else { return false };
         let wrong = functions::mistakes_of(cursor, known, &format!("T.{function}"), arguments, call);
         for wrong in &wrong {
-            let place = Place::Here(cursor.span(wrong.tokens));
-            let diagnostic = Diagnostic::new(wrong.code, place.clone(), wrong.message.clone());
-            self.check.report(match wrong.meant {
-                Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
-                None => diagnostic,
-            });
+            let diagnostic = mistake(wrong.code, cursor.span(wrong.tokens), &*wrong.message);
+            self.check.report(suggest_in_place(diagnostic, wrong.meant));
         }
         !wrong.is_empty()
     }
@@ -527,11 +495,8 @@ impl Elaborator<'_> {
         if let Some(dtype) = DType::parse(function) {
             if let Some(surplus) = arguments.get(1).filter(|argument| argument.keyword.is_none()) {
                 let place = cursor.span(surplus.value.tokens);
-                self.check.error(
-                    Code::TooManyArguments,
-                    place,
-                    format!("T.{function}: takes one value, more are passed"),
-                );
+                let message = format!("T.{function}: takes one value, more are passed");
+                self.check.error(Code::TooManyArguments, place, message);
             }
             let value = match arguments {
                 [argument] if dtype.is_float() => match self.literal(cursor, &argument.value) {
@@ -609,7 +574,7 @@ fn may_name_function(value: &IrExpr) -> bool {
 
 /// Whether `R.name` has a meaning without being an operator.
 pub(crate) fn is_special_form(name: &str) -> bool {
-    SPECIAL_FORMS.contains(&name) || super::sugar::FUNCTIONS.contains(&name)
+    special_forms().any(|form| form == name)
 }
 
 /// The names of `R` that are no operators and have a meaning in a program.

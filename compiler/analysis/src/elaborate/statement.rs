@@ -3,11 +3,11 @@
 use super::elaborator::Elaborator;
 use super::ir::tuple;
 use super::result::{BlockState, Role, Row, RowKind};
-use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
+use crate::entry::{Entry, FUNCTION_CONTEXT, mistake, replace_fix};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
 use rx_base::name::name;
-use rx_base::{Code, Diagnostic, Span};
+use rx_base::{Code, Span};
 use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Statement};
@@ -94,11 +94,8 @@ impl<'a> Elaborator<'a> {
                 let is_dataflow =
                     items.first().is_some_and(|item| self.check.is_relax_call(cursor, &item.context, "dataflow"));
                 if !is_dataflow && statement.tree.error.is_none() {
-                    self.check.error(
-                        Code::UnsupportedConstruct,
-                        statement.span,
-                        "only `with R.dataflow():` has a meaning in a Relax function",
-                    );
+                    let message = "only `with R.dataflow():` has a meaning in a Relax function";
+                    self.check.error(Code::UnsupportedConstruct, statement.span, message);
                 }
                 // Whatever was meant, what follows is looked at as a dataflow block: a broken header costs itself only.
                 if self.check.state.dataflow.is_some() {
@@ -152,18 +149,15 @@ impl<'a> Elaborator<'a> {
 
     fn unsupported_statement(&mut self, statement: &Statement, what: &str) {
         if statement.tree.error.is_none() {
-            self.check.error(
-                Code::UnsupportedConstruct,
-                statement.span,
-                format!("{what} has no meaning in a Relax function"),
-            );
+            let message = format!("{what} has no meaning in a Relax function");
+            self.check.error(Code::UnsupportedConstruct, statement.span, message);
         }
     }
 
     fn unsupported_block(&mut self, at: usize, to: usize, what: &str) -> usize {
         if let Some(statement) = self.check.statement_at(at).filter(|statement| statement.tree.error.is_none()) {
             let message = format!("{what} has no meaning in a Relax function");
-            let mut diagnostic = Diagnostic::new(Code::UnsupportedConstruct, Place::Here(statement.span), message);
+            let mut diagnostic = mistake(Code::UnsupportedConstruct, statement.span, message);
             if what.contains("loop") {
                 diagnostic = diagnostic.with_help("loops stand in a `T.prim_func`; call it with `R.call_tir`");
             }
@@ -209,10 +203,10 @@ impl<'a> Elaborator<'a> {
         };
         if !void {
             let message = format!("the value of this statement, {}, is bound to no variable", value.ty);
-            let mut fix = self.check.replace_fix(Span::empty(value.span.start), "bind it to `_`", "_ = ");
+            let mut fix = replace_fix(Span::empty(value.span.start), "bind it to `_`", "_ = ");
             fix.safe = true;
             self.check.report(
-                Diagnostic::new(Code::MisplacedStatement, Place::Here(value.span), message)
+                mistake(Code::MisplacedStatement, value.span, message)
                     .with_help("bind it: `name = …`; where only its effect is wanted: `_ = …`")
                     .with_fix(fix),
             );
@@ -239,11 +233,8 @@ impl<'a> Elaborator<'a> {
                     self.check.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, ways });
                 }
                 Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_) | Entry::Facts(_)) => {
-                    self.check.error(
-                        Code::ArgumentType,
-                        place,
-                        format!("`{variable}` is no variable of the dataflow block"),
-                    );
+                    let message = format!("`{variable}` is no variable of the dataflow block");
+                    self.check.error(Code::ArgumentType, place, message);
                 }
                 Some(Entry::Captured) => self.check.captured_name(variable, place),
                 None => {
@@ -316,9 +307,9 @@ impl<'a> Elaborator<'a> {
             ClashKind::Dtype => Code::DtypeMismatch,
             _ => Code::ReturnShapeMismatch,
         };
-        let mut diagnostic = Diagnostic::new(
+        let mut diagnostic = mistake(
             code,
-            Place::Here(value.span),
+            value.span,
             match &clash.path[..] {
                 [] => {
                     format!("the function is declared to return {declared}, but {}, not {}", clash.actual, clash.wanted)

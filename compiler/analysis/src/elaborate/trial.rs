@@ -4,7 +4,7 @@
 use super::bound_call::{BoundCall, Tried};
 use super::checker::Checker;
 use super::ir::shape;
-use crate::entry::Place;
+use crate::entry::{Place, replace_fix};
 use crate::reconcile::reconcile;
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
@@ -74,7 +74,7 @@ impl Checker<'_> {
         let fields = tuple.as_tuple().unwrap_or_default().iter().enumerate().filter(|(_, field)| fits(field));
         let fixes: Vec<Fix<Place>> = fields
             .take(MOST_FIXES)
-            .map(|(at, _)| self.replace_fix(index, format!("use field {at}"), at.to_string()))
+            .map(|(at, _)| replace_fix(index, format!("use field {at}"), at.to_string()))
             .collect();
         let of_it = |it: &Diagnostic<Place>| it.code == Code::TupleIndexOutOfRange && it.primary == Place::Here(index);
         if let Some(diagnostic) = self.diagnostics.iter_mut().rev().find(|it| of_it(it)) {

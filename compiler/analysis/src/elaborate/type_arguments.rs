@@ -1,9 +1,10 @@
 //! Arguments of types: `R.Tensor((2, 3), dtype="float32")`, by position or by keyword.
 
 use super::checker::Checker;
-use crate::entry::Place;
+use crate::entry::mistake;
+use rx_base::Code;
 use rx_base::edit_distance::nearest;
-use rx_base::{Code, Diagnostic};
+use rx_context::mistakes::suggest_in_place;
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenIndex, TokenRange};
 
@@ -68,11 +69,7 @@ impl Checker<'_> {
         let text = cursor.text(keyword);
         let span = cursor.span(TokenRange::one(keyword));
         let message = format!("a type has no argument `{text}`");
-        let mut diagnostic = Diagnostic::new(Code::UnknownArgument, Place::Here(span), message);
-        if let Some(near) = nearest(text, order.iter().copied()) {
-            let fix = self.replace_fix(span, format!("change to {near}"), near);
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
-        }
-        self.report(diagnostic);
+        let diagnostic = mistake(Code::UnknownArgument, span, message);
+        self.report(suggest_in_place(diagnostic, nearest(text, order.iter().copied())));
     }
 }

@@ -2,11 +2,13 @@
 
 use super::dim::is_identifier;
 use super::elaborator::Elaborator;
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, Place, mistake, replace_fix, suggest_string};
+use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span, counted};
+use rx_base::{Code, DType, Dim, Fix, Name, Span, counted};
 use rx_context::Namespace;
 use rx_context::file_context::DeclaredVDevice;
+use rx_context::mistakes::suggest;
 use rx_ir::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
@@ -76,12 +78,9 @@ impl Elaborator<'_> {
     }
 
     fn malformed(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
-        self.check.report(
-            Diagnostic::new(Code::MalformedType, Place::Here(cursor.span(expr.tokens)), "this is no Relax type")
-                .with_help(
-                    "write `R.Tensor((2, 3), dtype=\"float32\")`, `R.Shape([n])`, `R.Tuple(…)`, `T.int64` or `R.Any`",
-                ),
-        );
+        self.check.report(mistake(Code::MalformedType, cursor.span(expr.tokens), "this is no Relax type").with_help(
+            "write `R.Tensor((2, 3), dtype=\"float32\")`, `R.Shape([n])`, `R.Tuple(…)`, `T.int64` or `R.Any`",
+        ));
         StructInfo::Error
     }
 
@@ -135,18 +134,11 @@ impl Elaborator<'_> {
     }
 
     fn unknown_type(&mut self, wrong: &str, span: Span) {
-        let mut diagnostic =
-            Diagnostic::new(Code::MalformedType, Place::Here(span), format!("there is no type `{wrong}`"));
-        if let Some(near) = rx_base::edit_distance::nearest(wrong, TYPES.into_iter().chain(OTHER_TYPES)) {
-            let head = self
-                .check
-                .segment
-                .text()
-                .get(span.range())
-                .and_then(|text| text.split_once('.'))
-                .map_or("R", |(head, _)| head);
-            let fix = self.check.replace_fix(span, format!("change to {near}"), format!("{head}.{near}"));
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
+        let mut diagnostic = mistake(Code::MalformedType, span, format!("there is no type `{wrong}`"));
+        if let Some(near) = nearest(wrong, TYPES.into_iter().chain(OTHER_TYPES)) {
+            let written = self.check.segment.text().get(span.range());
+            let head = written.and_then(|text| text.split_once('.')).map_or("R", |(head, _)| head);
+            diagnostic = suggest(diagnostic, near, vec![(Place::Here(span), format!("{head}.{near}"))]);
         }
         self.check.report(diagnostic);
     }
@@ -227,11 +219,8 @@ impl Elaborator<'_> {
             && stated != actual
         {
             let span = cursor.span(expr.tokens);
-            self.check.error(
-                Code::MalformedType,
-                span,
-                format!("`ndim={stated}` contradicts a shape of {actual} dims"),
-            );
+            let message = format!("`ndim={stated}` contradicts a shape of {actual} dims");
+            self.check.error(Code::MalformedType, span, message);
         }
         let (dtype, dtype_error) = dtype_arg.map_or((None, false), |arg| self.dtype_of(cursor, arg));
         let vdevice =
@@ -252,11 +241,8 @@ impl Elaborator<'_> {
             }
         };
         if stated.is_none_or(|ndim| ndim < -1) {
-            self.check.error(
-                Code::MalformedType,
-                cursor.span(arg.tokens),
-                "`ndim` is a number of dimensions, or -1 where it is not known",
-            );
+            let message = "`ndim` is a number of dimensions, or -1 where it is not known";
+            self.check.error(Code::MalformedType, cursor.span(arg.tokens), message);
         }
         stated.and_then(|ndim| usize::try_from(ndim).ok())
     }
@@ -270,19 +256,10 @@ impl Elaborator<'_> {
             ExprKind::Parenthesized(inner) => {
                 let span = cursor.span(arg.tokens);
                 let fixed = format!("({},)", cursor.source(inner.tokens));
-                self.check.report(
-                    Diagnostic::new(
-                        Code::MalformedType,
-                        Place::Here(span),
-                        "a shape must be a tuple, this is one number in parentheses",
-                    )
-                    .with_help(format!("write `{fixed}`"))
-                    .with_fix(Fix {
-                        title: format!("write {fixed}"),
-                        edits: vec![(Place::Here(span), fixed)],
-                        safe: true,
-                    }),
-                );
+                let message = "a shape must be a tuple, this is one number in parentheses";
+                let report = mistake(Code::MalformedType, span, message).with_help(format!("write `{fixed}`"));
+                let fix = replace_fix(span, format!("write {fixed}"), fixed);
+                self.check.report(report.with_fix(Fix { safe: true, ..fix }));
                 Shape::known(vec![self.dim(cursor, inner)])
             }
             ExprKind::Name => {
@@ -325,7 +302,7 @@ impl Elaborator<'_> {
             }
             Some(_) => {
                 self.check.report(
-                    Diagnostic::new(Code::MalformedType, Place::Here(span), format!("`{name}` is no shape"))
+                    mistake(Code::MalformedType, span, format!("`{name}` is no shape"))
                         .with_help(format!("a shape of one dim is written `({name},)`")),
                 );
                 Shape::Error
@@ -380,16 +357,8 @@ impl Elaborator<'_> {
     }
 
     pub(super) fn unknown_dtype(&mut self, text: &str, span: Span) {
-        let mut diagnostic =
-            Diagnostic::new(Code::UnknownDtype, Place::Here(span), format!("there is no dtype \"{text}\""));
-        if let Some(near) = rx_base::edit_distance::nearest(text, rx_base::DType::USUAL) {
-            diagnostic = diagnostic.with_help(format!("did you mean \"{near}\"?")).with_fix(Fix {
-                title: format!("change to \"{near}\""),
-                edits: vec![(Place::Here(span), format!("\"{near}\""))],
-                safe: false,
-            });
-        }
-        self.check.report(diagnostic);
+        let diagnostic = mistake(Code::UnknownDtype, span, format!("there is no dtype \"{text}\""));
+        self.check.report(suggest_string(diagnostic, span, nearest(text, DType::USUAL)));
     }
 
     /// The whole name of a virtual device that the module declares.
@@ -409,7 +378,7 @@ impl Elaborator<'_> {
         let span = cursor.span(arg.tokens);
         let Some(declared) = &self.check.file.vdevices else {
             let message = format!("the module declares no virtual devices, so \"{text}\" names none");
-            let report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message);
+            let report = mistake(Code::UnknownVDevice, span, message);
             self.check.report(
                 report.with_help("add `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})` to the module"),
             );
@@ -420,16 +389,15 @@ impl Elaborator<'_> {
             let known: Vec<String> =
                 declared.iter().map(|device| format!("{}:{}:{}", device.kind, device.index, device.scope)).collect();
             let message = format!("the module declares no virtual device \"{text}\"");
-            let mut report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message)
-                .with_note(format!("declared: {}", known.join(", ")));
+            let mut report =
+                mistake(Code::UnknownVDevice, span, message).with_note(format!("declared: {}", known.join(", ")));
             // The first of the kind, else the first.
             let names: Vec<String> =
                 (0..declared.len()).filter_map(|at| declared_device(declared, "vdevice", at)).collect();
             let of_kind = names.iter().find(|name| name.split(':').next() == Some(kind));
             let near = of_kind.or(names.first());
             if let Some(near) = near {
-                report =
-                    report.with_fix(self.check.replace_fix(span, format!("use \"{near}\""), format!("\"{near}\"")));
+                report = report.with_fix(replace_fix(span, format!("use \"{near}\""), format!("\"{near}\"")));
             }
             self.check.report(report);
         }

@@ -4,7 +4,7 @@ use super::Walk;
 use crate::functions::mistakes;
 use rx_base::Diagnostic;
 use rx_context::ItemPlace;
-use rx_context::mistakes::suggest;
+use rx_context::mistakes::suggest_in_place;
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 
@@ -13,11 +13,7 @@ impl Walk<'_> {
     pub(super) fn wrong_calls(&mut self, cursor: Cursor<'_>, call: &Expr) {
         for wrong in mistakes(cursor, self.file, call) {
             let place = ItemPlace::Segment(self.segment, cursor.span(wrong.tokens));
-            let diagnostic = Diagnostic::new(wrong.code, place.clone(), wrong.message);
-            self.found.push(match wrong.meant {
-                Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
-                None => diagnostic,
-            });
+            self.found.push(suggest_in_place(Diagnostic::new(wrong.code, place, wrong.message), wrong.meant));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Walk;
 use crate::functions::mistakes;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span, counted};
-use rx_context::mistakes::suggest;
+use rx_context::mistakes::suggest_in_place;
 use rx_context::{ItemPlace, Namespace};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
@@ -98,8 +98,8 @@ impl Walk<'_> {
         if let Some(flag) = self.without_blocks.take() {
             let message = "`s_tir=False` says a function without blocks, and this one has blocks".to_owned();
             let place = ItemPlace::Segment(0, flag);
-            let report = Diagnostic::new(Code::UnsupportedConstruct, place.clone(), message);
-            self.found.push(suggest(report, "True", vec![(place, "True".to_owned())]));
+            let report = Diagnostic::new(Code::UnsupportedConstruct, place, message);
+            self.found.push(suggest_in_place(report, Some("True")));
         }
     }
 

@@ -31,11 +31,9 @@ impl Reader<'_> {
         };
         let (a, b) = (self.scalar(at, a)?, self.scalar(at, b)?);
         if op == BinaryOp::Div && !a.dtype().is_float() && !b.dtype().is_float() {
-            return self.mistake(
-                at,
-                Code::DtypeMismatch,
-                format!("`/` of {} and {}: write `//`, `T.truncdiv` or a cast to float", a.dtype(), b.dtype()),
-            );
+            let message =
+                format!("`/` of {} and {}: write `//`, `T.truncdiv` or a cast to float", a.dtype(), b.dtype());
+            return self.mistake(at, Code::DtypeMismatch, message);
         }
         self.binary(at, op, a, b).map(Value::Expr)
     }

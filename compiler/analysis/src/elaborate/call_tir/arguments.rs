@@ -4,7 +4,7 @@ use super::fixes::needed_type;
 use super::parts::{CallState, Passed, shown};
 use crate::elaborate::checker::Checker;
 use crate::elaborate::vague::vague;
-use crate::entry::Place;
+use crate::entry::{Place, mistake};
 use crate::unify::{Bindings, Equality, Given};
 use rx_base::symbolic::Answer;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, counted};
@@ -115,7 +115,7 @@ impl Checker<'_> {
     fn argument_clash(&mut self, passed: &Passed, says: &str, dtype: Option<DType>) {
         let Passed { function, index, expr } = passed;
         let message = format!("argument {index} of `{function}` {says}");
-        let mut diagnostic = Diagnostic::new(Code::CallTirArgMismatch, Place::Here(expr.span), &*message)
+        let mut diagnostic = mistake(Code::CallTirArgMismatch, expr.span, &*message)
             .with_primary_label(expr.ty.to_string())
             .with_label(Place::param(*function, *index), "the buffer is declared here");
         diagnostic = self.with_definition(diagnostic, expr, "gets its type here");
@@ -202,7 +202,7 @@ impl Again<'_> {
     fn diagnostic(&self, code: Code, message: &str) -> Diagnostic<Place> {
         let Passed { function, index, expr } = self.passed;
         let (symbol, _, by) = self.bound();
-        Diagnostic::new(code, Place::Here(expr.span), message)
+        mistake(code, expr.span, message)
             .with_primary_label(expr.ty.to_string())
             .with_label(Place::param(*function, by.argument), format!("binds `{symbol}`"))
             .with_label(Place::param(*function, *index), format!("needs `{symbol}` again"))

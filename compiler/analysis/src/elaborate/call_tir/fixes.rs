@@ -3,7 +3,7 @@
 use super::parts::{indices, scalars};
 use crate::elaborate::bound_call::BoundCall;
 use crate::elaborate::checker::Checker;
-use crate::entry::Place;
+use crate::entry::{Place, replace_fix};
 use crate::unify::Bindings;
 use rx_base::{Dim, Fix, Span};
 use rx_ir::{
@@ -36,7 +36,7 @@ impl Checker<'_> {
         if self.segment.text().get(place.range()) == Some(&text) {
             return None;
         }
-        Some(self.replace_fix(place, "write the prim_func's outputs", text))
+        Some(replace_fix(place, "write the prim_func's outputs", text))
     }
 
     /// The `out_ty` that fits the prim_func and the arguments.
@@ -176,7 +176,7 @@ impl Checker<'_> {
             let at = fields.iter().position(|field| field.as_tensor().is_some_and(|field| may_fit(field, buffer)))?;
             let end = Span::empty(argument.span.end);
             return match argument.kind {
-                IrKind::Var(_) => Some(self.replace_fix(end, format!("pass field {at}"), format!("[{at}]"))),
+                IrKind::Var(_) => Some(replace_fix(end, format!("pass field {at}"), format!("[{at}]"))),
                 _ => None,
             };
         }

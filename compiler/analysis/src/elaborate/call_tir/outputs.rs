@@ -4,7 +4,7 @@
 
 use super::parts::{CallState, TirCall, shown};
 use crate::elaborate::checker::Checker;
-use crate::entry::Place;
+use crate::entry::{Place, mistake, replace_fix};
 use crate::reconcile::ClashKind;
 use crate::unify::{Bindings, Equality};
 use rx_base::symbolic::{Answer, prove};
@@ -68,7 +68,7 @@ impl Checker<'_> {
                 let mut diagnostic = output.mismatch(place, what);
                 let is_written = |place: &Span| self.segment.text().get(place.range()).is_some_and(is_string);
                 if let Some(place) = place.filter(is_written) {
-                    let fix = self.replace_fix(place, format!("write \"{wanted}\""), format!("\"{wanted}\""));
+                    let fix = replace_fix(place, format!("write \"{wanted}\""), format!("\"{wanted}\""));
                     diagnostic = diagnostic.with_fix(fix);
                 }
                 self.report(diagnostic);
@@ -176,7 +176,7 @@ impl Output<'_> {
 
     fn diagnostic(&self, code: Code, place: Option<Span>, message: String) -> Diagnostic<Place> {
         let declared = format!("the output buffer is declared {}", shown(self.buffer));
-        Diagnostic::new(code, Place::Here(place.unwrap_or_else(|| self.call.bound.span("out_ty"))), message)
+        mistake(code, place.unwrap_or_else(|| self.call.bound.span("out_ty")), message)
             .with_primary_label(format!("declared {}", self.ty))
             .with_label(Place::param(self.call.function, self.index), declared)
     }
