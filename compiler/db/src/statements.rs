@@ -28,8 +28,13 @@ impl Workspace {
 pub struct Statements<'w> {
     document: Option<&'w Document>,
     module: Option<u32>,
-    /// The items of functions, each with the number of statements before each segment.
-    functions: RefCell<NameMap<Option<(usize, Vec<u32>)>>>,
+    functions: RefCell<NameMap<Option<Counted>>>,
+}
+
+/// A function's item, and the number of statements before each of its segments.
+struct Counted {
+    item: usize,
+    starts: Vec<u32>,
 }
 
 impl Statements<'_> {
@@ -45,19 +50,18 @@ impl Statements<'_> {
     pub(crate) fn find(&self, origin: Origin) -> Option<(usize, u32, u32)> {
         let mut functions = self.functions.borrow_mut();
         let function = functions.entry(origin.item).or_insert_with(|| self.function(origin.item));
-        let (item, starts) = function.as_ref()?;
+        let Counted { item, starts } = function.as_ref()?;
         let segment = starts.partition_point(|start| *start <= origin.statement).checked_sub(1)?;
         Some((*item, u32::try_from(segment).ok()?, origin.statement - starts.get(segment)?))
     }
 
-    /// A function's item, and the number of statements before each of its segments.
-    fn function(&self, name: Name) -> Option<(usize, Vec<u32>)> {
+    fn function(&self, name: Name) -> Option<Counted> {
         let document = self.document?;
         let of_kind = |kind| item(document, self.module, name, kind);
         let item = of_kind(FunctionKind::Relax).or_else(|| of_kind(FunctionKind::Prim))?;
         let counts = document.items().get(item)?.segments.iter().map(|segment| segment.tree().statements.len());
         let starts = counts.scan(0, |before, count| Some(std::mem::replace(before, *before + count)));
-        Some((item, starts.map(u32::try_from).collect::<Result<_, _>>().ok()?))
+        Some(Counted { item, starts: starts.map(u32::try_from).collect::<Result<_, _>>().ok()? })
     }
 }
 
