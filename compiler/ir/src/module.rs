@@ -117,7 +117,7 @@ pub struct RelaxFunction {
 }
 
 impl RelaxFunction {
-    /// What its `R.func_attr` says of `key`.
+    /// The value of `key` in its `R.func_attr`.
     pub fn attribute(&self, key: &str) -> Option<&Attr> {
         self.attributes.iter().find(|(own, _)| &**own == key).map(|(_, value)| value)
     }

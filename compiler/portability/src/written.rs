@@ -1,4 +1,4 @@
-//! From typed calls back to how they are written: where an argument stands.
+//! From typed calls back to the text: where an argument is written.
 
 use rx_base::Span;
 use rx_syntax::ast::{Argument, ExprKind};

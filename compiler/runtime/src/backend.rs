@@ -32,9 +32,9 @@ pub struct Argument<'a, M> {
 pub struct KernelCall<'a, M> {
     /// Which kernel.
     pub kernel: KernelId,
-    /// What it reads.
+    /// The tensors that it reads.
     pub inputs: &'a [Argument<'a, M>],
-    /// What it writes: memory, shape and dtype.
+    /// The tensors that it writes: memory, shape and dtype.
     pub outputs: &'a mut [(M, Vec<i64>, DType)],
     /// Values of its scalar parameters.
     pub scalars: &'a [Scalar],

@@ -1,4 +1,4 @@
-//! The expressions of statements, with the text behind them.
+//! The expressions of statements, with the text that they were parsed from.
 
 use crate::ast::{Expr, ExprKind, StatementKind, TokenRange};
 use crate::cursor::Cursor;
@@ -10,7 +10,7 @@ use rx_base::Span;
 pub struct Root<'a> {
     /// The first token that its tree counts from, in the segment's table.
     pub base: u32,
-    /// The text behind its tree.
+    /// The text that its tree was parsed from.
     pub cursor: Cursor<'a>,
     /// The expression.
     pub expr: &'a Expr,

@@ -86,7 +86,7 @@ static __device__ __forceinline__ void {name}({ctype} (*sums)[4], unsigned long 
     Product { name, needs: ["rx_wgmma"].into_iter().chain(helper).collect(), text }
 }
 
-/// What both products need to know of two factors.
+/// The types of two factors, as the helpers of `mma` and of `wgmma` need them.
 struct Kind {
     /// In the product's name.
     suffix: String,

@@ -113,7 +113,7 @@ impl Chain {
         Some(Chain { between, front, behind })
     }
 
-    /// What may be made one kernel with the first `behind` kernels after the second product: with those in front, and without.
+    /// Candidates for one kernel that have the first `behind` kernels after the second product: with the kernels in front, and without.
     fn with(&self, behind: usize) -> impl Iterator<Item = Vec<usize>> {
         let fronts = if self.front.is_empty() { vec![&[][..]] } else { vec![&self.front[..], &[]] };
         fronts.into_iter().map(move |front| {

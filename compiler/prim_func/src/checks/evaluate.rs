@@ -3,7 +3,7 @@
 use super::path::Step;
 use rx_tir::{BinaryOp, Expr, UnaryOp, VarId};
 
-/// What is known of variables, by index; `None` for those of which nothing is known here.
+/// A fact about each variable, by index; `None` where nothing is known here.
 #[derive(Debug, Default)]
 pub(super) struct OfVars<T>(Vec<Option<T>>);
 
@@ -13,7 +13,7 @@ impl<T: Copy> OfVars<T> {
         OfVars(vec![None; vars])
     }
 
-    /// What is known of a variable.
+    /// The fact about a variable.
     pub(super) fn get(&self, var: VarId) -> Option<T> {
         self.0.get(var.0 as usize).copied().flatten()
     }

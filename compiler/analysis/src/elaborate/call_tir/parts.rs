@@ -61,7 +61,7 @@ pub(super) struct Passed {
     pub(super) index: usize,
 }
 
-/// What is known of a call as far as it was checked.
+/// The facts about a call that the checks so far have found.
 pub(super) struct CallState<'b> {
     /// The values of the callee's symbols.
     pub(super) bindings: Bindings<'b>,

@@ -64,7 +64,7 @@ impl Layout {
         }
     }
 
-    /// What holds for one thread of the row.
+    /// The condition that holds for one thread of the row.
     pub(in crate::rules) fn leader(&self) -> &'static str {
         match self {
             Layout::Warps { lanes: 1 } => "is_row",
