@@ -75,6 +75,9 @@ impl Likelihood {
         if predictions.ndim() != targets.ndim() + 1 {
             return Err(Unsupported::because("`predictions` must have one dimension more than `targets`"));
         }
+        if let Some(other) = weights.as_ref().map(Operand::ndim).filter(|ndim| *ndim != 1) {
+            return Err(Unsupported(format!("`weights` requires 1 dimension, of classes; found {other}")));
+        }
         let ignored = lowering.call.int("ignore_index").unwrap_or(-100);
         Ok(Likelihood { dtype: accumulator(predictions.dtype), predictions, targets, weights, ignored })
     }
