@@ -207,13 +207,15 @@ struct Reader {
 
 /// Makes two kernels one, in the place of the second, where that is possible.
 fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program: &mut Program, context: &Context<'_>) {
-    let (Some(producer), Some(consumer)) = (code[at].clone(), code[reader.at].clone()) else { return };
-    let into = match reader.view.map(|view| code[view].as_ref()) {
-        None => Some(consumer.clone()),
-        Some(view) => view.and_then(|view| without_view(&producer, view, &consumer, program, context)),
+    let (Some(producer), Some(consumer)) = (&code[at], &code[reader.at]) else { return };
+    let merged = match reader.view.map(|view| code[view].as_ref()) {
+        None => merge::merge(producer, consumer, program, context),
+        Some(view) => view
+            .and_then(|view| without_view(producer, view, consumer, program, context))
+            .and_then(|into| merge::merge(producer, &into, program, context)),
     };
-    let Some(merged) = into.and_then(|into| merge::merge(&producer, &into, program, context)) else { return };
-    forget(&consumer, reads);
+    let Some(merged) = merged else { return };
+    forget(consumer, reads);
     // What others read stays for them.
     let unread = |instruction: &Instruction, reads: &[u32]| match &instruction.operation {
         Operation::Kernel { outputs, .. } => outputs.iter().all(|output| reads[output.to.0 as usize] == 0),

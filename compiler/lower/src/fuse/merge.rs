@@ -3,12 +3,12 @@
 use super::{Context, MAX_BUFFERS, MAX_NESTS};
 use crate::loops::Loops;
 use crate::program::{Instruction, Kernel, Operation, Program, Register, Scalar};
-use rustc_hash::FxHashMap;
 use rx_base::Name;
 use rx_base::name::name;
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
 use rx_tir::rewrite::import;
 use rx_tir::{Expr, Stmt};
+use smallvec::SmallVec;
 
 /// The kernel that does what `producer` and then `consumer` do, where the consumer is the only reader of the producer's
 /// outputs. `None` where the joined kernel would take too many buffers or be too long, or lose sight of a symbol's value.
@@ -41,21 +41,19 @@ fn kernel_of<'p>(instruction: &Instruction, program: &'p Program) -> Option<&'p 
 
 /// Registers of two kernels, numbered in the order of their first use: joined kernels do not depend on the program's numbers.
 #[derive(Default)]
-struct Registers {
-    own: Vec<Register>,
-    numbers: FxHashMap<Register, Register>,
-}
+struct Registers(SmallVec<[Register; 16]>);
 
 impl Registers {
     fn number(&mut self, own: Register) -> Register {
-        *self.numbers.entry(own).or_insert_with(|| {
-            self.own.push(own);
-            Register(self.own.len() as u32 - 1)
-        })
+        let at = self.0.iter().position(|known| *known == own).unwrap_or_else(|| {
+            self.0.push(own);
+            self.0.len() - 1
+        });
+        Register(at as u32)
     }
 
     fn own(&self, number: Register) -> Register {
-        self.own[number.0 as usize]
+        self.0[number.0 as usize]
     }
 
     fn own_scalar(&self, scalar: &Scalar) -> Scalar {
@@ -93,8 +91,8 @@ pub struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Part {
     loops: Loops,
-    inputs: Vec<Register>,
-    outputs: Vec<Register>,
+    inputs: SmallVec<[Register; 8]>,
+    outputs: SmallVec<[Register; 2]>,
     scalars: Vec<Scalar>,
 }
 
