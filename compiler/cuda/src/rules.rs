@@ -295,10 +295,10 @@ pub(crate) trait KernelBody {
     /// How it is launched, and what must be known of it before it is printed.
     fn frame(&self) -> Frame<'_>;
 
-    /// Prints what stands between the braces.
+    /// Prints the kernel's body.
     ///
     /// # Errors
-    /// What the text has no words for; the rule has then declined.
+    /// CUDA C has no form for a part of it; the rule has then declined.
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String>;
 }
 

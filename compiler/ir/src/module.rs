@@ -179,7 +179,7 @@ pub enum BoundValue {
 }
 
 impl BoundValue {
-    /// What is computed where the variable is bound: the expression, or the condition of an `if`.
+    /// The expression that is evaluated at the binding: the value, or the condition of an `if`.
     pub fn computed(&self) -> Option<&Expr> {
         match self {
             BoundValue::Expr(value) => Some(value),

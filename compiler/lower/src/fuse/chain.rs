@@ -3,7 +3,7 @@
 //!
 //! A chain is found by who reads whom, whatever the kernels are called: it begins at a sum of products; all that reads what it computes,
 //! and what that computes, is in it, be it through views; and it ends at another sum of products. Some reduction must be between. What
-//! else is worth having in it: kernels behind the end that are all that reads it, element by element; and in front of it those that make
+//! else is worth having in it: kernels after the end that are all that reads it, element by element; and in front of it those that make
 //! each element of one (moves, scales, casts), and masks that are made of nothing but places. All are put together, loops by the same axes
 //! (`digits`), and the device says whether it makes one kernel of that. If not, the program stays as it is.
 
@@ -27,8 +27,8 @@ const MAX_BETWEEN: usize = 16;
 /// The most kernels of a chain.
 const MAX_KERNELS: usize = 40;
 
-/// The most kernels behind the second product.
-const MAX_BEHIND: usize = 3;
+/// The most kernels after the second product.
+const MAX_AFTER: usize = 3;
 
 /// Joins the chains of a block that the device makes one kernel of. Nothing more is joined to such a kernel.
 pub(super) fn join(
@@ -40,7 +40,7 @@ pub(super) fn join(
     let of_places = of_places(block, program);
     for at in 0..block.len() {
         let Some(chain) = Chain::of(block, at, (reads, &of_places), program) else { continue };
-        for wanted in (0..=chain.behind.len()).rev().flat_map(|behind| chain.with(behind)) {
+        for wanted in (0..=chain.after.len()).rev().flat_map(|after| chain.with(after)) {
             let Some(instruction) = together(block, &wanted, program, (context, asked)) else { continue };
             let Some(last) = wanted.last() else { continue };
             replace(block, *last, instruction, reads);
@@ -70,9 +70,9 @@ pub(super) fn united(func: &PrimFunc) -> PrimFunc {
 struct Chain {
     /// From one product to the other.
     between: Vec<usize>,
-    /// What may be done in front of them as part of the chain, and behind.
+    /// What may be done in front of them as part of the chain, and after.
     front: Vec<usize>,
-    behind: Vec<usize>,
+    after: Vec<usize>,
 }
 
 impl Chain {
@@ -108,26 +108,27 @@ impl Chain {
         if end != Some(*last) || !inner.iter().any(is_reduction) {
             return None;
         }
-        let behind = behind(code, *last, reads, program);
+        let after = after(code, *last, reads, program);
         let front = front(code, &between, (reads, of_places), program);
-        Some(Chain { between, front, behind })
+        Some(Chain { between, front, after })
     }
 
-    /// Candidates for one kernel that have the first `behind` kernels after the second product: with the kernels in front, and without.
-    fn with(&self, behind: usize) -> impl Iterator<Item = Vec<usize>> {
+    /// Two sets of kernels to fuse: from one product to the other with the first `after` kernels that follow, with those in front and
+    /// without them.
+    fn with(&self, after: usize) -> impl Iterator<Item = Vec<usize>> {
         let fronts = if self.front.is_empty() { vec![&[][..]] } else { vec![&self.front[..], &[]] };
         fronts.into_iter().map(move |front| {
-            let mut members = [front, &self.between, &self.behind[..behind]].concat();
+            let mut members = [front, &self.between, &self.after[..after]].concat();
             members.sort_unstable();
             members
         })
     }
 }
 
-/// The kernels behind `last` that are all that reads what it and they compute, and make each element of one of it.
-fn behind(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usize> {
+/// The kernels after `last` that are all that reads what it and they compute, and make each element of one of it.
+fn after(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), last);
-    while found.len() < MAX_BEHIND
+    while found.len() < MAX_AFTER
         && let Some([reader]) = all_readers(code, at, reads).as_deref()
         && function(code, *reader, program).is_some_and(|properties| properties.is_light)
     {

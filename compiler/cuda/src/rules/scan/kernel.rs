@@ -13,7 +13,7 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// What holds for one thread of the row.
+/// The condition that holds for one thread of the row.
 fn leader(layout: &Layout) -> &'static str {
     match layout {
         Layout::Warps { lanes: 1 } | Layout::Across { parts: 1, .. } => "is_row",

@@ -30,7 +30,7 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
     /// The type in which places are counted.
     pub(in crate::rules) index: &'static str,
     rows: Vec<(VarId, String)>,
-    /// What the axes of a row's elements are called; the last is the one that is written along.
+    /// The names of the axes of a row's elements; the last is the axis along which the result is written.
     pub(in crate::rules) columns: Vec<(VarId, String)>,
     /// Names of arrays of reads and stages that stay in registers.
     read_arrays: FxHashMap<usize, String>,
