@@ -12,8 +12,8 @@ use rx_base::{Dim, Name, Span};
 use rx_context::FileContext;
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
-    Argument, Binding, BindingKind, Block, Body, BoundValue, Branches, Callee, Expr, ExprKind, Function, FunctionInfo,
-    FunctionSignature, Origin, PrimValue, RelaxFunction, Sequence, StructInfo, VarBinding,
+    Argument, Binding, BindingKind, Block, Body, BoundValue, Branches, Call, Callee, Expr, ExprKind, Function,
+    FunctionInfo, FunctionSignature, Origin, PrimValue, RelaxFunction, Sequence, StructInfo, VarBinding,
 };
 use rx_syntax::Segment;
 use std::sync::Arc;
@@ -259,7 +259,7 @@ impl Reader {
     fn value(&mut self, expr: &Expr, dataflow: Option<u32>) -> Expr {
         let kind = match &expr.kind {
             ExprKind::Call(call) => {
-                let mut call = call.clone();
+                let mut call = Call::clone(call);
                 if let Callee::Value(callee) = &mut call.callee {
                     **callee = self.operand(callee, dataflow);
                 }
@@ -272,7 +272,7 @@ impl Reader {
                         Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
                     }
                 }
-                let mut made = Expr::new(ExprKind::Call(call), self.ty(&expr.ty));
+                let mut made = Expr::new(ExprKind::Call(Arc::new(call)), self.ty(&expr.ty));
                 self.rename_attributes(&mut made);
                 return made;
             }
@@ -299,7 +299,7 @@ impl Reader {
             let no_variable = |_: Name| None;
             let Renaming { dim, .. } = *renaming;
             if let ExprKind::Call(call) = &mut call.kind {
-                for argument in &mut call.arguments {
+                for argument in &mut Arc::make_mut(call).arguments {
                     match argument {
                         Argument::Attr(attr) => Renaming { dim, variable: &no_variable }.attr(attr),
                         Argument::Types(types) => types.iter_mut().for_each(|ty| *ty = renaming.ty(ty)),

@@ -16,6 +16,7 @@ pub use facts::Statement;
 pub use prove::{Answer, Bounds};
 
 use crate::name::{Name, NameSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The most terms a sum may have; beyond it the expression is [`Dim::ERROR`], which agrees with everything.
@@ -40,12 +41,26 @@ pub(crate) enum Repr {
 }
 
 /// `constant + Σ coefficient · product`; products ascend, no coefficient is 0, and the atoms are at most [`MAX_ATOMS`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sum {
     pub(crate) terms: Vec<(Product, i64)>,
     pub(crate) constant: i64,
     /// The atoms written out; follows from the terms.
     pub(crate) atoms: usize,
+}
+
+/// Hashes the coefficients and the first symbol of each product: types are hashed at every call, and few of them differ elsewhere.
+impl Hash for Sum {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_i64(self.constant);
+        state.write_usize(self.atoms);
+        for (product, coefficient) in &self.terms {
+            state.write_i64(*coefficient);
+            if let Some((Atom::Symbol(symbol), _)) = product.first() {
+                symbol.hash(state);
+            }
+        }
+    }
 }
 
 /// A product of powers; atoms ascend, exponents are ≥ 1.

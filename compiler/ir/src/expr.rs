@@ -61,7 +61,7 @@ pub enum ExprKind {
     /// `x[1]`.
     TupleGet(Box<Expr>, usize),
     /// A call.
-    Call(Box<Call>),
+    Call(Arc<Call>),
     /// `R.match_cast(value, type)`: the value, checked when the program runs to be of the expression's type, whose new
     /// symbols get their values from it.
     MatchCast(Box<Expr>),

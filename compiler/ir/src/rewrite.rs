@@ -80,6 +80,7 @@ impl Expr {
             ExprKind::Tuple(items) => items.iter_mut().for_each(visit),
             ExprKind::TupleGet(inner, _) | ExprKind::MatchCast(inner) => visit(inner),
             ExprKind::Call(call) => {
+                let call = Arc::make_mut(call);
                 if let Callee::Value(callee) = &mut call.callee {
                     visit(callee);
                 }
@@ -191,7 +192,7 @@ impl Renaming<'_> {
                 ExprKind::Var(variable) => *variable = (self.variable)(*variable).unwrap_or(*variable),
                 ExprKind::Shape(dims) => dims.iter_mut().for_each(|dim| *dim = dim.substitute(self.dim)),
                 ExprKind::Prim(PrimValue::Int(dim)) => *dim = dim.substitute(self.dim),
-                ExprKind::Call(call) => call.arguments.iter_mut().for_each(|argument| match argument {
+                ExprKind::Call(call) => Arc::make_mut(call).arguments.iter_mut().for_each(|argument| match argument {
                     Argument::Attr(attr) => self.attr(attr),
                     Argument::Types(types) => types.iter_mut().for_each(|ty| *ty = self.ty(ty)),
                     _ => {}

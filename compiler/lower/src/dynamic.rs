@@ -168,7 +168,7 @@ pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<M
     }
     let (entry, result) = (name(schema.name), name("result"));
     let value = Call { callee: Callee::Op(entry), arguments };
-    let value = Expr::new(ExprKind::Call(Box::new(value)), ty.clone());
+    let value = Expr::new(ExprKind::Call(Arc::new(value)), ty.clone());
     let binding = Binding {
         origin: Origin { item: entry, statement: 0 },
         dataflow: None,

@@ -26,6 +26,7 @@ mod reshape;
 mod rewrite;
 mod sink;
 
+pub(crate) use epilogue::followed_inputs;
 pub use merge::{Merged, Pair};
 pub(crate) use properties::Properties;
 pub use rewrite::{Rewrite, Rewritten};
@@ -35,7 +36,6 @@ use crate::queries::{Queries, rewritten};
 use block::Block;
 use rustc_hash::FxHashMap;
 use rx_schedule::Preferences;
-use rx_tir::func::BufferId;
 use smallvec::SmallVec;
 
 /// The most buffers of a joined kernel: devices limit the size of an argument list.
@@ -117,16 +117,16 @@ pub(crate) fn fuse_producers(program: &mut Program, context: &Context<'_>) {
             }
         }
     });
+    drop_unused(program);
 }
 
-/// Calls `change` on each procedure, then leaves out the kernels that nothing runs.
+/// Calls `change` on each procedure. Kernels that nothing calls any more stay until [`drop_unused`].
 fn each_procedure(program: &mut Program, mut change: impl FnMut(&mut Procedure, &mut Program)) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], Procedure::empty());
         change(&mut procedure, program);
         program.procedures[at] = procedure;
     }
-    drop_unused(program);
 }
 
 /// Changes the instructions of a block; it is given them, how often each register is read, and the program.
@@ -270,13 +270,9 @@ fn epilogue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Opt
     let reader = only_reader(code, at, reads)?;
     let read = read_by(code, &reader, outputs)?;
     let Operation::Kernel { kernel, inputs, .. } = &code[reader.at].as_ref()?.operation else { return None };
-    let Kernel { loops, inputs: count, .. } = program.kernel(*kernel);
-    if !loops.properties().is_injective {
-        return None;
-    }
-    let buffers: Vec<BufferId> = loops.buffer_params().collect();
+    let kernel = program.kernel(*kernel);
     let input = inputs.iter().position(|register| *register == read)?;
-    epilogue::follows(loops, *buffers.get(input)?, buffers.get(*count..)?).then_some(reader)
+    (kernel.loops.properties().is_injective && kernel.follows(input)).then_some(reader)
 }
 
 /// What a reader reads of a kernel with these outputs: one of them, or a view.
@@ -391,21 +387,24 @@ fn forget(instruction: &Instruction, reads: &mut [u32]) {
     });
 }
 
-/// Numbers kernels anew, without those that nothing runs.
+/// Numbers kernels in the order of their first calls, without those that nothing calls.
 pub(crate) fn drop_unused(program: &mut Program) {
     let mut new_ids: Vec<Option<KernelId>> = vec![None; program.kernels.len()];
-    let mut left: Vec<Option<Kernel>> = std::mem::take(&mut program.kernels).into_iter().map(Some).collect();
-    let mut kept: Vec<Kernel> = Vec::with_capacity(left.len());
+    let mut order: Vec<KernelId> = Vec::with_capacity(program.kernels.len());
     for procedure in &mut program.procedures {
         for_each_kernel(&mut procedure.code, &mut |kernel| {
-            let slot = &mut new_ids[kernel.0 as usize];
-            *kernel = *slot.get_or_insert_with(|| {
-                kept.extend(left[kernel.0 as usize].take());
-                KernelId(kept.len() as u32 - 1)
+            *kernel = *new_ids[kernel.0 as usize].get_or_insert_with(|| {
+                order.push(*kernel);
+                KernelId(order.len() as u32 - 1)
             });
         });
     }
-    program.kernels = kept;
+    let is_kept = order.len() == program.kernels.len();
+    if is_kept && order.iter().enumerate().all(|(at, old)| old.0 as usize == at) {
+        return;
+    }
+    let mut left: Vec<Option<Kernel>> = std::mem::take(&mut program.kernels).into_iter().map(Some).collect();
+    program.kernels = order.iter().filter_map(|old| left[old.0 as usize].take()).collect();
 }
 
 fn for_each_kernel(code: &mut [Instruction], visit: &mut dyn FnMut(&mut KernelId)) {

@@ -1,6 +1,6 @@
 //! Functions of the loop-level IR as kernels share them: hashed once, with the properties that steps ask for.
 
-use crate::fuse::Properties;
+use crate::fuse::{Properties, followed_inputs};
 use rustc_hash::FxHasher;
 use rx_tir::PrimFunc;
 use rx_tir::func::Param;
@@ -18,6 +18,8 @@ struct Shared {
     hash: u64,
     func: PrimFunc,
     properties: OnceLock<Properties>,
+    /// For a number of inputs, the answers of [`Loops::follows`].
+    followed: OnceLock<(usize, Box<[bool]>)>,
 }
 
 impl Loops {
@@ -26,7 +28,8 @@ impl Loops {
         func.origins.clear();
         let mut hasher = FxHasher::default();
         func.hash(&mut hasher);
-        Loops(Arc::new(Shared { hash: hasher.finish(), func, properties: OnceLock::new() }))
+        let (properties, followed) = Default::default();
+        Loops(Arc::new(Shared { hash: hasher.finish(), func, properties, followed }))
     }
 
     /// The function with its scalars between inputs and outputs, where TVM has them (python/tvm/relax/utils.py,
@@ -43,6 +46,15 @@ impl Loops {
     /// The properties that steps ask for, computed once.
     pub(crate) fn properties(&self) -> &Properties {
         self.0.properties.get_or_init(|| Properties::of(&self.0.func))
+    }
+
+    /// Whether the function, whose first `inputs` buffers are inputs, makes each element of its outputs from the element of an input
+    /// at the same place, and from any elements of its other inputs.
+    pub(crate) fn follows(&self, input: usize, inputs: usize) -> bool {
+        let answers = || followed_inputs(&self.0.func, inputs);
+        let (count, known) = self.0.followed.get_or_init(|| (inputs, answers()));
+        let answer = |all: &[bool]| all.get(input).copied().unwrap_or(false);
+        if *count == inputs { answer(known) } else { answer(&answers()) }
     }
 }
 

@@ -188,6 +188,10 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
 
     /// The procedure of `function`; `captured` are names it sees of its surroundings, each one register.
     fn function(mut self, function: &Function, captured: &[(Name, StructInfo)]) -> Procedure {
+        let bindings = function.body.bindings.len();
+        self.code.reserve(function.params.len() + bindings);
+        self.types.reserve(function.params.len() + captured.len() + bindings);
+        self.lowerer.program.kernels.reserve(bindings);
         for (param, ty) in &function.params {
             let register = self.register(ty.clone());
             self.names.insert(*param, Known::Register(register));

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Literal, Origin, StructInfo};
 use rx_tir::PrimFunc;
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ pub struct Kernel {
     /// Its name in the program: the function's, with a number where others have the same.
     pub name: Name,
     /// The Relax statements that it computes: one before fusion.
-    pub origins: Vec<Origin>,
+    pub origins: SmallVec<[Origin; 1]>,
     /// How many of its buffer parameters are inputs; the others are outputs.
     pub inputs: usize,
     /// Whether the device schedules it as it is: no step joins anything to it.
@@ -61,6 +62,11 @@ impl Kernel {
         Kernel { name: loops.name, loops, origins: origin.into_iter().collect(), inputs, whole: false }
     }
 
+    /// Whether it makes each element of its outputs from the element of an input at the same place ([`Loops::follows`]).
+    pub(crate) fn follows(&self, input: usize) -> bool {
+        self.loops.follows(input, self.inputs)
+    }
+
     /// The same with another function.
     pub(crate) fn with(&self, loops: Loops) -> Kernel {
         Kernel { name: loops.name, loops, ..self.clone() }
@@ -68,7 +74,7 @@ impl Kernel {
 
     /// The function under the kernel's name, with the statements that it computes.
     pub fn func(&self) -> PrimFunc {
-        PrimFunc { name: self.name, origins: self.origins.clone(), ..PrimFunc::clone(&self.loops) }
+        PrimFunc { name: self.name, origins: self.origins.to_vec(), ..PrimFunc::clone(&self.loops) }
     }
 }
 
@@ -140,6 +146,12 @@ pub struct Instruction {
     pub operation: Operation,
 }
 
+/// The input buffers of a kernel.
+pub type Inputs = SmallVec<[Register; 4]>;
+
+/// The output buffers of a kernel: of most kernels one.
+pub type Outputs = SmallVec<[Output; 1]>;
+
 /// What an instruction does.
 #[derive(Clone, Debug)]
 pub enum Operation {
@@ -148,9 +160,9 @@ pub enum Operation {
         /// Which.
         kernel: KernelId,
         /// Its input buffers.
-        inputs: Vec<Register>,
+        inputs: Inputs,
         /// Its output buffers.
-        outputs: Vec<Output>,
+        outputs: Outputs,
         /// Its scalars.
         scalars: Vec<Scalar>,
     },
@@ -433,7 +445,8 @@ impl Procedure {
 
 impl Operation {
     /// Calls `visit` on every register it reads, those of its branches included.
-    pub fn for_each_read(&self, visit: &mut dyn FnMut(Register)) {
+    #[inline]
+    pub fn for_each_read(&self, visit: &mut impl FnMut(Register)) {
         match self {
             Operation::Kernel { inputs, scalars, .. } => {
                 inputs.iter().for_each(|input| visit(*input));
@@ -443,7 +456,16 @@ impl Operation {
                     }
                 }
             }
-            Operation::View { from, .. } | Operation::Copy { from, .. } | Operation::Field { from, .. } => visit(*from),
+            Operation::View { from, .. } => visit(*from),
+            other => other.for_each_other_read(visit),
+        }
+    }
+
+    /// As [`Operation::for_each_read`], of what is neither a kernel nor a view.
+    fn for_each_other_read(&self, visit: &mut dyn FnMut(Register)) {
+        let visit = &mut |register| visit(register);
+        match self {
+            Operation::Copy { from, .. } | Operation::Field { from, .. } => visit(*from),
             Operation::Tuple { fields, .. } => fields.iter().for_each(|field| visit(*field)),
             Operation::Match { value, .. } | Operation::Bound { value, .. } => visit(*value),
             Operation::Scalar { value: Scalar::Register(register), .. } => visit(*register),
@@ -465,7 +487,9 @@ impl Operation {
                 }
                 otherwise.for_each_read(visit);
             }
-            Operation::Constant { .. }
+            Operation::Kernel { .. }
+            | Operation::View { .. }
+            | Operation::Constant { .. }
             | Operation::Null { .. }
             | Operation::Shape { .. }
             | Operation::String { .. }
@@ -475,7 +499,7 @@ impl Operation {
 }
 
 impl Branch {
-    fn for_each_read(&self, visit: &mut dyn FnMut(Register)) {
+    fn for_each_read(&self, visit: &mut impl FnMut(Register)) {
         self.code.iter().for_each(|inner| inner.operation.for_each_read(visit));
         visit(self.result);
     }

@@ -136,8 +136,10 @@ pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     program
 }
 
-/// Gives kernels that differ different names, as the last step does: to show a program before it.
+/// Leaves out the kernels that nothing calls, and gives kernels that differ different names, as later steps do: to show a program
+/// before them.
 pub fn name_kernels(program: &mut Program) {
+    fuse::drop_unused(program);
     names::assign(program);
 }
 

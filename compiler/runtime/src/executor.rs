@@ -351,7 +351,7 @@ fn held(kernel: &Kernel) -> Result<(), BuildError> {
     let mut params = func.buffer_params().map(|id| func.buffer(id));
     params.find(|param| Element::of(param.dtype).is_none()).map_or(Ok(()), |param| {
         let message = format!("its parameter `{}` is {}, and rx has no tensors of this dtype", param.name, param.dtype);
-        Err(BuildError { kernel: kernel.name, origins: kernel.origins.clone(), message })
+        Err(BuildError { kernel: kernel.name, origins: kernel.origins.to_vec(), message })
     })
 }
 

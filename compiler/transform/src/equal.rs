@@ -263,7 +263,7 @@ impl<'a> Numbering<'a> {
             match &mut expr.kind {
                 ExprKind::Global(global) => *global = self.globals.get(global).copied().unwrap_or(*global),
                 ExprKind::Call(call) => {
-                    if let Callee::Global(global) = &mut call.callee {
+                    if let Callee::Global(global) = &mut Arc::make_mut(call).callee {
                         *global = self.globals.get(global).copied().unwrap_or(*global);
                     }
                 }

@@ -64,7 +64,7 @@ fn left_out(param: &rx_ops::Param) -> Argument {
 /// As [`infer`].
 pub fn typed(call: Call) -> Result<Expr, PassError> {
     let ty = infer(&call)?;
-    Ok(Expr::new(ExprKind::Call(Box::new(call)), ty))
+    Ok(Expr::new(ExprKind::Call(Arc::new(call)), ty))
 }
 
 /// A dim as an `int64` operand: its type says its value, as that of what is read does.

@@ -46,7 +46,7 @@ pub fn pass_scalars_among_arguments(module: &mut Module) {
             if let Some((schema, passed)) = Passed::of(call)
                 && moved.contains_key(&passed.function)
             {
-                passed.among_arguments(schema, call);
+                passed.among_arguments(schema, Arc::make_mut(call));
             }
         });
     }

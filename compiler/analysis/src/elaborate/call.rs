@@ -39,7 +39,7 @@ impl Checker<'_> {
         }
         let span = bound.call_span;
         let call = Call { callee: Callee::Op(name(bound.schema.name)), arguments: bound.slots };
-        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+        IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
 
     fn run_rule(&mut self, bound: &BoundCall) -> StructInfo {

@@ -22,6 +22,7 @@ use rx_context::ItemPart;
 use rx_ir::{
     Call, Callee, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Signature, StructInfo,
 };
+use std::sync::Arc;
 
 impl Checker<'_> {
     /// Types and checks a bound `call_tir`, `call_tir_inplace` or `call_tir_with_grad`.
@@ -269,5 +270,5 @@ fn call_of(mut bound: BoundCall, outputs: Vec<StructInfo>) -> IrExpr {
     let ty = declared_type(&outputs);
     bound.set_types("out_ty", outputs);
     let call = Call { callee: Callee::Op(rx_base::name::name(bound.schema.name)), arguments: bound.slots };
-    IrExpr { kind: IrKind::Call(Box::new(call)), ty, span: bound.call_span }
+    IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span: bound.call_span }
 }

@@ -48,7 +48,7 @@ impl Checker<'_> {
             },
         };
         let call = Call::of_function(Callee::Global(function), args);
-        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+        IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
 
     /// Reports a function the module does not have.
@@ -249,6 +249,6 @@ impl Checker<'_> {
             }
         };
         let call = Call::of_function(Callee::Value(Box::new(function)), args);
-        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+        IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
 }

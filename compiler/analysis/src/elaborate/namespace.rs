@@ -17,6 +17,7 @@ use rx_prim_func::names::members;
 use rx_prim_func::{functions, integer};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange, UnaryOp};
+use std::sync::Arc;
 
 impl Elaborator<'_> {
     /// A call expression.
@@ -469,7 +470,7 @@ impl Elaborator<'_> {
             .chain([IrArgument::Operands(arguments), IrArgument::Types(types.unwrap_or_default())])
             .collect();
         let call = Call { callee: Callee::Op(name("call_packed")), arguments };
-        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+        IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
 
     /// Reports the arguments of a call of `T.` that do not fit the function; whether there are such.

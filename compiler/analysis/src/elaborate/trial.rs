@@ -11,6 +11,7 @@ use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
 use rx_ir::{Argument, Attr, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
 use rx_ops::{Arg, AttrKind, CallInfo, Param, ParamKind, ParamPlace};
+use std::sync::Arc;
 
 /// The most fixes offered for one mistake.
 const MOST_FIXES: usize = 3;
@@ -309,7 +310,7 @@ fn derived(own: &IrExpr, at: usize, op: &'static str, more: Vec<Argument>, text:
     slots.resize(schema.params.len(), Argument::Absent);
     let Some(ty) = rule_type(schema, &slots, &Bounds::default()) else { return };
     let call = Call { callee: Callee::Op(name(op)), arguments: slots };
-    let changed = IrExpr { kind: IrKind::Call(Box::new(call)), ty, span: own.span };
+    let changed = IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span: own.span };
     let comma = if text.is_empty() { "" } else { ", " };
     let title = format!("insert R.{op}{}", if text.is_empty() { String::new() } else { format!(" to {text}") });
     found.push(Candidate {

@@ -12,6 +12,7 @@ use rx_syntax::ast::{ExprKind as TreeKind, StatementKind, TokenRange};
 use rx_syntax::{Segment, Statement, TokenKind};
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A value that flows into a node: from where, and what stands beside its edge.
 type Input = (usize, Option<String>);
@@ -538,7 +539,7 @@ fn flat(expr: &Expr, outermost: bool) -> Expr {
                 Argument::Operands(operands) => Argument::Operands(operands.iter().map(|it| flat(it, false)).collect()),
                 other => other.clone(),
             });
-            ExprKind::Call(Box::new(Call { callee: call.callee.clone(), arguments: arguments.collect() }))
+            ExprKind::Call(Arc::new(Call { callee: call.callee.clone(), arguments: arguments.collect() }))
         }
         ExprKind::Call(_) | ExprKind::TupleGet(..) | ExprKind::MatchCast(_) => ExprKind::Var(rx_base::name::name("_")),
         ExprKind::Tuple(fields) => ExprKind::Tuple(fields.iter().map(|field| flat(field, false)).collect()),

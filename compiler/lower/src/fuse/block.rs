@@ -14,25 +14,23 @@ pub(super) struct Block {
 #[derive(Clone, Default)]
 struct Uses {
     /// The kernel or view that makes it.
-    maker: Option<usize>,
+    maker: Option<u32>,
     /// In order.
-    readers: SmallVec<[usize; 2]>,
+    readers: SmallVec<[u32; 4]>,
 }
 
 impl Block {
     /// Of a procedure with so many registers.
     pub(super) fn new(code: Vec<Instruction>, registers: usize) -> Block {
-        let mut block = Block { code: Vec::with_capacity(code.len()), registers: vec![Uses::default(); registers] };
-        for (at, instruction) in code.into_iter().enumerate() {
-            block.note(at, &instruction);
-            block.code.push(Some(instruction));
-        }
+        let mut block = Block { code: Vec::new(), registers: vec![Uses::default(); registers] };
+        code.iter().enumerate().for_each(|(at, instruction)| block.note(at, instruction));
+        block.code = code.into_iter().map(Some).collect();
         block
     }
 
     /// The instructions that are left, in order.
     pub(super) fn into_code(self) -> Vec<Instruction> {
-        self.code.into_iter().flatten().collect()
+        left(self.code)
     }
 
     /// Puts an instruction in a place; gives the one that was there.
@@ -42,7 +40,7 @@ impl Block {
     }
 
     fn note(&mut self, at: usize, instruction: &Instruction) {
-        let registers = &mut self.registers;
+        let (registers, at) = (&mut self.registers, at as u32);
         instruction.operation.for_each_read(&mut |register| {
             let readers = &mut registers[register.0 as usize].readers;
             match readers.last() {
@@ -72,13 +70,13 @@ impl Block {
             }
             found
         };
-        let places = self.registers[wanted.0 as usize].readers.iter().copied();
+        let places = self.registers[wanted.0 as usize].readers.iter().map(|place| *place as usize);
         places.filter(move |place| *place > at && reads(place))
     }
 
     /// The place of the kernel or view that makes a register.
     pub(super) fn maker(&self, register: Register) -> Option<usize> {
-        let at = self.registers[register.0 as usize].maker?;
+        let at = self.registers[register.0 as usize].maker? as usize;
         let makes = match &self.code[at].as_ref()?.operation {
             Operation::Kernel { outputs, .. } => outputs.iter().any(|output| output.to == register),
             Operation::View { to, .. } => *to == register,
@@ -86,6 +84,12 @@ impl Block {
         };
         makes.then_some(at)
     }
+}
+
+/// The instructions that are left, in order.
+#[expect(clippy::filter_map_identity, reason = "unlike `flatten`, `filter_map` collects into the memory that it reads")]
+pub(super) fn left(code: Vec<Option<Instruction>>) -> Vec<Instruction> {
+    code.into_iter().filter_map(|instruction| instruction).collect()
 }
 
 impl Deref for Block {

@@ -20,6 +20,7 @@ use rx_base::{DType, Dim};
 use rx_schedule::Nest;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
+use smallvec::smallvec;
 
 /// The most kernels from one product to the other.
 const MAX_BETWEEN: usize = 16;
@@ -313,7 +314,7 @@ fn as_kernel(
     let scalars = kernel.scalars.clone();
     let kernel = program.add_kernel(Kernel::new(kernel.loops.clone(), 1, None));
     let output = Output { to: *to, shape: shape.clone(), dtype: made.dtype, storage: None };
-    let operation = Operation::Kernel { kernel, inputs: vec![*from], outputs: vec![output], scalars };
+    let operation = Operation::Kernel { kernel, inputs: smallvec![*from], outputs: smallvec![output], scalars };
     Some(Instruction { origin: view.origin, operation })
 }
 

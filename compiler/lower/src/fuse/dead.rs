@@ -15,30 +15,27 @@ pub(super) fn remove(procedure: &mut Procedure, program: &mut Program, context: 
 }
 
 fn block(
-    code: Vec<Instruction>,
+    mut code: Vec<Instruction>,
     read: &mut Vec<bool>,
     program: &mut Program,
     context: &Context<'_>,
 ) -> Vec<Instruction> {
-    let mut kept = Vec::with_capacity(code.len());
-    for mut instruction in code.into_iter().rev() {
+    let mut is_kept = vec![false; code.len()];
+    for (instruction, is_kept) in code.iter_mut().zip(&mut is_kept).rev() {
         match &mut instruction.operation {
             Operation::Kernel { kernel, inputs, outputs, .. } => {
-                if !outputs.iter().any(|output| read[output.to.0 as usize]) {
+                let is_dead = |output: &Output| !read[output.to.0 as usize];
+                if outputs.iter().all(is_dead) {
                     continue;
                 }
-                let dead: Vec<bool> = outputs.iter().map(|output| !read[output.to.0 as usize]).collect();
-                let own = program.kernel(*kernel);
-                let without = || {
-                    let (loops, dead) = (own.loops.clone(), dead.clone());
-                    rewritten(context.queries, &Rewrite::WithoutOutputs { loops, inputs: inputs.len(), dead })
-                };
-                if dead.contains(&true)
-                    && let Some(loops) = without()
-                {
-                    let mut alive = dead.iter().map(|dead| !dead);
-                    outputs.retain(|_: &Output| alive.next().unwrap_or(true));
-                    *kernel = program.add_kernel(own.with(loops));
+                if outputs.iter().any(is_dead) {
+                    let own = program.kernel(*kernel);
+                    let (loops, dead) = (own.loops.clone(), outputs.iter().map(is_dead).collect());
+                    let rewrite = Rewrite::WithoutOutputs { loops, inputs: inputs.len(), dead };
+                    if let Some(loops) = rewritten(context.queries, &rewrite) {
+                        outputs.retain(|output| !is_dead(output));
+                        *kernel = program.add_kernel(own.with(loops));
+                    }
                 }
             }
             Operation::View { to, .. }
@@ -75,10 +72,11 @@ fn block(
             | Operation::CallClosure { .. } => {}
         }
         instruction.operation.for_each_read(&mut |register| read[register.0 as usize] = true);
-        kept.push(instruction);
+        *is_kept = true;
     }
-    kept.reverse();
-    kept
+    let mut is_kept = is_kept.into_iter();
+    code.retain(|_| is_kept.next().unwrap_or(true));
+    code
 }
 
 /// The function without the outputs that are `dead`: their buffers become temporaries, and stores to what nothing loads

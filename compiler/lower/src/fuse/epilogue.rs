@@ -3,11 +3,15 @@
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{Expr, Stmt};
 
-/// Whether a function, which does no reduction, makes each element of its outputs from the element of `input` at the same
-/// place, and from whatever of its other inputs. Its outputs then have `input`'s extents.
-pub(super) fn follows(func: &PrimFunc, input: BufferId, outputs: &[BufferId]) -> bool {
-    let mut epilogue = Epilogue { func, along: vec![input] };
-    epilogue.statement(&func.body, false) && outputs.iter().all(|output| epilogue.along.contains(output))
+/// For each of the first `inputs` buffers of a function without reductions, whether the function makes each element of its outputs from
+/// the element of that input at the same place, and from any elements of the others. The outputs then have the input's extents.
+pub(crate) fn followed_inputs(func: &PrimFunc, inputs: usize) -> Box<[bool]> {
+    let follows = |input| {
+        let mut epilogue = Epilogue { func, along: vec![input] };
+        let mut outputs = func.buffer_params().skip(inputs);
+        epilogue.statement(&func.body, false) && outputs.all(|output| epilogue.along.contains(&output))
+    };
+    func.buffer_params().take(inputs).map(follows).collect()
 }
 
 struct Epilogue<'f> {

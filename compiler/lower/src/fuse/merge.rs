@@ -2,7 +2,7 @@
 
 use super::{Context, MAX_BUFFERS, MAX_NESTS};
 use crate::loops::Loops;
-use crate::program::{Instruction, Kernel, Operation, Program, Register, Scalar};
+use crate::program::{Inputs, Instruction, Kernel, Operation, Program, Register, Scalar};
 use rx_base::Name;
 use rx_base::name::name;
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
@@ -100,7 +100,7 @@ struct Part {
 #[derive(Clone, Debug)]
 pub struct Merged {
     loops: Loops,
-    inputs: Vec<Register>,
+    inputs: Inputs,
     scalars: Vec<Scalar>,
 }
 

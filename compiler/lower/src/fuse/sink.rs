@@ -1,9 +1,10 @@
 //! Views below what is computed element by element: `f(view(x), y)` is `view(f(x, y'))`, where `y'` is a view of `y`. So what follows
 //! a reduction runs over its elements whatever shapes they go through, and can be its epilogue.
 
+use super::block::left;
 use super::reshape::{Group, digit_extents, groups, inner, joined, nest_of};
-use super::{Context, Rewrite, epilogue};
-use crate::program::{Instruction, Operation, Output, Procedure, Program, Register};
+use super::{Context, Rewrite};
+use crate::program::{Inputs, Instruction, Operation, Output, Outputs, Procedure, Program, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::Dim;
 use rx_ir::StructInfo;
@@ -22,12 +23,12 @@ pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &m
         types: &mut procedure.types,
         sums: FxHashSet::default(),
         views: FxHashMap::default(),
-        code: Vec::with_capacity(procedure.code.len()),
+        code: Vec::with_capacity(procedure.code.len() * 5 / 4),
     };
     for instruction in std::mem::take(&mut procedure.code) {
         sinking.instruction(instruction);
     }
-    procedure.code = sinking.code.into_iter().flatten().collect();
+    procedure.code = left(sinking.code);
 }
 
 /// A view in the code that is being written.
@@ -98,15 +99,14 @@ impl Sinking<'_> {
     /// Writes a kernel that follows a view of a sum as one that follows the sum, and the view behind it.
     fn sink(&mut self, instruction: &Instruction) -> Option<()> {
         let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
-        let own = self.program.kernel(*kernel).clone();
-        let (loops, count) = (&own.loops, own.inputs);
-        let buffers: Vec<BufferId> = loops.buffer_params().collect();
+        let own = self.program.kernel(*kernel);
         let once = |register: &Register| self.reads[register.0 as usize] == 1;
         let (at, view) = inputs.iter().enumerate().find_map(|(at, register)| {
             let view = self.views.get(register).filter(|view| self.sums.contains(&view.from))?;
-            let follows = epilogue::follows(loops, *buffers.get(at)?, buffers.get(count..)?);
-            (once(register) && once(&view.from) && follows).then_some((at, view))
+            (once(register) && once(&view.from) && own.follows(at)).then_some((at, view))
         })?;
+        let (own, loops) = (own.clone(), own.loops.clone());
+        let buffers: Vec<BufferId> = loops.buffer_params().collect();
         let (from, before, shape) = (view.from, view.before.clone()?, view.shape.clone());
         let found = groups(&before, &shape)?;
         // Where every dim of the view is one or several of the sum's, the kernel can read them as they are.
@@ -118,7 +118,7 @@ impl Sinking<'_> {
         let made = self.context.queries.rewrite(&rewrite)?;
         let gone = self.views.remove(&inputs[at])?.at;
         self.code[gone] = None;
-        let mut read = Vec::with_capacity(inputs.len());
+        let mut read = Inputs::with_capacity(inputs.len());
         for (number, register) in inputs.iter().enumerate() {
             read.push(match made.changed.contains(&buffers[number]) {
                 _ if number == at => from,
@@ -126,7 +126,7 @@ impl Sinking<'_> {
                 true => self.viewed(*register, &before, instruction),
             });
         }
-        let mut sums = Vec::with_capacity(outputs.len());
+        let mut sums = Outputs::with_capacity(outputs.len());
         let mut behind = Vec::with_capacity(outputs.len());
         for output in outputs {
             let to = self.fresh(StructInfo::tensor(before.clone(), Some(output.dtype)));

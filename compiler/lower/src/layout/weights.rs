@@ -10,6 +10,7 @@ use rx_base::{DType, Dim};
 use rx_ir::StructInfo;
 use rx_tir::KernelBuilder;
 use rx_tir::permute::reordered;
+use smallvec::smallvec;
 
 /// For each register that comes from outside and is wanted in another order, the register of a tensor that is it, made by a call
 /// where the register is known. The call's procedure is run once for the same tensor ([`Procedure::once`]): from the second call
@@ -80,7 +81,8 @@ fn putting(
     func.buffers[to.0 as usize].order = Some(order.clone());
     let kernel = program.add_kernel(Kernel::new(Loops::new(func), 1, None));
     let output = Output { to: Register(1), shape: reordered(&dims, order).into(), dtype, storage: None };
-    let operation = Operation::Kernel { kernel, inputs: vec![Register(0)], outputs: vec![output], scalars: Vec::new() };
+    let operation =
+        Operation::Kernel { kernel, inputs: smallvec![Register(0)], outputs: smallvec![output], scalars: Vec::new() };
     let taken = StructInfo::tensor(dims, Some(dtype));
     program.procedures.push(Procedure {
         name: own,

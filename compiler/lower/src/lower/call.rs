@@ -5,12 +5,13 @@ use super::kernel::{OperatorCall, operand, placed};
 use super::known::Known;
 use crate::fuse::Rewrite;
 use crate::loops::Loops;
-use crate::program::{Kernel, KernelId, Operation, Output, Register, Scalar};
+use crate::program::{Inputs, Kernel, KernelId, Operation, Output, Outputs, Scalar};
 use crate::queries::rewritten;
 use rx_base::name::name;
 use rx_base::{Dim, Name};
 use rx_ir::{Argument, Attr, Call, Expr, ExprKind, StructInfo};
 use rx_ops::{Compute, Schema};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
@@ -110,7 +111,7 @@ impl FunctionLowering<'_, '_> {
 
     fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         // Operands first, in order; a scalar constant behind a variable is put into the call, to stand in the loops.
-        let mut values: Vec<(&'static str, Known)> = Vec::new();
+        let mut values: SmallVec<[(&'static str, Known); 4]> = SmallVec::new();
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for (argument, param) in call.arguments.iter().zip(schema.params) {
             let Argument::Operand(expr) = argument else {
@@ -138,7 +139,7 @@ impl FunctionLowering<'_, '_> {
             Ok(kernel) => kernel,
             Err(reason) => return self.problem(&*reason),
         };
-        let mut inputs = Vec::with_capacity(kernel.inputs.len());
+        let mut inputs = Inputs::with_capacity(kernel.inputs.len());
         for input in &kernel.inputs {
             let known = values.iter().find(|(param, _)| *param == input.param).map(|(_, known)| known.clone());
             let known = match (known, input.element) {
@@ -156,14 +157,8 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// Emits a kernel whose outputs are the tensors of `ty`. Its unproved indices are marked.
-    pub(super) fn run_kernel(
-        &mut self,
-        loops: &Loops,
-        inputs: Vec<Register>,
-        ty: &StructInfo,
-        scalars: Vec<Scalar>,
-    ) -> Known {
-        let mut outputs = Vec::new();
+    pub(super) fn run_kernel(&mut self, loops: &Loops, inputs: Inputs, ty: &StructInfo, scalars: Vec<Scalar>) -> Known {
+        let mut outputs = Outputs::new();
         let Some(result) = self.outputs(ty, &mut outputs) else {
             return self.problem(format!("the shape of a result is not known: it is {ty}"));
         };
@@ -185,7 +180,7 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// Registers for the tensors of a type, tuples as they nest; `None` where a shape or dtype is not known.
-    fn outputs(&mut self, ty: &StructInfo, outputs: &mut Vec<Output>) -> Option<Known> {
+    fn outputs(&mut self, ty: &StructInfo, outputs: &mut Outputs) -> Option<Known> {
         if let StructInfo::Tuple(fields) = ty {
             let fields: Option<Vec<Known>> = fields.iter().map(|field| self.outputs(field, outputs)).collect();
             return fields.map(|fields| Known::Tuple(fields.into()));

@@ -4,7 +4,7 @@ use super::FunctionLowering;
 use super::known::Known;
 use super::memory::copy;
 use crate::loops::Loops;
-use crate::program::{Register, Scalar};
+use crate::program::{Inputs, Scalar};
 use rx_ir::{Argument, Call, ExprKind, Shape, StructInfo};
 use rx_ops::Schema;
 use rx_tir::Stmt;
@@ -57,7 +57,7 @@ impl FunctionLowering<'_, '_> {
         &mut self,
         func: &PrimFunc,
         arguments: &[Known],
-        (inputs, scalars): (Vec<Register>, Vec<Scalar>),
+        (inputs, scalars): (Inputs, Vec<Scalar>),
         inplace: Option<&[i64]>,
         types: &[StructInfo],
     ) -> Result<Known, String> {
@@ -98,8 +98,8 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// Splits a call's arguments into buffers and scalars, as the prim_func's parameters take them.
-    fn prim_arguments(&mut self, func: &PrimFunc, arguments: &[Known]) -> Result<(Vec<Register>, Vec<Scalar>), String> {
-        let mut buffers = Vec::new();
+    fn prim_arguments(&mut self, func: &PrimFunc, arguments: &[Known]) -> Result<(Inputs, Vec<Scalar>), String> {
+        let mut buffers = Inputs::new();
         let mut scalars = Vec::new();
         for (at, known) in arguments.iter().enumerate() {
             match (func.params.get(at), known) {

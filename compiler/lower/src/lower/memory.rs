@@ -7,13 +7,14 @@
 use super::FunctionLowering;
 use super::known::Known;
 use crate::loops::Loops;
-use crate::program::{Branch, Operation, Output, Register, Scalar};
+use crate::program::{Branch, Inputs, Operation, Output, Outputs, Register, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Dim, Name};
 use rx_ir::StructInfo;
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::{Expr as TirExpr, KernelBuilder, Stmt};
+use smallvec::smallvec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ impl FunctionLowering<'_, '_> {
         let shape: Arc<[Dim]> = dims.into();
         let to = self.register(StructInfo::tensor(shape.clone(), Some(dtype)));
         let output = Output { to, shape: shape.clone(), dtype, storage: None };
-        self.emit(Operation::Kernel { kernel, inputs: Vec::new(), outputs: vec![output], scalars });
+        self.emit(Operation::Kernel { kernel, inputs: Inputs::new(), outputs: smallvec![output], scalars });
         self.tensors.add(to, &shape, dtype);
         self.tensors.fresh.insert(to);
         Known::Register(to)
@@ -163,7 +164,7 @@ impl FunctionLowering<'_, '_> {
         if written.is_empty() {
             return Ok(());
         }
-        let mut outputs = Vec::with_capacity(written.len());
+        let mut outputs = Outputs::with_capacity(written.len());
         for (buffer, register) in &written {
             let Some((shape, dtype)) = self.tensors.own.get(register).cloned() else {
                 let buffer = func.buffer(*buffer).name;
@@ -173,7 +174,7 @@ impl FunctionLowering<'_, '_> {
             outputs.push(Output { to, shape, dtype, storage: None });
         }
         let made = writing(func, &inputs, &old, &written);
-        let read: Vec<Register> = inputs.iter().chain(&old).map(|(_, register)| *register).collect();
+        let read: Inputs = inputs.iter().chain(&old).map(|(_, register)| *register).collect();
         let kernel = self.kernel(&self.guarded(Loops::new(made), read.len()), read.len());
         self.emit(Operation::Kernel { kernel, inputs: read, outputs: outputs.clone(), scalars });
         for ((_, register), output) in written.iter().zip(outputs) {

@@ -168,7 +168,7 @@ impl<'a> Passing<'a> {
                 ],
             },
         };
-        Ok(Expr::new(ExprKind::Call(Box::new(made)), StructInfo::void()))
+        Ok(Expr::new(ExprKind::Call(Arc::new(made)), StructInfo::void()))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{Module, passes, walk};
 use rx_base::Name;
 use rx_base::name::{NameSet, name};
 use rx_ir::{Argument, Block, BoundValue, Callee, Expr, ExprKind, Origin, RelaxFunction, StructInfo, VarBinding};
+use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -47,7 +48,7 @@ pub(super) fn expand(module: &mut Module, wanted: &dyn Fn(&RelaxFunction) -> boo
             if let Callee::Global(callee) = call.callee
                 && expanded.contains(&callee)
             {
-                let mut passed = Vec::new();
+                let (call, mut passed) = (Arc::make_mut(call), Vec::new());
                 for argument in std::mem::take(&mut call.arguments) {
                     match argument {
                         Argument::Operand(operand) => expand_argument(operand, emitter, &mut passed),

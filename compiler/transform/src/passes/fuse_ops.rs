@@ -153,7 +153,7 @@ fn arguments_mut(value: &mut Expr) -> Option<&mut Vec<Expr>> {
     tir_call(value)?;
     let at = rx_ops::find(name(value.as_op()?))?.params.iter().position(|param| param.name == "args")?;
     let ExprKind::Call(call) = &mut value.kind else { return None };
-    match call.arguments.get_mut(at)? {
+    match Arc::make_mut(call).arguments.get_mut(at)? {
         Argument::Operand(Expr { kind: ExprKind::Tuple(arguments), .. }) => Some(arguments),
         _ => None,
     }
@@ -278,7 +278,7 @@ impl Fuser<'_> {
             });
         }
         let call = Call::of_function(Callee::Global(callee), passed);
-        let call = Expr::new(ExprKind::Call(Box::new(call)), ret.clone());
+        let call = Expr::new(ExprKind::Call(Arc::new(call)), ret.clone());
         if let [output] = outputs {
             return bindings.push(bound(*output, call));
         }

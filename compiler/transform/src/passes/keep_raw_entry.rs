@@ -157,7 +157,7 @@ fn entry(runs: &RelaxFunction, prepares: &RelaxFunction, callee: Name, transform
     let weights: Vec<Expr> = entry.params.iter().skip(first).map(operand).collect();
     let taken = StructInfo::tuple(raw.to_vec());
     let weights = Expr::new(ExprKind::Tuple(weights), taken);
-    let call = |to: Name, arguments| ExprKind::Call(Box::new(Call::of_function(Callee::Global(to), arguments)));
+    let call = |to: Name, arguments| ExprKind::Call(Arc::new(Call::of_function(Callee::Global(to), arguments)));
     let prepared = bind(name("prepared"), call(transform, vec![weights]), prepares.ret.clone());
     let mut arguments: Vec<Expr> = entry.params.iter().take(first).map(operand).collect();
     for (at, field) in prepares.ret.as_tuple()?.iter().enumerate() {
@@ -198,7 +198,7 @@ fn rename(module: &mut Module, names: &NameMap<&Renamed>) {
         walk::each_part_mut(&mut function.body, &mut |expr| match &mut expr.kind {
             ExprKind::Global(global) => other(global),
             ExprKind::Call(call) => {
-                if let Callee::Global(global) = &mut call.callee {
+                if let Callee::Global(global) = &mut Arc::make_mut(call).callee {
                     other(global);
                 }
             }

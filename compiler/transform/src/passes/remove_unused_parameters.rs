@@ -14,6 +14,7 @@ use crate::{Module, walk};
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::{Dim, Name};
 use rx_ir::{Argument, BoundValue, Call, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
+use std::sync::Arc;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -53,7 +54,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
             let BoundValue::Expr(value) = &mut binding.value else { return Ok(()) };
             let arguments = own_call(value).and_then(|(callee, call)| reduced.get(&callee)?.arguments(call));
             if let (Some(arguments), ExprKind::Call(call)) = (arguments, &mut value.kind) {
-                call.arguments = arguments;
+                Arc::make_mut(call).arguments = arguments;
                 changed = true;
             }
             Ok(())

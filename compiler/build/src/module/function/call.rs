@@ -64,7 +64,7 @@ impl Writer<'_> {
             self.set(output.to, made);
         }
         let arguments = arguments.into_iter().map(Argument::Operand).collect();
-        let value = ExprKind::Call(Box::new(Call { callee: Callee::Global(function), arguments }));
+        let value = ExprKind::Call(Arc::new(Call { callee: Callee::Global(function), arguments }));
         let (variable, ty) = (name("_"), StructInfo::void());
         let value = BoundValue::Expr(Expr::new(value, ty.clone()));
         self.bindings.push(VarBinding { origin: self.origin, variable, ty, value });
@@ -119,7 +119,7 @@ impl Writer<'_> {
         };
         let arguments = call.arguments.iter().map(&mut argument).collect();
         let call = Call { callee: Callee::Op(name(call.schema.name)), arguments };
-        self.bind(to, Expr::new(ExprKind::Call(Box::new(call)), self.type_of(to)));
+        self.bind(to, Expr::new(ExprKind::Call(Arc::new(call)), self.type_of(to)));
     }
 
     /// A call of a function value: of a function of known type directly, of a closure by its operator.
@@ -139,7 +139,7 @@ impl Writer<'_> {
     pub(super) fn call(&mut self, to: Register, callee: Callee, arguments: &[Register]) {
         let arguments = arguments.iter().map(|argument| self.argument(*argument)).collect();
         let call = Call { callee, arguments };
-        self.bind(to, Expr::new(ExprKind::Call(Box::new(call)), self.type_of(to)));
+        self.bind(to, Expr::new(ExprKind::Call(Arc::new(call)), self.type_of(to)));
     }
 
     pub(super) fn operator(&mut self, to: Register, operator: &str, given: Vec<(&str, Argument)>) {
@@ -150,7 +150,7 @@ impl Writer<'_> {
 /// A call of an operator that gives a value of this type.
 fn call(operator: &str, given: Vec<(&str, Argument)>, ty: StructInfo) -> Expr {
     let call = make::untyped(operator, given);
-    Expr::new(call.map_or(ExprKind::Error, |call| ExprKind::Call(Box::new(call))), ty)
+    Expr::new(call.map_or(ExprKind::Error, |call| ExprKind::Call(Arc::new(call))), ty)
 }
 
 pub(super) fn tuple(fields: Vec<Expr>) -> Expr {

@@ -67,7 +67,7 @@ fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassErr
                         format!("`{own}` calls `{callee}`, whose weights `{}` had prepared before", lifted.transform);
                     return Err(mistake(&format!("{what}: inline one of them first")));
                 }
-                return prepared(call, *inputs, lifted, emitter);
+                return prepared(Arc::make_mut(call), *inputs, lifted, emitter);
             }
         }
         Ok(())
@@ -83,7 +83,7 @@ fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitt
     let gives = known_here(&lifted.prepares.ret, &dims);
     let prepare = Call::of_function(Callee::Global(lifted.transform), vec![tuple]);
     let own = emitter.fresh(name("prepared"));
-    let all = emitter.bind(own, Expr::new(ExprKind::Call(Box::new(prepare)), gives));
+    let all = emitter.bind(own, Expr::new(ExprKind::Call(Arc::new(prepare)), gives));
     call.arguments.extend(all.each_field().map(|field| Argument::Operand(emitter.emit(field))));
     Ok(())
 }
