@@ -1,9 +1,11 @@
 //! `cargo xtask TASK`: the developers' tasks of CONTRIBUTING.md by name. Each task runs the scripts and commands that do the work, in the
 //! repository's folder, and ends with the status of the first that fails.
 
+mod sample;
+
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Developers' tasks. What each runs is printed before it starts.
@@ -40,14 +42,21 @@ enum Task {
         /// Drives these alone (tests/editors/run.sh): vscode, neovim, emacs, helix
         names: Vec<OsString>,
     },
+    /// Prints random comments of the back end, each with the code after it, for a fresh reader to explain
+    SampleComments(sample::Options),
     /// The packages of a release, built and tried on this machine as docs/releasing.md says
     Release,
+}
+
+/// The repository's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Runs a program in the repository's folder; an error is the exit code to end with.
 fn run<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Result<(), ExitCode> {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command.args(arguments).current_dir(root());
     println!("== {command:?}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -86,6 +95,16 @@ fn task(task: Task) -> Result<(), ExitCode> {
         }
         Task::Editors { names } if names.is_empty() => script(".ci/editors", &[]),
         Task::Editors { names } => script("tests/editors/run.sh", &names),
+        Task::SampleComments(options) => match sample::sample(&root(), &options) {
+            Ok(text) => {
+                print!("{text}");
+                Ok(())
+            }
+            Err(error) => {
+                eprintln!("xtask: {error}");
+                Err(ExitCode::FAILURE)
+            }
+        },
         Task::Release => release(),
     }
 }
