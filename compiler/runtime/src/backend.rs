@@ -1,4 +1,4 @@
-//! What a device does: memory and kernels.
+//! The interface of a device: it allocates memory, and builds and runs kernels.
 
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
@@ -8,82 +8,84 @@ use rx_lower::{KernelId, NoPreferences, Preferences, Program};
 use rx_tensor::Scalar;
 use std::time::Duration;
 
-/// A step of building, for progress.
+/// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Kernels done.
+    /// The number of kernels that are built.
     pub done: usize,
-    /// Kernels in all.
+    /// The total number of kernels.
     pub total: usize,
 }
 
-/// A tensor in a device's memory as a kernel takes it. The memory may be larger than the tensor.
+/// A tensor in device memory that is passed to a kernel. The memory may be larger than the tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument<'a, M> {
-    /// The memory; the tensor is dense from its start.
+    /// The memory. The tensor is compact and row-major, at offset 0.
     pub memory: &'a M,
-    /// Extents, each ≥ 0.
+    /// The extents, each ≥ 0.
     pub shape: &'a [i64],
     /// The element type.
     pub dtype: DType,
 }
 
-/// A call of a kernel. Buffers are in the order of the function's buffer parameters.
+/// A call of a kernel. `inputs` followed by `outputs` are in the order of the kernel's buffer parameters.
 pub struct KernelCall<'a, M> {
-    /// Which kernel.
+    /// The kernel.
     pub kernel: KernelId,
-    /// The tensors that it reads.
+    /// The tensors that the kernel reads.
     pub inputs: &'a [Argument<'a, M>],
-    /// The tensors that it writes: memory, shape and dtype.
+    /// The tensors that the kernel writes: memory, shape and dtype.
     pub outputs: &'a mut [(M, Vec<i64>, DType)],
-    /// Values of its scalar parameters.
+    /// The values of the kernel's scalar parameters.
     pub scalars: &'a [Scalar],
 }
 
 /// A device that runs kernels.
 pub trait Backend: Sized {
-    /// A piece of the device's memory.
+    /// A block of the device's memory.
     type Memory: Memory<Self>;
 
     /// Builds every kernel of a program.
     ///
     /// # Errors
-    /// Where a kernel cannot be built.
+    /// If a kernel cannot be built.
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError>;
 
-    /// The same device, nothing built: tensors of the one are tensors of the other.
+    /// Creates a backend without kernels for the same device, so that both can access the same tensors.
     fn another(&self) -> Self;
 
-    /// What programs for it should be like.
+    /// Returns the properties of the device that lowering takes into account.
     fn preferences(&self) -> &dyn Preferences {
         &NoPreferences
     }
 
-    /// What the user should know of the last build, a sentence each: kernels that do not run as the device would have it.
+    /// Returns messages for the user about the last build, one sentence each: the kernels that run in a slower way than
+    /// intended.
     fn remarks(&self) -> &[String] {
         &[]
     }
 
-    /// Runs a kernel and takes its rounds from `budget`.
+    /// Runs a kernel and takes its iterations from `budget`.
     ///
     /// # Errors
-    /// Where the arguments do not fit the function, a check in it fails, or the budget does not do.
+    /// If the arguments do not match the kernel's parameters, a run-time check in it fails, or the budget is exhausted.
     fn run(&mut self, call: KernelCall<'_, Self::Memory>, budget: &mut Budget) -> Result<(), RunError>;
 
-    /// How long the device worked since this was asked last, by a clock of its own.
+    /// Returns the time that the device was busy since the previous call of this method, or `None` if the device has no
+    /// clock.
     fn busy(&mut self) -> Option<Duration> {
         None
     }
 
-    /// The most bytes of the device's memory that were needed at the same time, where it counts them.
+    /// Returns the peak size in bytes of the device memory in use, if the device counts it.
     fn peak_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Waits until everything asked for is done.
+    /// Waits until all submitted work is complete.
     ///
     /// # Errors
-    /// Where something that was running failed.
+    /// If some of the work failed.
     fn finish(&mut self) -> Result<(), RunError> {
         Ok(())
     }

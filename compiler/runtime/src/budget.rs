@@ -1,46 +1,46 @@
-//! What a run may take before it is ended.
+//! Limits on the work and the memory of a run.
 
 use crate::error::RunError;
 
-/// What ends a run that would go on. The default is nothing: a program that never ends runs for ever.
+/// The limits of a run. The default is unlimited, so a program that does not terminate runs forever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How many rounds all loops may take, and how many instructions: compiled code is counted before it runs, where its
-    /// arguments tell.
+    /// The maximal number of loop iterations plus executed instructions. Iterations of compiled code are counted before
+    /// it runs if its arguments determine their number.
     pub rounds: Option<u64>,
-    /// How many bytes the results of kernels and of the host's functions may have, all together; those that kernels
-    /// compute on the way may have as many again, each time.
+    /// The maximal size in bytes of all results of kernels and host functions together. The intermediate buffers of
+    /// each kernel run have a separate limit: the number of bytes that are left.
     pub bytes: Option<u64>,
 }
 
-/// What is left of a run's limits.
+/// The remainder of a run's limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Rounds of loops.
+    /// Loop iterations and instructions.
     pub rounds: u64,
     /// Bytes of memory.
     pub bytes: u64,
 }
 
 impl Budget {
-    /// Of a run that has not begun.
+    /// Creates the budget of a run that has not started.
     pub fn of(limits: Limits) -> Budget {
         Budget { rounds: limits.rounds.unwrap_or(u64::MAX), bytes: limits.bytes.unwrap_or(u64::MAX) }
     }
 
-    /// Takes rounds.
+    /// Subtracts iterations from the budget.
     ///
     /// # Errors
-    /// Where fewer are left.
+    /// If fewer are left.
     pub fn take_rounds(&mut self, rounds: u64) -> Result<(), RunError> {
         self.rounds = self.rounds.checked_sub(rounds).ok_or_else(out_of_rounds)?;
         Ok(())
     }
 
-    /// Takes bytes.
+    /// Subtracts bytes from the budget.
     ///
     /// # Errors
-    /// Where fewer are left.
+    /// If fewer are left.
     pub fn take_bytes(&mut self, bytes: usize) -> Result<(), RunError> {
         let left = self.bytes.checked_sub(bytes as u64);
         self.bytes = left.ok_or_else(|| RunError::other("stopped: it needs more memory than is allowed"))?;
@@ -48,7 +48,7 @@ impl Budget {
     }
 }
 
-/// The end of a run whose loops took what they may.
+/// Returns the error of a run that has exhausted its iterations.
 pub(crate) fn out_of_rounds() -> RunError {
     RunError::other("stopped after the rounds allowed: its loops and calls take more")
 }

@@ -1,4 +1,4 @@
-//! Constants that stand in a program's text, as tensors.
+//! Conversion of constants that are written in a program's text to tensors.
 
 use crate::error::RunError;
 use crate::memory::tensor_error;
@@ -6,10 +6,11 @@ use rx_ir::Literal;
 use rx_lower::Constant;
 use rx_tensor::{Scalar, Tensor};
 
-/// The tensor of a constant whose elements the text has.
+/// Creates the tensor of a constant whose elements are in the program's text.
 ///
 /// # Errors
-/// Of a constant of the metadata section, which whoever reads the text decodes; or where memory is lacking.
+/// If the constant is in the metadata section, which the reader of the text must decode and pass to the executor; or if
+/// memory is exhausted.
 pub(crate) fn written(constant: &Constant) -> Result<Tensor, RunError> {
     match constant {
         Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal)).map_err(tensor_error),
@@ -26,7 +27,7 @@ pub(crate) fn written(constant: &Constant) -> Result<Tensor, RunError> {
     }
 }
 
-/// The tensor's dtype makes an integer a float, and a float an integer.
+/// Converts a literal to a scalar. [`Tensor::set`] and [`Tensor::from_scalar`] convert it to the tensor's dtype.
 fn number(literal: &Literal) -> Scalar {
     literal.as_integer().map_or_else(|| Scalar::Float(literal.as_float()), Scalar::Int)
 }

@@ -1,58 +1,58 @@
-//! What can go wrong while a program is built or run.
+//! Errors of building and of running a program.
 
 use rx_base::Name;
 use rx_ir::Origin;
 use std::fmt;
 
-/// Why a kernel was not built.
+/// A kernel that could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel `{kernel}`: {message}")]
 pub struct BuildError {
     /// The kernel.
     pub kernel: Name,
-    /// The Relax statements it computes.
+    /// The Relax statements that the kernel computes.
     pub origins: Vec<Origin>,
-    /// Why.
+    /// The reason.
     pub message: String,
 }
 
-/// Why a run ended, and where.
+/// An error that ended a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunError {
-    /// The statement that was running, where known.
+    /// The statement that was executed, if known.
     pub origin: Option<Origin>,
-    /// What happened.
+    /// The kind of error.
     pub fault: Fault,
 }
 
-/// What ends a run.
+/// The kind of an error that ends a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// An index that is out of range.
     OutOfBounds {
-        /// The operator, or the block of a prim_func.
+        /// The name of the Relax operator, or of the block of a prim_func.
         operator: Name,
-        /// The buffer.
+        /// The name of the buffer.
         buffer: Name,
-        /// Which axis.
+        /// The axis of the buffer, 0-based.
         axis: u32,
-        /// The index.
+        /// The value of the index.
         index: i64,
-        /// The axis's extent.
+        /// The extent of the axis.
         extent: i64,
     },
-    /// A value that is not of the type it is declared to have.
+    /// A value that does not have its declared type.
     Mismatch {
-        /// What the value is: ``parameter `x` ``.
+        /// The role of the value, for example ``parameter `x` ``.
         what: String,
-        /// How it is declared.
+        /// The declared type.
         declared: String,
-        /// What it is.
+        /// A description of the value.
         actual: String,
-        /// What differs.
+        /// The difference between the two.
         detail: String,
     },
-    /// Anything else, in a sentence without a full stop.
+    /// Any other error: its message, a sentence without a full stop.
     Other(String),
 }
 
@@ -63,12 +63,12 @@ impl From<Fault> for RunError {
 }
 
 impl RunError {
-    /// A fault that has no form of its own.
+    /// Creates an error that has no separate variant.
     pub fn other(message: impl Into<String>) -> RunError {
         Fault::Other(message.into()).into()
     }
 
-    /// The error, said of `origin` where it names none itself.
+    /// Sets the error's origin if it has none.
     pub fn at(mut self, origin: Option<Origin>) -> RunError {
         self.origin = self.origin.or(origin);
         self

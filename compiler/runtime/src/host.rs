@@ -1,8 +1,9 @@
-//! What the host computes from whole values: operators whose result depends on values more than loops can say, and those
-//! with an effect.
+//! Operators that the host computes: those whose result depends on values in a way that loops cannot express (for
+//! example `unique`, whose output length depends on the data), and those with a side effect.
 //!
-//! A function takes one value per parameter of its operator (`Compute::Host` in rx-ops), attributes too, and gives a value; an
-//! error is a sentence without a full stop. None looks at a device, and none keeps anything between calls.
+//! A function takes one value for each parameter of its operator (`Compute::Host` in rx-ops), including the attributes,
+//! and returns a value. An error message is a sentence without a full stop. The functions do not access the device and
+//! keep no state between calls.
 
 mod boxes;
 mod format;
@@ -15,11 +16,11 @@ use rx_base::dtype::TypeCode;
 use rx_base::{DType, Name};
 use rx_tensor::{Scalar, Tensor, TensorError};
 
-/// What a function gave.
+/// The result of a host function.
 pub(crate) enum Answer {
-    /// A value.
+    /// The value of the operator.
     Value(Output),
-    /// A text that is to be printed.
+    /// A text to be printed by the executor.
     Printed(String),
 }
 
@@ -49,15 +50,15 @@ const PURE: &[(&str, Pure)] = &[
     ("vision.non_max_suppression", boxes::non_max_suppression),
 ];
 
-/// The names of all functions.
+/// Returns the names of all host functions.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     PURE.iter().map(|(name, _)| *name).chain(["print"])
 }
 
-/// Calls the function of this name.
+/// Calls the host function named `function`.
 ///
 /// # Errors
-/// Where there is none, or it cannot compute with these arguments.
+/// If no function has this name, or it cannot be computed for these arguments.
 pub(crate) fn call(function: Name, arguments: Vec<Output>) -> Result<Answer, String> {
     let arguments = Arguments(arguments);
     if function.as_str() == "print" {
@@ -69,7 +70,7 @@ pub(crate) fn call(function: Name, arguments: Vec<Output>) -> Result<Answer, Str
     }
 }
 
-/// A call's arguments, in the order of the operator's parameters.
+/// The arguments of a call, in the order of the operator's parameters.
 pub(crate) struct Arguments(Vec<Output>);
 
 impl Arguments {
@@ -84,7 +85,7 @@ impl Arguments {
         }
     }
 
-    /// An integer; `None` where the argument is left out.
+    /// Returns an integer argument, or `None` if the argument is omitted or not a single number.
     fn int(&self, at: usize) -> Option<i64> {
         match self.at(at) {
             Output::Scalar(scalar) => scalar.as_int(),
@@ -117,18 +118,18 @@ fn integer(value: i64) -> Output {
     Output::Scalar(Scalar::Int(value))
 }
 
-/// Where the error is the tensor's.
+/// Converts a tensor error to a message.
 fn said(error: TensorError) -> String {
     error.to_string()
 }
 
-/// The elements of a tensor of integers.
+/// Returns the elements of an integer tensor.
 fn integers(tensor: &Tensor) -> Result<Vec<i64>, String> {
     let element = |at| tensor.get(at).and_then(Scalar::as_int);
     (0..tensor.len()).map(element).collect::<Option<_>>().ok_or_else(|| "a tensor of integers is needed".to_owned())
 }
 
-/// The extent of the axis that an `inspect` operator asks of, and those behind it.
+/// Returns the extent of the axis that an `inspect` operator refers to, and the extents of the axes after it.
 fn from_axis(arguments: &Arguments) -> Result<(i64, &[i64]), String> {
     let shape = arguments.tensor(0)?.shape();
     let axis = arguments.int(1).and_then(|axis| usize::try_from(axis).ok());
@@ -138,7 +139,7 @@ fn from_axis(arguments: &Arguments) -> Result<(i64, &[i64]), String> {
         .ok_or_else(|| format!("the axis is not one of the tensor's {}", shape.len()))
 }
 
-/// The code of a dtype in DLPack's `DLDataTypeCode`.
+/// Returns the code of a dtype in DLPack's `DLDataTypeCode`.
 fn dlpack_code(dtype: DType) -> i64 {
     match dtype.code {
         TypeCode::Int => 0,
@@ -158,7 +159,7 @@ fn dlpack_code(dtype: DType) -> i64 {
         TypeCode::Float6E2M3Fn => 15,
         TypeCode::Float6E3M2Fn => 16,
         TypeCode::Float4E2M1Fn => 17,
-        // What a host registers begins here.
+        // The first code that TVM reserves for dtypes registered at run time.
         TypeCode::Custom => 129,
     }
 }

@@ -1,4 +1,4 @@
-//! The reference interpreter as a device: memory is bytes, every access is checked.
+//! The reference interpreter as a [`Backend`]: memory is host memory and every access is bounds-checked.
 
 use crate::backend::{Backend, KernelCall, Stage};
 use crate::budget::{Budget, out_of_rounds};
@@ -9,7 +9,7 @@ use rx_lower::Program;
 use rx_tensor::Tensor;
 use rx_tir::PrimFunc;
 
-/// Interprets kernels.
+/// A device that interprets kernels.
 #[derive(Default)]
 pub struct Interpreter {
     programs: Vec<rx_interp::Program>,
@@ -39,7 +39,7 @@ impl Backend for Interpreter {
     }
 }
 
-/// A function made ready to be interpreted.
+/// Prepares a kernel for interpretation.
 pub(crate) fn interpret(func: &PrimFunc) -> Result<rx_interp::Program, BuildError> {
     rx_interp::Program::new(func).map_err(|error| BuildError {
         kernel: func.name,
@@ -48,7 +48,8 @@ pub(crate) fn interpret(func: &PrimFunc) -> Result<rx_interp::Program, BuildErro
     })
 }
 
-/// Interprets a function, within limits.
+/// Interprets a kernel, replaces the memory of the call's outputs by the results, and takes the executed iterations
+/// from `budget`.
 pub(crate) fn run(
     program: &rx_interp::Program,
     KernelCall { inputs, outputs, scalars, .. }: KernelCall<'_, Tensor>,

@@ -1,12 +1,13 @@
-//! How many kernels a run executes, where the program tells before it runs.
+//! Counts the kernel launches of a run statically, where they do not depend on values.
 
 use rx_lower::{Instruction, Operation, ProcedureId, Program};
 
-/// The most calls inside one another that are followed.
+/// The deepest nesting of calls that is followed.
 const MAX_DEPTH: usize = 256;
 
-/// How many times a run of the program's entry executes kernels. `again`: it ran before, and what is computed once may be there.
-/// `None` where values decide: branches of different counts, calls of function values, recursion.
+/// Returns how many kernels one run of the program's entry executes. With `again`, the program ran before, so results
+/// of `once` procedures may be cached. Returns `None` if the number depends on values: branches with different counts,
+/// calls of function values, recursion.
 pub fn kernel_runs(program: &Program, again: bool) -> Option<u64> {
     Count { program, again, known: vec![None; program.procedures.len()] }.procedure(ProcedureId(0), 0)
 }
@@ -14,7 +15,8 @@ pub fn kernel_runs(program: &Program, again: bool) -> Option<u64> {
 struct Count<'p> {
     program: &'p Program,
     again: bool,
-    /// By procedure, what was found; [`Count::procedure`] keeps `Some(None)` there while it looks.
+    /// The result of each procedure; `None` if not computed yet. While [`Count::procedure`] works on a procedure its
+    /// entry is `Some(None)`, which is the result for recursion.
     known: Vec<Option<Option<u64>>>,
 }
 
@@ -24,7 +26,7 @@ impl Count<'_> {
         if let Some(known) = *self.known.get(at)? {
             return known;
         }
-        // What calls itself ends where values say so.
+        // The number of recursive calls depends on values: a call back to this procedure finds `None` as its result.
         *self.known.get_mut(at)? = Some(None);
         let procedure = self.program.procedures.get(at).filter(|_| depth < MAX_DEPTH)?;
         let count = self.code(&procedure.code, depth).filter(|count| !(procedure.once && self.again && *count > 0));
@@ -42,7 +44,7 @@ impl Count<'_> {
             Operation::Call { procedure, .. } => self.procedure(*procedure, depth + 1),
             Operation::CallClosure { .. } => None,
             Operation::If { arms, otherwise, .. } => {
-                // Each way computes the conditions up to its own.
+                // Each branch first evaluates all conditions up to its own.
                 let mut conditions = 0u64;
                 let mut ways = Vec::with_capacity(arms.len() + 1);
                 for (code, _, branch) in arms {

@@ -1,26 +1,28 @@
-//! Runs programs: values, instructions, devices.
+//! Executes lowered programs on a device.
 //!
-//! [`Executor`] runs the instructions of a [`rx_lower::Program`]; a [`Backend`] (interpreter, CPU, CUDA, simulated CUDA) runs its
-//! kernels and owns their memory. Nothing here knows text. `host` computes the operators that `rx-ops` marks with
-//! `Compute::Host`; their functions are here because `rx-ops`, which the checker depends on, knows no tensors.
+//! [`Executor`] runs the instructions of an [`rx_lower::Program`]; a [`Backend`] (interpreter, CPU, CUDA, simulated
+//! CUDA) runs the kernels and owns their memory. This crate parses and prints no Relax text. The module `host` computes
+//! the operators that `rx-ops` marks with `Compute::Host`; their functions are in this crate because `rx-ops` is a
+//! dependency of the checker and must not depend on tensors.
 //!
-//! The interpreter is always compiled; the features `cpu` and `cuda` add the other devices.
+//! The interpreter is always compiled in; the features `cpu` and `cuda` add the other devices.
 //!
-//! - An [`Observer`] is notified of kernels and bindings. If it asks for times, the device finishes each kernel before it starts
-//!   the next. A run without an observer pays nothing.
-//! - Calls of procedures are on a stack of the executor (`executor::calls`), not the host's: tail calls are loops, and the memory
-//!   of waiting calls is bounded (`executor::room`).
-//! - A pure function with the attribute `rx.once` runs again only for other arguments than the last ones; the pass `KeepRawEntry`
-//!   marks the function that prepares weights.
+//! - An [`Observer`] receives an event for each kernel and each binding. If it measures time, the device finishes each
+//!   kernel before it starts the next. A run without an observer has no overhead from this.
+//! - Calls between procedures use a stack on the heap (`executor::calls`), not the native stack: tail calls become
+//!   loops, and the memory of suspended calls is bounded (`executor::room`).
+//! - A pure function with the attribute `rx.once` is evaluated again only if its arguments differ from those of the
+//!   previous call. The pass `KeepRawEntry` sets the attribute on the function that prepares weights.
 //!
 //! # Invariants
 //!
 //! - All devices run the same program; they differ in kernels and memory only.
-//! - Declared types are checked where values enter a function, and where an annotation states more than was proved.
-//! - A run with [`Limits`] (iterations, bytes) ends. Each instruction and each iteration of a loop counts. The interpreter counts
-//!   while it runs; compiled code is counted before it runs if its arguments determine the count (`rx_schedule::rounds`), and
-//!   counts the iterations of `while` and of loops with computed extents itself. A `while` of a CUDA thread ends after 2³²
-//!   iterations.
+//! - Declared types are checked where values enter a function, and where an annotation is stronger than the type that
+//!   the checker proved.
+//! - A run with [`Limits`] (iterations, bytes) terminates. Each instruction and each iteration of a loop counts. The
+//!   interpreter counts while it runs. Compiled code is counted before it runs if its arguments determine the count
+//!   (`rx_schedule::rounds`); iterations of `while` and of loops with computed extents are counted by the compiled code
+//!   itself. A `while` of a CUDA thread ends after 2³² iterations.
 
 mod backend;
 mod budget;

@@ -1,36 +1,38 @@
-//! Memory of devices, and that of the host, which the interpreter, the CPU and simulated CUDA share.
+//! The interface to a device's memory, and its implementation for host memory, which the interpreter, the CPU and
+//! simulated CUDA use.
 
 use crate::backend::Argument;
 use crate::error::RunError;
 use rx_base::DType;
 use rx_tensor::{Tensor, TensorError};
 
-/// A piece of the memory of a device `D`.
+/// A block of memory of the device `D`.
 pub trait Memory<D>: Sized {
-    /// Whether it is the host's memory, so that tensors leave the host less.
+    /// Whether this is host memory, so that tensors reduce the memory that is available to the host.
     const IS_HOST: bool;
 
-    /// Memory of at least `bytes`, with any contents.
+    /// Allocates at least `bytes` bytes, with arbitrary contents.
     ///
     /// # Errors
-    /// Where there is not enough.
+    /// If there is not enough memory.
     fn allocate(device: &mut D, bytes: usize) -> Result<Self, RunError>;
 
-    /// Memory of each of these sizes, with any contents, all at once. `None`: each is to be asked for when it is needed.
+    /// Allocates one block for each size at once, with arbitrary contents. `None` means that the caller must allocate
+    /// each block when it needs it.
     ///
     /// # Errors
-    /// Where the device has failed.
+    /// If the device has failed.
     fn allocate_together(_device: &mut D, _sizes: &[usize]) -> Result<Option<Vec<Self>>, RunError> {
         Ok(None)
     }
 
-    /// Memory that holds the tensor.
+    /// Allocates memory and copies the tensor into it.
     ///
     /// # Errors
-    /// Where there is not enough.
+    /// If there is not enough memory.
     fn upload(device: &mut D, tensor: &Tensor) -> Result<Self, RunError>;
 
-    /// Memory that holds the tensor, which is given away: where the device's memory is the host's, nothing is copied.
+    /// Moves the tensor into device memory. Nothing is copied if the device's memory is the host's.
     ///
     /// # Errors
     /// As [`Memory::upload`].
@@ -38,10 +40,10 @@ pub trait Memory<D>: Sized {
         Self::upload(device, &tensor)
     }
 
-    /// The tensor that the memory holds.
+    /// Copies the tensor of this dtype and shape that the memory contains to the host.
     ///
     /// # Errors
-    /// Where the device has failed.
+    /// If the device has failed.
     fn download(&self, device: &mut D, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError>;
 }
 
@@ -66,7 +68,7 @@ impl<D> Memory<D> for Tensor {
     }
 }
 
-/// A tensor over the first of these bytes.
+/// Copies the leading bytes of `bytes` into a tensor of this dtype and shape.
 pub(crate) fn typed(bytes: &[u8], dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
     let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(u64::try_from(*extent).ok()?));
     let needed = count.and_then(|count| usize::try_from(count.checked_mul(dtype.bytes())?).ok());
@@ -75,7 +77,7 @@ pub(crate) fn typed(bytes: &[u8], dtype: DType, shape: &[i64]) -> Result<Tensor,
     Tensor::from_bytes(dtype, shape, bytes).map_err(tensor_error)
 }
 
-/// A kernel's buffers as tensors: its inputs, then its outputs as zeros.
+/// Creates tensors for the buffers of a kernel: copies of its inputs, then zeros for its outputs.
 pub(crate) fn tensors(
     inputs: &[Argument<'_, Tensor>],
     outputs: &[(Tensor, Vec<i64>, DType)],

@@ -1,4 +1,4 @@
-//! Watching a run.
+//! Observation of a run, for profilers and debuggers.
 
 use crate::value::Output;
 use rx_base::Name;
@@ -6,37 +6,41 @@ use rx_ir::Origin;
 use rx_lower::KernelId;
 use std::time::Duration;
 
-/// A kernel that ran; the device had nothing else to do.
+/// The execution of one kernel, during which the device did no other work.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelRun<'r> {
-    /// Which.
+    /// The kernel.
     pub kernel: KernelId,
-    /// The statement that it was run for.
+    /// The Relax statement that the kernel was run for.
     pub origin: Option<Origin>,
-    /// When it began: since the run did.
+    /// The start time, relative to the start of the run.
     pub start: Duration,
-    /// How long it took.
+    /// The duration.
     pub time: Duration,
-    /// The shapes of its buffers, and its scalars, as [`rx_tir::bind_symbols`] takes them; what is no integer is 0.
+    /// The shapes of the kernel's buffers, as [`rx_tir::bind_symbols`] takes them.
     pub shapes: &'r [&'r [i64]],
-    /// See `shapes`.
+    /// The values of the kernel's scalar parameters, as [`rx_tir::bind_symbols`] takes them. A value that is not an
+    /// integer is passed as 0.
     pub scalars: &'r [i64],
 }
 
-/// Is told what happens in a run, in order ([`crate::Executor::run_observed`]): in calls, branches and recursion too.
+/// Receives the events of a run in order ([`crate::Executor::run_observed`]), including those inside calls, branches
+/// and recursion.
 pub trait Observer {
-    /// Whether it is told of each kernel's own time ([`Observer::kernel`]): the device then finishes one kernel before it begins
-    /// the next. Else a run takes the time it takes without an observer.
+    /// Whether [`Observer::kernel`] is called with each kernel's time. The device then finishes each kernel before it
+    /// starts the next. Otherwise the run is as fast as one without an observer.
     fn is_timing(&self) -> bool {
         true
     }
 
-    /// A kernel ran, and how long that took.
+    /// Called after a kernel ran, with its time. Only if [`Observer::is_timing`].
     fn kernel(&mut self, run: &KernelRun<'_>);
 
-    /// A kernel ran; where nobody is timing, a device that works on its own may not have finished it yet.
+    /// Called after each kernel. Unless [`Observer::is_timing`], an asynchronous device may not have finished the
+    /// kernel yet.
     fn passed(&mut self) {}
 
-    /// The statement at `origin` bound `variable` to `value`. Of programs that say so ([`rx_lower::lower_watched`]).
+    /// Called when the statement at `origin` has bound `variable` to `value`. Only programs from
+    /// [`rx_lower::lower_watched`] report bindings.
     fn bound(&mut self, origin: Origin, variable: Name, value: Output);
 }

@@ -1,4 +1,5 @@
-//! Values against types: symbols get their values, everything else is compared.
+//! Run-time types: evaluates symbolic dims, binds symbols to the extents of values, and compares values with declared
+//! types.
 
 use crate::error::{Fault, RunError};
 use crate::value::Value;
@@ -7,10 +8,10 @@ use rx_base::symbolic::Atom;
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
-/// Values of symbols.
+/// The values of symbolic variables, by name.
 pub(crate) type Symbols = NameMap<i64>;
 
-/// The value of a dim; `None` where a symbol has none or it overflows.
+/// Evaluates a dim. Returns `None` if a symbol has no value or the arithmetic overflows.
 pub(crate) fn evaluate(dim: &Dim, symbols: &Symbols) -> Option<i64> {
     if let Some(value) = dim.as_constant() {
         return Some(value);
@@ -29,7 +30,7 @@ pub(crate) fn evaluate(dim: &Dim, symbols: &Symbols) -> Option<i64> {
     })
 }
 
-/// The value of a part of a dim. Conditions are 1 or 0.
+/// Evaluates an atom of a dim. Conditions evaluate to 1 or 0.
 fn evaluate_atom(atom: &Atom, symbols: &Symbols) -> Option<i64> {
     let value = |dim: &Dim| evaluate(dim, symbols);
     match atom {
@@ -49,14 +50,15 @@ fn evaluate_atom(atom: &Atom, symbols: &Symbols) -> Option<i64> {
             ("and", all) => all.iter().try_fold(1, |so_far, one| if so_far == 0 { Some(0) } else { value(one) }),
             ("or", all) => all.iter().try_fold(0, |so_far, one| if so_far != 0 { Some(1) } else { value(one) }),
             (_, [a, b]) => evaluate_binary(function.as_str(), value(a)?, value(b)?),
-            // TVM's promise that all threads have the same value.
+            // TVM's annotation that all threads have the same value.
             ("T.tvm_thread_invariant", [a]) => value(a),
             _ => None,
         },
     }
 }
 
-/// `function(a, b)`, by the names that `rx-analysis` gives what has no arithmetic meaning in dims.
+/// Evaluates `function(a, b)`, where `function` is the name that `rx-analysis` gives to an operation that dims
+/// represent as opaque.
 fn evaluate_binary(function: &str, a: i64, b: i64) -> Option<i64> {
     Some(match function {
         "<" => i64::from(a < b),
@@ -75,16 +77,16 @@ fn evaluate_binary(function: &str, a: i64, b: i64) -> Option<i64> {
     })
 }
 
-/// Division rounded toward −∞.
+/// Divides and rounds toward −∞. Returns `None` for division by zero and on overflow.
 fn floor_div(a: i64, b: i64) -> Option<i64> {
     let quotient = a.checked_div(b)?;
     Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-/// The values of dims.
+/// Evaluates the dims of a shape.
 ///
 /// # Errors
-/// Where one is not known or negative.
+/// If a dim is negative or its value is not known.
 pub(crate) fn evaluate_shape(dims: &[Dim], symbols: &Symbols) -> Result<Vec<i64>, RunError> {
     let one = |dim: &Dim| match evaluate(dim, symbols) {
         Some(value) if value >= 0 => Ok(value),
@@ -94,7 +96,8 @@ pub(crate) fn evaluate_shape(dims: &[Dim], symbols: &Symbols) -> Result<Vec<i64>
     dims.iter().map(one).collect()
 }
 
-/// Gives symbols without a value the extents that stand at their places.
+/// Binds each symbol that has no value yet to the extent at its position. For example, a tensor of shape `(4, 8)`
+/// declared `R.Tensor((n, 8))` binds `n` to 4.
 pub(crate) fn bind<M>(value: &Value<M>, ty: &StructInfo, symbols: &mut Symbols) {
     let mut dims = |dims: &[Dim], extents: &[i64]| {
         for (dim, extent) in dims.iter().zip(extents) {
@@ -122,10 +125,10 @@ pub(crate) fn bind<M>(value: &Value<M>, ty: &StructInfo, symbols: &mut Symbols) 
     }
 }
 
-/// Checks that the value is of the type.
+/// Checks that the value has the declared type. `what` names the value in the error message.
 ///
 /// # Errors
-/// The first difference.
+/// The first difference between the value and the type.
 pub(crate) fn check<M>(value: &Value<M>, ty: &StructInfo, what: &str, symbols: &Symbols) -> Result<(), RunError> {
     difference(value, ty, symbols).map_or(Ok(()), |detail| {
         let (declared, actual) = (ty.to_string(), value.shown());

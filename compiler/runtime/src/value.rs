@@ -1,4 +1,4 @@
-//! Values of a running program.
+//! Values of a running program: [`Value`] in the executor's registers, [`Output`] on the host.
 
 mod nested;
 
@@ -10,28 +10,28 @@ use rx_lower::{ProcedureId, StorageId};
 use rx_tensor::{Scalar, Tensor};
 use std::sync::Arc;
 
-/// A value in a register.
+/// A value in a register. `M` is the device's memory type.
 #[derive(Debug)]
 pub enum Value<M> {
-    /// None yet.
+    /// The register has not been written yet.
     Unset,
-    /// A tensor on the device.
+    /// A tensor in the device's memory.
     Tensor(DeviceTensor<M>),
-    /// A shape.
+    /// A shape (`R.Shape`).
     Shape(Arc<[i64]>),
-    /// A scalar that is no tensor.
+    /// A scalar (`R.Prim`), as opposed to a tensor of rank 0.
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
-    /// What stands for nothing.
+    /// The absence of a value: `R.null_value()`.
     Null,
     /// A tuple.
     Tuple(Nested<M>),
-    /// A function.
+    /// A function value.
     Closure(Arc<Closure<M>>),
 }
 
-/// A tensor on the device: dense from the start of its memory.
+/// A tensor in the device's memory: compact and row-major, at offset 0 of its memory.
 #[derive(Debug)]
 pub struct DeviceTensor<M> {
     pub(crate) place: Place<M>,
@@ -39,25 +39,25 @@ pub struct DeviceTensor<M> {
     pub(crate) dtype: DType,
 }
 
-/// Where a tensor's memory is.
+/// The owner of a tensor's memory.
 #[derive(Debug)]
 pub(crate) enum Place<M> {
-    /// In the frame, as planned.
+    /// A storage of the frame, assigned by the memory plan. The memory is reused for other tensors.
     Storage(StorageId),
-    /// Its own.
+    /// A separate allocation that all copies of the value share.
     Shared(Arc<M>),
 }
 
-/// A function with what it captured.
+/// A function value with the values that it captured.
 #[derive(Debug)]
 pub struct Closure<M> {
     pub(crate) procedure: ProcedureId,
     pub(crate) captured: Nested<M>,
-    /// Values of the symbols of the function it was made in.
+    /// The values of the symbolic variables of the function that created the closure.
     pub(crate) symbols: NameMap<i64>,
 }
 
-// Derived, these would ask memory to be cloneable; it is shared.
+// Not derived: `derive(Clone)` would require `M: Clone`, but memory is shared, not cloned.
 impl<M> Clone for Value<M> {
     fn clone(&self) -> Value<M> {
         match self {
@@ -89,7 +89,7 @@ impl<M> Clone for Place<M> {
 }
 
 impl<M> Value<M> {
-    /// The values it holds.
+    /// Returns the values that a tuple or a closure contains.
     fn nested(&self) -> Option<&Nested<M>> {
         match self {
             Value::Tuple(fields) => Some(fields),
@@ -98,7 +98,7 @@ impl<M> Value<M> {
         }
     }
 
-    /// The value as messages show it: `R.Tensor((2, 3), dtype="float32")`.
+    /// Formats the value for error messages, for example `R.Tensor((2, 3), dtype="float32")`.
     pub(crate) fn shown(&self) -> String {
         let dims = |shape: &[i64]| shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         match self {
@@ -120,27 +120,28 @@ impl<M> Value<M> {
     }
 }
 
-/// What a program gave back, or what the host computes with.
+/// A value in host memory: the result of a program, or an argument or result of a host function.
 #[derive(Debug)]
 pub enum Output {
     /// A tensor.
     Tensor(Tensor),
     /// A shape.
     Shape(Vec<i64>),
-    /// A scalar that is no tensor.
+    /// A scalar (`R.Prim`), as opposed to a tensor of rank 0.
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
-    /// What stands for nothing: `R.null_value()`.
+    /// The absence of a value: `R.null_value()`.
     Null,
     /// A tuple.
     Tuple(Vec<Output>),
-    /// A function, which has no value outside the program.
+    /// A function, by name: it has no representation outside the program.
     Function(Name),
 }
 
 impl Output {
-    /// The tensors in it, in order, tuples flattened; a shape is an `int64` tensor, a scalar a tensor of rank 0.
+    /// Returns the tensors in the value in order, with tuples flattened. A shape becomes an `int64` tensor of rank 1, a
+    /// scalar a tensor of rank 0; strings, nulls and functions are skipped.
     pub fn tensors(self) -> Vec<Tensor> {
         let scalar = |value: Scalar| {
             let dtype = match value {

@@ -1,34 +1,36 @@
-//! Values that hold values: the fields of a tuple, what a function captured.
+//! Values that contain values: the fields of a tuple and the captured values of a closure.
 //!
-//! A program that calls itself with `(x, acc)` nests a value as deep as it runs long, one that does with `(acc, acc)` makes a value of
-//! exponentially many parts. Such values know their size, so that whoever walks them can decline, and are dropped by a loop.
+//! A recursive program can nest values without bound. For example, one that calls itself with `(x, acc)` creates a
+//! value whose depth is the number of calls, and one that calls itself with `(acc, acc)` creates a value with
+//! exponentially many parts. Each nested value therefore stores its depth and number of parts, so that code that walks
+//! it can decline first. Deep values are dropped by a loop, not by recursion.
 
 use super::Value;
 use std::mem::take;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The deepest value that is walked by recursion: types nest no deeper.
+/// The deepest value that may be walked by recursion, equal to the deepest type that Relax IR allows.
 const MAX_DEPTH: u32 = rx_ir::struct_info::MAX_DEPTH as u32;
 
-/// The most parts of a value that is walked; types have no more.
+/// The largest number of parts of a value that may be walked, equal to the largest number of parts of a type.
 const MAX_PARTS: u64 = rx_ir::struct_info::MAX_PARTS as u64;
 
-/// Shared values inside another.
+/// A reference-counted list of the values inside another value.
 #[derive(Debug)]
 pub struct Nested<M>(Arc<Inner<M>>);
 
 #[derive(Debug)]
 struct Inner<M> {
     values: Vec<Value<M>>,
-    /// One more than the deepest of the values.
+    /// One more than the depth of the deepest nested value.
     depth: u32,
-    /// How many values there are, those of values included, each as often as it is met.
+    /// The number of values at all levels. A value that is shared counts once for each occurrence.
     parts: u64,
 }
 
 impl<M> Nested<M> {
-    /// Whether it is too large to be walked by recursion, and how large it is.
+    /// Returns a description of the size if the value is too large to be walked by recursion.
     pub(crate) fn too_large(&self) -> Option<String> {
         let Inner { depth, parts, .. } = *self.0;
         if depth > MAX_DEPTH {
@@ -65,7 +67,7 @@ impl<M> Deref for Nested<M> {
     }
 }
 
-// Derived, this would ask memory to be cloneable; it is shared.
+// Not derived: `derive(Clone)` would require `M: Clone`, but memory is shared, not cloned.
 impl<M> Clone for Nested<M> {
     fn clone(&self) -> Nested<M> {
         Nested(self.0.clone())
@@ -79,7 +81,8 @@ impl<M> Drop for Inner<M> {
         }
         let mut pending = take(&mut self.values);
         while let Some(value) = pending.pop() {
-            // The last owner takes the values out, and leaves nothing to be dropped by recursion.
+            // If this is the last reference, move the contained values to `pending`, so that the drop of `inner` does
+            // not recurse.
             let inner = match value {
                 Value::Tuple(nested) => Arc::into_inner(nested.0),
                 Value::Closure(closure) => {
