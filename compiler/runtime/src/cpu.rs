@@ -1,4 +1,5 @@
-//! The host's processor as a device: kernels are scheduled and compiled; what has no machine code is interpreted.
+//! The host's processor as a device: kernels are scheduled and compiled by `rx-cpu`. A kernel that cannot be compiled
+//! is interpreted.
 
 use crate::backend::{Backend, KernelCall, Stage};
 use crate::budget::{Budget, out_of_rounds};
@@ -9,13 +10,13 @@ use rx_lower::Program;
 use rx_tensor::Tensor;
 use std::sync::Arc;
 
-/// Compiles kernels for the host.
+/// A device that compiles kernels for the host's processor.
 #[derive(Default)]
 pub struct Cpu {
-    /// By kernel.
+    /// The built kernels, by kernel id.
     kernels: Vec<Built>,
     scratch: Scratch,
-    /// Which functions have no machine code, and why.
+    /// Messages that name the kernels that are interpreted, with the reason.
     remarks: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Kernels as CUDA C: on a device, or simulated on the host.
+//! Kernels as CUDA C: run on a GPU ([`Cuda`]) or simulated on the host ([`Simulated`]).
 
 mod device;
 mod simulated;
@@ -16,10 +16,10 @@ use rx_tensor::{Scalar, Tensor};
 use rx_tir::{PrimFunc, bind_symbols};
 pub use simulated::Simulated;
 
-/// A program's kernels as CUDA C, and which function each kernel is.
+/// Generates CUDA C for a program's kernels, and maps each kernel to its function. Identical kernels share a function.
 ///
 /// # Errors
-/// Where a kernel has no CUDA C.
+/// If a kernel cannot be translated to CUDA C.
 pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functions), BuildError> {
     let (index, kernels) = program.distinct();
     let funcs: Vec<_> = kernels.into_iter().map(|kernel| kernel.func()).collect();
@@ -29,12 +29,12 @@ pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functio
     Ok((source, Functions { index, funcs, rounds }))
 }
 
-/// Why the kernels, which are built together, were not.
+/// Creates the error of a failed build. It names no kernel, since all kernels are built together.
 fn not_built(error: impl ToString) -> BuildError {
     BuildError { kernel: Name::from("cuda"), origins: Vec::new(), message: error.to_string() }
 }
 
-/// The functions of a CUDA source, and the function of each kernel.
+/// The functions of a CUDA source, with the function of each kernel and the number of iterations of each function.
 #[derive(Default)]
 pub struct Functions {
     index: Vec<usize>,
@@ -43,7 +43,8 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// A kernel's function and the values of its variables, floats as the bits of their dtype. Its rounds are taken.
+    /// Returns a kernel's function and the values of its variables, and takes its iterations from the budget. A float
+    /// value is passed as the bits of its dtype.
     fn call(
         &self,
         kernel: KernelId,
@@ -67,7 +68,7 @@ impl Functions {
     }
 }
 
-/// The bits of a float in a dtype.
+/// Returns the bit pattern of a float in a dtype, zero-extended.
 fn bits(value: f64, dtype: DType) -> Result<i64, RunError> {
     let tensor = Tensor::from_scalar(dtype, Scalar::Float(value)).map_err(tensor_error)?;
     Ok(tensor.bytes().iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte)).cast_signed())

@@ -1,4 +1,4 @@
-//! The instructions of a program, executed.
+//! Execution of a program's instructions on a device.
 
 mod calls;
 mod dynamic;
@@ -23,49 +23,50 @@ use rx_tensor::{Element, Tensor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Runs a program on a device.
+/// Runs a program on a device `B`.
 pub struct Executor<B: Backend> {
     program: Arc<Program>,
     backend: B,
     constants: Vec<Arc<B::Memory>>,
     constant_types: Vec<(Vec<i64>, DType)>,
-    /// Memory of frames that have ended, by procedure: the next call takes it.
+    /// Frame memory of finished calls, by procedure. The next call of the procedure reuses it.
     idle: Vec<Vec<Storages<B>>>,
-    /// Programs of calls whose types were found out.
+    /// The programs built for calls whose types are known only at run time.
     made: dynamic::Calls<B>,
-    /// Results of procedures that are computed once.
+    /// The cached results of procedures with the attribute `rx.once`.
     kept: once::Kept<B::Memory>,
-    /// When the run began.
+    /// The start time of the current run.
     started: Instant,
     limits: Limits,
-    /// Of the run that goes on.
+    /// The remainder of the current run's limits.
     budget: Budget,
     printer: Printer,
 }
 
-/// Is told what the program prints, a text at a time.
+/// A callback that receives each text that the program prints.
 type Printer = Box<dyn FnMut(&str)>;
 
-/// A frame's memory: each with its size in bytes.
+/// The memory of a frame's storages, by [`rx_lower::StorageId`], each with its size in bytes. `None` if not allocated.
 type Storages<B> = Vec<Option<(<B as Backend>::Memory, usize)>>;
 
-/// Who is told of the run, if anybody.
+/// The observer of the run, if there is one.
 type Watch<'a> = Option<&'a mut dyn Observer>;
 
-/// A running procedure.
+/// The state of an active procedure.
 struct Frame<B: Backend> {
     registers: Vec<Value<B::Memory>>,
     symbols: Symbols,
     storages: Storages<B>,
-    /// The memory of tensors that its kernels made: registers keep it to the end.
+    /// The size in bytes of the memory allocated for the procedure's tensors. Registers keep it alive until the
+    /// procedure ends.
     bytes: u64,
 }
 
 impl<B: Backend> Executor<B> {
-    /// Builds the program. `constants` are the program's, in order.
+    /// Builds the program's kernels and uploads its constants. `constants` are in the order of the program's constants.
     ///
     /// # Errors
-    /// Where a kernel cannot be built, or memory for a constant is lacking.
+    /// If a kernel cannot be built, or there is not enough memory for a constant.
     pub fn new(
         program: Arc<Program>,
         mut backend: B,
@@ -103,46 +104,48 @@ impl<B: Backend> Executor<B> {
         })
     }
 
-    /// What the program prints goes to `printer`, when it prints it; before this is called, nowhere.
+    /// Sets the callback for texts that the program prints. Without a callback they are discarded.
     pub fn on_print(&mut self, printer: impl FnMut(&str) + 'static) {
         self.printer = Box::new(printer);
     }
 
-    /// Bounds every run from here on.
+    /// Sets the limits of every subsequent run.
     pub fn limit(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// What the user should know of the build.
+    /// Returns messages for the user about the build ([`Backend::remarks`]).
     pub fn remarks(&self) -> &[String] {
         self.backend.remarks()
     }
 
-    /// Puts a tensor into the device's memory, to be passed to [`Executor::run`].
+    /// Copies a tensor to the device's memory and returns a value that can be passed to [`Executor::run`].
     ///
     /// # Errors
-    /// Where memory is lacking.
+    /// If there is not enough memory.
     pub fn upload(&mut self, tensor: &Tensor) -> Result<Value<B::Memory>, RunError> {
         let place = Place::Shared(Arc::new(B::Memory::upload(&mut self.backend, tensor)?));
         Ok(Value::Tensor(DeviceTensor { place, shape: tensor.shape().into(), dtype: tensor.dtype() }))
     }
 
-    /// As [`Executor::upload`], of a tensor that nobody else needs: on the host it is not copied.
+    /// As [`Executor::upload`], but takes ownership of the tensor, so that nothing is copied if the device's memory is
+    /// the host's.
     ///
     /// # Errors
-    /// Where memory is lacking.
+    /// If there is not enough memory.
     pub fn take(&mut self, tensor: Tensor) -> Result<Value<B::Memory>, RunError> {
         let (shape, dtype) = (tensor.shape().into(), tensor.dtype());
         let place = Place::Shared(Arc::new(B::Memory::take(&mut self.backend, tensor)?));
         Ok(Value::Tensor(DeviceTensor { place, shape, dtype }))
     }
 
-    /// How long the device worked since this was asked last, where it has a clock of its own.
+    /// Returns the time that the device was busy since the previous call of this method, or `None` if the device has no
+    /// clock.
     pub fn busy(&mut self) -> Option<Duration> {
         self.backend.busy()
     }
 
-    /// The most bytes of the device's memory that were needed at the same time, where it counts them.
+    /// Returns the peak size in bytes of the device memory in use, if the device counts it.
     pub fn peak_bytes(&self) -> Option<u64> {
         self.backend.peak_bytes()
     }
@@ -150,16 +153,16 @@ impl<B: Backend> Executor<B> {
     /// Calls the entry function.
     ///
     /// # Errors
-    /// Where an argument does not fit its parameter, or something fails on the way.
+    /// If an argument does not match its parameter's type, or an instruction fails.
     pub fn run(&mut self, arguments: Vec<Value<B::Memory>>, symbols: &Symbols) -> Result<Value<B::Memory>, RunError> {
         self.start(arguments, symbols, 1, &mut None)
     }
 
-    /// Calls the entry function so often (at least once), one call behind the other, and waits for the device behind the last. The
-    /// result is the last one's; limits are of each call.
+    /// Calls the entry function `calls` times (at least once) without waiting for the device in between, then waits for
+    /// the device. Returns the result of the last call. The limits apply to each call separately.
     ///
     /// # Errors
-    /// As [`Executor::run`]; no call comes behind one that fails.
+    /// As [`Executor::run`]. The first call that fails ends the sequence.
     pub fn run_calls(
         &mut self,
         arguments: Vec<Value<B::Memory>>,
@@ -169,10 +172,10 @@ impl<B: Backend> Executor<B> {
         self.start(arguments, symbols, calls, &mut None)
     }
 
-    /// As [`Executor::run`], with `observer` told of kernels and bindings on the way.
+    /// As [`Executor::run`], and reports kernels and bindings to `observer`.
     ///
     /// # Errors
-    /// As [`Executor::run`], and where a value cannot be brought back from the device.
+    /// As [`Executor::run`], and if a value cannot be downloaded from the device.
     pub fn run_observed(
         &mut self,
         arguments: Vec<Value<B::Memory>>,
@@ -199,23 +202,23 @@ impl<B: Backend> Executor<B> {
             let entry = Request { procedure: ProcedureId(0), arguments, symbols, to: Register(0), origin: None };
             self.call(entry, watch)
         };
-        // A result that nobody wants gives its memory to the next call, which so does the very same.
+        // Drop each intermediate result before the next call, so that the next call can reuse its memory.
         let before = (1..calls).try_for_each(|_| call().map(drop));
         let result = before.and_then(|()| call());
         self.backend.finish()?;
         result
     }
 
-    /// A result brought back from the device.
+    /// Downloads a result from the device.
     ///
     /// # Errors
-    /// Where the device has failed.
+    /// If the device has failed.
     pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
-        // The plan keeps what is returned out of frames.
+        // No storages are needed: the memory plan never puts returned tensors into a frame's storage.
         self.bring_back(value, &Vec::new())
     }
 
-    /// A value of a frame, or of none, brought back from the device.
+    /// Downloads a value whose tensors may be in `storages`.
     fn bring_back(&mut self, value: &Value<B::Memory>, storages: &Storages<B>) -> Result<Output, RunError> {
         Ok(match walked(value)? {
             Value::Tensor(tensor) => {
@@ -273,14 +276,14 @@ impl<B: Backend> Executor<B> {
                 let symbols = frame.symbols.clone();
                 (to, Value::Closure(Arc::new(Closure { procedure: *procedure, captured, symbols })))
             }
-            // Whoever runs the procedure's code does these.
+            // `advance` executes these.
             Operation::If { .. } | Operation::Call { .. } | Operation::CallClosure { .. } => return Ok(()),
         };
         frame.registers[to.0 as usize] = value;
         Ok(())
     }
 
-    /// Calls a function of the host: arguments come down from the device, and the result goes up.
+    /// Calls a host function: downloads the arguments and uploads the result.
     fn host(&mut self, function: Name, arguments: &[Register], frame: &Frame<B>) -> Result<Value<B::Memory>, RunError> {
         let down = arguments.iter().map(|argument| self.bring_back(frame.get(*argument), &frame.storages));
         let down: Vec<Output> = down.collect::<Result<_, _>>()?;
@@ -295,7 +298,7 @@ impl<B: Backend> Executor<B> {
         }
     }
 
-    /// A value of the host, in the device's memory.
+    /// Uploads a value to the device, and takes the bytes of its tensors from the budget.
     fn bring_up(&mut self, value: Output) -> Result<Value<B::Memory>, RunError> {
         Ok(match value {
             Output::Tensor(tensor) => {
@@ -340,12 +343,12 @@ impl<B: Backend> Executor<B> {
 
 impl<B: Backend> Frame<B> {
     fn get(&self, register: Register) -> &Value<B::Memory> {
-        // Registers are numbered by the procedure, which says how many there are.
+        // In bounds: the procedure assigns the register numbers and `enter` allocates that many.
         &self.registers[register.0 as usize]
     }
 }
 
-/// Checks that there are tensors for all parameters of a kernel, whatever device it is for.
+/// Checks that `rx_tensor` supports the dtype of every buffer parameter of a kernel, for all devices alike.
 fn held(kernel: &Kernel) -> Result<(), BuildError> {
     let func = &kernel.loops;
     let mut params = func.buffer_params().map(|id| func.buffer(id));
@@ -355,7 +358,7 @@ fn held(kernel: &Kernel) -> Result<(), BuildError> {
     })
 }
 
-/// The memory of a tensor, which may be its frame's.
+/// Returns the memory of a tensor: a shared allocation or a storage of its frame.
 fn memory_of<'a, B: Backend>(
     tensor: &'a DeviceTensor<B::Memory>,
     storages: &'a Storages<B>,
@@ -367,7 +370,7 @@ fn memory_of<'a, B: Backend>(
     memory.ok_or_else(|| RunError::other("a tensor's memory is gone"))
 }
 
-/// The value, of a size that can be walked by recursion.
+/// Returns the value, or an error if it is a tuple that is too large to be walked by recursion.
 fn walked<M>(value: &Value<M>) -> Result<&Value<M>, RunError> {
     match value {
         Value::Tuple(fields) => match fields.too_large() {

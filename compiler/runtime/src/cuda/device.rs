@@ -16,7 +16,8 @@ use rx_tensor::Tensor;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Makes machine code of kernels for an architecture; is told how many of how many parts are done.
+/// Compiles CUDA C to machine code for an architecture. The callback receives the number of compiled parts and their
+/// total number.
 type Compile = fn(&CudaSource, u32, &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>, NvrtcError>;
 
 /// A CUDA device.
@@ -28,56 +29,57 @@ pub struct Cuda {
     functions: Functions,
 }
 
-/// How long kernels may take before the device is given up.
+/// The default limit on the time that kernels may take before the device is considered hung.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Cuda {
-    /// The target that its kernels are made for.
+    /// Returns the target that kernels are generated for.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// The first device.
+    /// Opens the first device.
     ///
     /// # Errors
-    /// What is missing.
+    /// If the driver, a device or a part of the toolkit is missing.
     pub fn probe() -> Result<Cuda, DeviceError> {
         let device = Device::probe()?;
         device.limit(Some(TIME_LIMIT));
-        // What runs on a device that was given up would be waited for where the driver is closed: it is open until the process ends.
+        // Closing the driver would wait for kernels of a device that was given up. Leak a reference, so that the driver
+        // stays open until the process ends.
         let device = Rc::new(device);
         std::mem::forget(device.clone());
         Ok(Cuda::of(device, |source, arch, progress| images::compile(source, arch, &Kept::of_user(), progress)))
     }
 
-    /// A device, and what makes machine code for it.
+    /// Creates a backend for a device and a compiler of CUDA C.
     pub fn of(device: Rc<Device>, compile: Compile) -> Cuda {
         let target = Target { arch: device.arch(), units: device.units(), ..Target::default() };
         Cuda { device, target, compile, module: None, functions: Functions::default() }
     }
 
-    /// With these rules for schedules.
+    /// Sets the order of the schedule rules.
     #[must_use]
     pub fn with_rules(mut self, rules: RuleOrder) -> Cuda {
         self.target.rules = rules;
         self
     }
 
-    /// Whether products of `float32` may be of factors rounded to tf32 ([`Target::tf32`]).
+    /// Sets whether products of `float32` may round their operands to tf32 ([`Target::tf32`]).
     #[must_use]
     pub fn with_tf32(mut self, tf32: bool) -> Cuda {
         self.target.tf32 = tf32;
         self
     }
 
-    /// Given up where its kernels take longer; ten minutes, where nothing is said.
+    /// Sets how long kernels may take before the device is given up. The default is ten minutes.
     #[must_use]
     pub fn within(self, limit: Duration) -> Cuda {
         self.device.limit(Some(limit));
         self
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn name(&self) -> &str {
         self.device.name()
     }
@@ -97,7 +99,7 @@ impl Backend for Cuda {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
-        // Parts hold several kernels each, of about the same cost together.
+        // The compiler's progress is in parts of several kernels with about equal cost; convert it to kernels.
         let mut told = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
         let images = (self.compile)(&source, self.device.arch(), &mut told)
             .map_err(|error| not_built(DeviceError::from(error)))?;
@@ -140,7 +142,7 @@ impl Memory<Cuda> for DeviceBuffer {
     fn allocate_together(cuda: &mut Cuda, sizes: &[usize]) -> Result<Option<Vec<DeviceBuffer>>, RunError> {
         match cuda.device.allocate_together(sizes) {
             Ok(parts) => Ok(Some(parts)),
-            // In pieces there may be as much.
+            // Smaller allocations may still succeed.
             Err(DeviceError::Memory { .. }) => Ok(None),
             Err(other) => Err(device_fault(other)),
         }

@@ -1,4 +1,4 @@
-//! Kernels simulated on the host.
+//! Simulation of CUDA kernels on the host.
 
 use super::{Functions, check_failed, not_built, source};
 use crate::backend::{Backend, KernelCall, Stage};
@@ -11,7 +11,8 @@ use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_lower::{Preferences, Program};
 use rx_tensor::Tensor;
 
-/// The CUDA C, compiled by a C++ compiler and run on the host with a fiber per thread: to check kernels without a GPU.
+/// A device that compiles the CUDA C with a C++ compiler and runs it on the host, with one fiber per CUDA thread. It
+/// checks kernels without a GPU.
 #[derive(Default)]
 pub struct Simulated {
     target: Target,
@@ -20,22 +21,22 @@ pub struct Simulated {
     functions: Functions,
 }
 
-/// The orders of a kernel's threads that are tried where nothing may depend on them; the first is that of every run.
+/// The thread orders that strict mode tries. Other runs use the first only.
 const ORDERS: [Order; 3] = [Order::Ascending, Order::Descending, Order::Shuffled(1)];
 
 impl Simulated {
-    /// The target that its kernels are made for.
+    /// Returns the target that kernels are generated for.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// For kernels made for a target.
+    /// Creates a simulated device with the properties of `target`.
     pub fn of(target: Target) -> Simulated {
         Simulated { target, ..Simulated::default() }
     }
 
-    /// The same under sanitizers, which report accesses out of bounds and undefined behaviour; every kernel is run in several
-    /// orders of its threads, and it is an error where its results depend on them. Takes several times as long.
+    /// Enables strict mode. Sanitizers report out-of-bounds accesses and undefined behaviour, and every kernel runs
+    /// with several orders of its threads; it is an error if the results depend on the order. Several times slower.
     #[must_use]
     pub fn strict(self) -> Simulated {
         Simulated { is_strict: true, ..self }
@@ -78,7 +79,7 @@ impl Backend for Simulated {
         let mut outcomes = outcomes.into_iter();
         let results = match outcomes.next() {
             Some(Ok(results)) => results,
-            // Which of several checks fails first may depend on the order.
+            // Do not compare failures between orders: if several checks fail, the first one may depend on the order.
             Some(Err(fault)) => return Err(check_failed(&fault)),
             None => return Err(RunError::other("the simulator gave no answer")),
         };

@@ -1,8 +1,10 @@
-//! Procedures that call each other, on a stack of rx's own: the host's is needed for none of them.
+//! Calls between procedures, on an explicit stack instead of the native one, so that recursion cannot overflow the
+//! native stack.
 //!
-//! A call whose result is the caller's own is a *tail call*: the caller ends before the callee begins, so that a loop written as
-//! recursion (TVM's importers write `WHILE` so) needs the memory of one iteration. Other calls wait in memory, and end with an error
-//! where that is used up ([`room`](super::room)).
+//! A call whose result is the caller's result is a *tail call*: the caller's activation is removed before the callee's
+//! is created. A loop that is written as recursion (TVM's importers translate `WHILE` this way) therefore needs the
+//! memory of one iteration only. The other callers stay suspended in memory; a call fails if they hold too much of it
+//! ([`room`](super::room)).
 
 use super::room::{Held, Room};
 use super::{Executor, Frame, Watch};
@@ -15,70 +17,70 @@ use rx_ir::{Origin, PrimInfo, StructInfo};
 use rx_lower::program::Branch;
 use rx_lower::{Instruction, Operation, Procedure, ProcedureId, Program, Register};
 
-/// A call that is to be made.
+/// A call to be made.
 pub(super) struct Request<M> {
     pub(super) procedure: ProcedureId,
     pub(super) arguments: Vec<Value<M>>,
-    /// Symbols that have their values from where the function was made.
+    /// Values of symbolic variables that the callee inherits from the scope in which its closure was created.
     pub(super) symbols: Symbols,
-    /// The caller's register for the result.
+    /// The caller's register that receives the result.
     pub(super) to: Register,
-    /// Where it is called.
+    /// The statement that makes the call.
     pub(super) origin: Option<Origin>,
 }
 
-/// A procedure that runs, or waits for one that it called.
+/// A procedure on the stack: it is running, or suspended by a call.
 struct Activation<'p, B: Backend> {
     id: ProcedureId,
     procedure: &'p Procedure,
     frame: Frame<B>,
-    /// The code under way, innermost last.
+    /// The nested blocks of instructions that are being executed, innermost last.
     blocks: Vec<Block<'p>>,
-    /// The statement under way.
+    /// The statement that is being executed.
     at: Option<Origin>,
-    /// The call that it answers.
+    /// The statement that called this procedure.
     called_at: Option<Origin>,
     to: Register,
-    /// The arguments, where the result is kept for them.
+    /// The arguments, if the result is to be cached for them (`rx.once`).
     given: Option<Vec<Value<B::Memory>>>,
-    /// The memory that it holds while it waits.
+    /// The memory that the activation holds while it is suspended.
     held: Held,
 }
 
-/// Code that is run, and what is done after it.
+/// The instructions of a block that are still to be executed, and the action that follows them.
 struct Block<'p> {
     code: &'p [Instruction],
     then: Then<'p>,
-    /// The statement it belongs to.
+    /// The statement that the block belongs to.
     origin: Option<Origin>,
 }
 
 #[derive(Clone, Copy)]
 enum Then<'p> {
-    /// The procedure ends.
+    /// Return from the procedure.
     Return,
-    /// The code computed the condition of the first arm.
+    /// Test the condition of the first arm, which the block computed.
     Decide { arms: &'p [Arm], otherwise: &'p Branch, to: Register },
-    /// The code was a branch, whose result is the result of the `if`.
+    /// Assign the result of the branch, which the block computed, to the register of the `if`.
     Assign { from: Register, to: Register },
 }
 
 type Arm = (Vec<Instruction>, Register, Branch);
 
-/// What ends a stretch of one procedure's code.
+/// The reason why [`Executor::advance`] stopped.
 enum Event<M> {
     Call(Request<M>),
     Return(Value<M>),
 }
 
-/// All activations, the running one last.
+/// The call stack, the running activation last.
 struct Calls<'p, B: Backend> {
     stack: Vec<Activation<'p, B>>,
     room: Room,
 }
 
 impl<B: Backend> Executor<B> {
-    /// Calls a procedure, and runs whatever that calls.
+    /// Calls a procedure and runs it to its end, with all calls that it makes.
     pub(super) fn call(
         &mut self,
         request: Request<B::Memory>,
@@ -100,7 +102,7 @@ impl<B: Backend> Executor<B> {
         })
     }
 
-    /// Runs until the first activation has returned.
+    /// Runs until the bottom activation of the stack returns.
     fn drive<'p>(
         &mut self,
         program: &'p Program,
@@ -139,7 +141,7 @@ impl<B: Backend> Executor<B> {
         }
     }
 
-    /// Begins a call; gives the result where it is known already.
+    /// Pushes an activation for a call. Returns the result instead if it is cached.
     fn enter<'p>(
         &mut self,
         program: &'p Program,
@@ -185,12 +187,12 @@ impl<B: Backend> Executor<B> {
         Ok(None)
     }
 
-    /// Gives the frame's memory to the next call of its procedure.
+    /// Keeps the frame's memory for the next call of the same procedure.
     fn recycle(&mut self, ended: Activation<'_, B>) {
         self.idle[ended.id.0 as usize].push(ended.frame.storages);
     }
 
-    /// Runs the procedure until it calls another or returns.
+    /// Runs the top procedure until it calls another one or returns.
     fn advance(&mut self, top: &mut Activation<'_, B>, watch: &mut Watch<'_>) -> Result<Event<B::Memory>, RunError> {
         loop {
             let Some(block) = top.blocks.last_mut() else { return Err(RunError::other("the procedure has ended")) };
@@ -249,8 +251,8 @@ impl<B: Backend> Executor<B> {
     }
 }
 
-/// The symbols that a nested function has from its surroundings. A scalar parameter is a symbol of its own function; where that calls
-/// itself, each call has its own.
+/// Returns the symbols that a nested function inherits from its enclosing scope. The function's scalar parameters are
+/// removed: they are its own symbols, and in a recursive call their values differ from those in `around`.
 fn seen(procedure: &Procedure, around: &Symbols) -> Symbols {
     let mut symbols = around.clone();
     for (_, ty) in &procedure.params {
@@ -263,7 +265,7 @@ fn seen(procedure: &Procedure, around: &Symbols) -> Symbols {
     symbols
 }
 
-/// The code that computes the next condition, or the last branch.
+/// Returns the block that computes the condition of the first arm, or the `else` branch if no arm is left.
 fn decision<'p>(arms: &'p [Arm], otherwise: &'p Branch, to: Register, origin: Option<Origin>) -> Block<'p> {
     match arms.first() {
         Some((code, ..)) => Block { code, then: Then::Decide { arms, otherwise, to }, origin },
@@ -276,9 +278,10 @@ fn branch_block<'p>(branch: &'p Branch, to: Register, origin: Option<Origin>) ->
 }
 
 impl<B: Backend> Activation<'_, B> {
-    /// Whether the procedure does nothing after this but return the register, under whatever names.
+    /// Whether the rest of the procedure only returns the register, possibly after copies: that is, whether the call is
+    /// a tail call.
     fn returns(&self, register: Register) -> bool {
-        // A result that is kept has to come back.
+        // A result that is to be cached must return to this activation, so this is not a tail call.
         if self.given.is_some() {
             return false;
         }
@@ -299,10 +302,10 @@ impl<B: Backend> Activation<'_, B> {
         false
     }
 
-    /// The host's memory that it holds.
+    /// Returns the host memory that the activation holds, in bytes.
     fn weight(&self, is_host: bool) -> Held {
         let frame = &self.frame;
-        // A value in a register mostly has an allocation of this size beside it.
+        // Most register values own a heap allocation; assume 64 bytes for it.
         let register = size_of::<Value<B::Memory>>() + 64;
         let own = size_of::<Self>()
             + frame.registers.len() * register
@@ -311,7 +314,8 @@ impl<B: Backend> Activation<'_, B> {
         Held { registers: own as u64, tensors: if is_host { frame.bytes } else { 0 } }
     }
 
-    /// The error, said of where the procedure was, or was called.
+    /// Sets the origin of an error that has none: the current statement, the enclosing blocks' statement or the calling
+    /// statement.
     fn place(&self, error: RunError) -> RunError {
         let around = self.blocks.iter().rev().fold(error.at(self.at), |error, block| error.at(block.origin));
         around.at(self.called_at)

@@ -1,4 +1,5 @@
-//! Calls whose types are found out when they are made: each becomes a program of its own, on the same device.
+//! Calls whose types are known only at run time: each is specialized to the actual shapes and dtypes, and built as a
+//! separate program for the same device.
 
 use super::{Executor, Frame, memory_of, walked};
 use crate::backend::Backend;
@@ -12,15 +13,15 @@ use rx_lower::dynamic::{Actual, DynamicCall, Made, Specialized, specialize};
 use rx_tensor::Scalar as Number;
 use std::sync::Arc;
 
-/// How many programs of calls are kept: those of the shapes that were met last.
+/// The number of specialized programs that are cached. The least recently used one is dropped first.
 const KEPT: usize = 64;
 
-/// Programs of calls that were made, the latest last.
+/// The cached programs, the most recently used last.
 pub(super) struct Calls<B: Backend>(Vec<(Specialized, Call<B>)>);
 
 struct Call<B: Backend> {
     executor: Box<Executor<B>>,
-    /// Whether its result stands for a scalar.
+    /// Whether the result, a tensor of one element, represents a scalar.
     scalar: bool,
 }
 
@@ -31,7 +32,7 @@ impl<B: Backend> Default for Calls<B> {
 }
 
 impl<B: Backend> Executor<B> {
-    /// Makes the call with what its operands are now.
+    /// Specializes the call to the actual values of its operands and runs it.
     pub(super) fn dynamic(
         &mut self,
         call: &DynamicCall,
@@ -47,7 +48,7 @@ impl<B: Backend> Executor<B> {
         let specialized = call.with(&actuals, &|symbol| frame.symbols.get(&symbol).copied());
         let mut arguments = Vec::new();
         for at in call.reads() {
-            tensors(&values[at], &mut arguments); // INVARIANT: a call reads the operands that stand beside it.
+            tensors(&values[at], &mut arguments); // INVARIANT: `reads` returns positions in the call's operands.
         }
         let mut made: Call<B> = match self.made.0.iter().position(|(known, _)| *known == specialized) {
             Some(at) => self.made.0.remove(at).1,
@@ -65,7 +66,7 @@ impl<B: Backend> Executor<B> {
             self.made.0.remove(0);
         }
         self.made.0.push((specialized, made));
-        // Whatever happened, it happened at the call.
+        // Origins inside the specialized program mean nothing to the caller, which reports its own statement.
         result.map_err(|error| RunError { origin: None, fault: error.fault })
     }
 
@@ -78,7 +79,7 @@ impl<B: Backend> Executor<B> {
         Ok(Call { executor: Box::new(executor), scalar })
     }
 
-    /// The number that a returned tensor holds.
+    /// Downloads the single number that a returned tensor contains.
     fn number_of(&mut self, value: &Value<B::Memory>) -> Result<Number, RunError> {
         match self.download(value)? {
             Output::Tensor(tensor) => tensor.get(0),
@@ -88,7 +89,7 @@ impl<B: Backend> Executor<B> {
         .ok_or_else(|| RunError::other("what should be a scalar is none"))
     }
 
-    /// The value, none of its tensors in the frame's memory.
+    /// Returns the value with all tensors in shared memory. Tensors in the frame's storages are copied.
     fn shared(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<Value<B::Memory>, RunError> {
         Ok(match value {
             Value::Tensor(DeviceTensor { place: place @ Place::Storage(_), shape, dtype }) => {
@@ -106,7 +107,7 @@ impl<B: Backend> Executor<B> {
     }
 }
 
-/// What a rule sees of a value.
+/// Converts a value to the description that shape and type rules take.
 fn actual<M>(value: &Value<M>) -> Result<Actual, RunError> {
     Ok(match value {
         Value::Tensor(tensor) => Actual::Tensor(tensor.shape.to_vec(), tensor.dtype),
@@ -120,7 +121,7 @@ fn actual<M>(value: &Value<M>) -> Result<Actual, RunError> {
     })
 }
 
-/// The tensors of a value, in order.
+/// Appends the tensors of a value to `into`, in order, with tuples flattened.
 fn tensors<M>(value: &Value<M>, into: &mut Vec<Value<M>>) {
     match value {
         Value::Tensor(_) => into.push(value.clone()),

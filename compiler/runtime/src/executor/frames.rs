@@ -1,4 +1,4 @@
-//! The memory of frames, as it is planned.
+//! Allocation of the storages of a frame, as the memory plan defines them.
 
 use super::{Executor, Frame, Storages};
 use crate::backend::Backend;
@@ -10,7 +10,8 @@ use rx_lower::program::StorageSize;
 use rx_lower::{Procedure, StorageId};
 
 impl<B: Backend> Executor<B> {
-    /// The memory of a new frame: all at once where its sizes are known and the device wants that, else none yet.
+    /// Allocates the storages of a new frame at once if all sizes are known and the device supports it. Otherwise
+    /// returns unallocated storages, which [`Executor::storage`] allocates one by one.
     pub(super) fn storages(&mut self, procedure: &Procedure, symbols: &Symbols) -> Result<Storages<B>, RunError> {
         let sizes: Option<Vec<usize>> = procedure.storages.iter().map(|sizes| whole(sizes, symbols)).collect();
         let all = sizes.as_deref().and_then(|sizes| sizes.iter().try_fold(0usize, |all, size| all.checked_add(*size)));
@@ -26,7 +27,8 @@ impl<B: Backend> Executor<B> {
         })
     }
 
-    /// The memory of a storage, at least `bytes` of it, with its size.
+    /// Takes the memory of a storage out of the frame, or allocates it, and returns it with its size. It has at least
+    /// `bytes` bytes.
     pub(super) fn storage(
         &mut self,
         storage: StorageId,
@@ -47,19 +49,20 @@ impl<B: Backend> Executor<B> {
     }
 }
 
-/// The bytes of a tensor.
+/// Returns the size of a tensor in bytes.
 pub(super) fn bytes_of(shape: &[i64], dtype: DType) -> Result<usize, RunError> {
     let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(u64::try_from(*extent).ok()?));
     let bytes = count.and_then(|count| count.checked_mul(dtype.bytes())).and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| RunError::other(format!("a tensor of shape {shape:?} is too large")))
 }
 
-/// The bytes of the largest tensor that is planned for a storage; sizes that are not known yet count nothing.
+/// Returns the size in bytes of the largest tensor that is planned for a storage. Sizes that are not known yet are
+/// ignored.
 fn largest(sizes: &[StorageSize], symbols: &Symbols) -> usize {
     sizes.iter().filter_map(|size| bytes_of_size(size, symbols)).max().unwrap_or(0)
 }
 
-/// As [`largest`], where all sizes are known.
+/// As [`largest`], but returns `None` unless all sizes are known.
 fn whole(sizes: &[StorageSize], symbols: &Symbols) -> Option<usize> {
     sizes.iter().map(|size| bytes_of_size(size, symbols)).try_fold(0, |largest, bytes| Some(largest.max(bytes?)))
 }

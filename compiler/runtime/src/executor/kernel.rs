@@ -1,4 +1,4 @@
-//! Kernels and the numbers they take.
+//! Execution of kernels, and evaluation of scalars.
 
 use super::frames::bytes_of;
 use super::{Executor, Frame, Watch, memory_of};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl<B: Backend> Executor<B> {
-    /// Runs a kernel: its results are new memory, or the frame's as planned.
+    /// Runs a kernel. Its outputs are new allocations or storages of the frame, as planned.
     pub(super) fn kernel(
         &mut self,
         instruction: &Instruction,
@@ -24,7 +24,8 @@ impl<B: Backend> Executor<B> {
     ) -> Result<(), RunError> {
         let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return Ok(()) };
         let scalars: Vec<Number> = scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
-        // Outputs are taken out of the frame while the kernel runs: the plan keeps them apart from its inputs.
+        // Take the outputs' memory out of the frame while the kernel runs. The plan guarantees that no input uses the
+        // same storage.
         let mut written = Vec::with_capacity(outputs.len());
         for output in outputs {
             let shape = evaluate_shape(&output.shape, &frame.symbols)?;
@@ -79,7 +80,7 @@ impl<B: Backend> Executor<B> {
         done
     }
 
-    /// Runs a kernel while nothing else runs; gives its time.
+    /// Runs a kernel while the device does no other work, and returns its duration.
     fn timed(&mut self, call: KernelCall<'_, B::Memory>) -> Result<Duration, RunError> {
         self.backend.finish()?;
         self.backend.busy();
@@ -87,10 +88,11 @@ impl<B: Backend> Executor<B> {
         self.backend.run(call, &mut self.budget)?;
         self.backend.finish()?;
         let time = start.elapsed();
-        // What the host needs to ask for it is not the kernel's.
+        // Prefer the device's clock: the host's time includes the overhead of the launch.
         Ok(self.backend.busy().unwrap_or(time))
     }
 
+    /// Evaluates a scalar operand.
     pub(super) fn scalar(&mut self, scalar: &Scalar, frame: &Frame<B>) -> Result<Number, RunError> {
         match scalar {
             Scalar::Int(dim) => match evaluate(dim, &frame.symbols) {
@@ -103,7 +105,7 @@ impl<B: Backend> Executor<B> {
         }
     }
 
-    /// The number a value is: a scalar, or a tensor of one element.
+    /// Returns the number that a value represents: a scalar, or the first element of a tensor.
     fn number(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<Number, RunError> {
         match &value {
             Value::Scalar(scalar) => Ok(*scalar),
@@ -116,6 +118,7 @@ impl<B: Backend> Executor<B> {
         }
     }
 
+    /// Whether a condition is nonzero.
     pub(super) fn truth(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<bool, RunError> {
         Ok(match self.number(value, frame)? {
             Number::Int(value) => value != 0,

@@ -1,15 +1,16 @@
-//! Results that are computed once for the same arguments: what prepares weights is called whenever they are used.
+//! Memoization of procedures with the attribute `rx.once`. For example, the function that prepares weights is called in
+//! every run, but is computed once for the same weights.
 
 use crate::value::{Place, Value};
 use rx_lower::ProcedureId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The last arguments and result of each procedure. Values are never written again, so that the very same arguments lead to
-/// the same result; they are held, so that no other memory is taken for theirs.
+/// The arguments and the result of the last call of each procedure. Values are immutable, so identical arguments give
+/// the same result. The arguments are kept alive, so that their addresses cannot be reused by other tensors.
 pub(super) struct Kept<M>(HashMap<ProcedureId, (Vec<Value<M>>, Value<M>)>);
 
-// Derived, this would ask memory to have a default.
+// Not derived: `derive(Default)` would require `M: Default`.
 impl<M> Default for Kept<M> {
     fn default() -> Kept<M> {
         Kept(HashMap::new())
@@ -17,14 +18,14 @@ impl<M> Default for Kept<M> {
 }
 
 impl<M> Kept<M> {
-    /// The result for the very same arguments.
+    /// Returns the cached result if the arguments are identical to those of the last call.
     pub(super) fn of(&self, id: ProcedureId, arguments: &[Value<M>]) -> Option<Value<M>> {
         let (known, result) = self.0.get(&id)?;
         let same = known.len() == arguments.len() && known.iter().zip(arguments).all(|(a, b)| is_same(a, b));
         same.then(|| result.clone())
     }
 
-    /// Keeps a result, unless it stands in memory of a frame.
+    /// Caches a result, unless an argument or the result is in a storage of a frame, which will be overwritten.
     pub(super) fn keep(&mut self, id: ProcedureId, arguments: Vec<Value<M>>, result: &Value<M>) {
         if arguments.iter().chain([result]).all(is_lasting) {
             self.0.insert(id, (arguments, result.clone()));
@@ -32,7 +33,7 @@ impl<M> Kept<M> {
     }
 }
 
-/// Whether no other memory is taken for the value's while it is held.
+/// Whether the value's memory remains unchanged and is not reused while the value is held.
 fn is_lasting<M>(value: &Value<M>) -> bool {
     match value {
         Value::Tensor(tensor) => matches!(tensor.place, Place::Shared(_)),
@@ -42,7 +43,7 @@ fn is_lasting<M>(value: &Value<M>) -> bool {
     }
 }
 
-/// Whether two values are one: tensors by their memory.
+/// Whether two values are identical. Tensors are compared by the address of their memory, not by their elements.
 fn is_same<M>(a: &Value<M>, b: &Value<M>) -> bool {
     match (a, b) {
         (Value::Tensor(a), Value::Tensor(b)) => {

@@ -1,43 +1,43 @@
-//! How much memory calls that wait for others may hold.
+//! A bound on the memory that suspended calls may hold.
 //!
-//! Recursion that never ends would take all memory there is, and the system would end the process without a word. So once calls are
-//! [`MANY`] deep, the memory that they hold is compared with what the machine has left.
+//! Infinite recursion would exhaust the machine's memory, and the operating system would kill the process without a
+//! message. So once [`MANY`] calls are nested, the memory that they hold is compared with the memory that is available.
 
 use crate::error::RunError;
 use rx_base::Name;
 use std::fs::read_to_string;
 
-/// The depth up to which nothing is asked of the machine.
+/// The depth of calls from which on the available memory is queried.
 const MANY: usize = 1000;
 
-/// The most bytes that registers of waiting calls may take: recursion that never ends is ended within seconds.
+/// The maximal size in bytes of the registers of suspended calls. It ends infinite recursion within seconds.
 const MOST_REGISTERS: u64 = 1 << 30;
 
-/// What is left of memory where the system does not say it.
+/// The assumed available memory in bytes, if the system does not report it.
 const ASSUMED: u64 = 4 << 30;
 
-/// What a call holds while it waits, in bytes.
+/// The memory that a suspended call holds, in bytes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Held {
-    /// Its registers and what else the host keeps of it.
+    /// The registers and the other data that the host keeps for the call.
     pub(super) registers: u64,
-    /// Tensors in the host's memory.
+    /// Tensors in host memory.
     pub(super) tensors: u64,
 }
 
-/// The memory of calls that wait.
+/// The memory that all suspended calls hold together, and its bound.
 #[derive(Default)]
 pub(super) struct Room {
     held: Held,
-    /// The most there may be in all, once it was asked for.
+    /// The bound in bytes, computed when it is first needed.
     most: Option<u64>,
 }
 
 impl Room {
-    /// Takes memory for a call that waits for `callee`, which runs `depth` calls deep.
+    /// Adds the memory of a call that is suspended until `callee` returns. `callee` runs at a depth of `depth` calls.
     ///
     /// # Errors
-    /// Where all calls together hold too much.
+    /// If all suspended calls together hold too much memory.
     pub(super) fn take(&mut self, held: Held, depth: usize, callee: Name) -> Result<(), RunError> {
         self.held.registers = self.held.registers.saturating_add(held.registers);
         self.held.tensors = self.held.tensors.saturating_add(held.tensors);
@@ -56,14 +56,15 @@ impl Room {
         )))
     }
 
-    /// A call waits no longer.
+    /// Subtracts the memory of a call that is resumed.
     pub(super) fn give_back(&mut self, held: Held) {
         self.held.registers = self.held.registers.saturating_sub(held.registers);
         self.held.tensors = self.held.tensors.saturating_sub(held.tensors);
     }
 }
 
-/// The bytes of memory that the process can still get: what the machine has, within the limits of its control group.
+/// Returns the bytes of memory that the process can still allocate: the machine's available memory, limited by the
+/// process's cgroup.
 fn available() -> u64 {
     let number = |path: &str| read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let group = |limit: &str, used: &str| Some(number(limit)?.saturating_sub(number(used)?));
@@ -73,7 +74,7 @@ fn available() -> u64 {
     [machine, v2.or_else(v1)].into_iter().flatten().min().unwrap_or(ASSUMED)
 }
 
-/// The line `MemAvailable:    123456 kB` of `/proc/meminfo`.
+/// Parses the line `MemAvailable:    123456 kB` of `/proc/meminfo` and returns its value in bytes.
 fn mem_available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

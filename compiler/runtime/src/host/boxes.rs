@@ -1,4 +1,4 @@
-//! Non-maximum suppression, as TVM's `python/tvm/topi/vision/nms.py` has it.
+//! Non-maximum suppression (NMS) of boxes, as in TVM's `python/tvm/topi/vision/nms.py`.
 
 use super::{Arguments, said};
 use crate::value::Output;
@@ -6,7 +6,8 @@ use rx_base::DType;
 use rx_tensor::{Scalar, Tensor};
 use std::cmp::Ordering;
 
-/// Elements of a tensor of rank 3, as floats.
+/// The elements of a tensor of shape `(batch, rows, width)`, as floats, row-major. A row is a box or the scores of a
+/// class.
 struct Rows {
     values: Vec<f64>,
     batch: usize,
@@ -42,7 +43,8 @@ fn tensor_of(dtype: DType, shape: &[usize], values: impl IntoIterator<Item = f64
     Ok(Output::Tensor(tensor))
 }
 
-/// The area of the intersection over that of the union of two boxes, each by two opposite corners; 0 where there is none.
+/// Returns the intersection over union (IoU) of two boxes, each given by two opposite corners `(x0, y0, x1, y1)` in any
+/// order. Returns 0 if the union is empty.
 fn overlap(a: &[f64], b: &[f64]) -> f64 {
     let (&[a0, a1, a2, a3], &[b0, b1, b2, b3]) = (a, b) else { return 0.0 };
     let ((al, ar), (at, ab)) = ((a0.min(a2), a0.max(a2)), (a1.min(a3), a1.max(a3)));
@@ -52,18 +54,19 @@ fn overlap(a: &[f64], b: &[f64]) -> f64 {
     if union <= 0.0 { 0.0 } else { shared / union }
 }
 
-/// From the best score down; the first of equals first.
+/// Compares scores in descending order. Used with stable sorts, so equal scores keep their order.
 fn by_score(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }
 
-/// An index into a row of `width` elements that has room for `count`.
+/// Returns the integer argument `at`, checked to be a column from which a row of `width` elements has at least `count`
+/// elements.
 fn column(arguments: &Arguments, at: usize, width: usize, count: usize) -> Result<usize, String> {
     let column = arguments.int(at).and_then(|column| usize::try_from(column).ok());
     column.filter(|column| column + count <= width).ok_or_else(|| format!("argument {at} is outside of a row"))
 }
 
-/// The column of the class, where there is one.
+/// Returns the column of the class id, or `None` if the argument is negative or omitted.
 fn class_column(arguments: &Arguments, at: usize, width: usize) -> Result<Option<usize>, String> {
     match arguments.int(at) {
         Some(column) if column >= 0 => column_of(column, width).map(Some),
@@ -76,7 +79,8 @@ fn column_of(column: i64, width: usize) -> Result<usize, String> {
     column.ok_or_else(|| "the class is outside of a row".to_owned())
 }
 
-/// `vision.get_valid_counts(data, score_threshold, id_index, score_index)`: counts, boxes, places.
+/// Computes `vision.get_valid_counts(data, score_threshold, id_index, score_index)`. Returns the number of valid boxes
+/// per batch, the valid boxes moved to the start of the batch and padded with −1, and their original row indices.
 pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> {
     let data = arguments.tensor(0)?;
     let rows = Rows::of(data)?;
@@ -90,7 +94,7 @@ pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> 
         let mut count = 0;
         for at in 0..rows.rows {
             let row = rows.row(batch, at);
-            // INVARIANT: both columns are within a row.
+            // INVARIANT: `column` and `class_column` checked that both columns are within a row.
             if row[score] > threshold && class.is_none_or(|class| row[class] >= 0.0) {
                 let to = batch * rows.rows + count;
                 boxes[to * rows.width..(to + 1) * rows.width].copy_from_slice(row);
@@ -107,21 +111,21 @@ pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> 
     ]))
 }
 
-/// What `vision.non_max_suppression` is asked for.
+/// The attributes of `vision.non_max_suppression`.
 struct Suppression {
     max_output: i64,
     iou: f64,
-    /// Boxes of different classes suppress each other.
+    /// Whether boxes of different classes suppress each other.
     force: bool,
     coordinates: usize,
     score: usize,
     class: Option<usize>,
-    /// Scores decay by a Gaussian of this width; 0 suppresses.
+    /// The standard deviation of the Gaussian by which soft NMS reduces scores. 0 selects greedy NMS.
     sigma: f64,
     threshold: f64,
 }
 
-/// A box that is considered: its row, and its place among those given.
+/// A box that takes part in the suppression: its row, and its row index in the input (`None` once it is suppressed).
 #[derive(Clone)]
 struct Candidate {
     row: Vec<f64>,
@@ -147,15 +151,15 @@ impl Suppression {
         candidate.row.get(self.score).copied().unwrap_or(-1.0)
     }
 
-    /// The overlap of two boxes, where the one may suppress the other.
+    /// Returns the IoU of two boxes, or `None` if they cannot suppress each other because their classes differ.
     fn met(&self, kept: &Candidate, other: &Candidate) -> Option<f64> {
         let same = self.class.is_none_or(|class| kept.row.get(class) == other.row.get(class));
         let corners = |of: &Candidate| of.row.get(self.coordinates..self.coordinates + 4).unwrap_or_default().to_vec();
         (self.force || same).then(|| overlap(&corners(kept), &corners(other)))
     }
 
-    /// Suppresses; the candidates come from the best score down. A box that is gone has no place, and -1 everywhere or as
-    /// its score.
+    /// Runs greedy NMS on candidates in descending order of score. A suppressed box loses its `place` and its score
+    /// becomes −1; a box below the threshold or beyond `max_output` is filled with −1.
     fn greedy(&self, candidates: &mut [Candidate]) {
         let mut kept = 0;
         for at in 0..candidates.len() {
@@ -169,7 +173,7 @@ impl Suppression {
             kept += 1;
             for other in rest.iter_mut().filter(|other| self.score(other) > self.threshold) {
                 if self.met(this, other).is_some_and(|overlap| overlap >= self.iou) {
-                    // INVARIANT: the score's column is within a row.
+                    // INVARIANT: `column` checked that the score's column is within a row.
                     other.row[self.score] = -1.0;
                     other.place = None;
                 }
@@ -177,7 +181,8 @@ impl Suppression {
         }
     }
 
-    /// Keeps the best, lets what overlaps it lose score, and so on; gives how many are kept, which come first.
+    /// Runs soft NMS: repeatedly selects the best remaining candidate and reduces the scores of those that overlap it.
+    /// Moves the selected boxes to the front and returns their number.
     fn soft(&self, candidates: &mut [Candidate], dtype: DType) -> usize {
         let mut kept = 0;
         while kept < candidates.len() && (self.max_output < 0 || (kept as i64) < self.max_output) {
@@ -201,7 +206,7 @@ impl Suppression {
                 let left = score * (-0.5 / self.sigma * overlap * overlap).exp();
                 let left = rx_tensor::round(left, dtype);
                 if overlap < self.iou {
-                    // INVARIANT: the score's column is within a row.
+                    // INVARIANT: `column` checked that the score's column is within a row.
                     other.row[self.score] = left;
                 }
                 if overlap >= self.iou || left <= self.threshold {
@@ -214,8 +219,8 @@ impl Suppression {
     }
 }
 
-/// `vision.non_max_suppression(data, valid_count, indices, …)`: places and counts, behind the boxes where scores decay; the
-/// boxes alone without `return_indices`.
+/// Computes `vision.non_max_suppression(data, valid_count, indices, …)`. Returns the indices and counts of the selected
+/// boxes, preceded by the boxes in soft NMS; or only the boxes if `return_indices` is false.
 pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, String> {
     let data = arguments.tensor(0)?;
     let rows = Rows::of(data)?;
@@ -230,7 +235,7 @@ pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, Strin
     let mut places = vec![-1.0; rows.batch * rows.rows];
     let mut counts = vec![0.0; rows.batch];
     for (batch, count) in counts.iter_mut().enumerate() {
-        // INVARIANT: there is one count per batch.
+        // INVARIANT: `valid` has one element per batch, checked above.
         let mut considered = usize::try_from(valid[batch]).unwrap_or(0).min(rows.rows);
         if top > 0 {
             considered = considered.min(top as usize);
@@ -267,11 +272,12 @@ pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, Strin
     Ok(Output::Tuple(if soft { vec![boxes()?, places, counts] } else { vec![places, counts] }))
 }
 
-/// The class, the box and the score of what is kept.
+/// A selected box: its class, its index and its score.
 type Kept = (usize, usize, f64);
 
-/// `vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold,
-/// output_format)`: of each class by itself, ONNX's `NonMaxSuppression`. What stands behind the boxes that were kept is 0.
+/// Computes `vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold,
+/// score_threshold, output_format)`: greedy NMS for each class separately, as ONNX's `NonMaxSuppression`. Outputs are
+/// padded with 0 after the selected boxes.
 pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Output, String> {
     let (boxes, scores) = (Rows::of(arguments.tensor(0)?)?, Rows::of(arguments.tensor(1)?)?);
     let (batches, classes, count) = (scores.batch, scores.rows, scores.width);
@@ -280,7 +286,7 @@ pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Out
     }
     let most = arguments.int(2).and_then(|most| usize::try_from(most).ok()).unwrap_or(0);
     let (iou, threshold) = (arguments.float(3).unwrap_or_default(), arguments.float(4).unwrap_or_default());
-    // By batch.
+    // The selected boxes of each batch.
     let mut kept: Vec<Vec<Kept>> = vec![Vec::new(); batches];
     for (batch, kept) in kept.iter_mut().enumerate() {
         for class in 0..classes {

@@ -1,11 +1,11 @@
-//! `R.print` and `R.assert_op`: Python's format strings with values in them (TVM `python/tvm/relax/op/base.py`).
+//! `R.print` and `R.assert_op`, with Python format strings (TVM `python/tvm/relax/op/base.py`).
 
 use super::Arguments;
 use super::show::shown;
 use crate::value::Output;
 use rx_tensor::Scalar;
 
-/// `print(values, format)`: the values, or the format with the values in it.
+/// Formats `print(values, format)`: the format string with the values inserted, or the values alone if there is none.
 pub(super) fn print(arguments: &Arguments) -> Result<String, String> {
     let values = variadic(arguments.at(0));
     match arguments.text(1) {
@@ -14,7 +14,8 @@ pub(super) fn print(arguments: &Arguments) -> Result<String, String> {
     }
 }
 
-/// `assert_op(condition, format_args, format)`: nothing where the condition holds, else an error with the message.
+/// Checks `assert_op(condition, format_args, format)`. Returns an empty tuple if the condition is true, otherwise an
+/// error with the formatted message.
 pub(super) fn assert_op(arguments: &Arguments) -> Result<Output, String> {
     let holds = match arguments.at(0) {
         Output::Scalar(value) => value.as_float() != 0.0,
@@ -26,7 +27,7 @@ pub(super) fn assert_op(arguments: &Arguments) -> Result<Output, String> {
     if holds {
         return Ok(Output::Tuple(Vec::new()));
     }
-    // The values may come as one list.
+    // The values may be given as a single tuple.
     let values = match variadic(arguments.at(1)) {
         [Output::Tuple(values)] => values,
         values => values,
@@ -47,7 +48,7 @@ fn variadic(value: &Output) -> &[Output] {
     }
 }
 
-/// The format string with `{}`, `{0}` and `{:…}` replaced by values; `{{` and `}}` are braces.
+/// Replaces `{}`, `{0}` and `{:…}` in a format string by values. `{{` and `}}` produce single braces.
 fn filled(format: &str, values: &[Output]) -> Result<String, String> {
     let mut text = String::with_capacity(format.len());
     let mut rest = format;
@@ -85,7 +86,8 @@ fn filled(format: &str, values: &[Output]) -> Result<String, String> {
     Ok(text)
 }
 
-/// What Python's format specification says: `[[fill]align][sign][0][width][.precision][type]`.
+/// A Python format specification, of the form `[[fill]align][sign][0][width][.precision][type]`. For example, `04d`
+/// pads an integer with zeros to four digits.
 #[derive(Default)]
 struct Spec {
     fill: Option<char>,
@@ -145,7 +147,8 @@ impl Spec {
     }
 }
 
-/// The digits in front, taken off; the outer `None`: more than a width may be.
+/// Removes leading digits from `rest` and parses them. The inner `None` means that there are none, the outer `None`
+/// that the number exceeds 1000, the largest width that is supported.
 fn number(rest: &mut &[char]) -> Option<Option<usize>> {
     let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
     let (text, after) = rest.split_at(digits);
@@ -154,7 +157,7 @@ fn number(rest: &mut &[char]) -> Option<Option<usize>> {
     if text.is_empty() { Some(None) } else { text.parse().ok().filter(|number| *number <= 1000).map(Some) }
 }
 
-/// A value as a format specification wants it.
+/// Formats a value according to a format specification.
 fn formatted(value: &Output, spec: &str) -> Result<String, String> {
     let wrong = || format!("the format specification {spec:?} cannot be used for {}", shown(value));
     let parsed = Spec::parse(spec).ok_or_else(wrong)?;
@@ -189,7 +192,7 @@ fn signed_if(is_number: bool, text: String, signed: &dyn Fn(String) -> String) -
     if is_number { signed(text) } else { text }
 }
 
-/// Rust's `1e-5` as Python writes it: `1e-05`.
+/// Converts a Rust exponent to Python's form: `1e-5` becomes `1e-05`.
 pub(super) fn exponent(text: &str) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text.to_owned() };
     let (sign, digits) = match exponent.strip_prefix('-') {
@@ -199,7 +202,8 @@ pub(super) fn exponent(text: &str) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
-/// `%g`: so many significant digits, without zeros behind them, with an exponent where the number is small or large.
+/// Formats a number as `%g`: `precision` significant digits without trailing zeros, and an exponent if it is below −4
+/// or at least `precision`.
 fn general(value: f64, precision: usize) -> String {
     if !value.is_finite() {
         return shown(&Output::Scalar(Scalar::Float(value)));

@@ -1,19 +1,20 @@
-//! Values as Python prints them: arrays as NumPy's `str` has them (NumPy `_core/arrayprint.py`, its default options).
+//! Values as Python prints them. Arrays are formatted as NumPy's `str` formats them (NumPy `_core/arrayprint.py`, with
+//! default options).
 
 use super::format::exponent;
 use crate::value::Output;
 use rx_tensor::{Scalar, Tensor};
 
-/// The width of a line.
+/// The maximal width of a line, in characters.
 const WIDTH: usize = 75;
-/// The most decimals of a float.
+/// The maximal number of decimals of a float in an array.
 const PRECISION: usize = 8;
-/// The most elements of an array that is shown whole.
+/// The largest number of elements of an array that is printed in full. Larger arrays are summarized with `...`.
 const THRESHOLD: usize = 1000;
-/// What is shown of each end of an axis where it is not.
+/// The number of elements printed at each end of an axis of a summarized array.
 const EDGE: usize = 3;
 
-/// A value as text.
+/// Formats a value.
 pub(super) fn shown(value: &Output) -> String {
     match value {
         Output::Tensor(tensor) => array(tensor),
@@ -27,7 +28,7 @@ pub(super) fn shown(value: &Output) -> String {
     }
 }
 
-/// A float by itself: the fewest digits that mean it.
+/// Formats a single float with the fewest digits that identify it, as `float32` if `single`.
 fn number(value: f64, single: bool) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -43,7 +44,7 @@ fn number(value: f64, single: bool) -> String {
     if single { format!("{:?}", Plain(value as f32)) } else { format!("{:?}", Plain(value)) }
 }
 
-/// A float without an exponent, with a `.0` where it is whole.
+/// A float formatted without an exponent, and with `.0` if it is an integer.
 struct Plain<T>(T);
 
 impl<T: std::fmt::Display> std::fmt::Debug for Plain<T> {
@@ -80,7 +81,7 @@ fn python_bool(value: i64) -> String {
     if value != 0 { "True" } else { "False" }.to_owned()
 }
 
-/// The places of an axis that are shown; `None` where some are left out.
+/// Returns the indices of an axis that are printed, with `None` for the omitted middle.
 fn edges(extent: i64, cut: bool) -> Vec<Option<usize>> {
     let extent = extent as usize;
     match cut && extent > 2 * EDGE {
@@ -89,14 +90,14 @@ fn edges(extent: i64, cut: bool) -> Vec<Option<usize>> {
     }
 }
 
-/// The elements that are shown, row-major.
+/// Appends the row-major offsets of the elements that are printed.
 fn visible(shape: &[i64], cut: bool, start: usize, into: &mut Vec<usize>) {
     let Some((extent, inner)) = shape.split_first() else { return into.push(start) };
     let size = inner.iter().product::<i64>() as usize;
     edges(*extent, cut).into_iter().flatten().for_each(|at| visible(inner, cut, start + at * size, into));
 }
 
-/// Each element as a word; all have one width.
+/// Formats each element, padded to a common width.
 fn words(elements: &[(usize, Scalar)], is_bool: bool, single: bool) -> Vec<String> {
     let floats: Option<Vec<f64>> = elements
         .iter()
@@ -119,7 +120,7 @@ fn words(elements: &[(usize, Scalar)], is_bool: bool, single: bool) -> Vec<Strin
     words.into_iter().map(|word| format!("{word:>width$}")).collect()
 }
 
-/// NumPy's `FloatingFormat`: all with an exponent or none, points below one another.
+/// Formats floats as NumPy's `FloatingFormat`: either all or none have an exponent, and decimal points are aligned.
 fn float_words(values: &[f64], single: bool) -> Vec<String> {
     let sizes = || values.iter().map(|value| value.abs()).filter(|size| size.is_finite() && *size != 0.0);
     let (most, least) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
@@ -153,11 +154,11 @@ fn float_words(values: &[f64], single: bool) -> Vec<String> {
         true => format!("{whole}.{fraction:<decimals$}"),
     };
     let words = parts.iter().zip(values).map(joined);
-    // Of numbers only: what is no number stands at the right.
+    // Trailing spaces align `nan` and `inf` with the fractions of numbers; without finite numbers, remove them.
     words.map(|word| if any_finite { word } else { word.trim().to_owned() }).collect()
 }
 
-/// An array on its way to text.
+/// An array that is being formatted.
 struct Array<'a> {
     shape: &'a [i64],
     words: &'a std::collections::HashMap<usize, String>,
@@ -165,7 +166,8 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// The part of the array from `start`, below `axis` axes; `indent` stands in front of its lines, which are `width` wide.
+    /// Formats the subarray at offset `start` below the first `axis` axes. Each line begins with `indent` and has at
+    /// most `width` characters.
     fn text(&self, axis: usize, start: usize, indent: &str, width: usize) -> String {
         let Some((extent, inner)) = self.shape.get(axis..).and_then(<[i64]>::split_first) else {
             return self.words.get(&start).cloned().unwrap_or_default();
@@ -204,7 +206,7 @@ impl Array<'_> {
 mod tests {
     use super::*;
 
-    /// The wanted texts are what NumPy 2 prints.
+    /// The expected texts are the output of NumPy 2.
     #[test]
     fn arrays_look_as_numpys() {
         let floats =

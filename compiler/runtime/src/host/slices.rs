@@ -1,12 +1,13 @@
-//! Parts of tensors whose extents are values: slices with computed bounds, views into bytes.
+//! Subtensors whose extents depend on values: slices with computed bounds, and views into bytes.
 
 use super::{Arguments, integers, said};
 use crate::value::Output;
 use rx_base::DType;
 use rx_tensor::Tensor;
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: as NumPy's `x[begin:end:strides]`, axis by axis; places that count from
-/// the end are negative, and what is outside is cut off (TVM `topi::dynamic_strided_slice`).
+/// Computes `dynamic_strided_slice(x, begin, end, strides)`, which is NumPy's `x[begin:end:strides]` on each axis.
+/// Negative bounds count from the end, and bounds outside the axis are clamped (TVM `topi::dynamic_strided_slice`). For
+/// example, `begin = -2`, `end = 9`, `stride = 1` selects the last two elements of an axis of extent 4.
 pub(super) fn dynamic_strided_slice(arguments: &Arguments) -> Result<Output, String> {
     let x = arguments.tensor(0)?;
     let [begin, end, strides] = [1, 2, 3].map(|at| arguments.tensor(at).and_then(integers));
@@ -17,7 +18,7 @@ pub(super) fn dynamic_strided_slice(arguments: &Arguments) -> Result<Output, Str
     }
     let mut places = Vec::with_capacity(ndim);
     for (axis, extent) in x.shape().iter().enumerate() {
-        // INVARIANT: each has an element for every axis.
+        // INVARIANT: each has `ndim` elements, checked above.
         let (begin, end, stride) = (begin[axis], end[axis], strides[axis]);
         if stride == 0 {
             return Err(format!("the stride of axis {axis} is 0"));
@@ -27,7 +28,7 @@ pub(super) fn dynamic_strided_slice(arguments: &Arguments) -> Result<Output, Str
     picked(x, &places).map(Output::Tensor)
 }
 
-/// The places along an axis of `extent` that a slice takes.
+/// Returns the indices that a slice selects from an axis of `extent` elements.
 fn sliced(extent: i64, begin: i64, end: i64, stride: i64) -> Vec<i64> {
     let (low, high) = if stride < 0 { (-1, extent - 1) } else { (0, extent) };
     let place = |at: i64| if at < 0 { at.saturating_add(extent) } else { at }.clamp(low, high.max(low));
@@ -36,7 +37,7 @@ fn sliced(extent: i64, begin: i64, end: i64, stride: i64) -> Vec<i64> {
     std::iter::successors(Some(begin), |at| at.checked_add(stride)).take_while(goes_on).collect()
 }
 
-/// The elements at these places along each axis.
+/// Gathers the elements at the Cartesian product of the given indices, one list per axis.
 fn picked(x: &Tensor, places: &[Vec<i64>]) -> Result<Tensor, String> {
     let shape: Vec<i64> = places.iter().map(|places| places.len() as i64).collect();
     let width = x.dtype().bytes() as usize;
@@ -45,7 +46,8 @@ fn picked(x: &Tensor, places: &[Vec<i64>]) -> Result<Tensor, String> {
     for at in 0..count {
         let (mut rest, mut from, mut stride) = (at, 0, 1);
         for (axis, places) in places.iter().enumerate().rev() {
-            // INVARIANT: `rest % len` is a place of the axis, none of which is empty where there is an element.
+            // INVARIANT: `rest % shape[axis]` is a valid index into `places`; no list is empty, since `count` would be
+            // 0.
             from += places[(rest % shape[axis]) as usize] * stride;
             rest /= shape[axis];
             stride *= x.shape()[axis];
@@ -56,7 +58,8 @@ fn picked(x: &Tensor, places: &[Vec<i64>]) -> Result<Tensor, String> {
     Tensor::from_bytes(x.dtype(), &shape, &bytes).map_err(said)
 }
 
-/// `memory.view(data, shape, dtype, relative_byte_offset)`: the bytes of `data` from an offset, read as another tensor.
+/// Computes `memory.view(data, shape, dtype, relative_byte_offset)`: reinterprets the bytes of `data` from an offset as
+/// a tensor of `shape` and `dtype`.
 pub(super) fn memory_view(arguments: &Arguments) -> Result<Output, String> {
     let data = arguments.tensor(0)?;
     let Output::Shape(shape) = arguments.at(1) else { return Err("the shape of the view is not known".to_owned()) };

@@ -1,4 +1,4 @@
-//! Which values a tensor has, and where: results as long as there are such.
+//! `nonzero` and `unique`: operators whose result size depends on the elements.
 
 use super::{Arguments, said};
 use crate::value::Output;
@@ -6,7 +6,8 @@ use rx_base::DType;
 use rx_tensor::{Scalar, Tensor};
 use std::cmp::Ordering;
 
-/// `nonzero(x)`: the indices of what is not 0, `(rank, count)`, row-major; of a scalar as of one element.
+/// Computes `nonzero(x)`: the row-major indices of the nonzero elements, with shape `(rank, count)`. A scalar is
+/// treated as a tensor of shape `(1,)`.
 pub(super) fn nonzero(arguments: &Arguments) -> Result<Output, String> {
     let x = arguments.tensor(0)?;
     let shape: &[i64] = if x.shape().is_empty() { &[1] } else { x.shape() };
@@ -15,24 +16,25 @@ pub(super) fn nonzero(arguments: &Arguments) -> Result<Output, String> {
     let mut values = Vec::with_capacity(shape.len() * places.len());
     let mut inner: i64 = shape.iter().product();
     for extent in shape {
-        // Where there are places, no extent is 0.
+        // If `places` is not empty, no extent is 0; `max` avoids a division by zero otherwise.
         inner /= (*extent).max(1);
         values.extend(places.iter().map(|place| *place as i64 / inner % extent));
     }
     Tensor::from_i64s(&[shape.len() as i64, places.len() as i64], &values).map(Output::Tensor).map_err(said)
 }
 
-/// The slices that are compared: of the flattened tensor its elements.
+/// The slices of a tensor along an axis, which `unique` compares. Without an axis they are the elements of the
+/// flattened tensor.
 struct Slices<'t> {
     x: &'t Tensor,
-    /// Extents before the axis, of the axis and behind it, flattened.
+    /// The product of the extents before the axis, its extent, and the product of the extents after it.
     outer: usize,
     count: usize,
     inner: usize,
 }
 
 impl Slices<'_> {
-    /// Where the elements of a slice stand, row-major.
+    /// Returns the row-major offsets of a slice's elements.
     fn places(&self, slice: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.outer)
             .flat_map(move |outer| (0..self.inner).map(move |inner| (outer * self.count + slice) * self.inner + inner))
@@ -45,7 +47,7 @@ impl Slices<'_> {
     }
 }
 
-/// Numbers as they are, NaN last and, as NumPy has it, equal to NaN.
+/// Compares two elements. NaN sorts last and is equal to NaN, as in NumPy.
 fn order(a: Option<Scalar>, b: Option<Scalar>, dtype: DType) -> Ordering {
     match (a, b) {
         (Some(Scalar::Int(a)), Some(Scalar::Int(b))) if dtype == DType::UINT64 => (a as u64).cmp(&(b as u64)),
@@ -58,8 +60,10 @@ fn order(a: Option<Scalar>, b: Option<Scalar>, dtype: DType) -> Ordering {
     }
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`, as ONNX's `Unique`: the values in ascending order,
-/// or by where they first occur; then, as asked, those places, for each slice its value's place, and how often each occurs.
+/// Computes `unique(x, sorted, return_index, return_inverse, return_counts, axis)`, as ONNX's `Unique`. Returns the
+/// distinct values, ascending or in order of first occurrence; then, if requested, the index of each value's first
+/// occurrence, for each slice the index of its value, and the number of occurrences of each value. For example, `[2, 1,
+/// 2]` gives values `[1, 2]`, index `[1, 0]`, inverse `[1, 0, 1]` and counts `[1, 2]`.
 pub(super) fn unique(arguments: &Arguments) -> Result<Output, String> {
     let x = arguments.tensor(0)?;
     let axis = axis(arguments, x.shape().len())?;
@@ -74,7 +78,7 @@ pub(super) fn unique(arguments: &Arguments) -> Result<Output, String> {
     };
     let mut sorted: Vec<usize> = (0..slices.count).collect();
     sorted.sort_by(|a, b| slices.compare(*a, *b));
-    // Groups of equal slices, each from its first; sorting kept their order.
+    // Group equal slices. The sort is stable, so each group begins with its first occurrence.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for slice in sorted {
         match groups.last_mut() {
@@ -90,7 +94,7 @@ pub(super) fn unique(arguments: &Arguments) -> Result<Output, String> {
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
     let mut inverse = vec![0i64; slices.count];
     for (at, group) in groups.iter().enumerate() {
-        // INVARIANT: a group holds numbers of slices.
+        // INVARIANT: a group contains slice numbers less than `slices.count`.
         group.iter().for_each(|slice| inverse[*slice] = at as i64);
     }
     let mut results = vec![Output::Tensor(values(&slices, &firsts, axis)?)];
@@ -112,7 +116,7 @@ pub(super) fn unique(arguments: &Arguments) -> Result<Output, String> {
     }
 }
 
-/// The axis, counted from the front; a scalar has none.
+/// Returns the axis as a nonnegative number, or `None` if it is not given or the tensor is a scalar.
 fn axis(arguments: &Arguments, ndim: usize) -> Result<Option<usize>, String> {
     let Some(axis) = arguments.int(5) else { return Ok(None) };
     let from_front = if axis < 0 { axis + ndim as i64 } else { axis };
@@ -123,7 +127,7 @@ fn axis(arguments: &Arguments, ndim: usize) -> Result<Option<usize>, String> {
     }
 }
 
-/// The tensor of these slices.
+/// Concatenates the chosen slices along the axis.
 fn values(slices: &Slices<'_>, chosen: &[usize], axis: Option<usize>) -> Result<Tensor, String> {
     let mut shape = match axis {
         Some(_) => slices.x.shape().to_vec(),
