@@ -1,5 +1,6 @@
-//! Attention as exporters write it, in operators of its own each: one kernel of CUDA, which computes what the interpreter does. The
-//! kernels are run by the simulator under sanitizers, in several orders of threads; without a C++ compiler only what is joined is tested.
+//! Attention as exporters write it, as a sequence of separate operators: CUDA runs it as one fused kernel, with the
+//! results of the interpreter. The simulator runs the kernels under sanitizers, with several orders of threads. Without
+//! a C++ compiler only the fusion is tested.
 
 use crate::common::Text;
 use rx_base::DType;
@@ -11,7 +12,7 @@ use rx_runtime::interp::Interpreter;
 use rx_tensor::{Tensor, compare, random};
 use rx_tir::PrimFunc;
 
-/// A parameter of `main`, and the shape of what is passed.
+/// A parameter of `main`: its name, its declared shape, its dtype and the shape of the argument.
 struct Param {
     name: &'static str,
     declared: &'static str,
@@ -28,7 +29,7 @@ impl Param {
         let of = |dtype| random::draw(7, at as u64, dtype, &self.shape, None).expect("a tensor");
         match self.dtype {
             "bool" => {
-                // Every fifth row sees nothing, the others two keys of three.
+                // Mask out every fifth row entirely, and every third key of the other rows.
                 let row = usize::try_from(*self.shape.last().expect("rows")).expect("an extent").max(1);
                 let seen = |at: usize| u8::from(at / row % 5 != 2 && at % 3 != 1);
                 let count = usize::try_from(self.shape.iter().product::<i64>()).expect("a count");
@@ -42,7 +43,7 @@ impl Param {
     }
 }
 
-/// A program: parameters and the lines of `main`, whose last returns.
+/// A program: its parameters and the lines of `main`, the last of which returns.
 struct Exported {
     params: Vec<Param>,
     body: Vec<String>,
@@ -62,7 +63,7 @@ impl Exported {
         Text::module(&format!("@R.function\ndef main({}):\n{body}", declared.collect::<Vec<_>>().join(", ")))
     }
 
-    /// The rules that take what CUDA does of the program, in order.
+    /// Returns the schedule rules that CUDA applies to the program's kernels, in order.
     fn rules(&self) -> Vec<&'static str> {
         self.rules_of(Target::default())
     }
@@ -75,7 +76,7 @@ impl Exported {
         source.choices.iter().map(|choice| choice.rule).collect()
     }
 
-    /// Compares what simulated CUDA computes with the interpreter, operator by operator.
+    /// Checks that simulated CUDA computes the same as the interpreter without fusion, within a tolerance.
     fn agrees(&self, within: f64) {
         if let Err(missing) = rx_cuda::simulator::compiler() {
             println!("skipped: {missing}");
@@ -93,7 +94,7 @@ impl Exported {
         }
     }
 
-    /// One kernel does everything.
+    /// Checks that the program becomes one attention kernel, and its results.
     #[track_caller]
     fn is_one_kernel(&self, within: f64) {
         assert_eq!(self.rules(), ["attention"]);
@@ -104,8 +105,8 @@ impl Exported {
 const F32: f64 = 1e-4;
 const F16: f64 = 2e-2;
 
-/// Vision transformers of torchvision: queries, keys and values of one tensor, each taken out by its number; the scale in both factors; a
-/// softmax that is safe of rows that see nothing.
+/// Attention of torchvision's vision transformers: queries, keys and values are slices of one tensor, both factors are
+/// scaled, and the softmax replaces fully masked rows by 0.
 fn of_one_tensor(batch: i64, tokens: i64) -> Exported {
     let (n, heads) = (batch, 3);
     let all = n * heads;
@@ -152,7 +153,8 @@ fn queries_keys_and_values_are_read_where_they_lie_in_one_tensor() {
     of_one_tensor(2, 9).is_one_kernel(F32);
 }
 
-/// BERT: a mask of keys is added to the scaled scores; with the softmax in float32 where the rest has 16 bits.
+/// Attention of BERT: a key mask is added to the scaled scores. With `widened`, the softmax of 16-bit scores is in
+/// float32.
 fn with_a_mask_of_keys(dtype: &'static str, widened: bool) -> Exported {
     let softmax = match widened {
         false => "w = R.nn.softmax(s3, axis=-1)".to_owned(),
@@ -222,7 +224,7 @@ fn masks_of_unsigned_places_go_round_below_zero() {
         "j = R.expand_dims(R.arange(0, 160, 1, dtype=\"int64\"), axis=[-2])",
     ];
     let masks = [
-        // A window behind each row, by one comparison.
+        // A causal sliding window in one comparison: `i - j` wraps around below zero, so it holds for 0 ≤ i − j < 40.
         "c = R.less(R.astype(R.subtract(i, j), \"uint64\"), R.const(40, \"uint64\"))",
         // Always true.
         "c = R.greater_equal(R.subtract(R.astype(i, \"uint64\"), R.astype(j, \"uint64\")), R.const(0, \"uint64\"))",
@@ -262,7 +264,8 @@ fn heads_share_keys_that_were_repeated_for_them() {
     exported(vec![q, kv("k"), kv("v")], &body).is_one_kernel(F32);
 }
 
-/// `[2, 3, rows, 8]` queries, as many heads of `keys` keys; the lines between the product `s` and the weights `w`.
+/// Attention of `[2, 3, rows, 8]` queries and keys of `keys` rows. The lines `between` compute the weights `w` from the
+/// scores `s`.
 fn plain(dtype: &'static str, [rows, keys]: [i64; 2], mask: Option<Param>, between: &[&str]) -> Exported {
     let known = |text: String| -> &'static str { text.leak() };
     let mut params = vec![
@@ -287,7 +290,7 @@ fn rows_that_see_nothing_are_what_the_program_says() {
         "w = R.where(R.equal(e, R.const(1, \"int32\")), R.const(0.0, \"float32\"), R.nn.softmax(t, axis=-1))",
     ];
     plain("float32", [10, 10], mask(), &safe).is_one_kernel(F32);
-    // With the lowest finite number instead such a row's weights are all the same.
+    // If the mask value is the lowest finite number, a fully masked row has uniform weights.
     let finite = ["t = R.where(m, s, R.const(-3.4028234663852886e38, \"float32\"))", "w = R.nn.softmax(t, axis=-1)"];
     plain("float32", [10, 10], mask(), &finite).is_one_kernel(F32);
     let half = ["t = R.where(m, s, R.const(-65504.0, \"float16\"))", "w = R.nn.softmax(t, axis=-1)"];
@@ -350,7 +353,7 @@ fn rules_that_are_not_asked_join_nothing() {
     assert_eq!(program.rules(), ["attention"]);
 }
 
-/// A device that makes nothing of chains, and must not be asked.
+/// A device that fuses no chains. The test fails if the compiler asks it about one.
 struct Never;
 
 impl Preferences for Never {

@@ -1,5 +1,5 @@
-//! Tensors that only kernels see lie in memory with their channels last, where tensor cores read convolutions' data so; what is
-//! computed is what the interpreter computes.
+//! Channels-last layout: tensors that only kernels access are stored with their channels innermost, as tensor cores
+//! read the data of convolutions. The results are those of the interpreter.
 
 use crate::common::Text;
 use rx_base::DType;
@@ -10,7 +10,8 @@ use rx_runtime::cuda::Simulated;
 use rx_runtime::interp::Interpreter;
 use rx_tensor::{Tensor, compare, random};
 
-/// A function `main` of these parameters, all of a dtype, of which so many are inputs.
+/// Returns a function `main` with these parameters, all of one dtype. The first `inputs` of them are inputs, the others
+/// weights.
 fn function(dtype: &str, inputs: usize, params: &[(&str, &str)], body: &[&str]) -> String {
     let params: Vec<String> =
         params.iter().map(|(name, shape)| format!("{name}: R.Tensor({shape}, \"{dtype}\")")).collect();
@@ -25,7 +26,7 @@ fn drawn(dtype: &str, shapes: &[Vec<i64>]) -> Vec<Tensor> {
     shapes.iter().enumerate().map(|one| draw(one).expect("a tensor")).collect()
 }
 
-/// What a device of these kernels computes, and its program.
+/// Runs the text on simulated CUDA with this target in strict mode. Returns the results and the program.
 fn simulated(text: &Text, target: &Target, arguments: &[Tensor]) -> (Vec<Tensor>, Program) {
     let device = Simulated::of(target.clone()).strict();
     let program = text.program_for(Some(device.preferences())).unwrap_or_else(|problems| panic!("{problems:#?}"));
@@ -33,7 +34,7 @@ fn simulated(text: &Text, target: &Target, arguments: &[Tensor]) -> (Vec<Tensor>
     (run.result.unwrap_or_else(|error| panic!("{error}")).tensors(), program)
 }
 
-/// The axes by which buffers of a kernel lie in memory where that is not the tensor's order, by the kernel's and the buffer's name.
+/// Returns the axis order of each buffer that is not row-major, prefixed by the kernel's and the buffer's name.
 fn orders(program: &Program) -> Vec<String> {
     let mut found = Vec::new();
     for kernel in &program.kernels {
@@ -46,8 +47,8 @@ fn orders(program: &Program) -> Vec<String> {
     found
 }
 
-/// Runs a function on the interpreter as it is written, and as simulated CUDA under sanitizers, its kernels in several orders of
-/// threads: the same but for rounding. Gives the orders of buffers there.
+/// Runs a function on the interpreter without layout changes, and on simulated CUDA in strict mode (sanitizers, several
+/// thread orders). Checks that the results agree up to rounding and returns the buffers' axis orders, as [`orders`].
 #[track_caller]
 fn check(dtype: &str, params: &[(&str, &str)], body: &[&str], shapes: &[&[i64]]) -> Vec<String> {
     let shapes: Vec<Vec<i64>> = shapes.iter().map(|shape| shape.to_vec()).collect();
@@ -73,7 +74,7 @@ fn check_text(text: &str, arguments: &[Tensor], target: &Target) -> Vec<String> 
     orders(&program)
 }
 
-/// Within what 16-bit floats and sums in another order leave; integers to the bit.
+/// Compares results with a tolerance for 16-bit floats and reordered sums. Integers must be equal.
 #[track_caller]
 fn same(results: &[Tensor], expected: &[Tensor]) {
     assert_eq!(results.len(), expected.len());
@@ -350,7 +351,7 @@ fn weights_are_put_in_order_once() {
     assert!(own.once && !main.once);
     let calls = main.code.iter().filter(|one| matches!(one.operation, Operation::Call { .. })).count();
     assert_eq!(calls, 1);
-    // An argument that is no weight is not kept for another call.
+    // A layout conversion of an argument that is not a weight is not cached between calls.
     let text = Text::module(&function("float16", 3, &params, &body));
     let program = text.program_for(Some(Simulated::default().preferences())).expect("a program");
     assert_eq!(program.procedures.len(), 1);
@@ -370,7 +371,7 @@ fn other_devices_have_the_programs_they_had() {
     assert_eq!(scripts(plain), scripts(of_device));
 }
 
-/// Numbers by xorshift, the same in every run.
+/// A xorshift random number generator with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -382,12 +383,12 @@ impl Random {
     }
 }
 
-/// A network of convolutions and what stands between them, drawn: parameters and body.
+/// Generates a random network of convolutions and other operators: its parameters and body.
 fn network(random: &mut Random) -> (Vec<(String, Vec<i64>)>, Vec<String>) {
     let (height, width) = (random.below(6) as i64 + 3, random.below(6) as i64 + 3);
     let mut params = vec![("x".to_owned(), vec![1 + random.below(2) as i64, 8, height, width])];
     let mut body = Vec::new();
-    // Tensors of one height and width, with their channels.
+    // Tensors of the input's height and width, with their number of channels.
     let mut known: Vec<(String, i64)> = vec![("x".to_owned(), 8)];
     for at in 0..7 {
         let (from, channels) = known[known.len() - 1 - random.below(known.len().min(3))].clone();
@@ -467,17 +468,18 @@ fn random_networks_compute_the_same_however_their_tensors_lie() {
     assert!(moved * 4 > NETWORKS, "{moved} of {NETWORKS} networks have tensors that lie otherwise");
 }
 
-/// How many networks are drawn.
+/// The number of random networks.
 const NETWORKS: usize = 12;
 
-/// How factors of a program's products are brought: 16 bytes at once, and element by element.
+/// Counts the GEMM operands of a program that are loaded 16 bytes at a time, and those that are loaded element by
+/// element.
 fn factors(program: &Program) -> [usize; 2] {
     let (source, _) = rx_runtime::cuda::source(program, &Target::default()).unwrap_or_else(|error| panic!("{error}"));
     let notes: Vec<&str> = source.choices.iter().map(|choice| choice.note.as_str()).collect();
     ["16 bytes at a time", "element by element"].map(|how| notes.iter().map(|note| note.matches(how).count()).sum())
 }
 
-/// `RX_MODELS` names the folder of models. `cargo test --test suite factors_of_models -- --nocapture` prints the table.
+/// `RX_MODELS` is the folder of models. `cargo test --test suite factors_of_models -- --nocapture` prints the table.
 #[test]
 fn factors_of_models_in_bfloat16_are_brought_16_bytes_at_once() {
     let Some(folder) = std::env::var_os("RX_MODELS").map(std::path::PathBuf::from) else {

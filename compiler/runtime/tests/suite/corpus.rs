@@ -1,5 +1,5 @@
-//! How many functions of given texts lower and run with drawn inputs, and why the others do not: the commonest reasons say
-//! what to do first. `RX_CASES` names the folder; without it the tests say that they are skipped.
+//! Counts how many functions of a corpus lower and run with random inputs, and why the others do not: the most frequent
+//! reasons show which feature to add next. `RX_CASES` is the folder of the corpus; the tests are skipped without it.
 
 use crate::common::Text;
 use rx_base::Severity;
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What every symbol of a drawn input is, and every dim of one whose shape is left open.
+/// The value of every symbol in the shape of an input, and the extent of every axis whose extent is not declared.
 const EXTENT: i64 = 3;
 
-/// What a function may take on the interpreter.
+/// The limits of a function on the interpreter.
 const INTERPRETED: Limits = Limits { rounds: Some(1 << 20), bytes: Some(1 << 28) };
 
-/// What a function may take on the CPU.
+/// The limits of a function on the CPU.
 const COMPILED: Limits = Limits { rounds: Some(1 << 33), bytes: Some(1 << 31) };
 
 #[derive(Default)]
@@ -32,12 +32,12 @@ struct Count {
 
 impl Count {
     fn because(&mut self, reason: &str) {
-        // What differs from text to text stands at the end.
+        // Truncate the reason: the details, which differ between texts, are at its end.
         let short: String = reason.chars().take(150).collect();
         *self.reasons.entry(short).or_default() += 1;
     }
 
-    /// Every Relax function of a text that has no error.
+    /// Lowers and runs every Relax function of a text, unless the text has errors.
     fn text(&mut self, text: &str, run: &dyn Fn(&Text, Program) -> Result<(), String>) {
         let mut workspace = Workspace::new();
         let file = workspace.add(text, FileKind::Rx);
@@ -85,7 +85,8 @@ fn run<B: Backend>(text: &Text, program: Program, backend: B, limits: Limits) ->
     executor.run(arguments?, &NameMap::default()).map(drop).map_err(|error| error.to_string())
 }
 
-/// Whether a function of the program reaches itself. One that never returns takes as many calls as it may.
+/// Whether a function of the program calls itself, directly or indirectly. Such a program may exhaust its limits
+/// through infinite recursion.
 fn is_recursive(program: &Program) -> bool {
     let called: Vec<Vec<usize>> = program
         .procedures
@@ -108,7 +109,7 @@ fn is_recursive(program: &Program) -> bool {
     })
 }
 
-/// Adds the procedures that code calls or makes closures of.
+/// Appends the procedures that `code` calls or creates closures of.
 fn procedures_of(code: &[Instruction], into: &mut Vec<usize>) {
     for instruction in code {
         match &instruction.operation {
@@ -173,7 +174,7 @@ fn cases() -> Option<PathBuf> {
     there.then_some(folder)
 }
 
-/// The texts of TVM's test-suite.
+/// Runs the modules of TVM's test suite.
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn modules_run() {
@@ -198,12 +199,13 @@ fn modules_run() {
     }
     count.tell("modules");
     println!("{} of them took too long for the interpreter and ran on the CPU", compiled.get());
-    // Of the rest most call what only TVM's tests have, or fail as they are meant to.
+    // Most of the others call functions that only TVM's tests register, or are meant to fail.
     assert!(count.lowered * 100 >= count.functions * 94, "{} of {} lower", count.lowered, count.functions);
     assert!(count.ran * 100 >= count.functions * 91, "{} of {} run", count.ran, count.functions);
 }
 
-/// What TVM's passes leave of models. Small ones (`s_*`) are run, on the CPU.
+/// Runs models between the stages of TVM's pass pipeline. Only the small ones (`s_*`) are run, on the CPU; the others
+/// are only lowered.
 #[test]
 fn stages_run() {
     let Some(folder) = cases() else { return };

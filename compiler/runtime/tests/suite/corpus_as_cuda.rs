@@ -1,5 +1,5 @@
-//! The kernels of the programs of given texts, joined as for a GPU: simulated CUDA gives what the interpreter gives. `RX_CASES`
-//! names the folder; without it, or without a C++ compiler, the tests say that they are skipped.
+//! Kernels of a corpus of programs, fused as for a GPU: simulated CUDA gives the results of the interpreter. `RX_CASES`
+//! is the folder of the corpus; the tests are skipped without it or without a C++ compiler.
 
 use crate::common::Text;
 use rx_base::Severity;
@@ -14,16 +14,16 @@ use rx_tensor::{Scalar, Tensor, compare, random};
 use rx_tir::PrimFunc;
 use std::path::PathBuf;
 
-/// The most bytes of all arguments of a kernel that is run.
+/// The maximal size in bytes of a kernel's arguments together. Kernels with larger arguments are not run.
 const MOST_BYTES: i64 = 1 << 24;
 
-/// The most rounds that the interpreter may take for a kernel.
+/// The maximal number of loop iterations of a kernel on the interpreter.
 const MOST_ROUNDS: u64 = 1 << 21;
 
-/// How many kernels are one text for the C++ compiler.
+/// The number of kernels that are compiled together by the C++ compiler.
 const AT_ONCE: usize = 64;
 
-/// A kernel, its drawn arguments, and what the interpreter makes of them.
+/// A kernel, its random arguments, and the result of the interpreter.
 struct Case {
     kernel: Kernel,
     inputs: Vec<Tensor>,
@@ -32,7 +32,7 @@ struct Case {
     expected: Result<Vec<Tensor>, RunError>,
 }
 
-/// The kernels of every Relax function of a text that has no error.
+/// Appends the kernels of every Relax function of a text, unless the text has errors.
 fn kernels_of(text: &str, into: &mut Vec<Kernel>) {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -49,7 +49,7 @@ fn kernels_of(text: &str, into: &mut Vec<Kernel>) {
     }
 }
 
-/// The texts of the rows of a file.
+/// Returns the distinct kernels of the texts in a JSONL file.
 fn kernels_of_rows(file: &str) -> Option<Vec<Kernel>> {
     let Some(folder) = std::env::var_os("RX_CASES").map(PathBuf::from) else {
         println!("skipped: RX_CASES is not set");
@@ -80,7 +80,8 @@ fn kernels_of_rows(file: &str) -> Option<Vec<Kernel>> {
     Some(kept)
 }
 
-/// A kernel with arguments, where it has few, and the interpreter comes to an end. Every symbol is `extent`.
+/// Creates a case with random arguments, where every symbol has the value `extent`. Returns `None` if the arguments are
+/// too large or the interpreter exceeds its limits.
 fn case(kernel: Kernel, extent: i64) -> Option<Case> {
     let func: &PrimFunc = &kernel.loops;
     let mut bytes = 0i64;
@@ -107,7 +108,7 @@ fn case(kernel: Kernel, extent: i64) -> Option<Case> {
     let program = Program { kernels: vec![kernel.clone()], ..Program::default() };
     interpreter.build(&program, &mut |_| {}).ok()?;
     let expected = run(&mut interpreter, KernelId(0), &tensors, &outputs, &scalars);
-    // Too long, or more than there is memory for.
+    // The interpreter exceeded its limits.
     if let Err(error) = &expected
         && error.to_string().starts_with("stopped")
     {
@@ -116,7 +117,7 @@ fn case(kernel: Kernel, extent: i64) -> Option<Case> {
     Some(Case { kernel, inputs: tensors, outputs, scalars, expected })
 }
 
-/// What a kernel writes.
+/// Runs a kernel and returns its outputs.
 fn run<B: Backend<Memory = Tensor>>(
     backend: &mut B,
     kernel: KernelId,
@@ -136,7 +137,8 @@ fn run<B: Backend<Memory = Tensor>>(
     written.into_iter().map(|(memory, shape, dtype)| memory.download(backend, dtype, &shape)).collect()
 }
 
-/// What does not agree of some cases. Where the C++ compiler does not take them together, each is tried alone.
+/// Appends a message for each case where simulated CUDA differs from the interpreter. If the kernels do not compile
+/// together, halves of the cases are tried separately.
 fn disagreements(cases: &[Case], found: &mut Vec<String>) {
     let kernels = cases.iter().map(|case| case.kernel.clone()).collect();
     let program = Program { kernels, ..Program::default() };
@@ -177,7 +179,7 @@ fn differs(actual: &Result<Vec<Tensor>, RunError>, expected: &Result<Vec<Tensor>
     }
 }
 
-/// Runs the kernels of a file with each of these values for symbols.
+/// Checks the kernels of a file with each of these values for the symbols.
 fn all_agree(file: &str, extents: &[i64]) {
     let Some(kernels) = kernels_of_rows(file) else { return };
     let mut found = Vec::new();
@@ -201,6 +203,6 @@ fn kernels_of_modules_agree() {
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn kernels_of_inferred_calls_agree() {
-    // Of rows of 16 elements memory is read by several at once.
+    // With rows of 16 elements, the kernels use vectorized loads.
     all_agree("op_inference.jsonl", &[5, 16]);
 }

@@ -1,5 +1,6 @@
-//! The known defects as programs: what is right gives one result everywhere, and an index that the checker refuses is an
-//! error when the program is run all the same. `RX_CASES` names the folder; without it the tests say that they are skipped.
+//! The programs of the corpus of known defects: a correct one gives the same result on all devices, and one that the
+//! checker rejects for an out-of-bounds index fails at run time as well. `RX_CASES` is the folder of the corpus; the
+//! tests are skipped without it.
 
 use crate::common::Text;
 use rx_base::Severity;
@@ -9,21 +10,21 @@ use rx_runtime::{Backend, Fault, Limits, Output, RunError, cpu::Cpu, interp::Int
 use rx_tensor::{Tensor, compare, random};
 use std::path::PathBuf;
 
-/// What every symbol is, and what it is where a program needs more rows than that.
+/// The value of every symbol, and the value for programs that need more rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
-/// Rounds that the interpreter and simulated CUDA are asked for at most: some hundred times fewer than the largest
-/// convolutions take, which are left to the CPU.
+/// The maximal number of loop iterations on the interpreter and on simulated CUDA: a few hundred times fewer than the
+/// largest convolutions need, which only the CPU runs.
 const MOST_ROUNDS: u64 = 1 << 24;
 
-/// A case: its name, its text, and the kind of its mistake, `-` of one that is right.
+/// A program of the corpus: its name, its text, and the kind of its defect, `-` if it is correct.
 struct Defect {
     name: String,
     text: String,
     kind: String,
 }
 
-/// The cases on shapes, layouts and indices.
+/// Returns the programs about shapes, layouts and indices.
 fn defects() -> Option<Vec<Defect>> {
     let Some(folder) = std::env::var_os("RX_CASES").map(|cases| PathBuf::from(cases).join("cases/defects")) else {
         println!("skipped: RX_CASES is not set");
@@ -40,7 +41,7 @@ fn defects() -> Option<Vec<Defect>> {
     Some(rows.lines().skip(1).filter_map(row).collect())
 }
 
-/// The module, whatever the checker says of it.
+/// Parses and checks a text. Returns it even if it has errors, and whether it has.
 fn read(text: &str) -> (Text, bool) {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -48,12 +49,13 @@ fn read(text: &str) -> (Text, bool) {
     (Text(workspace, file), wrong)
 }
 
-/// Tensors for the parameters of the entry.
+/// Returns random arguments for the parameters of the entry function.
 fn arguments(text: &Text) -> Vec<Tensor> {
     drawn(text, EXTENTS[0])
 }
 
-/// Zeros for the parameters of the entry: what is computed of them as an index is the first, and there are rows enough.
+/// Returns zeros for the parameters of the entry function, so that every index computed from them is 0 and thus in
+/// bounds.
 fn zeros(text: &Text) -> Vec<Tensor> {
     let zeros = |tensor: &Tensor| Tensor::zeros(tensor.dtype(), tensor.shape()).expect("memory");
     drawn(text, EXTENTS[1]).iter().map(zeros).collect()
@@ -75,7 +77,7 @@ fn outcome(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Result<V
     text.run(true, backend, arguments).result.map(Output::tensors)
 }
 
-/// As [`outcome`], of what takes at most so many rounds.
+/// As [`outcome`], but returns `None` if the run exceeds this number of iterations.
 fn short(
     text: &Text,
     backend: impl Backend,
@@ -87,7 +89,7 @@ fn short(
     (!matches!(&result, Err(error) if error.to_string().starts_with("stopped"))).then_some(result)
 }
 
-/// Whether two runs came to the same: values, or the same kind of failure.
+/// Checks that two runs agree: equal values up to rounding, or the same kind of failure.
 fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) -> Result<(), String> {
     match (a, b) {
         (Ok(a), Ok(b)) => {
@@ -114,14 +116,15 @@ fn what_is_right_gives_one_result_everywhere() {
     one_result_everywhere(MOST_ROUNDS);
 }
 
-/// The largest convolutions, too: minutes.
+/// As above with the largest convolutions. Takes minutes.
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn what_is_right_and_large_gives_one_result_everywhere() {
     one_result_everywhere(1 << 36);
 }
 
-/// Runs what is right on the CPU and, where it takes no more than so many rounds, on the interpreter and as CUDA.
+/// Runs the correct programs on the CPU and, if they need at most `rounds` iterations, on the interpreter and on
+/// simulated CUDA.
 fn one_result_everywhere(rounds: u64) {
     let Some(defects) = defects() else { return };
     let simulated = rx_cuda::simulator::compiler().is_ok();
@@ -133,7 +136,8 @@ fn one_result_everywhere(rounds: u64) {
         let (text, wrong) = read(text);
         assert!(!wrong, "{name}");
         let ended = table.add(name, &text, &arguments(&text), (rounds, simulated));
-        // What is right for some values only ends with an index for those drawn, everywhere; and so it is run for zeros, too.
+        // A program may be correct for some values only and fail with an index error for the random ones. It must then
+        // fail on all devices, and succeed for zeros.
         if !ended && !table.add(name, &text, &zeros(&text), (rounds, simulated)) {
             table.failed.push(format!("{name}: ends with an error for zeros, too"));
         }
@@ -143,7 +147,7 @@ fn one_result_everywhere(rounds: u64) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// What came of the cases.
+/// The counts of successful runs, and the failures.
 #[derive(Default)]
 struct Table {
     ran: usize,
@@ -153,7 +157,7 @@ struct Table {
 }
 
 impl Table {
-    /// Runs a case everywhere; says whether it ran to an end on the CPU.
+    /// Runs a program on all devices and compares the results. Returns whether the run on the CPU succeeded.
     fn add(&mut self, name: &str, text: &Text, arguments: &[Tensor], (rounds, simulated): (u64, bool)) -> bool {
         let compiled = outcome(text, Cpu::default(), arguments);
         let mut others = Vec::new();
@@ -176,14 +180,14 @@ impl Table {
     }
 }
 
-/// The lines of a text that a place is in.
+/// Returns the lines of a text that a span covers.
 fn line_of(text: &str, span: rx_base::Span) -> &str {
     let (start, end) = (span.start as usize, span.end as usize);
     let first = text[..start].rfind('\n').map_or(0, |at| at + 1);
     &text[first..text[end..].find('\n').map_or(text.len(), |at| end + at)]
 }
 
-/// The error says where in the file, in which operator, and which values.
+/// The error names the statement, the operator and the values.
 #[test]
 fn an_index_that_is_refused_is_an_error_when_it_runs() {
     let Some(defects) = defects() else { return };
@@ -202,7 +206,7 @@ fn an_index_that_is_refused_is_an_error_when_it_runs() {
                 failed.push(format!("{name} on {device}: it gives values"));
                 continue;
             };
-            // A line of the file; the operator and the values are in the words.
+            // The origin gives the source line; the message contains the operator and the values.
             let line = error
                 .origin
                 .and_then(|origin| text.0.origin_span(text.0.first_module(text.1), origin))
@@ -214,10 +218,11 @@ fn an_index_that_is_refused_is_an_error_when_it_runs() {
                         && [operator.as_str(), &index.to_string(), &extent.to_string()]
                             .iter()
                             .all(|it| told.contains(it))
-                        // The call of the operator; of a prim_func's block the statement in it.
+                        // The line contains the operator of a call, or the buffer of a statement in a prim_func's
+                        // block.
                         && line.is_some_and(|line| line.contains(operator.as_str()) || line.contains(buffer.as_str()))
                 }
-                // Of a slice the operator itself says so, when its operands are there.
+                // An out-of-bounds slice is reported by the operator's rule once its operands are known.
                 _ => told.contains("out of bounds") && told.starts_with("R.") && line.is_some(),
             };
             match named {

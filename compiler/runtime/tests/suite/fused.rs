@@ -1,11 +1,11 @@
-//! Which kernels are joined across views, and that they compute what the interpreter does, operator by operator.
+//! Fusion of kernels across views, with the results of the interpreter without fusion.
 
 use crate::common::Text;
 use rx_runtime::cpu::Cpu;
 use rx_runtime::interp::Interpreter;
 use rx_tensor::{Tensor, compare, random};
 
-/// A function `main` of these float32 parameters.
+/// Returns a function `main` with these float32 parameters.
 fn function(params: &[(&str, &str)], body: &[&str]) -> String {
     let params: Vec<String> =
         params.iter().map(|(name, shape)| format!("{name}: R.Tensor({shape}, \"float32\")")).collect();
@@ -18,7 +18,7 @@ fn drawn(shapes: &[&[i64]]) -> Vec<Tensor> {
     shapes.iter().enumerate().map(|one| draw(one).expect("a tensor")).collect()
 }
 
-/// Runs a function on the interpreter as it is, and on the CPU; the names of its kernels there.
+/// Checks that the CPU computes the same as the interpreter without fusion. Returns the names of the fused kernels.
 #[track_caller]
 fn kernels(params: &[(&str, &str)], body: &[&str], shapes: &[&[i64]]) -> Vec<String> {
     let text = Text::module(&function(params, body));

@@ -1,4 +1,4 @@
-//! What loops do not compute: printing, asserting, packed functions, memory that programs allocate and write.
+//! Programs that need the host: printing, assertions, packed functions, and memory that programs allocate and write.
 
 use crate::common::Text;
 use rx_runtime::interp::Interpreter;
@@ -69,7 +69,8 @@ def main(x: R.Tensor((4,), "float32")):
     assert_eq!((results[0].shape(), values(&results[0])), (&[3][..], vec![2.0, 3.0, 4.0]));
 }
 
-/// Two writes into one tensor, the second of a part of it; a view is written through, and its tensor read.
+/// Two kernels write into one tensor, the second through a view of the first row. Reading the tensor must see both
+/// writes.
 const WRITES: &str = r#"@T.prim_func(private=True, s_tir=True)
 def double(a: T.Buffer((T.int64(4),), "float32"), out: T.Buffer((T.int64(4),), "float32")):
     for i in range(T.int64(4)):
@@ -135,7 +136,7 @@ def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")):
     }
 }
 
-/// As TVM's lowered stages have it: extents are kept in a shape heap that a function computes with.
+/// As in TVM's lowered stages: extents are stored in a shape heap, which a function computes with.
 #[test]
 fn shape_heaps_are_dims() {
     let text = Text::module(
@@ -199,7 +200,7 @@ def main(x: R.Tensor((4,), "float32")):
 
 #[test]
 fn views_of_memory_are_the_same_on_all_devices() {
-    // All elements in another shape; fewer of them; another dtype; bytes from the middle.
+    // The views: all elements in another shape, fewer elements, another dtype, and an offset in bytes.
     let text = Text::module(
         r#"@R.function
 def main(x: R.Tensor((4,), "float32")):

@@ -1,4 +1,4 @@
-//! What the host computes is what NumPy, ONNX and TVM's references compute: `tests/scripts/operator_values_host.py`.
+//! Host functions compute the values of NumPy, ONNX and TVM's references (`tests/scripts/operator_values_host.py`).
 
 use crate::common::Text;
 use rx_base::DType;
@@ -27,7 +27,7 @@ fn check_file(text: &str) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A module that makes the call, and its inputs.
+/// Returns a module that makes the call, and its inputs.
 fn module(case: &Value) -> (String, Vec<Tensor>) {
     let (mut params, mut arguments, mut inputs) = (Vec::new(), String::new(), Vec::new());
     for (name, value) in case["args"].as_object().expect("args") {

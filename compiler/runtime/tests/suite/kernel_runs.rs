@@ -1,4 +1,4 @@
-//! How many kernels a run will execute, told before it begins.
+//! The static count of kernel launches.
 
 use crate::common::Text;
 use rx_base::name::NameMap;
@@ -10,14 +10,14 @@ use rx_runtime::{Executor, KernelRun, Observer, Output, kernel_runs};
 use rx_tensor::Tensor;
 use std::sync::Arc;
 
-/// The program of `main(x: float32 (2,), c: bool ())` with this body, beside other functions.
+/// Returns the program of `main(x: float32 (2,), c: bool ())` with this body, in a module with the functions `beside`.
 fn program(body: &str, beside: &str) -> Program {
     let head = "@R.function\ndef main(x: R.Tensor((2,), \"float32\"), c: R.Tensor((), \"bool\")):\n    cls = Module\n";
     let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
     Text::module(&format!("{beside}\n\n{head}{body}")).program(false).expect("a program")
 }
 
-/// Counts kernels, and takes no times.
+/// An observer that counts kernels without timing them.
 #[derive(Default)]
 struct Counter(u64);
 
@@ -37,7 +37,7 @@ impl Observer for Counter {
     fn bound(&mut self, _: Origin, _: Name, _: Output) {}
 }
 
-/// How many kernels each of three runs executes; the condition holds in the second.
+/// Returns how many kernels each of three runs executes. The condition is true in the second and third run.
 fn counted(program: &Program) -> [u64; 3] {
     let mut executor =
         Executor::new(Arc::new(program.clone()), Interpreter::default(), &[], &mut |_| {}).expect("built");

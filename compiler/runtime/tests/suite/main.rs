@@ -1,4 +1,4 @@
-//! The integration tests of `rx-runtime`: one module a subject, one program to link.
+//! The integration tests of `rx-runtime`: one module for each subject, linked as one program.
 
 mod attention_joined;
 mod channels_last;

@@ -1,6 +1,6 @@
-//! Whole models as CUDA, without a device: small ones are run by the simulator under sanitizers, their kernels in several orders of
-//! threads, and agree with the interpreter; of all, NVRTC makes machine code. `RX_MODELS` names the folder of models; without it,
-//! without a C++ compiler or without NVRTC the tests say that they are skipped.
+//! Whole models as CUDA without a GPU. The simulator runs small models under sanitizers with several orders of threads,
+//! and the results must agree with the interpreter. NVRTC compiles the kernels of all models. `RX_MODELS` is the folder
+//! of models; the tests are skipped without it, without a C++ compiler or without NVRTC.
 
 use crate::common::Text;
 use rx_cuda::images::{self, Kept, resources};
@@ -13,13 +13,13 @@ use rx_tensor::{Tensor, compare, npz};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What results may differ by from the interpreter's, absolutely and relatively: sums are made in another order.
+/// The absolute and relative tolerance of the comparison with the interpreter, which sums in a different order.
 const TOLERANCE: f64 = 1e-4;
 
-/// The architectures that machine code is made for.
+/// The compute capabilities to compile for.
 const ARCHITECTURES: [u32; 2] = [80, 90];
 
-/// The folder of models.
+/// Returns the folder of models.
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("RX_MODELS").map(PathBuf::from);
     if folder.is_none() {
@@ -28,7 +28,7 @@ fn folder() -> Option<PathBuf> {
     folder
 }
 
-/// The models of the folder, by name.
+/// Returns the models of the folder, sorted by name.
 fn models(folder: &Path) -> Vec<(String, Text)> {
     let entries = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> =
@@ -41,7 +41,7 @@ fn models(folder: &Path) -> Vec<(String, Text)> {
     paths.iter().map(text).collect()
 }
 
-/// A model's recorded inputs, in the order of its parameters; none where there is no record.
+/// Returns a model's recorded inputs in the order of its parameters, or `None` if there is no recording.
 fn recorded(folder: &Path, name: &str) -> Option<Vec<Tensor>> {
     let path = folder.join(format!("{name}.npz"));
     let arrays = path.is_file().then(|| npz::read(&path).unwrap_or_else(|error| panic!("{name}: {error}")))?;

@@ -1,4 +1,4 @@
-//! Calls whose types are found out when the program runs, scalars that are computed then, and what ends a run.
+//! Calls whose types are known only at run time, scalars computed at run time, and limits of a run.
 
 use crate::common::Text;
 use rx_base::DType;
@@ -16,7 +16,7 @@ fn values(tensor: &Tensor) -> Vec<f64> {
     (0..tensor.len()).map(|at| tensor.get(at).expect("an element").as_float()).collect()
 }
 
-/// How a run of `main` with a scalar ends.
+/// Runs `main` with tensors and a scalar as its last argument.
 fn with_scalar(text: &Text, backend: impl Backend, scalar: Scalar, tensors: &[Tensor]) -> Result<Tensor, String> {
     let program = text.program(true).expect("a program");
     let mut executor = Executor::new(Arc::new(program), backend, &[], &mut |_| {}).expect("built");
@@ -42,7 +42,7 @@ def main(x: R.Tensor(ndim=2), y: R.Tensor):
     assert_eq!(results[0].shape(), [3, 2]);
     assert_eq!(values(&results[0]), [11.0, 22.0, 33.0, 14.0, 25.0, 36.0]);
     assert_eq!(values(&results[1]), [25.0, 47.0, 69.0, 25.0, 47.0, 69.0]);
-    // The same program with other ranks and another dtype.
+    // Run the same program with other ranks and another dtype.
     let ints = |shape: &[i64], values: &[i64]| Tensor::from_i64s(shape, values).expect("a tensor");
     let (results, _) = text.results(&[ints(&[1, 6], &[1, 2, 3, 4, 5, 6]), ints(&[], &[1])]);
     assert_eq!((results[0].dtype(), results[0].shape()), (DType::INT64, &[3, 2][..]));
@@ -127,7 +127,7 @@ def main(n: T.int64) -> R.Tensor((), "int64"):
     assert!(error.contains("no sum"), "{error}");
 }
 
-/// Ends within the limits, on the interpreter and compiled.
+/// Checks that the interpreter and compiled code both stop at the limits.
 fn ends(text: &Text) {
     fn run(text: &Text, backend: impl Backend) -> String {
         let program = text.program(false).expect("a program");

@@ -1,12 +1,13 @@
-//! Programs compute what NumPy does: `tests/operators/programs`, of which `tests/scripts/operator_values_programs.py` has the
-//! reference.
+//! The programs in `tests/operators/programs` compute the values of NumPy, as computed by the reference
+//! `tests/scripts/operator_values_programs.py`.
 
 use crate::common::Text;
 use rx_tensor::{Tensor, compare, npz};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Runs `main` on the interpreter and on the CPU, with the inputs of the program's file of values, and compares.
+/// Runs `main` on the interpreter and on the CPU with the inputs in the program's file of values, and compares the
+/// results.
 fn check(program: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators/programs");
     let text = std::fs::read_to_string(folder.join(program).with_extension("rx")).expect("a program");
@@ -36,7 +37,7 @@ macro_rules! programs {
             check(stringify!($program));
         })*
 
-        /// None of the folder is left out.
+        /// Checks that every program of the folder has a test.
         #[test]
         fn all_programs_are_run() {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators/programs");

@@ -1,4 +1,4 @@
-//! Programs from text: what joining kernels and planning memory do to them, and that they change no result.
+//! Programs from text: fusion, memory planning and their results.
 
 use proptest::prelude::*;
 use rx_base::Name;
@@ -11,7 +11,7 @@ use rx_tensor::{Tensor, compare, random};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A module's text, checked.
+/// A module's text without errors.
 struct Text(Workspace, FileId);
 
 impl Text {
@@ -24,7 +24,7 @@ impl Text {
         Text(workspace, file)
     }
 
-    /// The program of `main`; kernels are joined where `optimized`.
+    /// Returns the program of `main`, with fusion if `optimized`.
     #[track_caller]
     fn program(&self, optimized: bool) -> Program {
         let mut program = rx_lower::lower(self, name("main")).unwrap_or_else(|problems| panic!("{problems:#?}"));
@@ -33,12 +33,12 @@ impl Text {
         program
     }
 
-    /// What `main` returns for arguments drawn from a seed, with `n` as given.
+    /// Runs `main` with random arguments of a fixed seed, where `n` is the value of the symbol `n`.
     fn run(&self, program: Program, backend: impl Backend, n: i64) -> Vec<Tensor> {
         self.observed(program, backend, n).0
     }
 
-    /// As [`Text::run`], and what an observer is told.
+    /// As [`Text::run`], and returns the events that an observer received.
     fn observed(&self, program: Program, backend: impl Backend, n: i64) -> (Vec<Tensor>, Told) {
         let params = program.procedures[0].params.clone();
         let mut executor =
@@ -52,7 +52,7 @@ impl Text {
             let drawn = random::draw(7, at as u64, dtype, &shape, Some(4)).expect("drawn");
             arguments.push(executor.upload(&drawn).expect("memory"));
         }
-        // Twice: memory is used again, and who observes changes nothing.
+        // Run twice: the second run reuses memory, and its observer must not change the result.
         let mut result = |observer: Option<&mut dyn Observer>| {
             let result = match observer {
                 None => executor.run(arguments.clone(), &NameMap::default()),
@@ -68,10 +68,10 @@ impl Text {
     }
 }
 
-/// What an observer is told.
+/// The events that an observer received.
 #[derive(Default)]
 struct Told {
-    /// Kernels, and the statements they are run for.
+    /// The kernels, and the statements that they were run for.
     kernels: Vec<(KernelId, Option<Origin>)>,
     bound: Vec<(Origin, Name, Output)>,
 }
@@ -105,7 +105,7 @@ fn module(body: &str) -> String {
     )
 }
 
-/// A dataflow block of these lines that gives `results`.
+/// Returns a program with a dataflow block of these lines that outputs `results`.
 fn block(lines: &[&str], results: &str) -> String {
     let mut body = String::new();
     for line in lines {
@@ -144,13 +144,13 @@ fn a_chain_of_elements_is_one_kernel() {
 #[test]
 fn what_follows_a_reduction_element_by_element_is_its_epilogue() {
     let bodies: [(&[&str], &[&str]); 4] = [
-        // The addition stands behind the product, not in front of the softmax that reads it.
+        // The addition is fused into the matmul before it, not into the softmax after it.
         (
             &["a = R.matmul(x, w)", "b = R.add(a, x)", "c = R.nn.relu(b)", "d = R.nn.softmax(c)"],
             &["fused_matmul_add_relu", "softmax"],
         ),
         (&["a = R.nn.softmax(x)", "d = R.multiply(a, R.const(2.0, \"float32\"))"], &["fused_softmax_multiply"]),
-        // Of another place, or of more elements than there are: what reads it reads it from memory.
+        // Not fused: the consumer reads permuted or broadcast elements, so it must read them from memory.
         (&["a = R.matmul(x, w)", "d = R.permute_dims(a)"], &["matmul", "permute_dims"]),
         (&["a = R.sum(x, axis=[0], keepdims=True)", "d = R.add(a, y)"], &["sum", "add"]),
     ];
@@ -180,8 +180,8 @@ fn an_observer_is_told_of_every_kernel_that_ran() {
     }
 }
 
-/// Names, aliases, tuples and shapes are bound without an instruction that computes them; memory is used again while the
-/// values are looked at.
+/// Bindings that no instruction computes (aliases, tuples, shapes) are reported as well, and reuse of memory does not
+/// change the reported values.
 #[test]
 fn an_observer_is_told_of_every_binding() {
     let lines = [
@@ -212,7 +212,7 @@ fn an_observer_is_told_of_every_binding() {
     assert!(matches!(&told.bound[2].2, Output::Tuple(fields) if fields.len() == 2));
     assert_eq!(tensor("c").shape(), [2, 2, 6]);
     assert!(matches!(&told.bound[5].2, Output::Shape(shape) if *shape == [2, 4]));
-    // A kernel and the binding it computes are of one statement.
+    // A kernel and the binding that it computes have the same origin.
     let of =
         |variable: &str| told.bound.iter().find(|(_, name, _)| name.as_str() == variable).map(|(origin, ..)| *origin);
     assert_eq!(told.kernels.iter().filter(|(_, origin)| *origin == of("a")).count(), 2);
@@ -251,7 +251,7 @@ fn outputs_whose_lifetimes_do_not_meet_share_memory() {
             _ => None,
         })
         .collect();
-    // Two take turns; what is returned has memory of its own.
+    // Two storages alternate. The returned tensor has a separate allocation.
     assert_eq!(storages, [Some(0), Some(1), Some(0), Some(1), Some(0), None]);
     assert_eq!(program.procedures[0].storages.len(), 2);
 }
@@ -260,14 +260,14 @@ fn previous(at: usize) -> String {
     if at == 0 { "x".to_owned() } else { format!("a{at}") }
 }
 
-/// A variable of a random program and its shape.
+/// A variable of a random program, and its shape.
 #[derive(Clone)]
 struct Variable {
     name: String,
     shape: Vec<String>,
 }
 
-/// A random program: each step picks an operator and operands among the variables before it.
+/// Generates a random program: each step selects an operator and its operands from the variables before it.
 fn random_program(steps: &[(u8, u16, u16)]) -> String {
     let shape = |dims: [&str; 3]| dims.map(str::to_owned).to_vec();
     let mut variables = vec![
@@ -286,7 +286,7 @@ fn random_program(steps: &[(u8, u16, u16)]) -> String {
     }
     let results: Vec<&str> = variables.iter().rev().take(3).map(|variable| variable.name.as_str()).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    // Parameters are not put out of the block.
+    // `R.output` takes only variables of the block, not parameters.
     let out: Vec<&str> = results.iter().copied().filter(|name| name.starts_with('v')).collect();
     let text = block(&lines, "RESULTS");
     let returned = format!("return {}\n", results.join(", "));
@@ -299,7 +299,7 @@ fn random_program(steps: &[(u8, u16, u16)]) -> String {
     }
 }
 
-/// A call on `a`, and on `b` of the same shape, with the result's shape.
+/// Returns a call of an operator on `a` (and `b` of the same shape), and the result's shape.
 fn operation(operator: u8, a: &Variable, b: &Variable) -> Option<(String, Vec<String>)> {
     let (x, y) = (&a.name, &b.name);
     let same = a.shape.clone();
@@ -382,7 +382,7 @@ fn memory_that_a_prim_func_does_not_look_at_stays_as_it_was() {
     let compiled = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), 3);
     assert!(results.iter().zip(&compiled).all(|(a, b)| a.bytes() == b.bytes()));
     let [x, y, zeros, same, double, integers, twice] = &results[..] else { panic!("{} results", results.len()) };
-    // New memory holds zeros.
+    // New memory is zeroed.
     assert_eq!((zeros.shape(), zeros.as_slice::<f32>().expect("floats")), (&[3, 3][..], &[0.0; 9][..]));
     assert_eq!((integers.shape(), integers.bytes()), (&[2][..], &[0; 8][..]));
     assert_eq!(same.bytes(), y.bytes());
@@ -417,7 +417,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Joined kernels, planned memory and machine code give what the interpreter gives operator by operator.
+    /// Fusion, memory planning and compilation do not change the results of the interpreter.
     #[test]
     fn passes_and_devices_change_no_result(
         steps in proptest::collection::vec((any::<u8>(), any::<u16>(), any::<u16>()), 1..14),

@@ -1,4 +1,4 @@
-//! What is asked of a CUDA device while a program runs, by a driver that notes it and computes nothing.
+//! The driver calls of a running program, recorded by a mock CUDA driver that computes nothing.
 
 use crate::common::Text;
 use rx_base::name::NameMap;
@@ -15,7 +15,7 @@ use rx_tensor::Tensor;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Two products, and what is computed of them element by element.
+/// Two matmuls, each followed by a softmax.
 const NET: &str = r#"@R.function
 def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, 64), "float32")) -> R.Tensor(("n", 64), "float32"):
     a = R.matmul(x, w)
@@ -25,14 +25,14 @@ def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, 64), "float32")) ->
     return d
 "#;
 
-/// One image without code that is said to hold every kernel.
+/// Returns one image without code that claims to contain every kernel.
 fn empty(source: &CudaSource, _: u32, _: &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>, NvrtcError> {
     let functions = source.functions.iter().enumerate();
     let kernels = functions.flat_map(|(at, function)| (0..function.kernels.len()).map(move |number| (at, number)));
     Ok(vec![Image { code: Vec::new(), kernels: kernels.collect(), was_kept: false }])
 }
 
-/// The rule that every function's kernels can be counted by.
+/// Returns a rule order with which the number of kernels is predictable.
 fn plain() -> RuleOrder {
     RuleOrder::of(["fallback"]).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -52,7 +52,7 @@ fn arguments(executor: &mut Executor<Cuda>, rows: i64) -> Vec<Value<rx_cuda::dev
         .collect()
 }
 
-/// Calls of a kind.
+/// Counts the calls of one kind.
 fn count(calls: &[String], kind: &str) -> usize {
     calls.iter().filter(|call| call.split(' ').next() == Some(kind)).count()
 }
@@ -75,7 +75,8 @@ fn a_run_whose_shapes_repeat_becomes_one_graph() {
     assert_eq!(count(&second, "allocate"), 0, "memory of the first run is used again: {second:?}");
     let third = run(&small);
     assert_eq!(third, ["replay 1", "wait", "copy_down 24"], "one launch, and what checks say behind it");
-    // Another shape is another sequence. It needs larger memory, which the first is then run in, too: it is known there in its turn.
+    // Other shapes are another graph. The larger shapes allocate larger memory, which the small shapes then use as
+    // well, so the small graph is captured again.
     for arguments in [&large, &small, &large, &small] {
         run(arguments);
     }
@@ -95,7 +96,7 @@ fn what_a_frame_needs_is_one_block() {
     let arguments = arguments(&mut executor, 3);
     recorder.calls();
     executor.run(arguments, &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
-    // The values between the kernels, and the result, which outlives the run.
+    // One block for the intermediate values, and one for the result, which outlives the run.
     assert_eq!(count(&recorder.calls(), "allocate"), 2);
 }
 

@@ -1,4 +1,4 @@
-//! Functions that call themselves: a result that is returned as it is makes a loop, everything else waits in memory.
+//! Recursive functions: a tail call runs as a loop, and other calls suspend the caller on the heap.
 
 use crate::common::Text;
 use rx_runtime::cpu::Cpu;
@@ -7,10 +7,11 @@ use rx_runtime::interp::Interpreter;
 use rx_runtime::{Limits, Output};
 use rx_tensor::{Scalar, Tensor};
 
-/// More calls than the host's stack has room for.
+/// A recursion depth that would overflow the native stack.
 const MANY: i64 = 20_000;
 
-/// A loop whose step ends in `tail` with `n1` and `x1`, and `x` where it is over.
+/// Returns a program that counts `n` down to 0 and adds 1 to `x` at each step. The step ends with the lines `tail`,
+/// which use `n1` and `x1`.
 fn counting(tail: &str) -> Text {
     let body = tail.lines().map(|line| format!("        {line}\n")).collect::<String>();
     Text::module(&format!(
@@ -63,7 +64,7 @@ fn tail_call_of_a_function_that_calls_back_runs_without_limit() {
 #[test]
 fn tail_call_runs_on_simulated_cuda() {
     let text = counting("out: R.Tensor((2,), \"int32\") = Module.step(n1, x1)");
-    // A launch takes long where it is simulated; more calls than were allowed once.
+    // Few calls, since simulated launches are slow, but more than the former recursion limit.
     let ran = text.run(true, Simulated::default(), &arguments(1_200));
     let output = ran.result.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(first(output), 1_200);

@@ -1,5 +1,5 @@
-//! Functions that say themselves what their threads are, in programs: as TVM's default GPU schedules make them, between
-//! operators that have nothing to do with threads.
+//! Programs with functions that bind their loops to threads, as TVM's default GPU schedules generate them, between
+//! Relax operators.
 
 use crate::common::Text;
 use rx_base::DType;
@@ -7,7 +7,8 @@ use rx_runtime::cuda::Simulated;
 use rx_runtime::{Backend, Output, cpu::Cpu, interp::Interpreter};
 use rx_tensor::{Tensor, compare, random};
 
-/// A file of functions (compiler/cuda/tests/kernels/scheduled), the parameters of `main`, what it passes, and its result.
+/// A file of functions (in compiler/cuda/tests/kernels/scheduled), the parameters of `main`, the arguments of the call,
+/// and its result's shape.
 const PROGRAMS: &[(&str, &str, &str, &str)] = &[
     (
         include_str!("../../../cuda/tests/kernels/scheduled/softmax.py"),

@@ -1,4 +1,4 @@
-//! A module's text made into a program and run, for tests.
+//! Test helpers that compile and run a module's text.
 
 use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
@@ -11,19 +11,19 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A module's text, checked.
+/// A module's text without errors.
 pub struct Text(pub Workspace, pub FileId);
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Ran {
-    /// What `main` returned, or why it did not.
+    /// The result of the entry function, or the error.
     pub result: Result<Output, RunError>,
-    /// What was printed.
+    /// The printed texts.
     pub printed: Vec<String>,
 }
 
 impl Text {
-    /// A text without errors.
+    /// Parses and checks a text. Panics if it has errors.
     #[track_caller]
     pub fn new(text: &str) -> Text {
         let mut workspace = Workspace::new();
@@ -34,7 +34,7 @@ impl Text {
         Text(workspace, file)
     }
 
-    /// The module of these functions, whose lines stand as in a file of their own.
+    /// Wraps functions, which are given without indentation, in a module.
     #[track_caller]
     pub fn module(functions: &str) -> Text {
         let head = "from tvm.script import ir as I\nfrom tvm.script import relax as R\nfrom tvm.script import tirx as T\n\n@I.ir_module\nclass Module:\n";
@@ -42,43 +42,43 @@ impl Text {
         Text::new(&format!("{head}{body}"))
     }
 
-    /// `main`, else the first function.
+    /// Returns the name of `main`, or of the first function if there is no `main`.
     pub fn entry(&self) -> Name {
         let functions = self.0.functions(self.1);
         let main = functions.iter().find(|function| function.name == name("main"));
         main.or(functions.first()).map_or(name("main"), |function| function.name)
     }
 
-    /// The program of the entry, memory planned; kernels are joined where `optimized`.
+    /// Returns the program of the entry function with planned memory, and with fusion if `optimized`.
     ///
     /// # Errors
-    /// What has no lowering.
+    /// The operators that cannot be lowered.
     pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
         self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn Preferences))
     }
 
-    /// As [`Text::program`], for a device; kernels are joined where it has preferences.
+    /// As [`Text::program`] for a device. Kernels are fused if `preferences` is given.
     pub fn program_for(&self, preferences: Option<&dyn Preferences>) -> Result<Program, Vec<Problem>> {
         let mut program = rx_lower::lower(self, self.entry())?;
         rx_lower::steps::run(&mut program, preferences);
         Ok(program)
     }
 
-    /// The program's constants; those of the metadata section as the text has them.
+    /// Returns the program's constants. Those of the metadata section are read from the text.
     ///
     /// # Errors
-    /// Where the text has no data for one.
+    /// If the text has no data for a constant.
     pub fn constants(&self, program: &Program) -> Result<Vec<Tensor>, String> {
         rx_execute::program::constants(&self.0, self.1, program, &rx_execute::program::GivenConstants::new())
     }
 
-    /// Runs the entry.
+    /// Runs the entry function.
     #[track_caller]
     pub fn run(&self, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
         self.run_within(Limits::default(), optimized, backend, arguments)
     }
 
-    /// Runs the entry within limits.
+    /// Runs the entry function within limits.
     #[track_caller]
     pub fn run_within(&self, limits: Limits, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
         let program = self
@@ -98,7 +98,8 @@ impl Text {
         Ran { result, printed: printed.take() }
     }
 
-    /// What `main` returns on the interpreter, operator by operator, and on the CPU, joined: the same.
+    /// Checks that the interpreter without fusion and the CPU with fusion give the same results and output, and returns
+    /// them.
     #[track_caller]
     pub fn results(&self, arguments: &[Tensor]) -> (Vec<Tensor>, Vec<String>) {
         let interpreted = self.run(false, rx_runtime::interp::Interpreter::default(), arguments);
