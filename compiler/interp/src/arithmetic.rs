@@ -1,9 +1,10 @@
-//! Operations of two numbers.
+//! Binary operations on integers and floats.
 
 use rx_tensor::Element;
 use rx_tir::BinaryOp;
 
-/// The operation of two integers of this element, wrapped; `None` is a division by zero.
+/// Computes an operation on two integers of this dtype and wraps the result to its width. Returns `None` for a division
+/// by zero.
 #[inline]
 pub(crate) fn int_binary(op: BinaryOp, element: Element, a: i64, b: i64) -> Option<i64> {
     let value = match op {
@@ -37,7 +38,7 @@ fn shift_right(element: Element, a: i64, b: i64) -> i64 {
     let by = u32::try_from(b).unwrap_or(64);
     match element {
         Element::U64 => (a as u64).checked_shr(by).unwrap_or(0) as i64,
-        // Shifting by 63 leaves nothing but the sign.
+        // A shift by 63 leaves copies of the sign bit only.
         _ => a >> by.min(63),
     }
 }
@@ -52,7 +53,8 @@ fn divide(op: BinaryOp, element: Element, a: i64, b: i64) -> Option<i64> {
         return Some(if modulo { a % b } else { a / b } as i64);
     }
     let (quotient, rest) = (a.wrapping_div(b), a.wrapping_rem(b));
-    // Rounding down differs from truncating where there is a rest of the other sign.
+    // Floor division differs from truncating division if the remainder is nonzero and has the opposite sign of the
+    // divisor.
     let below = rest != 0 && (rest < 0) != (b < 0);
     Some(match op {
         BinaryOp::TruncMod => rest,
@@ -63,7 +65,8 @@ fn divide(op: BinaryOp, element: Element, a: i64, b: i64) -> Option<i64> {
     })
 }
 
-/// `base` to the power of `exponent`, wrapped; `None` is a division by zero. Powers below zero truncate.
+/// Computes `base` to the power of `exponent`, wrapped. A negative exponent truncates toward 0, so for example `2 **
+/// -1` is 0. Returns `None` for 0 to a negative power.
 pub(crate) fn int_pow(element: Element, base: i64, exponent: i64) -> Option<i64> {
     if exponent < 0 && element != Element::U64 {
         return match base {
@@ -84,7 +87,8 @@ pub(crate) fn int_pow(element: Element, base: i64, exponent: i64) -> Option<i64>
     Some(element.wrap(result))
 }
 
-/// The operation of two floats, each step of it rounded to the element. Of operations that only integers have, NaN.
+/// Computes an operation on two floats and rounds each step to the dtype. Returns NaN for operations that are defined
+/// for integers only.
 #[inline]
 pub(crate) fn float_binary(op: BinaryOp, element: Element, a: f64, b: f64) -> f64 {
     match op {

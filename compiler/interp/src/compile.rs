@@ -1,4 +1,5 @@
-//! From a function to a program: names resolved, integers and floats told apart, invariants checked.
+//! Translates a loop-level function to a [`Program`]: resolves names, separates integer from float expressions, and
+//! checks the function's invariants.
 
 use crate::error::RunError;
 use crate::intrinsics;
@@ -8,14 +9,15 @@ use rx_base::DType;
 use rx_tensor::{Element, float_of_int, int_of_float};
 use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Param, PrimFunc, Site, Stmt, UnaryOp, VarId};
 
-/// How deep statements and expressions may nest: what a thread of 2 MiB has the stack for.
+/// The maximal nesting of statements and expressions, such that recursion fits the stack of a thread with 2 MiB.
 const DEEPEST: usize = 1500;
 
 pub(crate) struct Compiler<'f> {
     func: &'f PrimFunc,
     sites: Vec<Site>,
     used: Vec<bool>,
-    /// Where each variable's value is: its own place, or that of the loop variable that an axis is nothing but.
+    /// The slot of each variable's value. A block axis that is bound to a plain loop variable shares the loop
+    /// variable's slot.
     places: Vec<usize>,
     depth: usize,
 }
@@ -56,7 +58,7 @@ impl<'f> Compiler<'f> {
         RunError::Malformed { func: self.func.name, reason }
     }
 
-    /// Makes this the site of what is compiled next.
+    /// Sets the site of the code that is compiled next.
     fn set_site(&mut self, site: Site) {
         if self.sites.last() != Some(&site) {
             self.sites.push(site);
@@ -67,7 +69,7 @@ impl<'f> Compiler<'f> {
         self.sites.len().saturating_sub(1) as SiteId
     }
 
-    /// Compiles something one level deeper.
+    /// Runs `compile` one nesting level deeper, or fails if that is too deep.
     fn nested<T>(&mut self, compile: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEEPEST {
             return Err(RunError::TooDeep);
@@ -82,19 +84,19 @@ impl<'f> Compiler<'f> {
         Element::of(dtype).ok_or(RunError::UnsupportedDType(dtype))
     }
 
-    /// The place of a variable's value.
+    /// Returns the slot of a variable's value.
     fn var(&self, var: VarId) -> Result<usize> {
         let place = self.places.get(var.0 as usize).copied();
         place.ok_or_else(|| self.malformed("a variable is not in its table"))
     }
 
-    /// The variable and its dtype's element.
+    /// Returns a variable's slot and dtype.
     fn typed_var(&self, var: VarId) -> Result<(usize, Element)> {
         let index = self.var(var)?;
         Ok((index, self.element(self.func.var(var).dtype)?))
     }
 
-    /// The variable of a loop or axis.
+    /// Returns the slot and dtype of the variable of a loop or axis, which must be an integer.
     fn int_var(&self, var: VarId) -> Result<(usize, Element)> {
         match self.typed_var(var)? {
             (_, element) if element.is_float() => Err(self.malformed("a loop's or axis's variable is a float")),
@@ -126,7 +128,8 @@ impl<'f> Compiler<'f> {
     }
 
     fn step_of(&mut self, stmt: &Stmt) -> Result<Step> {
-        // Only stores and assertions know their site; what is around them has the first of theirs.
+        // Only stores and assertions have sites. Use the first one inside the statement for the other expressions in
+        // it.
         if let Some(site) = first_site(stmt) {
             self.set_site(site);
         }
@@ -182,7 +185,8 @@ impl<'f> Compiler<'f> {
         for iter in &block.iters {
             let (var, element) = self.int_var(iter.var)?;
             let var = match self.alias(element, &iter.binding)? {
-                // Most axes are a loop's variable, which nothing changes while the block runs.
+                // Most axes are bound to a plain loop variable, which does not change while the block runs: share its
+                // slot.
                 Some(place) => {
                     self.places[iter.var.0 as usize] = place;
                     place
@@ -205,14 +209,14 @@ impl<'f> Compiler<'f> {
             None => None,
         };
         let body = self.step(&block.body)?;
-        // Those that nothing uses are not allocated: nobody sees them.
+        // Buffers that are never accessed need no memory.
         let used = |buffer: &BufferId| self.used.get(buffer.0 as usize).copied().unwrap_or(false);
         let allocations = block.allocations.iter().filter(|buffer| used(buffer)).map(|buffer| buffer.0 as usize);
         let allocations = allocations.collect();
         Ok(BlockStep { bindings, predicate, allocations, init, body })
     }
 
-    /// The place of a variable of this element, where the expression is nothing but one.
+    /// Returns the slot of a variable if the expression is just a variable of this dtype.
     fn alias(&self, element: Element, expr: &Expr) -> Result<Option<usize>> {
         match expr {
             Expr::Var { var, .. } => {
@@ -223,7 +227,7 @@ impl<'f> Compiler<'f> {
         }
     }
 
-    /// A truth value: of a number whether it is not 0.
+    /// Compiles a condition. A number is true if it is not 0.
     fn condition(&mut self, expr: &Expr) -> Result<Int> {
         match self.element(expr.dtype())?.is_float() {
             true => Ok(Int::FromFloat(Element::Bool, Box::new(self.float(expr)?))),
@@ -329,7 +333,7 @@ impl<'f> Compiler<'f> {
                 _ => {}
             }
         }
-        // What is left is a function of floats, called for an integer result.
+        // The remaining intrinsics are float functions: compute in `f64` and convert the result to an integer.
         Ok(Int::FromFloat(element, Box::new(self.float_call(function, Element::F64, args)?)))
     }
 
@@ -385,7 +389,7 @@ impl<'f> Compiler<'f> {
             return Ok(Float::Call1(apply, element, Box::new(self.float(first)?)));
         }
         let Some(second) = second else {
-            // A question or a function of integers only, with a float result.
+            // The remaining unary intrinsics are predicates and integer functions: convert their result to a float.
             let value = self.int_call_of_integer(function, args)?;
             return Ok(Float::FromInt(Element::I64, element, Box::new(value)));
         };
@@ -400,7 +404,7 @@ impl<'f> Compiler<'f> {
         }
     }
 
-    /// A call whose value is an integer by nature: `isnan`, `clz`, `popcount`.
+    /// Compiles a call of an intrinsic that returns an integer for every argument: `isnan`, `clz`, `popcount`.
     fn int_call_of_integer(&mut self, function: Intrinsic, args: &[Expr]) -> Result<Int> {
         let (first, _) = self.arguments(function, args)?;
         let from = self.element(first.dtype())?;
@@ -411,7 +415,7 @@ impl<'f> Compiler<'f> {
         }
     }
 
-    /// The first argument, and the second where the intrinsic has one.
+    /// Returns the first argument, and the second if the intrinsic is binary.
     fn arguments<'e>(&self, function: Intrinsic, args: &'e [Expr]) -> Result<(&'e Expr, Option<&'e Expr>)> {
         match (function.arity(), args) {
             (1, [first]) => Ok((first, None)),
@@ -421,7 +425,7 @@ impl<'f> Compiler<'f> {
     }
 }
 
-/// The first site named in a statement.
+/// Returns the first site in a statement, in program order.
 fn first_site(stmt: &Stmt) -> Option<Site> {
     match stmt {
         Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),

@@ -1,119 +1,119 @@
-//! What goes wrong in a run.
+//! Errors of a run.
 
 use rx_base::{DType, Name};
 use rx_tensor::TensorError;
 use rx_tir::{BindError, BufferId, PrimFunc, Site};
 
-/// Why a run ended early, or did not begin.
+/// The reason why a run failed or could not start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
-    /// The arguments' number or shapes are not the function's.
+    /// The number or the shapes of the arguments do not match the function's parameters.
     #[error("the call does not fit {func}: {}", misfit(*.buffer, .error))]
     Call {
         /// The function.
         func: Name,
-        /// The parameter that is at fault, where it is one.
+        /// The parameter that does not match, if the error is about one.
         buffer: Option<Name>,
-        /// How it is at fault.
+        /// The mismatch.
         error: BindError,
     },
-    /// An argument of another dtype than the parameter's.
+    /// The dtype of a tensor argument differs from that of its parameter.
     #[error("{buffer} is {wanted}, the argument {passed}")]
     ArgumentDType {
         /// The parameter.
         buffer: Name,
-        /// Its dtype.
+        /// The parameter's dtype.
         wanted: DType,
-        /// The argument's.
+        /// The argument's dtype.
         passed: DType,
     },
-    /// A scalar argument that is no value of the parameter's dtype.
+    /// A scalar argument is not representable in the parameter's dtype.
     #[error("the argument for {param} is not a value of {dtype}")]
     ArgumentScalar {
         /// The parameter.
         param: Name,
-        /// Its dtype.
+        /// The parameter's dtype.
         dtype: DType,
     },
-    /// A buffer's extent that no argument tells.
+    /// The extent of a buffer does not follow from the arguments.
     #[error("dim {axis} of buffer {buffer} is not known")]
     UnknownExtent {
         /// The buffer.
         buffer: Name,
-        /// Which dim.
+        /// The dim, 0-based.
         axis: usize,
     },
-    /// A buffer of the function that cannot be made.
+    /// Memory for a local buffer could not be allocated.
     #[error("buffer {buffer}: {error}")]
     Allocation {
         /// The buffer.
         buffer: Name,
-        /// Why not.
+        /// The reason.
         error: TensorError,
     },
-    /// An index that its buffer does not have.
+    /// An index is out of range.
     #[error("index {index} is out of range for dim {axis} of {buffer}, whose extent is {extent}{}", place(.site))]
     OutOfBounds {
-        /// Where.
+        /// The statement that was executed.
         site: Site,
         /// The buffer.
         buffer: Name,
-        /// Which dim.
+        /// The dim, 0-based.
         axis: usize,
         /// The index.
         index: i64,
         /// The dim's extent.
         extent: i64,
     },
-    /// An integer divided by 0.
+    /// An integer was divided by 0.
     #[error("integer division by zero{}", place(.site))]
     DivisionByZero {
-        /// Where.
+        /// The statement that was executed.
         site: Site,
     },
-    /// An assertion that did not hold.
+    /// The condition of an assertion is false.
     #[error("assertion failed{}: {message}", place(.site))]
     Assertion {
-        /// Where.
+        /// The assertion.
         site: Site,
-        /// What it says.
+        /// The assertion's message.
         message: Name,
     },
-    /// The caller's limit was reached.
+    /// A limit that the caller set was reached.
     #[error("{0}")]
     Stopped(Limit),
-    /// A dtype without values here.
+    /// A dtype that the interpreter does not support.
     #[error("values of dtype {0} cannot be computed")]
     UnsupportedDType(DType),
-    /// Deeper nesting than is run.
+    /// The nesting of expressions or statements exceeds the maximum.
     #[error("expressions or statements are nested too deep")]
     TooDeep,
-    /// The function breaks the invariants of [`PrimFunc`].
+    /// The function violates an invariant of [`PrimFunc`].
     #[error("{func} is malformed: {reason}")]
     Malformed {
         /// The function.
         func: Name,
-        /// How.
+        /// The violated invariant.
         reason: &'static str,
     },
 }
 
-/// Which limit of the caller ended a run.
+/// A limit that the caller set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
-    /// The number of rounds.
+    /// The number of loop iterations.
     #[error("stopped after the rounds allowed")]
     Rounds,
-    /// The bytes of buffers.
+    /// The size in bytes of the local buffers.
     #[error("stopped: its buffers need more memory than is allowed")]
     Bytes,
-    /// The run was cancelled.
+    /// The caller cancelled the run.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl RunError {
-    /// The error of a call of `func`.
+    /// Creates the error of a call of `func` with arguments that do not match.
     pub(crate) fn call(func: &PrimFunc, error: BindError) -> RunError {
         let buffer = match &error {
             BindError::Rank { buffer, .. } | BindError::Extent { buffer, .. } | BindError::Unknown { buffer, .. } => {
@@ -124,7 +124,7 @@ impl RunError {
         RunError::Call { func: func.name, buffer, error }
     }
 
-    /// Where in the program it went wrong, of an error that a statement made.
+    /// Returns the statement that caused the error, if a statement did.
     pub fn site(&self) -> Option<Site> {
         match self {
             RunError::OutOfBounds { site, .. }
@@ -139,7 +139,7 @@ fn name_of(func: &PrimFunc, buffer: BufferId) -> Option<Name> {
     func.buffers.get(buffer.0 as usize).map(|buffer| buffer.name)
 }
 
-/// ` in <operator>`, where it is known.
+/// Returns ` in <operator>`, or the empty string if the operator is not known.
 fn place(site: &Site) -> String {
     match site.operator.as_str() {
         "" => String::new(),
@@ -147,7 +147,7 @@ fn place(site: &Site) -> String {
     }
 }
 
-/// How an argument does not fit, with the parameter's name where it is one.
+/// Describes a mismatch between an argument and its parameter.
 fn misfit(buffer: Option<Name>, error: &BindError) -> String {
     match (buffer, error) {
         (Some(buffer), BindError::Rank { wanted, passed, .. }) => {

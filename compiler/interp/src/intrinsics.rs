@@ -1,9 +1,9 @@
-//! The functions behind [`Intrinsic`]s, over `f64`; the caller rounds what they give.
+//! Implementations of [`Intrinsic`]s in `f64`. The caller rounds the results to the dtype.
 
 use rx_tensor::Element;
 use rx_tir::Intrinsic;
 
-/// The intrinsic as a function of one float.
+/// Returns the implementation of an intrinsic with one float argument.
 pub(crate) fn of_one(function: Intrinsic) -> Option<fn(f64) -> f64> {
     Some(match function {
         Intrinsic::Abs => f64::abs,
@@ -38,7 +38,7 @@ pub(crate) fn of_one(function: Intrinsic) -> Option<fn(f64) -> f64> {
     })
 }
 
-/// The intrinsic as a function of two floats.
+/// Returns the implementation of an intrinsic with two float arguments.
 pub(crate) fn of_two(function: Intrinsic) -> Option<fn(f64, f64) -> f64> {
     Some(match function {
         Intrinsic::Atan2 => f64::atan2,
@@ -50,7 +50,7 @@ pub(crate) fn of_two(function: Intrinsic) -> Option<fn(f64, f64) -> f64> {
     })
 }
 
-/// The intrinsic as a question about one float.
+/// Returns the implementation of a predicate on one float.
 pub(crate) fn test(function: Intrinsic) -> Option<fn(f64) -> bool> {
     Some(match function {
         Intrinsic::IsFinite => f64::is_finite,
@@ -60,7 +60,7 @@ pub(crate) fn test(function: Intrinsic) -> Option<fn(f64) -> bool> {
     })
 }
 
-/// The intrinsic as a function of one integer of this element.
+/// Returns the implementation of an intrinsic with one integer argument of this dtype.
 pub(crate) fn of_int(function: Intrinsic, element: Element) -> Option<fn(i64) -> i64> {
     Some(match (function, element) {
         (Intrinsic::Abs, Element::U64) => |x| x,
@@ -87,7 +87,7 @@ pub(crate) fn of_int(function: Intrinsic, element: Element) -> Option<fn(i64) ->
     })
 }
 
-/// The next value of the element after `from`, toward `to`; `from` itself where they are equal.
+/// Returns the value of this dtype that is adjacent to `from` in the direction of `to`, or `to` if they are equal.
 pub(crate) fn next_after(element: Element, from: f64, to: f64) -> f64 {
     if from.is_nan() || to.is_nan() {
         return f64::NAN;
@@ -98,14 +98,14 @@ pub(crate) fn next_after(element: Element, from: f64, to: f64) -> f64 {
     if from == 0.0 {
         return element.float_of_bits(1).copysign(to);
     }
-    // Bits without the sign ascend with the magnitude.
+    // The bit pattern of a positive float increases with its value, so the adjacent value is one bit pattern away.
     let bits = element.bits_of_float(from);
     let away = (to > from) == (from > 0.0);
     element.float_of_bits(if away { bits + 1 } else { bits - 1 })
 }
 
-/// `value * 2^exponent`, rounded once by the caller's rounding for every element narrower than `f64`.
+/// Computes `value * 2^exponent`. For dtypes narrower than `f64`, the only rounding is the caller's.
 pub(crate) fn ldexp(value: f64, exponent: i64) -> f64 {
-    // Beyond these the result is infinite or zero.
+    // The result is infinite or zero for all exponents outside this range.
     libm::scalbn(value, exponent.clamp(-5000, 5000) as i32)
 }

@@ -1,13 +1,14 @@
-//! The reference interpreter of the loop-level IR, with which every other way to run a function is compared.
+//! The reference interpreter of the loop-level IR. All other ways to run a function are tested against it.
 //!
-//! The code prefers simplicity to speed. Every index is checked. Each operation rounds to its dtype: floats are computed in `f64`
-//! and then rounded, which for `+ - * / sqrt` of the narrower floats is the correctly rounded result; integers wrap. Memory that
-//! the function has not written reads as NaN or as an odd number.
+//! The code prefers simplicity to speed. Every index is checked. Each operation rounds to its dtype: floats are
+//! computed in `f64` and then rounded, which gives the correctly rounded result of `+ - * / sqrt` for the narrower
+//! float dtypes; integers wrap. Memory that the function has not written reads as NaN, or as an unusual integer.
 //!
-//! A [`Program`] is the function with names resolved and dtypes sorted out; [`run`] makes one and runs it once.
+//! A [`Program`] is a function with resolved names and dtypes; [`run`] creates one and runs it once.
 //!
-//! Results that C leaves open are defined: a float beyond an integer's range becomes the nearest end of the range and NaN becomes
-//! 0; a shift by the width or more gives 0 (or -1 of a negative number shifted right); the smallest integer divided by -1 wraps.
+//! Results that C leaves undefined are defined: a float outside an integer's range becomes the nearest value of the
+//! range, and NaN becomes 0; a shift by the width or more gives 0 (−1 for a right shift of a negative number); the
+//! smallest integer divided by −1 wraps.
 
 mod arithmetic;
 mod compile;
@@ -24,24 +25,27 @@ use rx_tensor::{Scalar, Tensor};
 use rx_tir::PrimFunc;
 use std::sync::atomic::AtomicBool;
 
-/// What ends a run that would go on, and what it finds. The default is no end, and odd values in fresh memory.
+/// The limits of a run, and the initial contents of local buffers. By default a run is unlimited and local buffers
+/// contain unusual values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits<'a> {
-    /// How many rounds all loops together may take, counted about.
+    /// The maximal number of iterations of all loops together.
     pub rounds: Option<u64>,
-    /// How many bytes the buffers may have that the function allocates.
+    /// The maximal size in bytes of the function's local buffers together.
     pub bytes: Option<u64>,
-    /// Memory that the function allocates begins as zeros, and not as odd values: where that changes a result, the function
-    /// reads what nothing wrote.
+    /// Whether local buffers are initialized with zeros instead of unusual values. If this changes a result, the
+    /// function reads memory that it has not written.
     pub zeroed: bool,
-    /// Ends the run soon after it is set.
+    /// A flag that ends the run soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// Runs a function: one tensor per buffer parameter and one scalar per scalar parameter, both in order.
+/// Runs a function. The arguments are one tensor for each buffer parameter and one scalar for each scalar parameter,
+/// both in order.
 ///
 /// # Errors
-/// Where the arguments do not fit the function, or it does what it must not; buffers are then in any state.
+/// If the arguments do not match the parameters, or the function performs an invalid operation. The contents of the
+/// buffers are then unspecified.
 pub fn run(func: &PrimFunc, buffers: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
     Program::new(func)?.run(buffers, scalars, Limits::default()).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Running a program.
+//! Execution of a [`Program`].
 
 use crate::Limits;
 use crate::arithmetic::{float_binary, int_binary, int_pow};
@@ -10,18 +10,19 @@ use rx_tensor::{Element, Scalar, Tensor, float_of_int, int_of_float};
 use rx_tir::{PrimFunc, bind_symbols, evaluate_index};
 use std::sync::atomic::Ordering;
 
-/// Boxed, so that a value or an error fits two registers.
+/// The error is boxed, so that a value or an error fits in two registers.
 type Result<T> = std::result::Result<T, Box<RunError>>;
 
-/// Rounds between two looks at the limits.
+/// The number of iterations between two checks of the limits.
 const ROUNDS_AT_ONCE: u64 = 1 << 14;
 
 impl Program {
-    /// Runs it: one tensor per buffer parameter and one scalar per scalar parameter, both in order. Gives how many rounds its
-    /// loops took.
+    /// Runs the program and returns the number of loop iterations. The arguments are one tensor for each buffer
+    /// parameter and one scalar for each scalar parameter, both in order.
     ///
     /// # Errors
-    /// Where the arguments do not fit the function, or it does what it must not; buffers are then in any state.
+    /// If the arguments do not match the parameters, or the function performs an invalid operation. The contents of the
+    /// buffers are then unspecified.
     pub fn run(
         &self,
         buffers: &mut [Tensor],
@@ -50,11 +51,12 @@ impl Program {
         let given = limits.rounds.unwrap_or(u64::MAX);
         let mut machine = Machine { program: self, ints, floats, memory, limits, left: given, countdown: 1 };
         machine.step(&self.body).map_err(|fault| *fault)?;
-        // The countdown began with a round that nobody took.
+        // The iterations granted so far, minus those of the last batch that were not executed. These are `countdown -
+        // 1`, since `countdown` starts at 1 with nothing granted.
         Ok((given - machine.left).saturating_sub(machine.countdown.saturating_sub(1)))
     }
 
-    /// Tensors for the buffers that are used and not passed.
+    /// Allocates tensors for the local buffers that are accessed.
     fn allocate(
         &self,
         vars: &[Option<Scalar>],
@@ -91,7 +93,7 @@ impl Program {
     }
 }
 
-/// The values of scalar parameters and symbols, by variable.
+/// Returns the values of scalar parameters and symbols, by variable.
 fn bind(func: &PrimFunc, buffers: &[Tensor], scalars: &[Scalar]) -> std::result::Result<Vec<Option<Scalar>>, RunError> {
     let mut integers = Vec::with_capacity(scalars.len());
     let mut floats = Vec::new();
@@ -108,7 +110,7 @@ fn bind(func: &PrimFunc, buffers: &[Tensor], scalars: &[Scalar]) -> std::result:
             _ => return Err(RunError::ArgumentScalar { param: var.name, dtype: var.dtype }),
         }
     }
-    // Where too many are passed, binding says so.
+    // Too many scalars are reported by `bind_symbols`.
     integers.resize(scalars.len(), 0);
     for (id, tensor) in func.buffer_params().zip(buffers) {
         let buffer = func.buffer(id);
@@ -121,23 +123,25 @@ fn bind(func: &PrimFunc, buffers: &[Tensor], scalars: &[Scalar]) -> std::result:
     let values = bind_symbols(func, &shapes, &integers).map_err(|error| RunError::call(func, error))?;
     let mut values: Vec<Option<Scalar>> = values.into_iter().map(|value| value.map(Scalar::Int)).collect();
     for (var, value) in floats {
-        // INVARIANT: it was found in the table above.
+        // INVARIANT: the lookup in `func.vars` above succeeded.
         values[var.0 as usize] = Some(value);
     }
     Ok(values)
 }
 
-/// INVARIANT: the program's variables and buffers are indices of `ints`, `floats` and `memory`; an [`Access`] has as many
-/// indices as its memory has dims.
+/// The state of a run.
+///
+/// INVARIANT: the program's variables and buffers are valid indices into `ints`, `floats` and `memory`; an [`Access`]
+/// has as many indices as its buffer has dims.
 struct Machine<'a> {
     program: &'a Program,
     ints: Vec<i64>,
     floats: Vec<f64>,
     memory: Vec<Memory<'a>>,
     limits: Limits<'a>,
-    /// Rounds that may still be counted.
+    /// The iterations that are not granted yet.
     left: u64,
-    /// Rounds until the limits are looked at.
+    /// The iterations until the next check of the limits.
     countdown: u64,
 }
 
@@ -216,7 +220,7 @@ impl Machine<'_> {
         self.step(&block.body)
     }
 
-    /// Whether each of the variables has its value.
+    /// Whether each variable equals its value.
     fn all_at(&self, firsts: &[(usize, Int)]) -> Result<bool> {
         for (var, value) in firsts {
             if self.ints[*var] != self.int(value)? {
@@ -226,7 +230,7 @@ impl Machine<'_> {
         Ok(true)
     }
 
-    /// Counts a round of a loop.
+    /// Counts an iteration of a loop.
     #[inline]
     fn round(&mut self) -> Result<()> {
         self.countdown -= 1;
@@ -246,7 +250,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The offset of an element whose indices are in range.
+    /// Returns the row-major offset of an element, after checking its indices.
     #[inline]
     fn offset(&self, access: &Access) -> Result<usize> {
         let shape = &self.memory[access.buffer].shape;

@@ -1,8 +1,8 @@
-//! Buffers as the machine reads and writes them.
+//! Typed access to the elements of buffers.
 
 use rx_tensor::{Element, Tensor, float_of_int, int_of_float};
 
-/// A buffer's elements, by their type in memory.
+/// The elements of a buffer, by their representation.
 #[derive(Debug)]
 enum Cells<'a> {
     Bool(&'a mut [u8]),
@@ -16,17 +16,17 @@ enum Cells<'a> {
     U64(&'a mut [u64]),
     F32(&'a mut [f32]),
     F64(&'a mut [f64]),
-    /// Floats of 16 bits.
+    /// 16-bit floats (`float16`, `bfloat16`), as bits.
     Half(&'a mut [u16]),
-    /// Integers of 4 bits, one in a byte: the low bits count.
+    /// 4-bit integers, each in the low bits of a byte.
     Nibble(&'a mut [u8]),
-    /// Floats of 8 and 4 bits.
+    /// 8-bit and 4-bit floats, each as the bits in a byte.
     Quarter(&'a mut [u8]),
 }
 
-/// A buffer.
+/// The contents and the shape of a buffer.
 ///
-/// INVARIANT: there are as many cells as the product of the extents.
+/// INVARIANT: the number of cells is the product of the extents.
 #[derive(Debug)]
 pub(crate) struct Memory<'a> {
     pub(crate) shape: Vec<i64>,
@@ -35,12 +35,12 @@ pub(crate) struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// Of a buffer that nobody uses.
+    /// Creates a placeholder for a buffer that is never accessed.
     pub(crate) fn unused() -> Memory<'a> {
         Memory { shape: vec![0], element: Element::U8, cells: Cells::U8(&mut []) }
     }
 
-    /// Over a tensor's elements.
+    /// Creates a view of a tensor's elements.
     pub(crate) fn over(tensor: &'a mut Tensor) -> Option<Memory<'a>> {
         let (shape, element) = (tensor.shape().to_vec(), tensor.element());
         let cells = match element {
@@ -62,7 +62,7 @@ impl<'a> Memory<'a> {
         Some(Memory { shape, element, cells })
     }
 
-    /// The integer at an offset below the number of cells.
+    /// Returns the element at an offset as an integer. The offset must be in range.
     #[inline]
     pub(crate) fn int(&self, at: usize) -> i64 {
         match &self.cells {
@@ -80,7 +80,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The float at an offset below the number of cells.
+    /// Returns the element at an offset as a float. The offset must be in range.
     #[inline]
     pub(crate) fn float(&self, at: usize) -> f64 {
         match &self.cells {
@@ -92,7 +92,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Sets the integer at an offset below the number of cells.
+    /// Stores an integer at an offset, which must be in range.
     #[inline]
     pub(crate) fn set_int(&mut self, at: usize, value: i64) {
         match &mut self.cells {
@@ -110,7 +110,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Sets the float at an offset below the number of cells.
+    /// Stores a float at an offset, which must be in range.
     #[inline]
     pub(crate) fn set_float(&mut self, at: usize, value: f64) {
         match &mut self.cells {
@@ -122,7 +122,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes all contents undefined: NaN, or an integer that is neither 0 nor 1 nor likely an index.
+    /// Fills the buffer with values that represent undefined contents: NaN, `True`, or an integer that is unlikely to
+    /// be a valid index.
     pub(crate) fn poison(&mut self) {
         self.fill(0x5b5b_5b5b_5b5b_5b5b, f64::NAN);
         if let Cells::Bool(cells) = &mut self.cells {
@@ -130,12 +131,12 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes all contents zero.
+    /// Fills the buffer with zeros.
     pub(crate) fn clear(&mut self) {
         self.fill(0, 0.0);
     }
 
-    /// Fills with the low bits of an integer, or a float.
+    /// Fills the buffer with the low bits of an integer, or with a float.
     fn fill(&mut self, int: i64, float: f64) {
         match &mut self.cells {
             Cells::Bool(cells) | Cells::U8(cells) | Cells::Nibble(cells) => cells.fill(int as u8),

@@ -1,4 +1,5 @@
-//! What is interpreted: a function with its names resolved and its integers and floats told apart.
+//! The interpreter's representation of a function: names are resolved to indices, and integer and float expressions
+//! have separate types.
 
 use crate::compile::Compiler;
 use crate::error::RunError;
@@ -6,19 +7,19 @@ use rx_base::Name;
 use rx_tensor::Element;
 use rx_tir::{BinaryOp, CompareOp, PrimFunc, Site, begin_empty_reductions};
 
-/// A function made ready to run any number of times.
+/// A function that is prepared for execution and can be run any number of times.
 #[derive(Debug)]
 pub struct Program {
-    /// The function's tables; its body is `body`.
+    /// The function's parameters, variables and buffers. Its body is empty: `body` replaces it.
     pub(crate) func: PrimFunc,
     pub(crate) body: Step,
     pub(crate) sites: Vec<Site>,
-    /// Buffers that are read or written, by their index.
+    /// Whether each buffer is accessed.
     pub(crate) used: Vec<bool>,
 }
 
 impl Program {
-    /// Resolves a function.
+    /// Translates a function.
     ///
     /// # Errors
     /// [`RunError::UnsupportedDType`], [`RunError::TooDeep`], or [`RunError::Malformed`].
@@ -30,7 +31,7 @@ impl Program {
 /// An index into [`Program::sites`].
 pub(crate) type SiteId = u32;
 
-/// A statement. Variables and buffers are indices of the function's tables.
+/// A statement. Variables are slots and buffers are indices into the function's table.
 #[derive(Debug)]
 pub(crate) enum Step {
     Seq(Vec<Step>),
@@ -47,20 +48,20 @@ pub(crate) enum Step {
     EvaluateFloat(Float),
 }
 
-/// An instance of a block.
+/// An instance of a block (TIR `BlockRealize`).
 #[derive(Debug)]
 pub(crate) struct BlockStep {
-    /// Axes' variables and values.
+    /// The slots of the axes, with the values bound to them.
     pub bindings: Vec<(usize, Int)>,
     pub predicate: Option<Int>,
-    /// Buffers whose contents are undefined at the start.
+    /// Local buffers, whose contents are undefined at the start of each instance.
     pub allocations: Vec<usize>,
-    /// Done where each of these variables has this value.
+    /// The `init` statement, executed if each of these reduction axes has this start value.
     pub init: Option<(Vec<(usize, Int)>, Step)>,
     pub body: Step,
 }
 
-/// A place in a buffer; one index per dim.
+/// The address of a buffer element: one index for each dim.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub buffer: usize,
@@ -68,7 +69,7 @@ pub(crate) struct Access {
     pub site: SiteId,
 }
 
-/// An expression whose value is an integer or `bool`.
+/// An expression whose value is an integer or a `bool`.
 #[derive(Debug)]
 pub(crate) enum Int {
     Constant(i64),
@@ -81,12 +82,12 @@ pub(crate) enum Int {
     Compare(Box<IntCompare>),
     CompareFloat(Box<(CompareOp, Float, Float)>),
     Select(Box<(Int, Int, Int)>),
-    /// An integer of any kind as one of this element.
+    /// Wraps an integer to this dtype.
     Wrap(Element, Box<Int>),
-    /// A function of one integer whose result is wrapped.
+    /// Applies a function to an integer and wraps the result to the dtype.
     Unary(fn(i64) -> i64, Element, Box<Int>),
     FromFloat(Element, Box<Float>),
-    /// The bits of a float of the first element as an integer of the second.
+    /// Reinterprets a float of the first dtype as bits, and wraps them to the second dtype.
     FloatBits(Element, Element, Box<Float>),
     TestFloat(fn(f64) -> bool, Box<Float>),
     Checked(Box<CheckedIndex>),
@@ -101,7 +102,7 @@ pub(crate) struct IntBinary {
     pub site: SiteId,
 }
 
-/// Operations of two integers.
+/// An operation on two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IntOp {
     Binary(BinaryOp),
@@ -116,7 +117,7 @@ pub(crate) struct IntCompare {
     pub right: Int,
 }
 
-/// An index with its own check.
+/// An index with an explicit bounds check against `extent`.
 #[derive(Debug)]
 pub(crate) struct CheckedIndex {
     pub index: Int,
@@ -136,9 +137,9 @@ pub(crate) enum Float {
     Binary(Box<FloatBinary>),
     Select(Box<(Int, Float, Float)>),
     Round(Element, Box<Float>),
-    /// An integer of the first element.
+    /// Converts an integer of the first dtype to a float of the second.
     FromInt(Element, Element, Box<Int>),
-    /// The float whose bits these are.
+    /// Reinterprets bits as a float.
     FromBits(Element, Box<Int>),
     Call1(fn(f64) -> f64, Element, Box<Float>),
     Call2(fn(f64, f64) -> f64, Element, Box<(Float, Float)>),

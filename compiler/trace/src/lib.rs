@@ -1,8 +1,8 @@
-//! Logs of the tools: spans with their times, and events, on standard error. Nothing is logged unless `RX_LOG` or `--verbose`
-//! asks for it.
+//! Logging for the command-line tools: spans with their durations, and events, on standard error. Logging is off unless
+//! `RX_LOG` or `--verbose` enables it.
 //!
-//! `RX_LOG` is a list of targets with their levels, as `tracing_subscriber::filter::Targets` reads it: `debug`, or
-//! `rx_db=debug,rx_lower=trace,salsa=off`. A crate's spans have its name as their target.
+//! `RX_LOG` is a list of targets with their levels, in the syntax of `tracing_subscriber::filter::Targets`: for example
+//! `debug`, or `rx_db=debug,rx_lower=trace,salsa=off`. The target of a span is the name of its crate.
 
 #![forbid(unsafe_code)]
 
@@ -12,17 +12,18 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The environment variable that chooses what is logged.
+/// The environment variable that configures logging.
 pub const VARIABLE: &str = "RX_LOG";
 
-/// The filter of `--verbose`: the spans of rx, without those of its libraries.
+/// The filter for `--verbose`: spans of rx's crates, without those of its dependencies.
 const VERBOSE: &str =
     "rx_server=debug,rx_db=debug,rx_build=debug,rx_lower=debug,rx_runtime=debug,rxrun=debug,rxopt=debug,rxcheck=debug";
 
-/// Starts the log of this process: of what `RX_LOG` says, else of rx's own spans where `verbose` asks for them.
+/// Initializes logging for this process with the filter in `RX_LOG`, or with a filter for rx's own spans if `verbose`
+/// is set.
 ///
 /// # Errors
-/// `RX_LOG` is no list of targets and levels: a sentence that says so. Nothing is logged then.
+/// If `RX_LOG` is not a list of targets and levels. Logging is then off.
 pub fn init(verbose: bool) -> Result<(), String> {
     let wanted = std::env::var(VARIABLE).ok().filter(|wanted| !wanted.is_empty());
     let wanted = match (&wanted, verbose) {
@@ -36,7 +37,7 @@ pub fn init(verbose: bool) -> Result<(), String> {
         .with_ansi(false)
         .with_span_events(FmtSpan::CLOSE)
         .with_timer(tracing_subscriber::fmt::time::uptime());
-    // A second call, as of a test in one process, changes nothing.
+    // A second call in the same process, for example by another test, has no effect.
     let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Expressions, each run for its value: operations, conversions and intrinsics in every kind of dtype.
+//! Values of single expressions: operations, conversions and intrinsics for each kind of dtype.
 
 use rx_base::DType;
 use rx_base::name::name;
@@ -14,7 +14,7 @@ fn dtype(name: &str) -> DType {
     DType::parse(name).expect("a dtype")
 }
 
-/// The value of an expression, by a function that stores it.
+/// Returns the value of an expression, by running a function that stores it.
 fn value(expr: Expr) -> Scalar {
     let mut func = PrimFunc::new(name("value"));
     let dtype = expr.dtype();
@@ -48,7 +48,7 @@ fn cast(value: Expr, name: &str) -> Expr {
     Expr::Cast { dtype: dtype(name), value: Box::new(value) }
 }
 
-/// The intrinsic of floats of this dtype.
+/// Returns the value of an intrinsic with float arguments of this dtype.
 fn call_in(name: &str, function: Intrinsic, args: &[f64]) -> f64 {
     let args = args.iter().map(|value| float(*value, name)).collect();
     value(Expr::call(function, args)).as_float()
@@ -67,7 +67,7 @@ fn each_operation_rounds_to_the_dtype_of_its_operands() {
     assert_eq!(sum(256.0, 1.0, "bfloat16"), 256.0);
     assert_eq!(sum(16.0, 1.0, "float8_e4m3fn"), 16.0);
     assert_eq!(sum(60_000.0, 10_000.0, "float16"), INFINITY);
-    // (2^24 + 1) - 2^24 in steps: the first sum loses the one.
+    // Computes `(2^24 + 1) - 2^24`: the first addition rounds away the 1.
     let big = float(16_777_216.0, "float32");
     assert_eq!(value(big.clone() + float(1.0, "float32") - big).as_float(), 0.0);
 }
@@ -165,7 +165,7 @@ fn every_intrinsic_of_one_float_has_its_value() {
         (Tanh, 0.5, 0.46211715726000973),
         (Trunc, -1.7, -1.0),
     ] {
-        // Arguments are exact in float32 but for -1.7, which is truncated anyway.
+        // The arguments are exact in `float32`, except for −1.7, whose truncation is the same.
         assert_eq!(call(function, &[argument]), f64::from(expected as f32), "{}", function.name());
         let half = call_in("float16", function, &[argument]);
         assert!((half - expected).abs() <= 1e-3 * expected.abs(), "{} in float16: {half}", function.name());

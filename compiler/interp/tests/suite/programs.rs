@@ -1,4 +1,4 @@
-//! Whole functions, run: loops, blocks, symbols, and what ends a run.
+//! Runs of whole functions: loops, blocks, symbols and limits.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -16,7 +16,7 @@ fn values(tensor: &Tensor) -> &[f32] {
     tensor.as_slice().expect("float32")
 }
 
-/// A function with buffers of these constant shapes and dtypes, all of them parameters.
+/// Returns a function whose parameters are buffers of these constant shapes and dtypes.
 fn function(buffers: &[(&[i64], DType)]) -> PrimFunc {
     let mut func = PrimFunc::new(name("f"));
     for (shape, dtype) in buffers {
@@ -60,7 +60,7 @@ fn a_product_of_matrices_reduces_from_its_init_over_symbolic_extents() {
     run(&func, &mut buffers, &[Scalar::Int(2), Scalar::Int(3)]).expect("a run");
     assert_eq!(values(&buffers[2]), [4.0, 5.0, 10.0, 11.0]);
 
-    // What is passed for n is not the argument's extent.
+    // The scalar passed for `n` contradicts the extent of the argument.
     let error = run(&func, &mut buffers, &[Scalar::Int(3), Scalar::Int(3)]).err();
     assert!(matches!(error, Some(RunError::Call { error: BindError::Extent { .. }, .. })), "{error:?}");
 }
@@ -118,7 +118,7 @@ fn the_branch_not_taken_is_not_evaluated() {
     let index = func.var_expr(i);
     let inside = index.clone().lt(Expr::int(2));
     let load = func.load(BufferId(1), vec![index.clone()]);
-    // `i < 2 and B[i] > 0` reads nothing behind the end either.
+    // `i < 2 and B[i] > 0` does not evaluate the out-of-bounds load either.
     let positive = Expr::compare(CompareOp::Gt, load.clone(), f32(0.0));
     let both = inside.clone().and(positive);
     let value = Expr::select(inside, load, f32(-1.0)) + Expr::select(both, f32(100.0), f32(0.0));
@@ -143,7 +143,7 @@ fn an_index_out_of_range_names_site_buffer_and_value() {
     buffers[1].set(0, Scalar::Int(-1));
     assert!(matches!(run(&func, &mut buffers, &[]), Err(RunError::OutOfBounds { index: -1, .. })));
 
-    // A checked index is checked against what it says, not against what it indexes.
+    // A checked index is checked against its own extent, not against the buffer that it indexes.
     let checked = Expr::Checked {
         index: Box::new(index),
         extent: Box::new(Expr::int(2)),
