@@ -1,4 +1,5 @@
-//! Declarations of symbols that releases before 0.27 do not read: `n = TypeVar("n")` in front of a module, and `def main[n](…)`.
+//! Declarations of symbolic variables that TVM releases before 0.27 cannot parse: `n = TypeVar("n")` before a module,
+//! and type parameters `def main[n](…)`.
 
 use rx_base::{Code, Diagnostic, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
@@ -6,7 +7,7 @@ use rx_syntax::Segment;
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use std::sync::Arc;
 
-/// Reports the declarations of an item that `version`, a release before 0.27, does not read.
+/// Reports the declarations of an item that `version`, a release before 0.27, cannot parse.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],

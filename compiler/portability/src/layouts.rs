@@ -1,4 +1,5 @@
-//! Operators that a release lowers in some layouts only.
+//! Operators that a release lowers in certain layouts only. For example, all releases lower `R.nn.conv2d_transpose`
+//! with `data_layout="NCHW"` only; the fix inserts `R.permute_dims` around the operand and the call.
 
 use super::written::{WrittenCall, call_at};
 use super::{Look, Site};
@@ -6,7 +7,8 @@ use rx_base::{Code, Diagnostic, Fix, Span};
 use rx_context::ItemPlace;
 use rx_ops::tvm::{LayoutLimit, convert, plain};
 
-/// A layout that is not lowered: the attribute that says it, what it says, and what is lowered instead.
+/// An unsupported layout of a call: the attribute that specifies it, the operand it applies to (`None` for the result),
+/// the given layout, and the supported one.
 struct Clash {
     attribute: &'static str,
     operand: Option<&'static str>,
@@ -15,7 +17,7 @@ struct Clash {
 }
 
 impl Look<'_> {
-    /// Reports a call in layouts that are not lowered, with the conversions that make it one in layouts that are.
+    /// Reports a call with unsupported layouts. The fix converts the operands and the result.
     pub(super) fn layouts(&mut self, site: &Site<'_>) {
         let Some(limit) = rx_ops::tvm::layouts(self.version, site.operator) else { return };
         let clashes = clashes(&limit, site);
@@ -50,7 +52,8 @@ impl Look<'_> {
         self.found.push(diagnostic);
     }
 
-    /// The call in layouts that are lowered, between conversions of its operands and of its result.
+    /// Returns a fix that inserts conversions around the operands and the call, and changes the layout attributes to
+    /// supported ones.
     fn converted(
         &self,
         site: &Site<'_>,
@@ -85,7 +88,7 @@ impl Look<'_> {
             edits.push((self.place(Span::empty(site.span.end)), conversion.after));
             operators.push(conversion.operator);
         }
-        // A label left out stands for its default, which nothing here can change.
+        // An omitted attribute has the default layout; there is no text to replace by the supported one.
         if clashes.iter().any(|clash| written.argument(clash.attribute, position(clash.attribute)).is_none()) {
             return None;
         }
@@ -96,13 +99,13 @@ impl Look<'_> {
     }
 }
 
-/// The layout of the result; that of the first operand when it is left out.
+/// Returns the layout of the result. If the attribute is omitted, it is the layout of the first operand.
 fn result_layout<'a>(limit: &LayoutLimit, site: &Site<'a>) -> Option<&'a str> {
     let (_, first, _) = limit.operands.first()?;
     site.text(limit.result).filter(|layout| !layout.is_empty()).or_else(|| site.text(first))
 }
 
-/// The layouts of a call that are not lowered, the result's last.
+/// Returns the unsupported layouts of a call, that of the result last.
 fn clashes(limit: &LayoutLimit, site: &Site<'_>) -> Vec<Clash> {
     let mut found = Vec::new();
     let mut data = None;

@@ -8,7 +8,7 @@ use rx_ir::{Argument, Expr, Function, StructInfo};
 use rx_ops::CallInfo;
 use rx_ops::tvm::{Instead, Lowering, lowering};
 
-/// What a kernel cannot be generated without.
+/// Type information that is required to generate a kernel, but is not known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Shape,
@@ -16,7 +16,7 @@ enum Missing {
 }
 
 impl Look<'_> {
-    /// Reports a call that is not lowered. `ty` is the type that users of its result see.
+    /// Reports a call that is not lowered. `ty` is the declared type of the binding, which users of the result see.
     pub(super) fn legalization(&mut self, site: &Site<'_>, info: &CallInfo<'_>, ty: &StructInfo) {
         let result = || Some((site.span, missing(ty)?, "its result".to_owned()));
         match lowering(self.version, info) {
@@ -46,7 +46,8 @@ impl Look<'_> {
         }
     }
 
-    /// Reports a shape that is a variable without a shape of the function behind it.
+    /// Reports a shape operand that is a variable (for example a parameter) instead of an `R.shape(…)` written in the
+    /// function.
     fn unwritten_shape(&mut self, site: &Site<'_>, name: &str) {
         let Some(Expr { kind: rx_ir::ExprKind::Var(variable), ty: StructInfo::Shape(shape), span }) =
             site.operand(name)
@@ -113,7 +114,7 @@ impl Look<'_> {
         );
     }
 
-    /// Reports a nested function: the default pipelines do not lift it out.
+    /// Reports a nested function: the default pipelines do not lift it (`LambdaLift` is not among their passes).
     pub(super) fn nested_function(&mut self, function: &Function, origin: u32) {
         let statement = self.segment.tree().statements.get(origin as usize);
         let Some(statement) = statement else { return };
@@ -132,7 +133,8 @@ impl Look<'_> {
     }
 }
 
-/// The first operand that no kernel can be generated for.
+/// Returns the first operand whose type is not known well enough to generate a kernel: its span, the missing
+/// information and its name.
 fn missing_operand(site: &Site<'_>) -> Option<(Span, Missing, String)> {
     let written = |expr: &Expr| format!("`{}`", expr_name(expr));
     for (argument, param) in site.call.arguments.iter().zip(site.params) {
@@ -156,7 +158,7 @@ fn all_shapes(site: &Site<'_>) -> bool {
     super::operands(site.call).all(|operand| missing(&operand.ty) != Some(Missing::Shape))
 }
 
-/// What is not known of a call that fills a tensor with the operand called `with`.
+/// Returns the missing type information of a call that fills a tensor with the operand named `with`.
 fn missing_of_filled(site: &Site<'_>, with: &str, ty: &StructInfo) -> Option<(Span, Missing, String)> {
     for (argument, param) in site.call.arguments.iter().zip(site.params) {
         let Argument::Operand(operand) = argument else { continue };
@@ -173,7 +175,7 @@ fn missing_of_filled(site: &Site<'_>, with: &str, ty: &StructInfo) -> Option<(Sp
     Some((site.span, unknown, "its result".to_owned()))
 }
 
-/// The variable that an expression is; empty of others.
+/// Returns the name of a variable, or the empty string for other expressions.
 fn expr_name(expr: &Expr) -> &'static str {
     match &expr.kind {
         rx_ir::ExprKind::Var(name) => name.as_str(),
@@ -181,7 +183,8 @@ fn expr_name(expr: &Expr) -> &'static str {
     }
 }
 
-/// What of a type a kernel would need and is not known (`KnowAllShapeValues` of src/relax/transform/legalize_ops.cc).
+/// Returns the information in a type that a kernel needs but that is not known (`KnowAllShapeValues` of
+/// src/relax/transform/legalize_ops.cc).
 fn missing(ty: &StructInfo) -> Option<Missing> {
     match ty {
         StructInfo::Tensor(tensor) => match (&tensor.shape, tensor.dtype) {
@@ -198,7 +201,7 @@ fn missing(ty: &StructInfo) -> Option<Missing> {
 }
 
 impl Look<'_> {
-    /// Where an argument is written, else the call.
+    /// Returns the place of an argument, or of the call if the argument is omitted.
     pub(super) fn argument_place(&self, site: &Site<'_>, name: &str) -> ItemPlace {
         let position = site.params.iter().position(|param| param.name == name);
         let written = call_at(self.segment, site.span).and_then(|written| written.argument(name, position));

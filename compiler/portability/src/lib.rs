@@ -1,11 +1,12 @@
-//! Reports the parts of a correct program that a chosen release of TVM (0.25, 0.26, 0.27) cannot read, lower or build.
+//! Portability checks: reports the parts of a correct program that a selected release of TVM (0.25, 0.26, 0.27) cannot
+//! parse, lower or build.
 //!
-//! Two looks at an item, both pure and made only when a release is chosen: [`of_text`] at its trees, for spellings that the
-//! parser of that release rejects; [`of_function`] at the typed body of a Relax function, for calls that the default pipelines
-//! cannot lower. Callers ask about programs without errors only.
+//! There are two checks for each item. Both are pure and run only if a release is selected, on programs without errors.
+//! [`of_text`] examines the syntax trees for spellings that the release's parser rejects. [`of_function`] examines the
+//! typed body of a Relax function for calls that the default pipelines cannot lower.
 //!
-//! One file per kind of limit. The limits of operators are in `rx_ops::tvm`, those of spellings in the table of dialects
-//! (`since`, `still_read`).
+//! Each submodule checks one kind of limit. The limits of operators are defined in `rx_ops::tvm`, those of spellings in
+//! the table of dialects (`since`, `still_read`).
 
 mod declarations;
 mod layouts;
@@ -29,7 +30,7 @@ use rx_ops::{Arg, CallInfo, Param};
 use rx_syntax::Segment;
 use std::sync::Arc;
 
-/// What the parser of `version` refuses in an item's text.
+/// Reports the parts of an item's text that the parser of `version` rejects.
 pub fn of_text(version: TvmVersion, segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let mut found = Vec::new();
     spelling::check(version, segments, file, &mut found);
@@ -38,8 +39,8 @@ pub fn of_text(version: TvmVersion, segments: &[Arc<Segment>], file: &FileContex
     found
 }
 
-/// What the default pipelines of `version` cannot lower or build in a Relax function. `segments` and `check` are of the same
-/// text, which has no errors.
+/// Reports the parts of a Relax function that the default pipelines of `version` cannot lower or build. `segments` and
+/// `check` must belong to the same text, which must have no errors.
 pub fn of_function(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -67,10 +68,10 @@ pub fn of_function(
     found
 }
 
-/// Who uses the variables of a function.
+/// The uses of a function's variables.
 #[derive(Default)]
 struct Uses {
-    /// By variable the operators that take it; none for other uses.
+    /// For each variable, one entry for each use: the operator that takes it, or `None` for other uses.
     by: NameMap<Vec<Option<&'static str>>>,
     /// Variables that are visible outside a dataflow block.
     visible: NameSet,
@@ -134,7 +135,7 @@ impl Uses {
     }
 }
 
-/// The operands of a call.
+/// Returns the operands of a call, with lists of operands flattened.
 fn operands(call: &Call) -> impl Iterator<Item = &Expr> {
     call.arguments.iter().flat_map(|argument| match argument {
         Argument::Operand(operand) => std::slice::from_ref(operand),
@@ -143,15 +144,15 @@ fn operands(call: &Call) -> impl Iterator<Item = &Expr> {
     })
 }
 
-/// A look at the calls of one segment.
+/// The state of the check of one segment's calls.
 struct Look<'a> {
     version: TvmVersion,
     segment: &'a Segment,
     at: u32,
-    /// Variables bound to a shape that is written: `s = R.shape([m, n])`.
+    /// Variables bound to an explicit shape: `s = R.shape([m, n])`.
     shapes: NameSet,
     found: Vec<Diagnostic<ItemPlace>>,
-    /// What is reported if the result of the call is used in a certain way.
+    /// Diagnostics that are reported only if the result of the call is used in certain ways.
     candidates: Vec<schedule::Candidate>,
 }
 
@@ -164,17 +165,17 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// What the call passes for a parameter.
+    /// Returns the argument passed for a parameter.
     fn argument(&self, name: &str) -> Option<&'a Argument> {
         self.call.arguments.get(self.params.iter().position(|param| param.name == name)?)
     }
 
-    /// The operand passed for a parameter.
+    /// Returns the operand passed for a parameter.
     fn operand(&self, name: &str) -> Option<&'a Expr> {
         self.argument(name)?.as_operand()
     }
 
-    /// The string passed for an attribute.
+    /// Returns the string passed for an attribute.
     fn text(&self, name: &str) -> Option<&'a str> {
         match self.argument(name)? {
             Argument::Attr(attr) => attr.as_str(),
@@ -195,7 +196,7 @@ impl Look<'_> {
         }
     }
 
-    /// Looks at bindings; of the function itself, nested functions are reported.
+    /// Checks bindings. Nested functions are reported for the outermost bindings only.
     fn bindings(&mut self, bindings: &[Binding], outermost: bool) {
         for binding in bindings {
             match &binding.kind {
@@ -223,7 +224,8 @@ impl Look<'_> {
         }
     }
 
-    /// Looks at an expression, innermost calls first; users see it as of type `ty`. Depth is bounded by the parser's.
+    /// Checks an expression, innermost calls first. `ty` is the type that its users see. The recursion is bounded by
+    /// the parser's limit on nesting.
     fn expr(&mut self, expr: &Expr, ty: &StructInfo, variable: Option<Name>) {
         match &expr.kind {
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.expr(item, &item.ty, None)),

@@ -1,4 +1,4 @@
-//! Calls that a schedule rule of a release fails on when it builds for CUDA.
+//! Calls for which a schedule rule of a release fails when it builds for CUDA.
 
 use super::written::call_at;
 use super::{Look, Site, Uses};
@@ -8,17 +8,17 @@ use rx_ir::{Argument, Attr, StructInfo};
 use rx_ops::CallInfo;
 use rx_ops::tvm::{ScheduleFailure, schedule_failure};
 
-/// A failure that depends on what becomes of the result.
+/// A failure that depends on the uses of the call's result.
 pub(super) struct Candidate {
-    /// The variable the result is bound to; none of a call inside another.
+    /// The variable that the result is bound to, or `None` for a call nested in another expression.
     pub variable: Option<Name>,
-    /// An elementwise operator on the result is joined to the kernel, and the rule no longer fails.
+    /// Whether the rule succeeds if all uses are elementwise operators, which are then fused into the kernel.
     pub joined_away: bool,
     pub diagnostic: Diagnostic<ItemPlace>,
 }
 
 impl Candidate {
-    /// Whether the rule is asked about this kernel: a result that nothing uses is dropped before.
+    /// Whether the rule fails for this kernel. Calls whose result is unused are removed before scheduling.
     pub fn counts(&self, uses: &Uses) -> bool {
         let Some(variable) = self.variable else { return true };
         let Some(by) = uses.by.get(&variable) else { return false };
@@ -30,7 +30,7 @@ impl Candidate {
 }
 
 impl Look<'_> {
-    /// Keeps a call that a schedule rule fails on.
+    /// Records a call for which a schedule rule fails.
     pub(super) fn schedule(&mut self, site: &Site<'_>, info: &CallInfo<'_>, variable: Option<Name>) {
         let Some(failure) = schedule_failure(self.version, info) else { return };
         let said = |why: String| format!("TVM {} cannot build {} for CUDA: {why}", self.version, site.operator);
@@ -105,7 +105,7 @@ impl Look<'_> {
         self.candidates.push(Candidate { variable, joined_away, diagnostic });
     }
 
-    /// The same computed in a way that no rule fails on.
+    /// Returns a fix that computes the same in a way that no rule fails for.
     fn instead(&self, site: &Site<'_>, info: &CallInfo<'_>, failure: &ScheduleFailure) -> Option<Fix<ItemPlace>> {
         if *failure == ScheduleFailure::ScalarEpilogue {
             return self.kept_axes(site);
@@ -163,7 +163,7 @@ impl Look<'_> {
 }
 
 impl Look<'_> {
-    /// A reduction that keeps its axes, reshaped to a scalar.
+    /// Returns a fix for a full reduction: keep the reduced axes and reshape the result to a scalar.
     fn kept_axes(&self, site: &Site<'_>) -> Option<Fix<ItemPlace>> {
         let position = site.params.iter().position(|param| param.name == "keepdims")?;
         let written = call_at(self.segment, site.span)?;
@@ -187,8 +187,9 @@ fn same_dtype(info: &CallInfo<'_>, operand: &StructInfo) -> bool {
     info.dtype("out_dtype").is_none_or(|wanted| Some(wanted) == given)
 }
 
-/// The axes that bring the weight of a depthwise convolution with a kernel of one tap under its data, channels under channels;
-/// `None` of other convolutions, strided or padded.
+/// Returns the permutation of a depthwise convolution's weight that aligns its channel axis with that of the data, so
+/// that the two can be multiplied elementwise. Returns `None` unless stride is 1 and padding is 0. For example, a
+/// weight `(C, 1, 1, 1)` in `OIHW` and data in `NCHW` give `[1, 0, 2, 3]`.
 fn depthwise_axes(site: &Site<'_>) -> Option<String> {
     let all = |name: &str, wanted: i64| match site.argument(name) {
         Some(Argument::Attr(Attr::List(items))) => items.iter().all(|item| item.as_int() == Some(wanted)),
@@ -200,7 +201,8 @@ fn depthwise_axes(site: &Site<'_>) -> Option<String> {
     }
     let (data, kernel) = (site.text("data_layout")?, site.text("kernel_layout")?);
     let extent = |name: &str, axis: usize| site.operand(name)?.ty.as_tensor()?.shape.dims()?.get(axis)?.as_constant();
-    // The kernel's axis that counts the results' channels: of a transposed convolution only where a group has one.
+    // The axis of the weight that indexes the result's channels. In a transposed convolution with one output channel
+    // per group, that is the input axis.
     let transposed = site.operator.ends_with("_transpose");
     let outputs = match transposed && extent("weight", kernel.find('O')?)? == 1 {
         true => kernel.find('I')?,

@@ -1,4 +1,4 @@
-//! Spellings of other releases that the parser of a release refuses.
+//! Spellings of other releases that the parser of a release rejects.
 
 use rx_base::{Code, Diagnostic, Fix, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
@@ -7,7 +7,7 @@ use rx_syntax::dialect::{Place, SPELLINGS, Spelling};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
-/// Reports the spellings of other releases in an item that the parser of `version` refuses.
+/// Reports the spellings in an item that the parser of `version` rejects because they belong to other releases.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -45,7 +45,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A dotted name: `T.block`.
+    /// Checks a dotted name, such as `T.block`.
     fn path(&mut self, cursor: Cursor<'_>, expr: &Expr, last: u32) {
         let Some(path) = self.file.canonical_path(cursor.path(expr.tokens)) else { return };
         let Some((row, read)) = refused(self.version, Place::Path, &path) else { return };
@@ -53,10 +53,10 @@ impl Reader<'_> {
         self.other_spelling(row, &path, read, cursor.span(token(last)), new);
     }
 
-    /// Keywords: `out_sinfo=`.
+    /// Checks the keywords of a call, such as `out_sinfo=`.
     fn keywords(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
         let Some(path) = self.file.canonical_path(cursor.path(callee.tokens)) else { return };
-        // It takes any keyword for an attribute.
+        // `R.call_packed` takes any keyword as an attribute.
         if path == "R.call_packed" {
             return;
         }
@@ -68,7 +68,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports the spelling `given` of a row, of which the release reads `read`; `new` replaces what stands at `span`.
+    /// Reports the spelling `given` of a table row. The release reads `read` instead; the fix replaces the text at
+    /// `span` by `new`.
     fn other_spelling(&mut self, row: &Spelling, given: &str, read: &str, span: Span, new: &str) {
         let (version, title) = (self.version, format!("write `{new}`"));
         let (when, help) = match read == row.current {
@@ -86,7 +87,8 @@ impl Reader<'_> {
     }
 }
 
-/// The row of the dialects' table of which `version` does not read the spelling `text`, and the spelling that it reads.
+/// Finds the row of the dialect table whose spelling `text` is rejected by `version`. Returns the row and the spelling
+/// that `version` reads.
 fn refused(version: TvmVersion, place: Place, text: &str) -> Option<(&'static Spelling, &'static str)> {
     let mut rows = SPELLINGS.iter().filter(|row| row.place == place && !row.ambiguous);
     rows.find_map(|row| {

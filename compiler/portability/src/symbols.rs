@@ -1,8 +1,10 @@
-//! Symbols of the file that a function declares again, does not declare, or has a parameter of the name of, where the parser
-//! of a release refuses it.
+//! Symbols of the file (module-level `n = TypeVar("n")`) in functions that redeclare them, do not declare them, or have
+//! a parameter of the same name, where the parser of a release rejects that.
 //!
-//! Releases before 0.27 have no symbols of the file, and no type parameters. To the parser of 0.27 a `TypeVar` of the file is a symbol in a function whose header names it and has no parameter of that name;
-//! in others it is a Python object, which no shape takes (`collect_signature_type_vars` of tvm/script/parser/core/parser.py).
+//! Releases before 0.27 have no symbols of the file and no type parameters. In the parser of 0.27, a `TypeVar` of the
+//! file is a symbol in a function whose header mentions it, unless a parameter has the same name. In other functions it
+//! is a Python object, which cannot be used in a shape (`collect_signature_type_vars` of
+//! tvm/script/parser/core/parser.py).
 
 use rx_base::name::{NameSet, name};
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
@@ -15,13 +17,17 @@ use std::sync::Arc;
 struct Declaration {
     symbol: Name,
     place: ItemPlace,
-    /// Its line, where that declares this symbol as int64, as the file does, and nothing else.
+    /// The line of the declaration, if it can be deleted: it declares only this symbol, with dtype `int64` as in the
+    /// file.
     alone: Option<ItemPlace>,
 }
 
-/// Reports what `version` does not read of a function that uses a module's `n = TypeVar("n")`: a declaration `n = T.int64()` in a
-/// prim_func whose header uses `n`, and in a Relax function whose header does not; `n` without a declaration in a function
-/// whose header does not use it; and a parameter `n`.
+/// Reports the uses of a module's `n = TypeVar("n")` that `version` rejects:
+///
+/// - a declaration `n = T.int64()` in a prim_func whose header mentions `n`, or in a Relax function whose header does
+///   not;
+/// - a use of `n` without a declaration in a function whose header does not mention it;
+/// - a parameter `n`.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -63,8 +69,8 @@ pub(super) fn check(
     }
 }
 
-/// Reports parameters with the name of a symbol that a type in the header uses: a scalar parameter may have it, if the types
-/// behind it only do.
+/// Reports parameters whose name is a symbol of the file that a type in the header mentions. A scalar parameter may
+/// have such a name if only the types after it mention the symbol.
 fn parameters(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -88,7 +94,8 @@ fn parameters(
             param.tree.annotation.as_ref().is_some_and(|annotation| names(part, annotation, symbol))
         };
         let clashes = match scalar {
-            // In a prim_func a quoted dim brings in the parameter behind it.
+            // In a prim_func, a quoted dim refers to the parameter even if that comes later, so only an unquoted
+            // mention before the parameter clashes.
             true if is_prim => {
                 let named = own.span(TokenRange::one(token));
                 first_mention(head, statement, symbol).is_some_and(|(at, bare)| bare && at.start < named.start)
@@ -119,7 +126,7 @@ fn parameters(
     }
 }
 
-/// Whether a parameter's type is a scalar's: `T.int64`, `R.Prim("int64")`.
+/// Whether a parameter's type is a scalar type: `T.int64`, `R.Prim("int64")`.
 fn is_scalar(cursor: Cursor<'_>, annotation: &Expr, file: &FileContext) -> bool {
     let source = cursor.path(annotation.tokens);
     let Some((first, rest)) = source.split_once('.') else { return false };
@@ -130,7 +137,7 @@ fn is_scalar(cursor: Cursor<'_>, annotation: &Expr, file: &FileContext) -> bool 
     }
 }
 
-/// Whether a type names a symbol, quoted or not.
+/// Whether a type mentions a symbol, quoted or not.
 fn names(cursor: Cursor<'_>, annotation: &Expr, symbol: Name) -> bool {
     let mut open = vec![annotation];
     while let Some(expr) = open.pop() {
@@ -149,7 +156,7 @@ fn names(cursor: Cursor<'_>, annotation: &Expr, symbol: Name) -> bool {
     false
 }
 
-/// Reports the first use of each symbol that the header does not name and the body does not declare.
+/// Reports the first use of each symbol that neither the header mentions nor the function binds.
 fn undeclared(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -194,7 +201,7 @@ fn undeclared(
     }
 }
 
-/// The names that a function's parameters and statements bind.
+/// Returns the names that a function's parameters and statements bind.
 fn bound_names(segments: &[Arc<Segment>]) -> NameSet {
     let mut bound = NameSet::default();
     for segment in segments {
@@ -222,7 +229,8 @@ fn bound_names(segments: &[Arc<Segment>]) -> NameSet {
     bound
 }
 
-/// A declaration of a symbol before the first statement of the body; `None` where that stands on the header's line.
+/// Returns the edit that declares a symbol before the first statement of the body, or `None` if that statement is on
+/// the header's line.
 fn declared_first(segments: &[Arc<Segment>], symbol: &str) -> Option<(ItemPlace, String)> {
     let mut header_seen = false;
     for (at, segment) in segments.iter().enumerate() {
@@ -238,7 +246,7 @@ fn declared_first(segments: &[Arc<Segment>], symbol: &str) -> Option<(ItemPlace,
     None
 }
 
-/// The function's header, in the item's first segment.
+/// Returns the function's header, which is in the item's first segment.
 fn header(segments: &[Arc<Segment>]) -> Option<(&Segment, &Statement)> {
     let head = segments.first()?;
     let statement = head.tree().statements.iter().find(|it| matches!(it.tree.kind, StatementKind::Def { .. }))?;
@@ -255,7 +263,8 @@ pub(super) fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> boo
     })
 }
 
-/// The file's symbols that a function's header names, quoted or not; `None` of items that are no functions.
+/// Returns the symbols of the file that a function's header mentions, quoted or not. Returns `None` for items that are
+/// not functions.
 fn header_symbols(segments: &[Arc<Segment>], file: &FileContext) -> Option<NameSet> {
     let (head, statement) = header(segments)?;
     let mut found = NameSet::default();
@@ -271,7 +280,7 @@ fn header_symbols(segments: &[Arc<Segment>], file: &FileContext) -> Option<NameS
     Some(found)
 }
 
-/// Declarations in a body of symbols that are the file's.
+/// Returns the declarations in a body that redeclare symbols of the file.
 fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaration> {
     let mut found = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
@@ -309,7 +318,7 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
     found
 }
 
-/// Whether an expression is `T.int64()`.
+/// Whether an expression declares a symbol, as `T.int64()` does.
 fn declares(cursor: Cursor<'_>, value: &Expr, file: &FileContext) -> bool {
     let ExprKind::Call { callee, .. } = &value.kind else { return false };
     let source = cursor.path(callee.tokens);
@@ -318,7 +327,7 @@ fn declares(cursor: Cursor<'_>, value: &Expr, file: &FileContext) -> bool {
         .is_some_and(|(first, dtype)| file.namespace(first) == Some(Namespace::Tir) && DType::parse(dtype).is_some())
 }
 
-/// A name like `symbol` that neither the function nor the file has.
+/// Returns a name derived from `symbol` that neither the function nor the file uses. For example, `n` becomes `n_1`.
 fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String {
     let mentioned = rx_analysis::returns::mentions(segments);
     let taken = |candidate: &String| {
@@ -326,11 +335,11 @@ fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String 
         mentioned.contains(&candidate) || file.symbols.contains(&candidate)
     };
     let mut candidates = (1..).map(|number| format!("{symbol}_{number}"));
-    // INVARIANT: of endlessly many candidates some is not taken.
+    // INVARIANT: the candidates are unlimited and the used names are finite, so one is unused.
     candidates.find(|candidate| !taken(candidate)).unwrap_or_default()
 }
 
-/// Where a function's header first names a symbol, and whether that is bare and not quoted.
+/// Returns the first mention of a symbol in a function's header, and whether it is unquoted.
 fn first_mention(head: &Segment, statement: &Statement, symbol: Name) -> Option<(Span, bool)> {
     let mut first: Option<(Span, bool)> = None;
     head.each_expr(statement, &mut |cursor, expr| {
@@ -346,8 +355,8 @@ fn first_mention(head: &Segment, statement: &Statement, symbol: Name) -> Option<
     first
 }
 
-/// The edits that give a symbol a name that the file does not know: where the header names it first, it must be quoted. `None`
-/// where that stands in a larger dim.
+/// Returns the edits that rename a symbol to a name that the file does not declare. The first mention in the header
+/// must then be quoted; returns `None` if it is part of a larger dim.
 fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
     let mut edits = renamed(segments, symbol, new, &|_| true);
     let (head, statement) = header(segments)?;
@@ -363,7 +372,7 @@ fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Opt
     Some(edits)
 }
 
-/// The edits that give a symbol another name in the statements of a function that `which` holds for.
+/// Returns the edits that rename a symbol in the statements of a function that `which` selects.
 fn renamed(
     segments: &[Arc<Segment>],
     symbol: Name,
@@ -397,7 +406,7 @@ fn renamed(
     edits
 }
 
-/// The identifiers in a text, with their offsets.
+/// Returns the identifiers in a text, with their byte offsets.
 fn words(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     text.split(move |c| !is_word(c)).filter(|word| !word.is_empty()).map(move |word| {

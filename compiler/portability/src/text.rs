@@ -1,4 +1,5 @@
-//! Text that the parser of a release refuses, in whatever spelling; much of it is what its own printer writes.
+//! Text that the parser of a release rejects and that has no other spelling. Much of it is output of the release's own
+//! printer.
 
 use super::symbols::is_prim_func;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
@@ -8,7 +9,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Segment, Statement};
 use std::sync::Arc;
 
-/// Reports what of an item's text the parser of `version` refuses.
+/// Reports the parts of an item's text that the parser of `version` rejects.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -32,16 +33,16 @@ struct Reader<'a> {
     version: TvmVersion,
     file: &'a FileContext,
     segment: u32,
-    /// The statement is a function's header.
+    /// Whether the current statement is a function's header.
     header: bool,
-    /// The item is a prim_func.
+    /// Whether the item is a prim_func.
     is_prim: bool,
-    /// An undeclared device was reported in this item.
+    /// Whether an undeclared device was reported in this item. Only the first is.
     vdevice: bool,
     found: &'a mut Vec<Diagnostic<ItemPlace>>,
 }
 
-/// A call: its dotted name as `R.…`, `T.…` or `I.…`, and its arguments.
+/// A call: its dotted name in the form `R.…`, `T.…` or `I.…`, and its arguments.
 struct Called<'e> {
     cursor: Cursor<'e>,
     path: String,
@@ -53,7 +54,7 @@ impl<'e> Called<'e> {
         self.arguments.iter().find(|it| it.keyword.is_some_and(|token| self.cursor.text(token) == name))
     }
 
-    /// The argument given by this keyword, else the first without one.
+    /// Returns the argument given by this keyword, or otherwise the first argument if it is positional.
     fn first(&self, name: &str) -> Option<&'e Expr> {
         let positional = || self.arguments.first().filter(|argument| argument.keyword.is_none());
         self.keyword(name).or_else(positional).map(|argument| &argument.value)
@@ -104,7 +105,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `gv: R.Tensor(dtype="float32") = R.match_cast(x, R.Tensor((m,), "float32"))`: the two types must be one.
+    /// Reports an annotation of `R.match_cast` that differs from the type it casts to, as in `gv:
+    /// R.Tensor(dtype="float32") = R.match_cast(x, R.Tensor((m,), "float32"))`.
     fn cast_annotation(&mut self, cursor: Cursor<'_>, target: &Expr, annotation: &Expr, value: &Expr) {
         let Some(called) = self.called(cursor, value) else { return };
         let (true, Some(cast)) = (called.path == "R.match_cast", called.arguments.get(1)) else { return };
@@ -124,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `R.Tensor(s, …)` in a parameter's type, where `s` is another parameter.
+    /// Reports `R.Tensor(s, …)` in a parameter's type, where `s` is another parameter.
     fn shape_variable(&mut self, cursor: Cursor<'_>, annotation: &Expr, params: &[Name]) {
         let mut open = vec![annotation];
         while let Some(expr) = open.pop() {
@@ -146,7 +148,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `n: T.int64` of a Relax function, which 0.25 does not read.
+    /// Reports `n: T.int64` in a Relax function, which 0.25 does not read.
     fn scalar_parameter(&mut self, cursor: Cursor<'_>, annotation: &Expr) {
         if self.is_prim || self.version > TvmVersion::V0_25 || !matches!(annotation.kind, ExprKind::Attribute { .. }) {
             return;
@@ -199,12 +201,12 @@ impl Reader<'_> {
         }
     }
 
-    /// `x.ndim` of a tensor, which 0.25 alone reads.
+    /// Reports attributes of a tensor such as `x.ndim`, which only 0.25 reads.
     fn inspected(&mut self, cursor: Cursor<'_>, value: &Expr, attribute: &str, span: Span) {
         let of_dtype = matches!(&value.kind, ExprKind::Attribute { name, .. } if cursor.text(*name) == "dtype");
         let inspects = match attribute {
             "ndim" | "byte_offset" | "elem_offset" | "strides" => true,
-            // `x.ty.shape` is read.
+            // `x.ty.shape` is accepted; only a plain name is a tensor.
             "shape" => {
                 matches!(value.kind, ExprKind::Name) && self.file.namespace(cursor.text(value.tokens.start)).is_none()
             }
@@ -217,7 +219,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `R.const("-inf", "float32")`, as TVM prints constants that are no numbers.
+    /// Reports `R.const("-inf", "float32")`, which TVM's printer writes for constants that are not finite.
     fn constant(&mut self, called: &Called<'_>) {
         let Some(value) = called.first("value") else { return };
         let Some(text) = called.cursor.string_value(value) else { return };
@@ -227,7 +229,7 @@ impl Reader<'_> {
         self.refuse(span, &what, format!("write `{new}`"), vec![(span, new)]);
     }
 
-    /// `R.Prim(value=n)`: since 0.26 a scalar's type says its dtype only.
+    /// Reports `R.Prim(value=n)`: since 0.26 the type of a scalar specifies only its dtype.
     fn prim_value(&mut self, span: Span, called: &Called<'_>) {
         if self.version >= TvmVersion::V0_26 && called.keyword("value").is_some() && called.keyword("dtype").is_none() {
             let new = "R.Prim(\"int64\")".to_owned();
@@ -235,7 +237,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `R.Tuple(T.int64)`.
+    /// Reports a scalar dtype inside another type, as in `R.Tuple(T.int64)`.
     fn scalar_types<'e>(&mut self, cursor: Cursor<'e>, parts: impl Iterator<Item = &'e Expr>) {
         let mut open: Vec<&Expr> = parts.collect();
         while let Some(part) = open.pop() {
@@ -259,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `vdevice="cuda:0:global"` in a module that declares no devices.
+    /// Reports `vdevice="cuda:0:global"` in a module that declares no virtual devices.
     fn device(&mut self, called: &Called<'_>) {
         let Some(device) = called.keyword("vdevice").filter(|_| self.file.vdevices.is_none() && !self.vdevice) else {
             return;
@@ -271,7 +273,7 @@ impl Reader<'_> {
         self.refuse(span, "a virtual device that the module does not declare", help.to_owned(), Vec::new());
     }
 
-    /// `R.Tensor(("n", 4))` in a body.
+    /// Reports quoted dims in a function's body, as in `R.Tensor(("n", 4))`.
     fn quoted_dims(&mut self, called: &Called<'_>) {
         let Some(ExprKind::Tuple(dims) | ExprKind::List(dims)) = called.first("shape").map(|shape| &shape.kind) else {
             return;
@@ -284,7 +286,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `R.assert_op(condition, x, y)`; one value needs no list.
+    /// Reports `R.assert_op(condition, x, y)`: several values must be in a list.
     fn assertion(&mut self, called: &Called<'_>) {
         let values: Vec<&Argument> = called.arguments.iter().filter(|it| it.keyword.is_none()).skip(1).collect();
         if let [first, .., last] = &values[..]
@@ -301,7 +303,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `R.call_dps_packed(…, out_ty=[…, R.Tuple(…)])`.
+    /// Reports nested output types, as in `R.call_dps_packed(…, out_ty=[…, R.Tuple(…)])`.
     fn nested_outputs(&mut self, called: &Called<'_>) {
         let Some(outputs) = called.keyword("out_ty").or_else(|| called.keyword("out_sinfo")) else { return };
         let (ExprKind::List(items) | ExprKind::Tuple(items)) = &outputs.value.kind else { return };
@@ -313,7 +315,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `ty_args=(R.Any,)`, where this operator wants types and not the functions that make them.
+    /// Reports `ty_args=(R.Any,)` for operators that require types, not functions that create them: `R.Any()`.
     fn bare_types(&mut self, called: &Called<'_>) {
         let Some(types) = called.keyword("ty_args").or_else(|| called.keyword("sinfo_args")) else { return };
         let items = match &types.value.kind {
@@ -328,7 +330,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `T.int64(is_size_var=True)`, which 0.25 reads.
+    /// Reports `T.int64(is_size_var=True)`, which only 0.25 reads.
     fn size_variable(&mut self, called: &Called<'_>) {
         if self.version == TvmVersion::V0_25 {
             return;
@@ -340,6 +342,7 @@ impl Reader<'_> {
         self.refuse(span, "`is_size_var`", "leave it out".to_owned(), edits);
     }
 
+    /// Reports a keyword argument that the operator's parser does not accept.
     fn extra_keyword(&mut self, called: &Called<'_>, operator: &str, refused: RefusedKeyword) {
         let keyword = refused.name();
         let Some(at) =
@@ -359,7 +362,8 @@ impl Reader<'_> {
         self.refuse(span, &format!("`{keyword}` of `R.{operator}`{why}"), help.to_owned(), edits);
     }
 
-    /// A prim_func without `s_tir=True`: it gets no root block, and the schedule rules fail on it.
+    /// Reports a prim_func without `s_tir=True`: the parser creates no root block for it, and the schedule rules fail
+    /// without one.
     fn unrooted(&mut self, segments: &[Arc<Segment>]) {
         let Some(head) = segments.first() else { return };
         for statement in &head.tree().statements {

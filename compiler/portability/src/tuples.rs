@@ -1,11 +1,13 @@
-//! Calls of functions whose arguments are a tuple, where the parser of a release wants them one by one.
+//! Calls such as `R.call_tir` with a variable as the tuple of arguments, where the parser of a release requires a tuple
+//! expression.
 
 use super::{Look, Site};
 use rx_base::{Code, Diagnostic, Fix};
 use rx_ir::{Expr, ExprKind, StructInfo};
 
 impl Look<'_> {
-    /// Reports `R.call_tir(cls.f, args, …)` where `args` is a variable that holds a tuple: `(args[0], args[1])` is read.
+    /// Reports `R.call_tir(cls.f, args, …)` where `args` is a variable with a tuple type. The fix writes `(args[0],
+    /// args[1])` instead.
     pub(super) fn argument_tuple(&mut self, site: &Site<'_>) {
         let Some(name) = rx_ops::tvm::written_tuple(self.version, site.operator) else { return };
         let Some(Expr { kind: ExprKind::Var(variable), ty: StructInfo::Tuple(fields), span }) = site.operand(name)

@@ -1,17 +1,18 @@
-//! From typed calls back to the text: where an argument is written.
+//! Maps typed calls back to the text: finds the source spans of their arguments.
 
 use rx_base::Span;
 use rx_syntax::ast::{Argument, ExprKind};
 use rx_syntax::{Cursor, Segment};
 
-/// A call as it is written.
+/// A call in the source text.
 pub(super) struct WrittenCall<'a> {
     pub cursor: Cursor<'a>,
     pub arguments: &'a [Argument],
 }
 
 impl WrittenCall<'_> {
-    /// Where the argument for a parameter stands, given by keyword or as the `position`-th; `None` when it is left out.
+    /// Returns the span of the argument for a parameter, given by keyword or as the argument number `position`. Returns
+    /// `None` if it is omitted.
     pub fn argument(&self, keyword: &str, position: Option<usize>) -> Option<Span> {
         let named = |argument: &&Argument| argument.keyword.is_some_and(|token| self.cursor.text(token) == keyword);
         let positional = || self.arguments.get(position?).filter(|argument| argument.keyword.is_none());
@@ -20,7 +21,7 @@ impl WrittenCall<'_> {
     }
 }
 
-/// The call written at `span` of a segment.
+/// Returns the call at `span` in the text of a segment.
 pub(super) fn call_at(segment: &Segment, span: Span) -> Option<WrittenCall<'_>> {
     let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
