@@ -1,8 +1,8 @@
-//! What the checks of a function cost: its code with and without them, on the same arguments.
+//! Measures the cost of a function's run-time checks: runs its code with and without them on the same arguments.
 //!
-//! Code without checks is run nowhere else, and here only where it is as safe as the other: after code with checks has run
-//! on arguments of the same bits and failed none. Both see nothing but their arguments and cleared temporaries, so what the
-//! one found in range the other does, too.
+//! Code without checks is used for this purpose only, and only where it is safe: after the code with checks has run on
+//! bit-identical arguments and none of its checks failed. Both depend only on their arguments and on cleared
+//! temporaries, so all indices that were in range for the one are in range for the other.
 
 use crate::error::{CompileError, RunError};
 use crate::kernel::{Argument, CpuKernel, CpuModule, Scratch};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A function compiled with its checks and without.
 pub struct CheckCost {
     checked: Arc<CpuKernel>,
-    /// Never given away: running it is safe under the conditions above only.
+    /// Private: running it is safe under the conditions above only.
     unchecked: Arc<CpuKernel>,
 }
 
@@ -40,12 +40,13 @@ impl CheckCost {
         Ok(CheckCost { checked, unchecked })
     }
 
-    /// How many checks the code with checks makes more than the other: each is counted once, wherever it stands.
+    /// Returns the number of checks that the code without checks omits. Each is counted once, wherever it is in the
+    /// code.
     pub fn checks(&self) -> usize {
         self.checked.check_count().saturating_sub(self.unchecked.check_count())
     }
 
-    /// How long so many calls took with checks and without, one by one in turns, by a clock of the caller's.
+    /// Measures the time of this many calls with checks and without them, alternating, with the caller's clock.
     ///
     /// # Errors
     /// As [`CpuKernel::run`].
@@ -67,7 +68,7 @@ impl CheckCost {
             kernel.run(&mut passed, arguments.shapes, arguments.scalars, &mut scratch)?;
             Ok(clock().saturating_sub(before))
         };
-        // This call is what makes the others safe; afterwards there is memory for temporaries of both.
+        // This call makes the unchecked calls safe, and allocates the memory for the temporaries of both.
         call(&self.checked)?;
         call(&self.unchecked)?;
         let mut times = Vec::with_capacity(rounds);

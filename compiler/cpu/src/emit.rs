@@ -1,8 +1,8 @@
-//! From prepared statements to Cranelift IR.
+//! Code generation from prepared statements to Cranelift IR.
 //!
-//! One pass over the statements, top down. Where [`crate::lanes`] finds that a loop's rounds may run side by side, its body
-//! is emitted once for several vectors, once for one vector and once for a single round; the same functions serve all
-//! three, working on an [`Operand`] of one value or of several vectors.
+//! The emitter visits the statements once, top down. If [`lanes`] finds that a loop can be vectorized, its body is
+//! emitted three times: for several vectors (unrolled), for one vector, and for a single iteration (the remainder). The
+//! same functions emit all three; they operate on an [`Operand`], which is one value or several vectors.
 
 mod arithmetic;
 mod control;
@@ -30,50 +30,50 @@ use rx_base::dtype::TypeCode;
 use rx_base::{DType, Name};
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
 
-/// What a run can fail at, by the number that generated code returns less one.
+/// A run-time check. Generated code returns the index of the failed check in the list, plus one.
 #[derive(Clone, Debug)]
 pub(crate) enum Check {
-    /// An index out of its axis.
+    /// An index out of the range of its axis.
     Bounds { site: Site, buffer: BufferId, axis: u32 },
     /// An integer division by zero.
     Division { site: Site },
-    /// An assertion.
+    /// A failed assertion.
     Assert { site: Site, message: Name },
-    /// The rounds that loops may take.
+    /// More loop iterations than the limit.
     Rounds,
 }
 
-/// An expression's value: one for all lanes, or vectors of lanes.
+/// The value of an expression: uniform over the lanes, or vectors of lanes.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand {
-    /// The same in every lane, in its scalar type.
+    /// A scalar that is the same in every lane.
     One(Value),
-    /// As many vectors as the loop is unrolled to.
+    /// One vector for each unrolled copy.
     Lanes(Vec<Value>),
 }
 
-/// The loop whose rounds are lanes.
+/// The loop that is being vectorized.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneLoop {
-    /// Its variable; bound to the value of the first lane.
+    /// The loop variable, bound to its value in the first lane.
     pub(crate) var: VarId,
     /// Lanes of a vector: 4 of 32 bits or 2 of 64.
     pub(crate) lanes: u32,
-    /// Vectors.
+    /// The number of vectors per iteration of the unrolled loop.
     pub(crate) unroll: u32,
 }
 
-/// What a variable stands for.
+/// The value of a variable, and the place of its definition.
 #[derive(Clone)]
 struct Binding {
     value: BindingValue,
-    /// How many loops are around its definition.
+    /// The number of loops around the definition.
     depth: u32,
 }
 
 #[derive(Clone)]
 enum BindingValue {
-    /// An integer, as `int64` whatever its dtype.
+    /// An integer, extended to `int64` from its dtype.
     Index(Value),
     /// A value of its dtype.
     Value(Operand),
@@ -95,7 +95,7 @@ pub(crate) struct Emitter<'e> {
     depth: u32,
     site: Site,
     pub(crate) checks: Vec<Check>,
-    /// Whether the host multiplies and adds in one instruction.
+    /// Whether the host has fused multiply-add.
     fused: bool,
 }
 
@@ -153,8 +153,8 @@ impl<'e> Emitter<'e> {
         self.checks
     }
 
-    /// Takes so many rounds from those that are left; the run ends where they are more. Of loops whose rounds nobody can
-    /// tell before the function runs.
+    /// Subtracts iterations from the remaining ones; the run fails if there are fewer. It is emitted for loops whose
+    /// extents are not known before the function runs.
     fn take_rounds(&mut self, rounds: Value) {
         const PLACE: i32 = std::mem::offset_of!(crate::kernel::State, rounds) as i32;
         let left = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.failure, PLACE);
@@ -169,7 +169,7 @@ impl<'e> Emitter<'e> {
         Ok(self.builder.ins().load(ty, MemFlagsData::trusted().with_readonly(), array, offset))
     }
 
-    /// Binds a parameter to its slot: integers as they are, floats as the bits of a `float64`.
+    /// Loads a parameter from its slot: integers directly, floats from the bits of a `float64`.
     fn bind_parameter(&mut self, var: VarId, values: Value) -> Emitted<()> {
         let dtype = self.func.var(var).dtype;
         let slot = var.0 as usize;
@@ -221,7 +221,7 @@ impl<'e> Emitter<'e> {
         Ok(reference)
     }
 
-    /// Ends the run with this check's number where `failed` holds.
+    /// Emits a return with the check's number if `failed` is true.
     fn fail_where(&mut self, failed: Value, check: Check, details: &[Value]) {
         let [cold, onward] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.set_cold_block(cold);
@@ -236,7 +236,7 @@ impl<'e> Emitter<'e> {
         self.begin(onward);
     }
 
-    /// Goes on in a block whose predecessors are all known.
+    /// Continues in a block whose predecessors are all known.
     fn begin(&mut self, block: Block) {
         self.builder.switch_to_block(block);
         self.builder.seal_block(block);
@@ -247,7 +247,7 @@ impl<'e> Emitter<'e> {
         self.builder.ins().jump(block, &args);
     }
 
-    /// The type of a vector of a dtype's values; `None` where lanes of this width do not hold them.
+    /// Returns the type of a vector of a dtype's values, or `None` if lanes of this width cannot hold them.
     fn vector_type(&self, dtype: DType) -> Option<Type> {
         vector_type(dtype, self.lane?.lanes)
     }

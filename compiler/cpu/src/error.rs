@@ -1,44 +1,44 @@
-//! What can go wrong while compiling and while running.
+//! Errors of compilation and of running compiled code.
 
 use rx_base::{DType, Name};
 use rx_tir::{BindError, Site};
 
-/// Why a function has no machine code. Whoever runs it interprets it instead, and says so.
+/// The reason why a function cannot be compiled. The caller interprets the function instead and reports the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// A dtype that generated code does not compute with.
     #[error("no code for {0}")]
     Dtype(DType),
-    /// What the emitter has no instructions for, or does not expect of a prepared function; in words.
+    /// A construct that the emitter does not support, or that must not occur in a prepared function; in words.
     #[error("{0}")]
     Unsupported(String),
-    /// The code generator refused: a host without support, or an error of its own.
+    /// A failure of the code generator: an unsupported host or an internal error.
     #[error("code generator: {0}")]
     Generator(String),
 }
 
-/// Why a run ended early, or was not begun.
+/// The reason why a run failed or could not start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
-    /// Shapes or scalars that do not fit the function.
+    /// Shapes or scalars that do not match the parameters.
     #[error("{0}")]
     Bind(#[from] BindError),
-    /// Another number of buffers than parameters.
+    /// The number of buffers differs from the number of parameters.
     #[error("{passed} buffers passed, {wanted} needed")]
     BufferCount {
-        /// How many were wanted.
+        /// The expected number.
         wanted: usize,
-        /// How many were passed.
+        /// The given number.
         passed: usize,
     },
-    /// A buffer of too few bytes.
+    /// A buffer with too few bytes.
     #[error("buffer {buffer} has {passed} bytes, its shape needs {wanted}")]
     BufferSize {
         /// The parameter's name.
         buffer: Name,
-        /// How many bytes its shape needs.
+        /// The size of its shape in bytes.
         wanted: usize,
-        /// How many were passed.
+        /// The given size in bytes.
         passed: usize,
     },
     /// A buffer that the function writes was passed for reading only.
@@ -47,29 +47,29 @@ pub enum RunError {
         /// The parameter's name.
         buffer: Name,
     },
-    /// Two buffers share bytes that the function writes.
+    /// A written buffer overlaps another buffer.
     #[error("buffer {buffer} is written and overlaps another")]
     Overlap {
         /// The parameter that is written.
         buffer: Name,
     },
-    /// More memory than there is, or than can be counted.
+    /// A buffer whose size exceeds the available memory or overflows.
     #[error("buffer {buffer} does not fit in memory")]
     TooLarge {
         /// The buffer.
         buffer: Name,
     },
-    /// More rounds than the caller allows.
+    /// The loops exceed the caller's limit on iterations.
     #[error("stopped after the rounds allowed")]
     Rounds,
     /// An index outside its axis.
     #[error("{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}", .site.operator)]
     OutOfBounds {
-        /// Where.
+        /// The statement that was executed.
         site: Site,
         /// The buffer's name.
         buffer: Name,
-        /// Which of its axes.
+        /// The axis, 0-based.
         axis: u32,
         /// The index.
         index: i64,
@@ -79,15 +79,15 @@ pub enum RunError {
     /// An integer divided by zero.
     #[error("{}: division by zero", .site.operator)]
     DivisionByZero {
-        /// Where.
+        /// The statement that was executed.
         site: Site,
     },
     /// An assertion that does not hold.
     #[error("{}: assertion failed: {message}", .site.operator)]
     Assert {
-        /// Where.
+        /// The statement that was executed.
         site: Site,
-        /// What it says.
+        /// The assertion's message.
         message: Name,
     },
 }

@@ -17,21 +17,22 @@ use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
 
-/// Pointers by buffer, values by variable, what failed; gives 0 or the number of the check that failed.
+/// The signature of generated code: takes pointers by buffer, values by variable and the shared state; returns 0 or the
+/// number of the failed check.
 type Code = unsafe extern "C" fn(*const *mut u8, *const i64, *mut State) -> i32;
 
-/// What code and caller tell each other besides values.
+/// The state that generated code shares with its caller.
 #[repr(C)]
 pub(crate) struct State {
-    /// What a failed check found: an index.
+    /// The index of a failed bounds check.
     index: i64,
-    /// And its axis's extent.
+    /// The extent of the axis of a failed bounds check.
     extent: i64,
-    /// How many rounds may still be taken by loops that the caller cannot count.
+    /// The remaining iterations of loops whose extents are not known before the run.
     pub(crate) rounds: i64,
 }
 
-/// The machine code of some functions.
+/// The machine code of several functions.
 #[derive(Clone)]
 pub struct CpuModule {
     kernels: Vec<Result<Arc<CpuKernel>, CompileError>>,
@@ -51,7 +52,7 @@ pub struct CpuKernel {
     _memory: Arc<Memory>,
 }
 
-/// Executable memory, given back when the last kernel is gone.
+/// Executable memory, freed when the last kernel is dropped.
 struct Memory(Mutex<Option<JITModule>>);
 
 impl Drop for Memory {
@@ -82,27 +83,27 @@ impl Argument<'_> {
     }
 }
 
-/// What a call may still take.
+/// The limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many rounds its loops.
+    /// The maximal number of loop iterations.
     pub rounds: u64,
-    /// How many bytes its temporaries.
+    /// The maximal size in bytes of the temporaries.
     pub bytes: u64,
 }
 
-/// As much as there is.
+/// No limits.
 impl Default for Limits {
     fn default() -> Limits {
         Limits { rounds: u64::MAX, bytes: u64::MAX }
     }
 }
 
-/// Memory for temporaries, kept from call to call.
+/// Memory for temporaries, reused between calls.
 #[derive(Default)]
 pub struct Scratch(Vec<Line>);
 
-/// A cache line, for its alignment.
+/// A cache line, used for alignment.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
@@ -110,24 +111,26 @@ struct Line([u8; LINE]);
 const LINE: usize = 64;
 
 impl CpuModule {
-    /// Compiles functions, each scheduled by [`rx_schedule::schedule`] first, which marks every access to be checked. What
-    /// cannot be compiled has its reason in its place; the others are not affected.
+    /// Compiles functions. Each is first scheduled by [`rx_schedule::schedule`], which marks every access that must be
+    /// checked. A function that cannot be compiled does not affect the others; [`CpuModule::kernel`] returns the
+    /// reason.
     ///
     /// # Errors
-    /// Where there is no code for this host at all.
+    /// If code for this host cannot be generated at all.
     pub fn compile(funcs: &[&PrimFunc]) -> Result<CpuModule, CompileError> {
         CpuModule::compile_with(funcs, &mut |_| {})
     }
 
-    /// As [`CpuModule::compile`]; `progress` is told how many are done.
+    /// As [`CpuModule::compile`]. `progress` receives the number of compiled functions.
     ///
     /// # Errors
-    /// Where there is no code for this host at all.
+    /// If code for this host cannot be generated at all.
     pub fn compile_with(funcs: &[&PrimFunc], progress: &mut dyn FnMut(usize)) -> Result<CpuModule, CompileError> {
         CpuModule::compile_scheduled(funcs, schedule, progress)
     }
 
-    /// As [`CpuModule::compile_with`], of functions scheduled in a way of the caller's, who answers for what is not checked.
+    /// As [`CpuModule::compile_with`], with a scheduling function of the caller, who is responsible for accesses that
+    /// it leaves unchecked.
     pub(crate) fn compile_scheduled(
         funcs: &[&PrimFunc],
         schedule: fn(&PrimFunc) -> Scheduled,
@@ -169,10 +172,10 @@ impl CpuModule {
         Ok(CpuModule { kernels: kernels.collect() })
     }
 
-    /// What a function is compiled to, as text: machine code in Cranelift's notation for this host.
+    /// Returns the machine code of a function for this host as text, in Cranelift's notation.
     ///
     /// # Errors
-    /// Where it cannot be compiled.
+    /// If the function cannot be compiled.
     pub fn listing(func: &PrimFunc) -> Result<String, CompileError> {
         let scheduled = schedule(&legalize_sub_byte(func));
         let (mut module, fused) = host_module()?;
@@ -186,10 +189,10 @@ impl CpuModule {
         text.ok_or_else(|| generator("no listing"))
     }
 
-    /// The kernel of a function, by its place in the list that was compiled.
+    /// Returns the kernel of the function at this position in the compiled list.
     ///
     /// # Errors
-    /// Why it could not be compiled.
+    /// The reason why it could not be compiled.
     pub fn kernel(&self, at: usize) -> Result<&Arc<CpuKernel>, CompileError> {
         match self.kernels.get(at) {
             Some(Ok(kernel)) => Ok(kernel),
@@ -230,7 +233,7 @@ fn host_module() -> Result<(JITModule, bool), CompileError> {
     Ok((JITModule::new(builder), fused))
 }
 
-/// A function that the module has, before its code has an address.
+/// A function that is defined in the module but has no address yet.
 struct Defined {
     id: FuncId,
     func: PrimFunc,
@@ -248,12 +251,12 @@ fn define(
     fused: bool,
     at: usize,
 ) -> Result<Defined, CompileError> {
-    // Of the loops before they are cut into others: what they cost stays what it was.
+    // Count the iterations before the loops are split, so that scheduling does not change the count.
     let rounds = Rounds::of(func);
     let (steps, allocations) = Preparation::of(&scheduled);
     let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
     let (context, _) = contexts;
-    // Declared only now: a function that is declared and never defined would stop the whole module.
+    // Declare the function only now: one that is declared but never defined would make the whole module fail.
     let name = format!("kernel{at}");
     let id = module.declare_function(&name, Linkage::Local, &signature).map_err(generator)?;
     module.define_function(id, context).map_err(|error| generator(format!("{error:?}")))?;
@@ -302,7 +305,7 @@ fn written_params(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<bool> {
 }
 
 impl CpuKernel {
-    /// How many checks its code makes.
+    /// Returns the number of checks in the code.
     pub(crate) fn check_count(&self) -> usize {
         self.checks.len()
     }
@@ -312,12 +315,12 @@ impl CpuKernel {
         &self.written
     }
 
-    /// Calls the function: buffers and their shapes in the order of its buffer parameters, scalars in the order of its
-    /// scalar parameters. Buffers are dense and row-major, of at least as many bytes as their shapes need.
+    /// Calls the function. Buffers and their shapes are in the order of its buffer parameters, scalars in the order of
+    /// its scalar parameters. Buffers are dense and row-major, with at least as many bytes as their shapes need.
     ///
     /// # Errors
-    /// Where the arguments do not fit the function, memory for temporaries is lacking, or a check in the function fails;
-    /// then what it writes is in any state.
+    /// If the arguments do not match the parameters, there is not enough memory for temporaries, or a check in the
+    /// function fails; the contents of the written buffers are then unspecified.
     pub fn run(
         &self,
         buffers: &mut [Argument<'_>],
@@ -328,11 +331,11 @@ impl CpuKernel {
         self.run_within(buffers, shapes, scalars, scratch, &mut Limits::default())
     }
 
-    /// As [`CpuKernel::run`], with an end: takes from `limits` the rounds of its loops, and those of loops that
-    /// [`rx_schedule::Rounds`] does not tell one by one.
+    /// As [`CpuKernel::run`], with limits. It subtracts the function's loop iterations from `limits`; those of loops
+    /// that [`rx_schedule::Rounds`] cannot count in advance are subtracted while they run.
     ///
     /// # Errors
-    /// As [`CpuKernel::run`], and [`RunError::Rounds`] or [`RunError::TooLarge`] where the limits are reached.
+    /// As [`CpuKernel::run`], and [`RunError::Rounds`] or [`RunError::TooLarge`] if a limit is reached.
     pub fn run_within(
         &self,
         buffers: &mut [Argument<'_>],
@@ -357,7 +360,7 @@ impl CpuKernel {
             pointers[id.0 as usize] = match argument {
                 Argument::Write(bytes) => bytes.as_mut_ptr(),
                 Argument::Read(_) if *written => return Err(RunError::ReadOnly { buffer: buffer.name }),
-                // Never written through, as no store names the buffer.
+                // The pointer is never written through, since no store names the buffer.
                 Argument::Read(bytes) => bytes.as_ptr().cast_mut(),
             };
         }
@@ -379,9 +382,9 @@ impl CpuKernel {
         }
         let given = i64::try_from(limits.rounds).unwrap_or(i64::MAX);
         let mut state = State { index: 0, extent: 0, rounds: given };
-        // SAFETY: every buffer that the code reads or writes has the bytes of its shape, which was compared with the
-        // function's for these values; indices are below extents, by proof or by a check in the code; what is written is
-        // borrowed mutably, so nothing else looks at it. Values are there for every variable that the code reads.
+        // SAFETY: every buffer that the code accesses has the bytes of its shape, and its shape was compared with the
+        // function's for these values. Indices are below extents, by proof or by a check in the code. Written buffers
+        // are borrowed mutably, so nothing aliases them. Every variable that the code reads has a value.
         let code = unsafe { (self.code)(pointers.as_ptr(), slots.as_ptr(), &mut state) };
         limits.rounds = limits.rounds.saturating_sub((given - state.rounds).unsigned_abs());
         match usize::try_from(code).ok().and_then(|code| code.checked_sub(1)) {
@@ -390,7 +393,8 @@ impl CpuKernel {
         }
     }
 
-    /// Values of the integer variables, and of all as the code reads them.
+    /// Returns the values of the integer variables, and the slots of all variables in the form that generated code
+    /// reads.
     fn bind(&self, shapes: &[&[i64]], scalars: &[Scalar]) -> Result<(Vec<Option<i64>>, Vec<i64>), RunError> {
         let whole: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
         let symbols = bind_symbols(&self.func, shapes, &whole)?;
@@ -410,7 +414,7 @@ impl CpuKernel {
         let mut bytes = usize::try_from(buffer.dtype.bytes()).map_err(|_| too_large())?;
         for extent in &buffer.shape {
             let extent = evaluate_index(extent, &|var| symbols.get(var.0 as usize).copied().flatten());
-            // An extent that is not known is one of a buffer that cannot be.
+            // An extent whose value is not known belongs to a buffer that is too large.
             let extent = usize::try_from(extent.ok_or_else(too_large)?.max(0)).map_err(|_| too_large())?;
             bytes = bytes.checked_mul(extent).ok_or_else(too_large)?;
         }
@@ -429,14 +433,14 @@ impl CpuKernel {
             Some(Check::Division { site }) => RunError::DivisionByZero { site: *site },
             Some(Check::Assert { site, message }) => RunError::Assert { site: *site, message: *message },
             Some(Check::Rounds) => RunError::Rounds,
-            // The code returns numbers of its checks only.
+            // Unreachable: the code returns only numbers of its checks.
             None => RunError::DivisionByZero { site: rx_tir::Site { origin: None, operator: self.func.name } },
         }
     }
 }
 
 impl Scratch {
-    /// As new: what a call finds in it depends on nothing before.
+    /// Clears the memory, so that the contents of temporaries do not depend on previous calls.
     pub(crate) fn clear(&mut self) {
         self.0.fill(Line([0; LINE]));
     }

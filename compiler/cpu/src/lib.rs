@@ -1,17 +1,18 @@
-//! Machine code for the host, from functions of the loop-level IR.
+//! Compiles functions of the loop-level IR to machine code for the host.
 //!
-//! A function is scheduled ([`fn@rx_schedule::schedule`]) and becomes one piece of machine code ([`CpuKernel`]), made by
-//! Cranelift: loop nests as generated code, in vectors of 128 bits where their iterations are independent or update one element;
-//! matrix products as calls of the library `gemm`; products of few rows and windowed sums as calls of routines that use the
-//! host's widest vectors (`simd`). Narrow floats are loaded to and stored from `float32` and computed in it. See
-//! `docs/decisions/0006-cranelift-and-gemm.md`. One of the two crates with unsafe code.
+//! A function is scheduled ([`fn@rx_schedule::schedule`]) and compiled by Cranelift to one machine-code function
+//! ([`CpuKernel`]). Loop nests become generated code, vectorized to 128 bits if their iterations are independent or
+//! update one element. Matrix products become calls of the library `gemm`. Products of few rows and windowed sums
+//! become calls of routines that use the host's widest vectors (`simd`). Narrow floats are converted to `float32` when
+//! loaded and computed in `float32`. See `docs/decisions/0006-cranelift-and-gemm.md`. This is one of the two crates
+//! with unsafe code.
 //!
 //! # Invariants
 //!
-//! - Calls are safe: shapes and lengths are compared before code runs, and the code checks every index that scheduling did not
-//!   prove in range.
-//! - Code without checks exists to measure the cost of checks ([`CheckCost`]). It runs only after code with checks ran on the
-//!   same bits and failed none.
+//! - Calls are safe: shapes and lengths are compared before the code runs, and the code checks every index that
+//!   scheduling did not prove to be in range.
+//! - Code without checks exists only to measure the cost of checks ([`CheckCost`]). It runs only after the code with
+//!   checks has run on bit-identical arguments and none of its checks failed.
 
 mod check_cost;
 mod emit;

@@ -1,10 +1,11 @@
-//! Blocks taken out of a function: their axes become expressions of the loops, their predicates and initialisations become statements.
+//! Eliminates blocks: replaces their axes by the expressions bound to them, and turns predicates and `init` into
+//! conditional statements.
 
 use rx_schedule::{Gemm, Scheduled, Step, Window};
 use rx_tir::rewrite::{map_stmt_shallow, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
-/// A step without blocks in it.
+/// A step of a scheduled function without blocks.
 pub(crate) enum PreparedStep {
     /// Loops, branches, stores, `let`s and asserts only.
     Nest(Stmt),
@@ -12,13 +13,13 @@ pub(crate) enum PreparedStep {
     Gemm(Box<Gemm>),
     /// A windowed sum.
     Window(Box<Window>),
-    /// The steps for each value of a variable from 0.
+    /// A loop over steps, with a variable that starts from 0.
     Loop {
         /// The variable.
         var: VarId,
-        /// How many values it takes.
+        /// The extent.
         extent: Expr,
-        /// What is done for each.
+        /// The steps of an iteration.
         body: Vec<PreparedStep>,
     },
 }
@@ -35,15 +36,15 @@ impl PreparedStep {
     }
 }
 
-/// The state of taking blocks out of a function.
+/// The state of eliminating the blocks of a function.
 pub(crate) struct Preparation {
-    /// What stands for a variable.
+    /// The expression that replaces each variable.
     values: Vec<Option<Expr>>,
     allocations: Vec<BufferId>,
 }
 
 impl Preparation {
-    /// The steps of a function, and the buffers that blocks in them allocate.
+    /// Returns the steps of a function without blocks, and the buffers that the blocks allocate.
     pub(crate) fn of(scheduled: &Scheduled) -> (Vec<PreparedStep>, Vec<BufferId>) {
         let mut preparation = Preparation { values: vec![None; scheduled.func.vars.len()], allocations: Vec::new() };
         let steps = preparation.steps(&scheduled.steps);
@@ -138,7 +139,8 @@ impl Preparation {
     }
 }
 
-/// The most parts of an expression that is evaluated wherever its name occurs. A name may be made of the one before twice.
+/// The maximal size, in nodes, of an expression that is substituted for a variable. It prevents exponential growth if
+/// each `let` uses the previous one twice.
 const MOST_PARTS: usize = 32;
 
 /// Whether an expression may be evaluated anywhere and more than once: no loads, no errors, few operations.
@@ -160,10 +162,11 @@ fn is_simple(expr: &Expr) -> bool {
     simple && parts <= MOST_PARTS
 }
 
-/// The loop, with what its first round alone does before it and what does not depend on its rounds around it.
+/// Returns the loop with its loop-invariant condition hoisted out of it and with its first-iteration statement peeled
+/// before it.
 fn hoist(var: VarId, start: Expr, extent: Expr, kind: rx_tir::LoopKind, body: Stmt) -> Stmt {
     match body {
-        // A condition that is the same in every round is asked once.
+        // Hoist a condition that is the same in every iteration.
         Stmt::If { condition, then, otherwise: None } if is_simple(&condition) && !condition.uses(var) => {
             let then = Box::new(hoist(var, start, extent, kind, *then));
             Stmt::If { condition, then, otherwise: None }
@@ -187,7 +190,8 @@ fn hoist(var: VarId, start: Expr, extent: Expr, kind: rx_tir::LoopKind, body: St
     }
 }
 
-/// If a statement is done in the loop's first round only: it, for that round, and on what else it depends.
+/// If a statement is executed in the loop's first iteration only, returns it with the variable replaced by the start,
+/// and the remaining conditions.
 fn first_round(var: VarId, start: &Expr, stmt: Option<&Stmt>) -> Option<(Stmt, Expr)> {
     let Some(Stmt::If { condition, then, otherwise: None }) = stmt else { return None };
     let mut found = false;
@@ -211,7 +215,7 @@ fn first_round(var: VarId, start: &Expr, stmt: Option<&Stmt>) -> Option<(Stmt, E
     Some((at_start, others))
 }
 
-/// The conditions that must all hold for the condition to hold.
+/// Splits a condition into its conjuncts.
 pub(crate) fn conjuncts(condition: &Expr) -> Vec<&Expr> {
     match condition {
         Expr::Binary { op: BinaryOp::And, left, right } => {

@@ -1,4 +1,4 @@
-//! Matrix products: `float32` by the `gemm` library, products of few rows and `float64` by loops of our own.
+//! Matrix products: `float32` by the `gemm` library; products of few rows, and `float64`, by loops in this crate.
 
 use crate::rows::{self, Lines};
 use crate::runtime::Routine;
@@ -21,7 +21,7 @@ impl<T> Matrix<T> {
     }
 }
 
-/// The arguments of a product, as generated code writes them; the axes of its batch stand behind it.
+/// The arguments of a product, as generated code writes them. The batch axes follow it in memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Product<T> {
@@ -35,10 +35,10 @@ pub(crate) struct Product<T> {
     axes: i64,
 }
 
-/// The words of a [`Product`].
+/// The size of a [`Product`] in 8-byte words.
 pub(crate) const WORDS: usize = size_of::<Product<f32>>() / 8;
 
-/// An axis of independent products.
+/// A batch axis.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Axis {
@@ -57,8 +57,8 @@ pub(crate) fn routine(dtype: DType) -> Option<Routine> {
     }
 }
 
-/// `product` is a [`Product`] with its axes behind it, whose matrices lie in their buffers for every batch index: what
-/// [`rx_schedule::Gemm`] promises.
+/// `product` is a [`Product`] followed by its batch axes. Its matrices lie within their buffers for every batch index,
+/// as [`rx_schedule::Gemm`] guarantees.
 unsafe extern "C" fn product_f32(product: *const Product<f32>) -> i64 {
     // SAFETY: generated code passes the address of a product it has just written, with its axes behind it.
     unsafe { for_batch(product, &mut |product| product_of_f32(product)) }
@@ -72,10 +72,10 @@ unsafe extern "C" fn product_f64(product: *const Product<f64>) -> i64 {
     0
 }
 
-/// Calls `run` with the product of every index of the batch.
+/// Calls `run` with the product of each batch index.
 ///
 /// # Safety
-/// `product` is readable, and so are its axes behind it.
+/// `product` and the batch axes after it must be readable.
 unsafe fn for_batch<T: Copy>(product: *const Product<T>, run: &mut dyn FnMut(Product<T>)) {
     // SAFETY: the caller's promise.
     let (first, axes) = unsafe {
@@ -92,7 +92,7 @@ unsafe fn for_batch<T: Copy>(product: *const Product<T>, run: &mut dyn FnMut(Pro
     loop {
         let mut at = first;
         for (axis, index) in axes.iter().zip(&index) {
-            // Offsets within the buffers, so none overflows.
+            // The offsets stay within the buffers, so they do not overflow.
             at.a.first = at.a.first.wrapping_offset((axis.a * index) as isize);
             at.b.first = at.b.first.wrapping_offset((axis.b * index) as isize);
             at.c.first = at.c.first.wrapping_offset((axis.c * index) as isize);
@@ -108,7 +108,7 @@ fn product_of_f32(product: Product<f32>) {
     let Product { a, b, c, m, n, k, accumulate, .. } = product;
     let accumulate = accumulate != 0;
     let (m, n, k) = (m as usize, n as usize, k.max(0) as usize);
-    // A product with one row or few is bound by memory; the library packs what is read once.
+    // A product with few rows is memory-bound; the library would pack data that is read only once.
     for (m, n, a, b, c) in [(m, n, a, b, c), (n, m, b.transposed(), a.transposed(), c.transposed())] {
         if m <= rows::FEW && m <= n && b.row == 1 {
             let rows = Lines { first: a.first.cast_const(), outer: a.row, inner: a.column };
@@ -123,7 +123,7 @@ fn product_of_f32(product: Product<f32>) {
             return unsafe { vector::times([n, k], matrix, x, y, accumulate) };
         }
     }
-    // The library's kernels write columns. Of a result that stands in rows they are given the transposed product.
+    // The library's kernels write columns. For a row-major result, compute the transposed product instead.
     let (m, n, a, b, c) = match c.column.abs() < c.row.abs() {
         true => (n, m, b.transposed(), a.transposed(), c.transposed()),
         false => (m, n, a, b, c),

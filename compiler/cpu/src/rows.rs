@@ -1,19 +1,20 @@
-//! Products of a few rows with a matrix whose lines stand together along the summed axis, as a transposed weight's do.
+//! Products of a few rows with a matrix that is contiguous along the reduction axis, such as a transposed weight.
 //!
-//! The library packs both factors, which pays for many rows only: here each line is read once for four rows, and every
-//! element is a sum of its own.
+//! The `gemm` library packs both factors, which is worthwhile for many rows only. Here each line of the matrix is read
+//! once for four rows, and every element of the result has a separate sum.
 
 use crate::simd::{Routine, Vector, widest};
 
-/// More rows than this are the library's.
+/// The largest number of rows that is computed here. More rows are left to the library.
 pub(crate) const FEW: usize = 16;
 
-/// Lines of the matrix at a time, and rows: as many sums as hide the latency of additions and fit registers.
+/// The number of lines of the matrix, and of rows, that are computed together: enough sums to hide the latency of
+/// additions, and few enough to fit in registers.
 const BLOCK: usize = 4;
 
 type Sums = [[f32; BLOCK]; BLOCK];
 
-/// The sums of the products of the first `count` rows and the lines, all of one length.
+/// Computes the dot products of the first `count` rows and the lines, all of one length.
 struct Block<'a> {
     count: usize,
     rows: [&'a [f32]; BLOCK],
@@ -45,8 +46,8 @@ impl Block<'_> {
         let length = self.lines[0].len();
         let (rows, lines) = (self.rows.map(|row| &row[..length]), self.lines.map(|line| &line[..length]));
         let mut sums = [[0f32; BLOCK]; BLOCK];
-        // SAFETY: the caller's promise; every element that is loaded is one of `length`.
-        // Loops, as a closure would be compiled without the instructions.
+        // SAFETY: the caller's promise; every element that is loaded is one of `length`. Uses loops, since closures
+        // would be compiled without the vector instructions.
         unsafe {
             let mut lanes = [[V::splat(0.0); BLOCK]; M];
             let whole = length - length % V::LANES;
@@ -73,7 +74,7 @@ impl Block<'_> {
     }
 }
 
-/// Where something stands: its first element, and the elements from a line to the next and within one.
+/// The layout of lines in memory: the first element, the stride between lines and the stride within a line.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<T> {
     pub(crate) first: T,
@@ -81,12 +82,11 @@ pub(crate) struct Lines<T> {
     pub(crate) inner: i64,
 }
 
-/// `result[i, j] = Σ rows[i, l] · lines[j, l]`, or added to it, for `m` rows and `n` lines of `k` elements, those of a line
-/// being neighbours.
+/// Computes `result[i, j] = Σ rows[i, l] · lines[j, l]`, or adds it to the result, for `m` rows and `n` lines of `k`
+/// elements. The elements of a line are contiguous.
 ///
 /// # Safety
-/// Every element so named lies in memory that may be read, and of the result written; nothing of the result is in the
-/// others.
+/// All these elements must be readable, and those of the result writable; the result must not overlap the operands.
 pub(crate) unsafe fn times(
     [m, n, k]: [usize; 3],
     rows: Lines<*const f32>,
@@ -105,7 +105,7 @@ pub(crate) unsafe fn times(
         std::slice::from_raw_parts(lines.first.wrapping_offset(place((lines.outer, 1), at, 0)), k)
     };
     for first_line in (0..n).step_by(BLOCK) {
-        // What is beyond the last line is computed of it again, and left.
+        // Blocks beyond the last line repeat it; their results are discarded.
         let of_lines: [&[f32]; BLOCK] = std::array::from_fn(|at| line((first_line + at).min(n - 1)));
         for first_row in (0..m).step_by(BLOCK) {
             let of_rows = std::array::from_fn(|at| {

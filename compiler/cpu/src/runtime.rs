@@ -1,4 +1,4 @@
-//! Functions that generated code calls where it has no code of its own for an intrinsic.
+//! Functions that generated code calls for intrinsics that it does not compute itself.
 
 use rx_tir::Intrinsic;
 
@@ -7,7 +7,7 @@ use rx_tir::Intrinsic;
 pub(crate) struct Routine {
     /// Its symbol.
     pub(crate) symbol: &'static str,
-    /// Its code: `extern "C"`, one or two floats to a float, all of one width.
+    /// Its address: an `extern "C"` function of one or two floats that returns a float, all of the same width.
     pub(crate) address: *const u8,
 }
 
@@ -44,7 +44,7 @@ macro_rules! routines {
 
 routines! {
     Acos acosf acos (x) libm::acosf(x), libm::acos(x);
-    // `libm` gives numbers below 1 where rounding lets it.
+    // `libm` returns numbers for arguments slightly below 1 due to rounding; the result must be NaN.
     Acosh acoshf acosh (x) if x < 1.0 { f32::NAN } else { libm::acoshf(x) }, if x < 1.0 { f64::NAN } else { libm::acosh(x) };
     Asin asinf asin (x) libm::asinf(x), libm::asin(x);
     Asinh asinhf asinh (x) libm::asinhf(x), libm::asinh(x);
@@ -76,7 +76,7 @@ routines! {
 /// The symbol of [`integer_power`].
 pub(crate) const INTEGER_POWER: &str = "rx_integer_power";
 
-/// `base^exponent` of integers, wrapping; of a negative exponent toward zero, and 0 where that would divide by zero.
+/// Computes `base^exponent` with wrapping. A negative exponent truncates toward zero; 0 to a negative power is 0.
 pub(crate) extern "C" fn integer_power(base: i64, exponent: i64) -> i64 {
     let Ok(mut exponent) = u64::try_from(exponent) else {
         return match base {

@@ -1,7 +1,7 @@
-//! Vectors of `float32` of the host's width, for routines that are compiled once for each.
+//! `float32` vectors of the host's width, for routines that are compiled once for each width.
 #![expect(clippy::needless_range_loop, reason = "lanes and vectors are counted, so that all loops read alike")]
 
-/// A vector. Its functions may be called where the host has the instructions of the type, and nowhere else.
+/// A vector of `float32`. Its functions may only be called on a host that has the instruction set of the type.
 pub(crate) trait Vector: Copy {
     /// Its lanes.
     const LANES: usize;
@@ -12,22 +12,23 @@ pub(crate) trait Vector: Copy {
     /// The host has the type's instructions.
     unsafe fn splat(value: f32) -> Self;
 
-    /// The elements from a place on.
+    /// Loads consecutive elements.
     ///
     /// # Safety
-    /// As many as there are lanes may be read; the host has the type's instructions.
+    /// As many elements as there are lanes must be readable; the host has the type's instructions.
     unsafe fn load(from: *const f32) -> Self;
 
-    /// The elements whose bits the mask has, of those from a place on; 0 for the others, which are not read.
+    /// Loads the consecutive elements whose bits are set in the mask. The other lanes are 0 and their elements are not
+    /// accessed.
     ///
     /// # Safety
-    /// Those elements may be read; the host has the type's instructions.
+    /// The elements in the mask must be readable; the host has the type's instructions.
     unsafe fn load_part(from: *const f32, mask: u32) -> Self;
 
-    /// As [`Vector::load_part`], of the elements 0, 2, 4 and so on from a place on; the mask has two bits for each lane.
+    /// As [`Vector::load_part`], for the elements at offsets 0, 2, 4, and so on. The mask has two bits for each lane.
     ///
     /// # Safety
-    /// As of [`Vector::load_part`].
+    /// As [`Vector::load_part`].
     unsafe fn load_every_other(from: *const f32, mask: u32) -> Self;
 
     /// Writes the elements to a place.
@@ -42,7 +43,7 @@ pub(crate) trait Vector: Copy {
     /// They may be written; the host has the type's instructions.
     unsafe fn store_part(self, to: *mut f32, mask: u32);
 
-    /// `self + a · b`, with one rounding where the host has it.
+    /// Returns `self + a · b`, with a single rounding if the host has fused multiply-add.
     ///
     /// # Safety
     /// The host has the type's instructions.
@@ -55,19 +56,20 @@ pub(crate) trait Vector: Copy {
     unsafe fn sum(self) -> f32;
 }
 
-/// What is done with vectors of any width.
+/// A computation that is generic over the vector width.
 pub(crate) trait Routine {
-    /// What it gives.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Runs the computation with vectors of type `V`.
     ///
     /// # Safety
-    /// The host has the instructions of `V`. An implementation is `#[inline(always)]`, so that it is compiled for them.
+    /// The host has the instructions of `V`. Implementations are `#[inline(always)]`, so that they are compiled with
+    /// these instructions enabled.
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
 
-/// Runs a routine with the widest vectors that the host has.
+/// Runs a routine with the widest vectors that the host supports.
 pub(crate) fn widest<R: Routine>(routine: R) -> R::Output {
     #[cfg(target_arch = "x86_64")]
     {
@@ -81,7 +83,7 @@ pub(crate) fn widest<R: Routine>(routine: R) -> R::Output {
             return unsafe { x86::of_256_bits(routine) };
         }
     }
-    // SAFETY: arrays need no instructions of their own.
+    // SAFETY: arrays require no special instructions.
     unsafe { routine.run::<[f32; 4]>() }
 }
 
@@ -228,7 +230,7 @@ mod x86 {
         }
     }
 
-    /// Lanes of ones where a bit of the mask is set.
+    /// Returns a vector whose lanes have all bits set if the mask's bit is set, and are 0 otherwise.
     ///
     /// # Safety
     /// The host has AVX2.
@@ -274,7 +276,8 @@ mod x86 {
             unsafe {
                 let low = _mm256_maskload_ps(from, lanes_of(mask));
                 let high = _mm256_maskload_ps(from.wrapping_add(8), lanes_of(mask >> 8));
-                // Of each half the elements 0 and 2 of both, then the halves' pairs in order.
+                // In each 128-bit half, select elements 0 and 2 of both operands; then put the pairs of the halves in
+                // order.
                 let pairs = _mm256_castps_pd(_mm256_shuffle_ps::<0b10_00_10_00>(low, high));
                 _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(pairs))
             }
@@ -308,7 +311,7 @@ mod x86 {
 mod tests {
     use super::{Routine, Vector};
 
-    /// Everything a vector does, into numbers: lanes, a part, every other element, what is stored, a sum.
+    /// A routine that uses every vector operation, for tests.
     struct Everything<'a>(&'a [f32; 40]);
 
     impl Routine for Everything<'_> {
@@ -346,7 +349,7 @@ mod tests {
     fn vectors_of_every_width_that_the_host_has_compute_the_same() {
         // Small integers, so that sums are exact in any order.
         let numbers = std::array::from_fn(|at| (at * 7 % 11) as f32 - 5.0);
-        // SAFETY: arrays need no instructions of their own.
+        // SAFETY: arrays require no special instructions.
         is_right(unsafe { Everything(&numbers).run::<[f32; 4]>() }, &numbers);
         #[cfg(target_arch = "x86_64")]
         {

@@ -1,12 +1,12 @@
-//! Products of a vector and a matrix whose columns stand together, which memory bounds.
+//! Matrix-vector products for matrices with contiguous columns, which are memory-bound.
 #![expect(clippy::needless_range_loop, reason = "lanes and vectors are counted, so that all loops read alike")]
 
 use crate::simd::{Routine, Vector, widest};
 
-/// Columns at a time: each sum is loaded and stored once for so many.
+/// The columns that are processed together, so that each partial sum is loaded and stored once for all of them.
 const BLOCK: usize = 4;
 
-/// Rows whose sums stay in the first cache.
+/// The rows that are processed together: their sums fit in the L1 cache.
 const STRIP: usize = 1024;
 
 /// `sums[i] += Σ columns[j][i] · factors[j]` for the first `count` columns, which are as long as the sums.
@@ -41,8 +41,8 @@ impl Columns<'_> {
     unsafe fn add<V: Vector, const N: usize>(self) {
         let length = self.columns[..N].iter().fold(self.sums.len(), |length, column| length.min(column.len()));
         let whole = length - length % V::LANES;
-        // SAFETY: the caller's promise; every element that is touched is one of `length`.
-        // Loops, as a closure would be compiled without the instructions.
+        // SAFETY: the caller's promise; every element that is accessed is one of `length`. Uses loops, since closures
+        // would be compiled without the vector instructions.
         unsafe {
             let mut factors = [V::splat(0.0); N];
             for at in 0..N {
@@ -64,11 +64,11 @@ impl Columns<'_> {
     }
 }
 
-/// `y = A x`, or `y += A x`, for `A` of `m` rows and `k` columns, the elements of a column being neighbours; `column`,
-/// `x_step` and `y_step` are elements to the next.
+/// Computes `y = A x`, or `y += A x`, for a matrix `A` of `m` rows and `k` columns with contiguous columns. `column`,
+/// `x_step` and `y_step` are strides in elements.
 ///
 /// # Safety
-/// Every element so named lies in memory that may be read, and of `y` written; nothing of `y` is in `A` or `x`.
+/// All these elements must be readable, and those of `y` writable; `y` must not overlap `A` or `x`.
 pub(crate) unsafe fn times(
     [m, k]: [usize; 2],
     (a, column): (*const f32, i64),

@@ -1,16 +1,17 @@
-//! Sums of few products along an axis that stands together in memory: depthwise convolutions, row by row.
+//! Windowed sums along a contiguous axis, row by row: for example depthwise convolutions.
 
 use crate::runtime::Routine;
 use crate::simd::{self, Vector, widest};
 
-/// Vectors at a time: as many sums as hide the latency of additions.
+/// The number of vectors that are summed together, which hides the latency of additions.
 const BLOCK: usize = 4;
 
-/// Rows whose masks are kept for others like them: the first and last of an image, usually.
+/// The number of rows whose masks are cached. Usually these are the first and last rows of an image, whose padding
+/// differs.
 const MOST_KNOWN: usize = 16;
 
-/// The head of the arguments as generated code writes them. Behind it stand the axes, the taps, each of [`Axis::WORDS`] and
-/// a word per condition, and the conditions' values at the first values of all.
+/// The head of the arguments, as generated code writes them. It is followed by the axes and the taps ([`Axis::WORDS`]
+/// words and one word per condition each), and by the conditions' values at the first value of every loop.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -23,7 +24,7 @@ pub(crate) struct Head {
     conditions: i64,
 }
 
-/// The words of a [`Head`].
+/// The size of a [`Head`] in 8-byte words.
 pub(crate) const WORDS: usize = size_of::<Head>() / 8;
 
 /// The routine for windowed sums of `float32`.
@@ -31,7 +32,7 @@ pub(crate) fn routine() -> Routine {
     Routine { symbol: "rx_window_f32", address: window_f32 as *const u8 }
 }
 
-/// An axis or a tap: its extent, its strides, and how it moves each condition's value.
+/// An axis or a tap: its extent, its strides, and the step that it adds to each condition's value.
 #[derive(Clone, Copy)]
 struct Axis<'w> {
     extent: i64,
@@ -45,8 +46,8 @@ impl Axis<'_> {
     const WORDS: usize = 4;
 }
 
-/// `head` is a [`Head`] with its words behind it, whose places lie in their buffers where conditions hold: what
-/// [`rx_schedule::Window`] promises.
+/// `head` is a [`Head`] followed by its words. Its addresses lie within their buffers where the conditions hold, as
+/// [`rx_schedule::Window`] guarantees.
 unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
     // SAFETY: generated code passes the address of a head it has just written, with its words behind it.
     let (head, words) = unsafe {
@@ -69,18 +70,19 @@ unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
     0
 }
 
-/// A term of every sum.
+/// A term of every sum: one position in the window.
 struct Tap {
     a: i64,
     b: i64,
-    /// How it moves each condition's value.
+    /// The step that the tap adds to each condition's value.
     conditions: Vec<i64>,
-    /// From which to before which element of a row it counts, by the conditions that are the same in every row.
+    /// The range of elements of a row, end exclusive, in which the tap satisfies the conditions that are the same in
+    /// every row.
     always: (i64, i64),
 }
 
 impl Tap {
-    /// All values of the loops over the taps, the last loop's first.
+    /// Returns the taps for all values of the tap loops. The last loop is the fastest.
     fn all(loops: &[Axis<'_>], conditions: usize) -> Vec<Tap> {
         let mut taps = vec![Tap { a: 0, b: 0, conditions: vec![0; conditions], always: (0, 0) }];
         for axis in loops {
@@ -97,7 +99,8 @@ impl Tap {
         taps
     }
 
-    /// The part of a range of a row in which these conditions hold, by their values at its first element and the first tap.
+    /// Returns the part of a range of a row in which these conditions hold. `values` are their values at the row's
+    /// first element and the first tap.
     fn within(&self, which: &[usize], values: &[i64], lane: &Axis<'_>, range: (i64, i64)) -> (i64, i64) {
         let (mut first, mut end) = range;
         for at in which {
@@ -105,7 +108,7 @@ impl Tap {
             match lane.conditions[*at] {
                 0 if value < 0 => end = i64::MIN,
                 0 => {}
-                // `value + by · element` is not negative from the first element on that is at least `-value / by`.
+                // `value + by · element` is nonnegative if `element` ≥ `-value / by`.
                 by if by > 0 => first = first.max(value.div_euclid(by).wrapping_neg()),
                 by => end = end.min(value.wrapping_div_euclid(by.wrapping_neg()).saturating_add(1)),
             }
@@ -114,32 +117,32 @@ impl Tap {
     }
 }
 
-/// The conditions' values so many rounds of a loop on. As in generated code, sums wrap.
+/// Returns the conditions' values after `by` iterations of a loop. Sums wrap, as in generated code.
 fn moved(values: &[i64], axis: &Axis<'_>, by: i64) -> Vec<i64> {
     values.iter().zip(axis.conditions).map(|(value, step)| value.wrapping_add(by.wrapping_mul(*step))).collect()
 }
 
-/// A vector of a row's sums, to be computed with others.
+/// A vector of a row's sums.
 #[derive(Clone, Copy)]
 struct Part {
     a: *const f32,
     b: *const f32,
     c: *mut f32,
-    /// How many of its lanes the row has.
+    /// The number of its lanes that are in the row.
     count: usize,
-    /// Where its masks stand, one for each tap.
+    /// The index of its first mask. There is one mask for each tap.
     masks: usize,
 }
 
-/// A call, row by row.
+/// A call of the routine.
 struct Call<'w> {
     head: Head,
-    /// The axis of a row.
+    /// The axis along a row.
     lane: Axis<'w>,
-    /// The axes of the rows.
+    /// The axes that enumerate the rows.
     outer: &'w [Axis<'w>],
     taps: Vec<Tap>,
-    /// The conditions' values at the row's first element and the first tap.
+    /// The conditions' values at the current row's first element and the first tap.
     values: Vec<i64>,
 }
 
@@ -153,7 +156,8 @@ impl simd::Routine for Call<'_> {
         for tap in &mut self.taps {
             tap.always = tap.within(&usual.fixed, &self.values, &self.lane, (0, self.lane.extent));
         }
-        // The masks of a usual row, then those of unusual rows by the values of the conditions that move.
+        // The masks of a usual row, followed by those of unusual rows, which are cached by the values of the `moving`
+        // conditions.
         let mut masks = Vec::new();
         self.push_masks(V::LANES, &[], &mut masks);
         let in_row = masks.len();
@@ -171,8 +175,7 @@ impl simd::Routine for Call<'_> {
                     Some((_, first)) => *first,
                     None => {
                         if unusual.len() >= MOST_KNOWN {
-                            // Nothing that waits may refer to masks that go.
-                            // SAFETY: the caller's promise.
+                            // Flush the pending vectors before their masks are discarded. SAFETY: the caller's promise.
                             unsafe { self.sum_waiting::<V>(&mut parts, &mut waiting, &masks) };
                             unusual.clear();
                             masks.truncate(in_row);
@@ -207,7 +210,7 @@ impl simd::Routine for Call<'_> {
     }
 }
 
-/// The lower 16 bits with a 0 behind each.
+/// Inserts a 0 bit after each of the lower 16 bits, for masks of every other element.
 fn spread(mask: u32) -> u32 {
     let bits = (mask | mask << 8) & 0x00ff_00ff;
     let bits = (bits | bits << 4) & 0x0f0f_0f0f;
@@ -215,14 +218,14 @@ fn spread(mask: u32) -> u32 {
     (bits | bits << 1) & 0x5555_5555
 }
 
-/// The conditions by whether they are the same in every row, and rows in which none fails that is not.
+/// Classifies the conditions, and recognizes usual rows, in which no `moving` condition fails.
 struct Usual {
-    /// Those that change with a row's elements and taps only.
+    /// The conditions that do not depend on the row.
     fixed: Vec<usize>,
-    /// The others.
+    /// The conditions that depend on the row.
     moving: Vec<usize>,
-    /// Of each of the others the least value at a row's first tap with which it holds for all taps; none where it depends on
-    /// the element.
+    /// For each moving condition, the least value at the row's first tap for which it holds at all taps; `None` if the
+    /// condition also depends on the element.
     least: Vec<Option<i64>>,
 }
 
@@ -245,8 +248,8 @@ impl Usual {
 }
 
 impl Call<'_> {
-    /// The masks of the row at hand, by these conditions and those that are the same in every row: for each of its vectors a
-    /// mask for each tap, of the bits of the elements from a vector's first on that count and are the row's.
+    /// Appends the masks of the current row under the `moving` conditions and the fixed ones: for each vector of the
+    /// row, one mask for each tap. A bit is set if the element is in the row and satisfies the conditions.
     fn push_masks(&self, lanes: usize, moving: &[usize], masks: &mut Vec<u32>) {
         let begin = masks.len();
         let vectors = (self.lane.extent as usize).div_ceil(lanes);
@@ -258,7 +261,7 @@ impl Call<'_> {
             }
             for vector in 0..vectors {
                 let start = (vector * lanes) as i64;
-                // The lanes from `first` to before `end`.
+                // The lanes from `first` (inclusive) to `end` (exclusive).
                 let [first, end] = [first, end].map(|at| at.saturating_sub(start).clamp(0, lanes as i64) as u32);
                 let mask = (1u32 << end).wrapping_sub(1u32 << first.min(end));
                 masks[begin + vector * self.taps.len() + number] = if self.lane.a == 1 { mask } else { spread(mask) };
@@ -266,7 +269,7 @@ impl Call<'_> {
         }
     }
 
-    /// Goes to the next row; `false` behind the last.
+    /// Moves to the next row. Returns `false` after the last one.
     fn next_row(&mut self, index: &mut [i64]) -> bool {
         for (axis, index) in self.outer.iter().zip(index).rev() {
             *index += 1;
@@ -284,14 +287,15 @@ impl Call<'_> {
         false
     }
 
-    /// The sums of the parts that wait; then none does.
+    /// Flushes the pending partial sums.
     ///
     /// # Safety
-    /// As of [`Call::sum`].
+    /// As [`Call::sum`].
     #[inline(always)]
     unsafe fn sum_waiting<V: Vector>(&self, parts: &mut [Part; BLOCK], waiting: &mut usize, masks: &[u32]) {
         if *waiting > 0 {
-            // In the places that are left the first is computed again: all are loaded before any is stored.
+            // Fill the unused entries with the first one. Its sum is then computed several times, which is harmless:
+            // all sums are loaded before any is stored.
             let first = parts[0];
             parts[*waiting..].fill(first);
             // SAFETY: the caller's promise.
@@ -300,10 +304,10 @@ impl Call<'_> {
         }
     }
 
-    /// The sums of these parts.
+    /// Computes the sums of these vectors.
     ///
     /// # Safety
-    /// The host has the instructions of `V`; places are as [`window_f32`] has them.
+    /// The host has the instructions of `V`; addresses are as required by [`window_f32`].
     #[inline(always)]
     unsafe fn sum<V: Vector>(&self, parts: &[Part; BLOCK], masks: &[u32]) {
         // SAFETY: the caller's promise.
@@ -317,13 +321,14 @@ impl Call<'_> {
         }
     }
 
-    /// Neighbouring lanes are `A` elements of `a` apart, and `B` of `b`.
+    /// Computes the sums, where `A` and `B` are the strides between neighbouring lanes of `a` and `b` in elements.
     ///
     /// # Safety
-    /// As of [`Call::sum`].
+    /// As [`Call::sum`].
     #[inline(always)]
     unsafe fn sum_of<V: Vector, const A: usize, const B: usize>(&self, parts: &[Part; BLOCK], masks: &[u32]) {
-        // SAFETY: the caller's promise: elements of `a` that masks have may be read, of `b` and `c` those of the row.
+        // SAFETY: the caller's promise: the elements of `a` in the masks, and the elements of `b` and `c` in the row,
+        // may be accessed.
         unsafe {
             let mut sums = [V::splat(0.0); BLOCK];
             let mut masks_of = [&masks[..0]; BLOCK];
@@ -337,7 +342,8 @@ impl Call<'_> {
                 for at in 0..BLOCK {
                     let (a, b) =
                         (parts[at].a.wrapping_offset(tap.a as isize), parts[at].b.wrapping_offset(tap.b as isize));
-                    // Where a tap does not count 0 is multiplied: with what is not finite that is not 0.
+                    // Masked-out taps contribute 0 · weight, so that infinite and NaN weights propagate as in the
+                    // unoptimized program.
                     let element = match A {
                         1 => V::load_part(a, masks_of[at][number]),
                         _ => V::load_every_other(a, masks_of[at][number]),
