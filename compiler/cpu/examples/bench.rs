@@ -1,7 +1,7 @@
-//! Times of typical kernels: `cargo run --release -p rx-cpu --example bench`. A word picks the kernels it
-//! occurs in; `--listing` prints their code.
+//! Measures the time of typical kernels: `cargo run --release -p rx-cpu --example bench`. An argument selects the
+//! kernels whose name contains it; `--listing` prints their code.
 //!
-//! Printed beside what the host does at best: copying memory, and the library's matrix product.
+//! The output also shows the best times of the host: for copying memory and for the library's matrix product.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -20,7 +20,7 @@ fn dims(extents: &[i64]) -> Vec<Dim> {
     extents.iter().map(|extent| Dim::from(*extent)).collect()
 }
 
-/// A kernel, and what one call moves and computes.
+/// A kernel, with the bytes that a call moves and the operations that it computes.
 struct Case {
     what: String,
     func: PrimFunc,
@@ -108,7 +108,7 @@ fn layer_norm(rows: i64, columns: i64) -> Case {
     Case { what: format!("layer_norm, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
 }
 
-/// A window of 3×3 with padding 1 over images: its maximum, or its product with weights of each channel.
+/// A 3×3 window with padding 1 over images: max pooling, or a depthwise convolution if `weighted`.
 fn window(channels: i64, size: i64, stride: i64, weighted: bool) -> Case {
     let out = (size - 1) / stride + 1;
     let mut builder = builder("window");
@@ -133,7 +133,7 @@ fn window(channels: i64, size: i64, stride: i64, weighted: bool) -> Case {
     Case { what, func: builder.finish(), bytes, operations: (18 * channels * out * out) as f64 }
 }
 
-/// A matrix product; `transposed` with a right factor whose columns stand in rows.
+/// A matrix product. If `transposed`, the right factor is stored transposed.
 fn product(m: i64, n: i64, k: i64, transposed: bool) -> Case {
     let mut builder = builder("matmul");
     let a = builder.param("a", &dims(&[m, k]), FLOAT);
@@ -184,14 +184,15 @@ fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> 
     Case { what, func: builder.finish(), bytes, operations }
 }
 
-/// The time this thread has run, where the system tells; else the time that has passed.
+/// Returns the CPU time of this thread if the system reports it, otherwise the elapsed time.
 fn running(since: Instant) -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = told.as_deref().and_then(|text| text.split_whitespace().next()?.parse().ok());
     nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 
-/// The mean time of a call on this thread, over about half a second: what others do on the machine counts little.
+/// Returns the mean time of a call on this thread over about half a second. Other processes have little influence,
+/// since CPU time is measured.
 fn mean(mut call: impl FnMut()) -> f64 {
     call();
     let begin = Instant::now();

@@ -75,7 +75,7 @@ pub(crate) fn widest<R: Routine>(routine: R) -> R::Output {
     {
         use std::arch::is_x86_feature_detected;
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the host has what the function needs.
+            // SAFETY: the host has the instructions that the function requires.
             return unsafe { x86::of_512_bits(routine) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -355,7 +355,7 @@ mod tests {
         {
             use std::arch::is_x86_feature_detected;
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: the host has what the function needs.
+                // SAFETY: the host has the instructions that the function requires.
                 is_right(unsafe { super::x86::of_256_bits(Everything(&numbers)) }, &numbers);
             }
             if is_x86_feature_detected!("avx512f") {

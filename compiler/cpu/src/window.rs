@@ -49,7 +49,7 @@ impl Axis<'_> {
 /// `head` is a [`Head`] followed by its words. Its addresses lie within their buffers where the conditions hold, as
 /// [`rx_schedule::Window`] guarantees.
 unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
-    // SAFETY: generated code passes the address of a head it has just written, with its words behind it.
+    // SAFETY: generated code passes the address of a head it has just written, followed by its words.
     let (head, words) = unsafe {
         let [axes, taps, conditions] = [(*head).axes, (*head).taps, (*head).conditions].map(|count| count as usize);
         let count = (axes + taps) * (Axis::WORDS + conditions) + conditions;

@@ -74,7 +74,7 @@ impl Emitter<'_> {
         Ok(self.wrapped(value, dtype))
     }
 
-    /// A shift by an `int64` amount; by the width or more, or a negative one, everything is shifted out.
+    /// Emits a shift by an `int64` amount. A negative amount, or one of at least the width, shifts out all bits.
     pub(super) fn shift(&mut self, op: BinaryOp, value: Value, amount: Value, dtype: DType) -> Value {
         let ty = self.type_of(value);
         let bits = i64::from(ty.lane_bits());
@@ -101,8 +101,8 @@ impl Emitter<'_> {
             BinaryOp::Mul => ins.fmul(left, right),
             BinaryOp::Div => ins.fdiv(left, right),
             BinaryOp::Min | BinaryOp::Max => {
-                // `b < a` for `a > b`: in this form the code generator sees the host's own minimum and maximum, which
-                // choose as TVM does.
+                // `b < a` for `a > b`: in this form the code generator selects the host's minimum and maximum
+                // instructions, whose treatment of NaN is the same as TVM's.
                 let (less, more) = if op == BinaryOp::Min { (left, right) } else { (right, left) };
                 let first = ins.fcmp(FloatCC::LessThan, less, more);
                 self.choose(first, left, right)
@@ -123,7 +123,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Division of scalar integers by anything: by zero is an error, of the smallest by −1 wraps.
+    /// Emits a division of scalar integers by any divisor. Division by zero fails a check; the smallest integer divided
+    /// by −1 wraps.
     fn divide(&mut self, op: BinaryOp, left: Value, right: Value, signed: bool) -> Emitted<Value> {
         if self.type_of(left).is_vector() {
             return Err(CompileError::Unsupported("division of integer lanes".into()));
@@ -169,7 +170,7 @@ impl Emitter<'_> {
         Ok(self.floored(op, left, right, quotient))
     }
 
-    /// What is asked for, from the quotient toward zero.
+    /// Derives the result of `op` (quotient or remainder, truncating or flooring) from the truncated quotient.
     fn floored(&mut self, op: BinaryOp, left: Value, right: Value, quotient: Value) -> Value {
         if matches!(op, BinaryOp::Div | BinaryOp::TruncDiv) {
             return quotient;
@@ -205,7 +206,7 @@ impl Emitter<'_> {
             };
             return self.builder.ins().fcmp(code, left, right);
         }
-        // A mask is −1 where it holds, which as unsigned is above 0, as 1 is.
+        // Bools compare as unsigned: a true mask is −1, which as an unsigned number is above 0, as 1 is.
         let signed = dtype.code == TypeCode::Int || (ty.is_vector() && !dtype.is_bool() && dtype.bits < 32);
         let code = match (op, signed) {
             (CompareOp::Eq, _) => IntCC::Equal,

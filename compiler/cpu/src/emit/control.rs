@@ -78,7 +78,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A loop, as lanes where they can do it.
+    /// Emits a loop, vectorized if possible.
     pub(super) fn looped(&mut self, stmt: &Stmt) -> Emitted<()> {
         let Stmt::For { var, start, extent, body, .. } = stmt else {
             return Err(CompileError::Unsupported("a loop that is none".into()));
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The loop with its rounds where conditions are known apart from the others.
+    /// Emits a split loop: the iterations in which the conditions are known to hold, and those before and after.
     fn in_parts(&mut self, looped: Loop<'_>, start: Value, end: Value, split: &Split) -> Emitted<()> {
         let (mut low, mut high) = (start, end);
         for bound in &split.bounds {
@@ -128,7 +128,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The loop by several vectors, what remains by one, what then remains by rounds.
+    /// Emits a vectorized loop: iterations of several vectors, then of one vector, then scalar ones.
     fn in_lanes(
         &mut self,
         looped: Loop<'_>,
@@ -156,7 +156,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Rounds from `first` while below `end`; gives the value at which they end.
+    /// Emits iterations from `first` while the variable is below `end`, and returns its final value.
     fn rounds(&mut self, looped: Loop<'_>, first: Value, end: Value, lane: Option<LaneLoop>) -> Emitted<Value> {
         let step = lane.map_or(1, |lane| i64::from(lane.lanes * lane.unroll));
         let [round, exit] = [(); 2].map(|()| self.builder.create_block());
@@ -182,7 +182,7 @@ impl Emitter<'_> {
         Ok(last)
     }
 
-    /// A condition over which a statement is done.
+    /// Emits a statement under a condition.
     pub(super) fn guarded(
         &mut self,
         condition: Option<Value>,
@@ -198,7 +198,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Vectors or a value, as many as there are variables for.
+    /// Returns the operand's values: its vectors if `lanes`, otherwise its scalar.
     pub(super) fn values_of(&mut self, operand: Operand, dtype: rx_base::DType, lanes: bool) -> Emitted<Vec<Value>> {
         match operand {
             operand if lanes => self.widened(operand, dtype),

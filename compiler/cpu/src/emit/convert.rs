@@ -11,8 +11,8 @@ use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
 impl Emitter<'_> {
-    /// A scalar in another dtype, as C converts: floats to integers truncate, held at the ends of the range as the
-    /// interpreter does; anything to `bool` is `!= 0`.
+    /// Converts a scalar to another dtype as C does: floats truncate to integers, and saturate at the ends of the range
+    /// as in the interpreter. The conversion to `bool` is `!= 0`.
     pub(super) fn convert_one(&mut self, value: Value, from: DType, to: DType) -> Emitted<Value> {
         let (source, target) = (scalar_type(from)?, scalar_type(to)?);
         if from == to {
@@ -111,7 +111,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// A vector of integers, each brought into the dtype's range as the scalar would wrap.
+    /// Wraps each lane to the range of a narrower integer dtype.
     pub(super) fn wrapped(&mut self, value: Value, dtype: DType) -> Value {
         let ty = self.builder.func.dfg.value_type(value);
         let unused = i64::from(ty.lane_bits()) - i64::from(dtype.bits);
@@ -125,7 +125,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Integers of 32 bits held at the ends of a narrower dtype's range.
+    /// Saturates 32-bit lanes to the range of a narrower dtype.
     fn held(&mut self, value: Value, dtype: DType) -> Value {
         if dtype.bits >= 32 {
             return value;
@@ -173,7 +173,7 @@ impl Emitter<'_> {
     /// An integer constant, in every lane of a vector type.
     pub(super) fn integer(&mut self, value: i64, ty: Type) -> Value {
         let lane = ty.lane_type();
-        // The builder wants the value without bits above the type's.
+        // The builder requires that bits above the type's width are 0.
         let value = match lane.bits() {
             64 => value,
             bits => value & ((1 << bits) - 1),
@@ -182,7 +182,7 @@ impl Emitter<'_> {
         if ty.is_vector() { self.builder.ins().splat(ty, one) } else { one }
     }
 
-    /// A choice by a `bool` or, lane by lane, by a mask.
+    /// Selects by a `bool`, or lane by lane by a mask.
     pub(super) fn choose(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(then);
         if ty.is_vector() {
@@ -197,7 +197,7 @@ impl Emitter<'_> {
         if self.builder.func.dfg.value_type(value) == ty { value } else { self.bits(value, ty) }
     }
 
-    /// A `float32` as the nearest value of a narrower float dtype; of others, itself.
+    /// Rounds a `float32` to the nearest value of a narrower float dtype. Other dtypes are unchanged.
     pub(super) fn rounded(&mut self, value: Value, dtype: DType) -> Value {
         if !(dtype.is_float() && dtype.bits == 16) {
             return value;
@@ -214,13 +214,14 @@ impl Emitter<'_> {
             let high = self.builder.ins().ishl_imm_u(bits, 16);
             return self.bits(high, float);
         }
-        // Exponent and fraction moved into place are too small by 2^112; the product is exact, subnormals included.
+        // Shift exponent and fraction into place; the value is then too small by a factor of 2^112. Multiplying by it
+        // is exact, also for subnormals.
         let magnitude = self.masked(bits, 0x7fff);
         let shifted = self.builder.ins().ishl_imm_u(magnitude, 13);
         let shifted = self.bits(shifted, float);
         let scale = self.float(2f64.powi(112), float);
         let scaled = self.builder.ins().fmul(shifted, scale);
-        // Above the largest finite value stand infinity and NaNs, which need the full exponent.
+        // Infinity and NaN are above the largest finite value and need the full exponent.
         let limit = self.float(65536.0, float);
         let special = self.builder.ins().fcmp(FloatCC::GreaterThanOrEqual, scaled, limit);
         let scaled = self.bits(scaled, ty);

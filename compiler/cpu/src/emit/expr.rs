@@ -8,7 +8,7 @@ use rx_base::dtype::TypeCode;
 use rx_tir::{BinaryOp, Expr};
 
 impl Operand {
-    /// The value that is the same in every lane.
+    /// Returns the value if it is uniform over the lanes.
     pub(super) fn single(&self) -> Option<Value> {
         match self {
             Operand::One(value) => Some(*value),
@@ -57,7 +57,7 @@ impl Emitter<'_> {
             Expr::Call { function, dtype, args } => self.call(*function, *dtype, args),
             Expr::Checked { index, extent, buffer, axis, site } => {
                 let (value, extent) = (self.index(index)?, self.index(extent)?);
-                // As unsigned numbers, negative indices are above every extent.
+                // Compare as unsigned: negative indices then exceed every extent.
                 let failed = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, extent);
                 let check = Check::Bounds { site: *site, buffer: *buffer, axis: *axis };
                 self.fail_where(failed, check, &[value, extent]);
@@ -67,13 +67,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// An expression's value, the same in every lane.
+    /// Emits an expression whose value is uniform over the lanes.
     pub(super) fn one(&mut self, expr: &Expr) -> Emitted<Value> {
         let operand = self.expr(expr)?;
         operand.single().ok_or_else(|| CompileError::Unsupported("a value that differs by lane".into()))
     }
 
-    /// A condition that is the same in every lane.
+    /// Emits a condition that is uniform over the lanes.
     pub(super) fn condition(&mut self, expr: &Expr) -> Emitted<Value> {
         let value = self.one(expr)?;
         Ok(self.is_true(value))
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// What the function makes of each value.
+    /// Applies a function to each value.
     pub(super) fn map(
         &mut self,
         operand: &Operand,
@@ -152,7 +152,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// What the function makes of each pair of values.
+    /// Applies a function to each pair of values.
     pub(super) fn zip(
         &mut self,
         left: Operand,
@@ -176,7 +176,7 @@ impl Emitter<'_> {
             let chosen = self.expr(condition)?;
             let (a, b) = (self.expr(then)?, self.expr(otherwise)?);
             return match chosen {
-                // A scalar condition also chooses between vectors.
+                // A scalar condition can select between vectors as well.
                 Operand::One(condition) if lanes => {
                     let (a, b) = (self.widened(a, dtype)?, self.widened(b, dtype)?);
                     let pairs = a.into_iter().zip(b);
@@ -229,7 +229,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether evaluating where nobody asked can neither fail nor leave a buffer, and costs little.
+    /// Whether the expression may be evaluated speculatively: it cannot fail or access memory out of bounds, and it is
+    /// cheap.
     pub(super) fn speculatable(&self, expr: &Expr) -> bool {
         expr.all(&|part| self.part_is_safe(part))
     }
@@ -243,7 +244,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an expression is a division of integers by what is not a positive constant.
+/// Whether an expression is an integer division whose divisor is not a positive constant.
 pub(super) fn may_divide_by_zero(expr: &Expr) -> bool {
     use BinaryOp::{Div, FloorDiv, FloorMod, TruncDiv, TruncMod};
     let Expr::Binary { op: Div | TruncDiv | TruncMod | FloorDiv | FloorMod, left, right } = expr else { return false };

@@ -1,8 +1,8 @@
-//! Which loops run as lanes of vectors.
+//! Vectorization: decides which loops become vector loops.
 //!
-//! A loop's rounds run side by side where every store moves by one element with the loop's variable, every load by one
-//! or not at all, and no round reads or writes what another writes. A loop that updates one element runs side by side
-//! with partial results.
+//! A loop can be vectorized if every store moves by one element with the loop variable, every load moves by one element
+//! or is invariant, and no iteration accesses elements that another iteration writes. A reduction into one element is
+//! vectorized with partial results.
 
 use super::promote::{Candidate, update};
 use super::{Emitter, vector_type};
@@ -11,7 +11,7 @@ use rx_base::dtype::TypeCode;
 use rx_schedule::poly::{Atom, Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, Stmt, VarId};
 
-/// How a loop runs in lanes.
+/// The parameters of a vectorized loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LanePlan {
     /// Lanes of a vector.
@@ -20,20 +20,21 @@ pub(super) struct LanePlan {
     pub(super) unroll: u32,
 }
 
-/// The largest stride at which lanes are worth loading one by one: elements of one vector then share a cache line.
+/// The largest stride, in elements, at which gathering lanes one by one is worthwhile: the elements of one vector are
+/// then in one cache line.
 const FARTHEST: u64 = 4;
 
-/// That lanes cannot do something.
+/// The error that a construct cannot be vectorized.
 struct Refused;
 
 type Scanned<T> = Result<T, Refused>;
 
-/// What is learned of a loop's body.
+/// The state of the analysis of a loop's body.
 struct Scan<'s, 'a, 'e> {
     emitter: &'a Emitter<'e>,
     var: VarId,
     lanes: u32,
-    /// Variables of the body and whether they differ by lane.
+    /// Variables defined in the body, and whether they differ by lane.
     local: Vec<(VarId, bool)>,
     inner: Vec<VarId>,
     stores: Vec<(BufferId, &'s [Expr])>,
@@ -42,7 +43,7 @@ struct Scan<'s, 'a, 'e> {
 }
 
 impl Emitter<'_> {
-    /// How the loop runs in lanes, if it can.
+    /// Returns the plan of a loop if it can be vectorized.
     pub(super) fn lane_plan(&self, stmt: &Stmt) -> Option<LanePlan> {
         let Stmt::For { var, extent, body, .. } = stmt else { return None };
         if self.lane.is_some() {
@@ -76,7 +77,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// How the innermost loop of a nest updates these elements in lanes, and by which operations.
+    /// Returns the plan of a nest's innermost loop if it only updates these elements, and the operation of each update.
     pub(super) fn reduction_plan(
         &self,
         stmt: &Stmt,
@@ -92,13 +93,13 @@ impl Emitter<'_> {
                 _ => break,
             }
         }
-        // A loop around that can run in lanes by itself needs no partial results.
+        // An enclosing loop that can be vectorized itself needs no partial results.
         let known: Vec<(BufferId, &[Expr])> =
             candidates.iter().map(|candidate| (candidate.buffer, &candidate.indices[..])).collect();
         self.reduction(innermost, &known)
     }
 
-    /// The plan of a loop whose elements have partial results already.
+    /// Returns the plan of a loop that updates elements with partial results.
     fn partial_plan(&self, stmt: &Stmt) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
         let known = self.elements_with_partial_results();
         if known.is_empty() { None } else { self.reduction(stmt, &known) }
@@ -122,7 +123,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether each index is a loop's variable that stays below the axis's extent, or a constant that does.
+    /// Whether each index is in range: a constant, or a loop variable that stays below the axis's extent.
     pub(super) fn always_in_range(&self, buffer: BufferId, indices: &[Expr]) -> bool {
         let shape = &self.func.buffer(buffer).shape;
         shape.len() == indices.len()
@@ -149,7 +150,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The most vectors, up to a number, that a loop of so many rounds fills.
+/// Returns the largest unroll factor, at most `most`, such that a loop of `count` iterations fills the vectors.
 fn fitting(most: u32, lanes: u32, count: i64) -> u32 {
     let mut unroll = most;
     while unroll > 1 && i64::from(unroll * lanes) > count {
@@ -197,7 +198,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         }
     }
 
-    /// The updates of known elements that a body consists of.
+    /// Collects the updates of known elements; fails if the body contains anything else.
     fn updates(
         &mut self,
         stmt: &'s Stmt,
@@ -217,7 +218,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                 let (op, added) = update(*buffer, indices, value).filter(|_| is_known).ok_or(Refused)?;
                 let dtype = value.dtype();
                 self.vector(dtype)?;
-                // The order of a narrow float's roundings would show.
+                // Partial results of a narrow float would round differently.
                 if dtype.is_float() && dtype.bits < 32 || ops.iter().any(|(own, _)| own == buffer) {
                     return Err(Refused);
                 }
@@ -237,7 +238,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
     }
 
     fn vector(&self, dtype: DType) -> Scanned<()> {
-        // There are no comparisons of unsigned 64-bit lanes.
+        // Unsigned 64-bit lanes cannot be compared.
         if self.lanes == 2 && dtype.code == TypeCode::UInt {
             return Err(Refused);
         }
@@ -279,7 +280,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         Ok(element.stride(self.var))
     }
 
-    /// Whether an expression's value differs by lane; an error where lanes cannot compute it.
+    /// Whether an expression differs by lane; fails if it cannot be vectorized.
     fn varies(&mut self, expr: &Expr) -> Scanned<bool> {
         let varies = match expr {
             Expr::Int { .. } | Expr::Float { .. } => false,
@@ -334,7 +335,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         Ok(varies)
     }
 
-    /// Whether each differs; where one does, lanes must hold both.
+    /// Whether each operand differs by lane. If one does, both must have vector types.
     fn both(&mut self, left: &Expr, right: &Expr) -> Scanned<(bool, bool)> {
         let (a, b) = (self.varies(left)?, self.varies(right)?);
         if a || b {
@@ -396,7 +397,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         Ok(true)
     }
 
-    /// Whether no round touches what another writes, but at the same place of both.
+    /// Whether no iteration accesses an element that another iteration writes.
     fn is_free_of_conflicts(&self, body: &'s Stmt) -> bool {
         let mut loads = Vec::new();
         body.walk(&mut |stmt| {
@@ -414,7 +415,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         })
     }
 
-    /// Whether different values of the loops' variables lead to different elements, or the inner ones to the same.
+    /// Whether different values of the loop variables address different elements, or the inner variables are not used.
     fn keeps_apart(&self, indices: &[Expr]) -> bool {
         if !indices.iter().any(|index| self.inner.iter().any(|var| index.uses(*var))) {
             return true;

@@ -1,5 +1,5 @@
-//! Intrinsic functions. Those that networks use much are polynomials in `float32`, the same for scalars and lanes; the
-//! rest are instructions or calls.
+//! Intrinsic functions. Those that are frequent in neural networks are `float32` polynomials, the same for scalars and
+//! vectors. The others are instructions or calls.
 
 use super::{Emitted, Emitter, Operand, scalar_type};
 use crate::error::CompileError;
@@ -30,7 +30,7 @@ impl Emitter<'_> {
         let mut operands = Vec::with_capacity(args.len());
         for arg in args {
             let value = self.expr(arg)?;
-            // The exponent of `ldexp` is an integer; here it travels as a float.
+            // The exponent of `ldexp` is an integer; it is passed as a float.
             operands.push(if arg.dtype() == of { value } else { self.convert(value, arg.dtype(), of)? });
         }
         if operands.iter().all(|operand| matches!(operand, Operand::One(_))) {
@@ -46,7 +46,7 @@ impl Emitter<'_> {
         Ok(Operand::Lanes(results))
     }
 
-    /// `x^c` for the small `c` that networks write.
+    /// Emits `x^c` for a constant `c` of 1, 2 or 3 as multiplications. Returns `None` for other exponents.
     fn constant_power(&mut self, base: &Expr, exponent: &Expr) -> Emitted<Option<Operand>> {
         let Expr::Float { value: exponent, dtype } = exponent else { return Ok(None) };
         let ty = scalar_type(*dtype)?;
@@ -222,7 +222,7 @@ impl Emitter<'_> {
         self.builder.ins().bor(size, sign)
     }
 
-    /// `a * b + c`, rounded once where the host can; else twice.
+    /// Emits `a * b + c`, with a single rounding if the host has fused multiply-add.
     pub(super) fn multiply_add(&mut self, a: Value, b: Value, c: Value) -> Value {
         if self.fused {
             return self.builder.ins().fma(a, b, c);
@@ -250,13 +250,13 @@ impl Emitter<'_> {
     fn exp(&mut self, x: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let whole = self.integers_like(ty);
-        // Beyond these the result is 0 or infinity anyway. A NaN passes both comparisons.
+        // For arguments outside this range the result is 0 or infinity. NaN passes both comparisons.
         let [low, high] = [-104.0, 89.0].map(|limit| self.float(limit, ty));
         let below = self.builder.ins().fcmp(FloatCC::LessThan, x, low);
         let x = self.choose(below, low, x);
         let above = self.builder.ins().fcmp(FloatCC::LessThan, high, x);
         let x = self.choose(above, high, x);
-        // Adding 1.5·2^23 rounds to an integer and leaves it in the low bits.
+        // Adding 1.5·2^23 rounds to an integer, which is then in the low bits of the sum.
         let magic = self.float(12_582_912.0, ty);
         let log2e = self.float(std::f64::consts::LOG2_E, ty);
         let shifted = self.multiply_add(x, log2e, magic);
@@ -273,7 +273,7 @@ impl Emitter<'_> {
         let power = self.multiply_add(sum, square, r);
         let one = self.float(1.0, ty);
         let power = self.builder.ins().fadd(power, one);
-        // 2^n as two factors, so that results from the smallest subnormal to infinity come out right.
+        // Compute 2^n as two factors, so that results from the smallest subnormal to infinity are correct.
         let half = self.builder.ins().sshr_imm_u(exponent, 1);
         let rest = self.builder.ins().isub(exponent, half);
         let [half, rest] = [half, rest].map(|part| {
@@ -322,7 +322,7 @@ impl Emitter<'_> {
         )
     }
 
-    /// `x · p(x²) / q(x²)` for `x` held within `[-limit, limit]`.
+    /// Emits `x · p(x²) / q(x²)` with `x` clamped to `[-limit, limit]`.
     fn odd_quotient(&mut self, x: Value, limit: f64, p: &[f32], q: &[f32]) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let [low, high] = [-limit, limit].map(|limit| self.float(limit, ty));
@@ -385,7 +385,7 @@ impl Emitter<'_> {
         let rest = self.multiply_add(square, negative_half, rest);
         let value = self.builder.ins().fadd(m, rest);
         let value = self.multiply_add(exponent, high, value);
-        // Of infinity infinity, of 0 minus infinity, of a negative number or NaN NaN.
+        // The result is +∞ for +∞, −∞ for 0, and NaN for negative numbers and NaN.
         let [zero, infinity, nan] = [0.0, f64::INFINITY, f64::NAN].map(|value| self.float(value, ty));
         let finite = self.builder.ins().fcmp(FloatCC::LessThan, x, infinity);
         let value = self.choose(finite, value, x);

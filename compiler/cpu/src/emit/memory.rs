@@ -7,13 +7,14 @@ use rx_base::DType;
 use rx_schedule::poly::{Atom, Poly, Stride};
 use rx_tir::{BufferId, Expr};
 
-/// Accesses cannot trap: lengths were compared with shapes before, indices are proved or checked. They may be unaligned.
+/// Accesses cannot trap: the lengths of buffers were compared with their shapes, and indices are proved or checked.
+/// They may be unaligned.
 const FLAGS: MemFlagsData = MemFlagsData::new().with_notrap();
 
-/// Vectors are the same bits in any of their types.
+/// Bit casts between vector types require a byte order.
 const BITS: MemFlagsData = MemFlagsData::new().with_endianness(Endianness::Little);
 
-/// Where an element lies.
+/// The address of an element.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     base: Value,
@@ -21,7 +22,8 @@ pub(super) struct Address {
 }
 
 impl Emitter<'_> {
-    /// The element's address, its stride over the lanes and elements' bytes. Parts of outer loops are added first, so that they are computed there.
+    /// Returns the element's address, and its stride over the lanes in elements. Terms of outer loops are added first,
+    /// so that they are computed outside the inner loops.
     fn address(&mut self, buffer: BufferId, indices: &[Expr]) -> Emitted<(Address, Stride)> {
         let overflow =
             || CompileError::Unsupported("an index of too many terms, or with coefficients above int64".into());
@@ -41,7 +43,7 @@ impl Emitter<'_> {
         for (_, atoms, coefficient) in terms {
             if atoms.is_empty()
                 && let Ok(constant) = i32::try_from(coefficient)
-                // Room for the unrolled vectors behind it.
+                // Leave space for the offsets of unrolled vectors after it.
                 && (-(1 << 30)..1 << 30).contains(&constant)
             {
                 offset = constant;
@@ -87,7 +89,7 @@ impl Emitter<'_> {
                     Expr::Load { .. } | Expr::Checked { .. } => loads = true,
                     _ => {}
                 });
-                // What is loaded here is not known outside.
+                // A loaded value may change in the current loop, so it is not hoisted out of it.
                 Ok(if loads { depth?.max(self.depth) } else { depth? })
             }
         }
@@ -240,7 +242,7 @@ impl Emitter<'_> {
             self.builder.ins().store(FLAGS, value, base, offset);
             return Ok(());
         }
-        // Of each lane the low bits, whatever the high ones: so that saturation changes nothing.
+        // Keep the low bits of each lane, so that the saturating narrowing has no effect.
         let bits = if ty == types::F32X4 { self.half_bits(value, dtype) } else { value };
         let narrow = |emitter: &mut Self, mask: i64| {
             let mask = emitter.builder.ins().iconst(types::I32, mask);
@@ -272,7 +274,7 @@ impl Emitter<'_> {
         self.vector_type(dtype).ok_or_else(|| CompileError::Unsupported(format!("lanes of {dtype}")))
     }
 
-    /// One vector of scalars.
+    /// Builds a vector from scalars.
     pub(super) fn gathered(&mut self, elements: &[Value], dtype: DType) -> Emitted<Value> {
         let ty = self.lane_type(dtype)?;
         let mut vector = None;
@@ -286,7 +288,7 @@ impl Emitter<'_> {
         vector.ok_or_else(|| CompileError::Unsupported("a vector of nothing".into()))
     }
 
-    /// A scalar as it stands in a vector: narrow integers widened, a `bool` as a mask.
+    /// Converts a scalar to a vector lane: narrow integers are widened, a `bool` becomes a mask.
     fn lane_element(&mut self, value: Value, dtype: DType, vector: Type) -> Value {
         let lane = vector.lane_type();
         if dtype.is_bool() {
@@ -302,7 +304,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The operand's vectors; of one value, copies of it.
+    /// Returns the operand's vectors; a scalar is broadcast.
     pub(super) fn widened(&mut self, value: Operand, dtype: DType) -> Emitted<Vec<Value>> {
         match value {
             Operand::Lanes(vectors) => Ok(vectors),

@@ -1,4 +1,4 @@
-//! Elements kept in registers over loops: what a reduction updates is loaded before and stored after its loops.
+//! Scalar promotion: an element that a loop updates is loaded into registers before the loop and stored after it.
 
 use super::{Emitted, Emitter, LaneLoop, Operand, scalar_type};
 use crate::emit::lanes::LanePlan;
@@ -9,20 +9,20 @@ use rx_base::dtype::TypeCode;
 use rx_schedule::{Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Stmt, VarId};
 
-/// The most elements that a loop keeps for reading: there are few registers.
+/// The maximal number of promoted loads, since registers are few.
 const MOST_KEPT: usize = 6;
 
-/// An element that lives in variables.
+/// An element that is kept in registers.
 pub(super) struct Promoted {
     buffer: BufferId,
     indices: Vec<Expr>,
     dtype: DType,
     variables: Vec<Variable>,
-    /// Whether the variables are vectors of the loop in lanes around.
+    /// Whether the variables are vectors of an enclosing vectorized loop.
     lanes: bool,
-    /// Whether it is only read, so that nothing is stored when the loops end.
+    /// Whether the element is only read, so that it is not stored after the loop.
     read_only: bool,
-    /// Partial results of the rounds that run as lanes, combined when the loops end.
+    /// Partial results of a vectorized reduction, combined after the loop.
     partial: Option<Partial>,
 }
 
@@ -37,11 +37,11 @@ struct Partial {
 pub(super) struct Candidate {
     pub(super) buffer: BufferId,
     pub(super) indices: Vec<Expr>,
-    /// The extents of the loops between, all of which must have rounds for the element to be touched.
+    /// The extents of the loops around the store. All must be positive for the element to be accessed.
     extents: Vec<Expr>,
 }
 
-/// A store as the search for candidates sees it.
+/// A store in the loop.
 struct Found<'s> {
     buffer: BufferId,
     indices: &'s [Expr],
@@ -92,7 +92,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Whether an expression is the same throughout and needs nothing of memory.
+    /// Whether an expression is loop-invariant and loads nothing.
     fn invariant(&self, expr: &Expr) -> bool {
         expr.all(&|part| match part {
             Expr::Var { var, .. } => !self.bound.contains(var),
@@ -103,7 +103,7 @@ impl<'s> Search<'s> {
 }
 
 impl Emitter<'_> {
-    /// A loop, with the elements that all of it updates kept in variables.
+    /// Emits a loop with the elements that it updates promoted to registers.
     pub(super) fn promoting(&mut self, stmt: &Stmt) -> Emitted<()> {
         let mut search = Search::default();
         search.stmt(stmt, &mut Vec::new(), true);
@@ -115,7 +115,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads what the loop reads again and again before it: elements that no store changes and that are always there.
+    /// Promotes loads of elements that no store changes and that are accessed unconditionally.
     fn keep_loads(&mut self, search: &Search<'_>) -> Emitted<()> {
         let mut kept = 0;
         for (buffer, indices) in &search.loads {
@@ -147,7 +147,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A loop with these elements in variables.
+    /// Emits a loop with these elements promoted.
     fn with_candidates(&mut self, stmt: &Stmt, candidates: Vec<Candidate>) -> Emitted<()> {
         if candidates.is_empty() {
             return self.looped(stmt);
@@ -191,7 +191,8 @@ impl Emitter<'_> {
                         .all(|other| other.indices == store.indices);
             let known = candidates.iter().any(|candidate| candidate.buffer == store.buffer)
                 || self.promoted.iter().any(|promoted| promoted.buffer == store.buffer);
-            // Loops that may have no rounds must hold nothing but what is guarded by the same condition.
+            // If a loop may have no iterations, all stores must be in the same loops, so that one condition guards them
+            // all.
             let guarded = store.extents.iter().all(|extent| extent.as_int().is_some_and(|extent| extent > 0))
                 || search.stores.iter().all(|other| other.extents == store.extents);
             let invariant =
@@ -247,7 +248,7 @@ impl Emitter<'_> {
         variables
     }
 
-    /// Ends an element's time in variables: combines its partial results and stores it.
+    /// Combines an element's partial results and stores it.
     fn demote(&mut self, promoted: Promoted) -> Emitted<()> {
         let dtype = promoted.dtype;
         debug_assert!(!promoted.read_only);
@@ -281,7 +282,7 @@ impl Emitter<'_> {
         Ok(if own.bits() > ty.bits() { self.builder.ins().ireduce(ty, element) } else { element })
     }
 
-    /// The elements that have partial results.
+    /// Returns the elements that have partial results.
     pub(super) fn elements_with_partial_results(&self) -> Vec<(BufferId, &[Expr])> {
         let with = self.promoted.iter().filter(|promoted| promoted.partial.is_some());
         with.map(|promoted| (promoted.buffer, &promoted.indices[..])).collect()
@@ -291,7 +292,7 @@ impl Emitter<'_> {
         self.promoted.iter().position(|promoted| promoted.buffer == buffer && promoted.indices == indices)
     }
 
-    /// The element's value, if it lives in variables.
+    /// Returns the element's value if it is promoted.
     pub(super) fn load_promoted(&mut self, buffer: BufferId, indices: &[Expr]) -> Option<Operand> {
         let promoted = &self.promoted[self.position(buffer, indices)?];
         Some(match promoted.lanes {
@@ -300,7 +301,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether the element lives in variables that are vectors.
+    /// Whether the element is promoted to vectors.
     pub(super) fn promoted_in_lanes(&self, buffer: BufferId, indices: &[Expr]) -> bool {
         match self.position(buffer, indices) {
             Some(at) => self.promoted[at].lanes,
@@ -313,7 +314,7 @@ impl Emitter<'_> {
         element.is_none_or(|element| element.stride(lane.var) != Stride::Invariant)
     }
 
-    /// Stores into the element's variables, if it lives in some.
+    /// Stores into the element's variables if it is promoted. Returns whether it is.
     pub(super) fn store_promoted(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> Emitted<bool> {
         let Some(at) = self.position(buffer, indices) else { return Ok(false) };
         let Promoted { dtype, lanes, .. } = self.promoted[at];
@@ -348,7 +349,7 @@ impl Emitter<'_> {
         Ok(true)
     }
 
-    /// `before op added`; a product is added with one rounding, where the host does so.
+    /// Computes `before op added`. The addition of a product is fused if the host has fused multiply-add.
     fn updated(&mut self, op: BinaryOp, before: Vec<Value>, added: &Expr, dtype: DType) -> Emitted<Vec<Value>> {
         let lanes = self.lane.is_some();
         if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }, true) = (op, added, self.fused)
@@ -365,7 +366,7 @@ impl Emitter<'_> {
         before.into_iter().zip(added).map(|(before, added)| self.binary(op, before, added, dtype)).collect()
     }
 
-    /// What leaves every value as it is under the operation.
+    /// Returns the identity element of the reduction operation, for example −∞ for `max`.
     fn neutral(&mut self, op: BinaryOp, dtype: DType, ty: Type) -> Value {
         if dtype.is_float() {
             return self.float(
@@ -392,7 +393,8 @@ impl Emitter<'_> {
     }
 }
 
-/// `(op, added)` where a value is `buffer[indices] op added`, in either order, and the operation is associative.
+/// Matches a value `buffer[indices] op added`, or with the operands exchanged, for an associative operation. Returns
+/// `(op, added)`.
 pub(super) fn update<'s>(buffer: BufferId, indices: &[Expr], value: &'s Expr) -> Option<(BinaryOp, &'s Expr)> {
     let Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max), left, right } = value
     else {

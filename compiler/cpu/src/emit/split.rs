@@ -1,4 +1,5 @@
-//! Loops cut where their conditions change: padding leaves a middle part without conditions, which runs in lanes.
+//! Loop splitting at the points where conditions change: for example, padding leaves a middle part without conditions,
+//! which can be vectorized.
 
 use super::expr::may_divide_by_zero;
 use super::lanes::LanePlan;
@@ -9,33 +10,33 @@ use rx_schedule::poly::{Atom, Poly, Stride};
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::{BinaryOp, CompareOp, Expr, Stmt, VarId};
 
-/// How a loop is cut.
+/// The parts of a split loop.
 pub(super) struct Split {
-    /// Where all conditions hold: all of these.
+    /// The bounds that all hold in the inner part.
     pub(super) bounds: Vec<Bound>,
-    /// The rounds where they hold.
+    /// The iterations in which the conditions hold.
     pub(super) inside: Part,
-    /// The rounds before and behind.
+    /// The iterations before and after.
     pub(super) outside: Part,
 }
 
-/// Rounds with a body of their own.
+/// Iterations with a specialized body.
 pub(super) struct Part {
     pub(super) body: Stmt,
     pub(super) plan: Option<LanePlan>,
 }
 
-/// `step · v + rest >= 0`, whatever the values of inner loops' variables.
+/// A bound `step · v + rest >= 0` on the loop variable `v`, for all values of the inner loop variables.
 pub(super) struct Bound {
     step: i64,
-    /// The parts of the rest: a product of atoms, its coefficient, and for an inner loop's variable the values that make
-    /// it least.
+    /// The terms of `rest`.
     rest: Vec<Term>,
 }
 
 enum Term {
     Product(Vec<Atom>, i64),
-    /// A coefficient times the loop's first value (where it is positive) or last.
+    /// The minimum of a coefficient times an inner loop variable: at its first value if the coefficient is positive,
+    /// otherwise at its last.
     Inner {
         start: Expr,
         extent: Expr,
@@ -44,7 +45,7 @@ enum Term {
 }
 
 impl Emitter<'_> {
-    /// How the loop is cut, if then its parts run in lanes.
+    /// Returns the parts of a loop if splitting makes one of them vectorizable.
     pub(super) fn split(&self, stmt: &Stmt) -> Option<Split> {
         let Stmt::For { var, start, extent, kind, body } = stmt else { return None };
         if self.lane.is_some() || extent.as_int().is_some_and(|extent| extent < 8) {
@@ -87,14 +88,14 @@ impl Emitter<'_> {
             Part { body, plan: self.lane_plan(&looped) }
         };
         let inside = part(Some(true));
-        // Of one condition over this variable alone, the others are the rounds where it does not hold.
+        // With a single condition on this variable alone, the condition is false in all outer iterations.
         let exact = bounds.len() == 1
             && bounds.iter().flat_map(|bound| &bound.rest).all(|term| matches!(term, Term::Product(..)));
         let outside = part(if exact { Some(false) } else { None });
         (inside.plan.is_some() || outside.plan.is_some()).then_some(Split { bounds, inside, outside })
     }
 
-    /// The first value (`true`) or the one behind the last of the rounds where the bound holds.
+    /// Emits the first value for which the bound holds (`true`), or the value after the last one (`false`).
     pub(super) fn bound(&mut self, bound: &Bound) -> Emitted<(Value, bool)> {
         let mut rest = self.builder.ins().iconst(types::I64, 0);
         for term in &bound.rest {
@@ -132,7 +133,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The comparisons that choices and branches in a statement depend on.
+/// Collects the comparisons that selects and branches in a statement depend on.
 fn conditions<'s>(stmt: &'s Stmt, found: &mut Vec<&'s Expr>) {
     stmt.walk(&mut |stmt| {
         if let Stmt::If { condition, .. } = stmt {
@@ -148,7 +149,7 @@ fn conditions<'s>(stmt: &'s Stmt, found: &mut Vec<&'s Expr>) {
     });
 }
 
-/// What a loop's body binds.
+/// The variables bound in a loop's body.
 #[derive(Default)]
 struct Inner<'s> {
     /// Variables with their first values and extents.
@@ -157,13 +158,13 @@ struct Inner<'s> {
 }
 
 impl Inner<'_> {
-    /// Whether an expression has its value outside of the body.
+    /// Whether an expression can be evaluated outside the body.
     fn is_outside(&self, expr: &Expr) -> bool {
         !self.loops.iter().any(|(own, ..)| expr.uses(*own)) && !self.lets.iter().any(|own| expr.uses(*own))
     }
 }
 
-/// The bound that a comparison is, if it is one of the variable.
+/// Converts a comparison to a bound on the variable, if it is one.
 fn bound_of(condition: &Expr, var: VarId, inner: &Inner<'_>) -> Option<Bound> {
     let Expr::Compare { op, left, right } = condition else { return None };
     if !left.dtype().is_int() {
@@ -203,7 +204,7 @@ fn bound_of(condition: &Expr, var: VarId, inner: &Inner<'_>) -> Option<Bound> {
     Some(Bound { step, rest })
 }
 
-/// Whether an expression needs nothing of memory and cannot fail.
+/// Whether an expression loads nothing and cannot fail.
 fn is_pure(expr: &Expr) -> bool {
     expr.all(&|part| match part {
         Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } | Expr::Select { .. } => false,
@@ -211,7 +212,7 @@ fn is_pure(expr: &Expr) -> bool {
     })
 }
 
-/// The statement where some comparisons are known to hold, or not to.
+/// Simplifies a statement under the assumption that some comparisons are true, or false.
 fn with_known(stmt: &Stmt, known: &[&Expr], value: bool) -> Stmt {
     let replaced = map_stmt_shallow(
         stmt,

@@ -1,4 +1,4 @@
-//! A function's steps: loop nests, matrix products and windowed sums by a call, loops around them.
+//! Emission of a function's steps: loop nests, calls for matrix products and windowed sums, and loops around them.
 
 use super::{BindingValue, Emitted, Emitter};
 use crate::error::CompileError;
@@ -43,7 +43,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A call of the library: its arguments are written to the stack, as [`product::Product`] and its axes.
+    /// Emits a call for a matrix product. Its arguments are written to the stack, as a [`product::Product`] and its
+    /// axes.
     fn product(&mut self, gemm: &Gemm) -> Emitted<()> {
         let routine = product::routine(gemm.dtype).ok_or(CompileError::Dtype(gemm.dtype))?;
         let mut words = Vec::with_capacity(product::WORDS + 4 * gemm.batch.len());
@@ -66,8 +67,8 @@ impl Emitter<'_> {
         self.call_with(routine, words)
     }
 
-    /// A call of the routine for windowed sums: its arguments are written to the stack, as [`window::Head`] and what stands
-    /// behind it.
+    /// Emits a call for windowed sums. Its arguments are written to the stack, as a [`window::Head`] and the words that
+    /// follow it.
     fn window(&mut self, of: &Window) -> Emitted<()> {
         let mut words = Vec::with_capacity(window::WORDS);
         for place in [&of.a, &of.b, &of.c] {
@@ -88,7 +89,7 @@ impl Emitter<'_> {
         self.call_with(window::routine(), words)
     }
 
-    /// A call of a routine with the address of these words.
+    /// Emits a call of a routine with the address of these words.
     fn call_with(&mut self, routine: Routine, words: Vec<Value>) -> Emitted<()> {
         let size = u32::try_from(words.len() * 8).map_err(|_| CompileError::Unsupported("too many axes".into()))?;
         let slot = self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
@@ -105,7 +106,7 @@ impl Emitter<'_> {
         self.element_at(matrix.buffer, &matrix.offset, bytes)
     }
 
-    /// The address of an element, counted in memory.
+    /// Returns the address of an element, given its offset in elements.
     fn element_at(&mut self, buffer: BufferId, offset: &Expr, bytes: u64) -> Emitted<Value> {
         let offset = self.index(offset)?;
         let offset = self.builder.ins().imul_imm_s(offset, bytes as i64);

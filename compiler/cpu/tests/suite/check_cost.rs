@@ -1,4 +1,4 @@
-//! Code without checks runs only where the same arguments passed them.
+//! Code without checks runs only on arguments for which all checks passed.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -6,7 +6,7 @@ use rx_cpu::{Arguments, CheckCost, RunError};
 use rx_tir::{KernelBuilder, PrimFunc};
 use std::time::Duration;
 
-/// `y[i] = x[index[i]]`, of so many elements all.
+/// `y[i] = x[index[i]]` for `n` elements.
 fn gather(n: i64) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("gather"));
     let shape = [Dim::constant(n)];
@@ -27,7 +27,7 @@ fn a_round_has_a_time_with_checks_and_one_without() {
     assert_eq!(cost.checks(), 1);
     let buffers = arguments([3, 0, 0, 1]);
     let arguments = Arguments { buffers: &buffers, shapes: &[&[4][..]; 3], scalars: &[] };
-    // A clock that goes on by a second whenever it is asked.
+    // A clock that advances by one second at each call.
     let clock = std::cell::Cell::new(Duration::ZERO);
     let ask = || clock.replace(clock.get() + Duration::from_secs(1));
     let times = cost.measure(&arguments, 3, &ask).expect("all indices are in range");

@@ -1,5 +1,5 @@
-//! Compiled functions against the interpreter, over functions made by hand: every operation and dtype, loops of every
-//! shape that lanes treat differently.
+//! Compares compiled functions with the interpreter, for handwritten functions: every operation and dtype, and every
+//! shape of loop that vectorization treats differently.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -22,8 +22,8 @@ fn copies(tensors: &[Tensor]) -> Vec<Tensor> {
     tensors.iter().map(|tensor| tensor.duplicate().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Runs both ways and compares every buffer: integers exactly, floats within `tolerance` relative to the value, or to 1
-/// where the tolerance is one of sums, which cancel.
+/// Runs a function both ways and compares every buffer. Integers must be equal. Floats may differ by `tolerance`,
+/// relative to the value, or absolutely for sums, where terms may cancel.
 fn agree(what: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], tolerance: f64) {
     let least = if tolerance > 1e-5 { 1.0 } else { 1e-6 };
     let (mut expected, mut actual) = (copies(tensors), copies(tensors));
@@ -63,7 +63,7 @@ const DTYPES: [DType; 13] = [
     DType::FLOAT64,
 ];
 
-/// A sequence of numbers without pattern, the same on every run.
+/// A pseudorandom number generator with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -76,7 +76,7 @@ impl Numbers {
         self.next() as f64 / f64::from(1u32 << 31) * 8.0 - 4.0
     }
 
-    /// A tensor of such numbers; floats between −4 and 4, integers of any size.
+    /// Returns a tensor of random numbers: floats between −4 and 4, integers of any size.
     fn tensor(&mut self, dtype: DType, shape: &[i64]) -> Tensor {
         let mut tensor = zeros(dtype, shape);
         for at in 0..tensor.len() {
@@ -105,7 +105,7 @@ fn elementwise(a: DType, b: DType, c: DType, value: impl Fn(Expr, Expr) -> Expr)
     builder.finish()
 }
 
-/// The value of `n`, the only scalar.
+/// The scalar arguments: the value of `n`.
 fn n(value: i64) -> [Scalar; 1] {
     [Scalar::Int(value)]
 }
@@ -118,7 +118,7 @@ fn tolerance(dtype: DType) -> f64 {
     }
 }
 
-/// 39 elements: two rounds of four vectors at most, single vectors, and three that are left.
+/// 39 elements: at most two iterations of four vectors, then single vectors, then a remainder of three.
 const COUNT: i64 = 39;
 
 #[test]
@@ -262,7 +262,7 @@ fn intrinsics_of_floats() {
         for function in Intrinsic::ALL {
             use Intrinsic::*;
             let skipped = matches!(function, Clz | Popcount | Reinterpret | Ldexp);
-            // The neighbour of a narrow float is not that of the `float32` it is computed as.
+            // The adjacent value of a narrow float differs from that of the `float32` in which it is computed.
             if skipped || *function == NextAfter && dtype.bits == 16 {
                 continue;
             }
@@ -300,14 +300,14 @@ fn intrinsics_of_integers() {
     }
 }
 
-/// The polynomials over their whole ranges: at most a few units in the last place.
+/// The polynomials are within a few units in the last place over their whole range.
 #[test]
 fn polynomials_are_close_everywhere() {
     for (function, low, high) in [
         (Intrinsic::Exp, -110.0, 95.0),
         (Intrinsic::Tanh, -12.0, 12.0),
         (Intrinsic::Erf, -6.0, 6.0),
-        // Below, `e^-x` is infinite in `float32` where the result is a subnormal.
+        // Below this range `e^-x` is infinite in `float32`, but the result is a subnormal.
         (Intrinsic::Sigmoid, -85.0, 100.0),
         (Intrinsic::Log, 1e-42, 50.0),
     ] {
@@ -329,7 +329,7 @@ fn polynomials_are_close_everywhere() {
                 Intrinsic::Sigmoid => 1.0 / (1.0 + (-x).exp()),
                 _ => x.ln(),
             };
-            // Where the value is no normal number, the distance is one of subnormals.
+            // Where the expected value is subnormal, the unit is the smallest subnormal.
             let unit = (wanted.abs() * f64::from(f32::EPSILON)).max(f64::from(f32::from_bits(1)));
             let off = if f64::from(wanted as f32) == f64::from(*found) {
                 0.0
@@ -381,7 +381,7 @@ fn reductions_of_rows_and_columns() {
     }
 }
 
-/// Maximum, exponentials, sum and quotient over temporaries, all rows at a time.
+/// Softmax over temporaries that hold all rows: maximum, exponentials, sum and quotient.
 #[test]
 fn softmax() {
     let symbol = |text| Dim::from(rx_base::symbolic::Atom::Symbol(name(text)));
@@ -416,7 +416,7 @@ fn softmax() {
     }
 }
 
-/// A padded, strided, dilated pooling or depthwise convolution: loads that are only in range where a condition holds.
+/// Padded, strided and dilated pooling and depthwise convolution: loads that are in range only under a condition.
 #[test]
 fn windows_with_padding() {
     let mut numbers = Numbers(11);
@@ -544,7 +544,7 @@ fn matrix_products() {
     }
 }
 
-/// Products that the library does not have are loops, with rows or columns in lanes.
+/// Products of dtypes that the library does not support become loops, vectorized over rows or columns.
 #[test]
 fn products_of_integers_and_narrow_floats() {
     let mut numbers = Numbers(15);
@@ -569,7 +569,7 @@ fn products_of_integers_and_narrow_floats() {
     }
 }
 
-/// Along the axis that is joined, a condition over the loop's variable says which operand is read.
+/// Concatenation: a condition on the loop variable selects the operand to read.
 #[test]
 fn operands_joined_end_to_end() {
     let mut numbers = Numbers(16);
@@ -594,7 +594,7 @@ fn operands_joined_end_to_end() {
     }
 }
 
-/// A function of a dtype without code has its reason; the ones beside it are compiled.
+/// A function of an unsupported dtype fails with a reason; the functions compiled with it succeed.
 #[test]
 fn what_is_not_supported_stays_apart() {
     let small = DType::parse("float8_e4m3fn").unwrap_or_else(|| panic!("a dtype"));

@@ -7,7 +7,7 @@ use rx_tensor::{Scalar, Tensor};
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, Intrinsic, KernelBuilder};
 
-/// A sequence of choices without pattern, the same on every run.
+/// A pseudorandom generator of choices with a fixed seed.
 struct Choices(u64);
 
 impl Choices {
@@ -32,7 +32,7 @@ struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// An index into an axis of this extent, in range where the condition holds.
+    /// Returns an index into an axis of this extent, and the condition under which it is in range.
     fn index(&mut self, extent: i64) -> (Expr, Option<Expr>) {
         let (axis, own) = {
             let at = self.choices.next(self.axes.len());
@@ -164,7 +164,7 @@ fn check(seed: u64) {
         _ => 1e-4,
     };
     let (expected, actual) = (&expected[2], &tensors[2]);
-    // Sums of `float16` overflow at another step where partial sums are kept apart, or wider.
+    // Sums of `float16` overflow at a different step if partial sums are kept separately or in a wider dtype.
     let limit = if dtype == DType::FLOAT16 { 2000.0 } else { f64::INFINITY };
     for at in 0..expected.len() {
         let (Some(wanted), Some(found)) = (expected.get(at), actual.get(at)) else { continue };

@@ -1,5 +1,5 @@
-//! Products of few rows and sums over windows, which routines of our own compute, against the interpreter: of small integers,
-//! so that sums are exact in any order.
+//! Compares products of few rows and windowed sums, which this crate's routines compute, with the interpreter. The
+//! values are small integers, so that sums are exact in any order.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -20,7 +20,8 @@ fn zero() -> Expr {
     Expr::number(0.0, FLOAT)
 }
 
-/// Values for a function's buffers: small integers, and where wanted one that is not finite in the second.
+/// Returns values for a function's buffers: small integers, and optionally one infinite or NaN element in the second
+/// buffer.
 fn arguments(func: &PrimFunc, not_finite: Option<f64>) -> Vec<Tensor> {
     let mut state = 1u64;
     let tensors = func.buffer_params().enumerate().map(|(number, buffer)| {
@@ -38,8 +39,8 @@ fn arguments(func: &PrimFunc, not_finite: Option<f64>) -> Vec<Tensor> {
     tensors.collect()
 }
 
-/// What all buffers hold after the interpreter ran the function, and after its code did. A NaN is one whatever its bits,
-/// and a 0 whatever its sign, which the library's sums do not keep.
+/// Returns the contents of all buffers after the interpreter ran the function, and after the compiled code did. NaNs
+/// with different bits are equal, and so are zeros of different sign, which the library's sums do not preserve.
 fn outcomes(func: &PrimFunc, tensors: &[Tensor]) -> [Vec<Vec<Option<u64>>>; 2] {
     let copies = || tensors.iter().map(|tensor| tensor.duplicate().expect("a small tensor")).collect::<Vec<Tensor>>();
     let (mut expected, mut actual) = (copies(), copies());
@@ -57,7 +58,7 @@ fn outcomes(func: &PrimFunc, tensors: &[Tensor]) -> [Vec<Vec<Option<u64>>>; 2] {
     [expected, actual].map(|tensors| tensors.iter().map(bits).collect())
 }
 
-/// `c = a · b`, or `c += a · b`, each factor and the result standing as they are or transposed.
+/// `c = a · b`, or `c += a · b`, where `transposed` says which of the three matrices are stored transposed.
 fn product([m, n, k]: [i64; 3], transposed: [bool; 3], accumulate: bool) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("product"));
     let shape =
@@ -90,7 +91,7 @@ struct Depthwise {
     dilation: i64,
     padding: [i64; 2],
     channels_last: bool,
-    /// Results for each channel.
+    /// The number of results for each channel.
     multiplier: i64,
 }
 
@@ -171,7 +172,7 @@ proptest! {
         prop_assert_eq!(expected, actual);
     }
 
-    /// What is padded counts as 0, and 0 times what is not finite is not 0.
+    /// Padding contributes 0 times the weight, which is NaN if the weight is not finite.
     #[test]
     fn depthwise_convolutions(spec in depthwise(), weight in prop::sample::select(vec![None, Some(f64::INFINITY), Some(f64::NAN)])) {
         let func = convolution(&spec);
@@ -191,7 +192,7 @@ fn a_vector_and_more_columns_than_a_strip() {
     }
 }
 
-/// Memory is dense whatever strides a buffer declares: the product's library must not read beyond it.
+/// Memory is compact whatever strides a buffer declares: the library must not read beyond it.
 #[test]
 fn product_of_buffer_with_strides_reads_dense_memory() {
     let mut func = product([16, 16, 16], [false; 3], false);
