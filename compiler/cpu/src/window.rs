@@ -175,7 +175,8 @@ impl simd::Routine for Call<'_> {
                     Some((_, first)) => *first,
                     None => {
                         if unusual.len() >= MOST_KNOWN {
-                            // Flush the pending vectors before their masks are discarded. SAFETY: the caller's promise.
+                            // Flush the pending vectors before their masks are discarded.
+                            // SAFETY: the caller's promise.
                             unsafe { self.sum_waiting::<V>(&mut parts, &mut waiting, &masks) };
                             unusual.clear();
                             masks.truncate(in_row);

@@ -27,7 +27,7 @@ struct Declaration {
 /// - a declaration `n = T.int64()` in a prim_func whose header mentions `n`, or in a Relax function whose header does
 ///   not;
 /// - a use of `n` without a declaration in a function whose header does not mention it;
-/// - a parameter `n`.
+/// - a parameter `n` of a function whose header has types that mention `n`.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],
