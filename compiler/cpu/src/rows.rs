@@ -46,8 +46,8 @@ impl Block<'_> {
         let length = self.lines[0].len();
         let (rows, lines) = (self.rows.map(|row| &row[..length]), self.lines.map(|line| &line[..length]));
         let mut sums = [[0f32; BLOCK]; BLOCK];
-        // SAFETY: the caller's promise; every element that is loaded is one of `length`. Uses loops, since closures
-        // would be compiled without the vector instructions.
+        // SAFETY: the caller's promise; every element that is loaded is one of `length`.
+        // Loops, since closures would be compiled without the vector instructions.
         unsafe {
             let mut lanes = [[V::splat(0.0); BLOCK]; M];
             let whole = length - length % V::LANES;

@@ -1,5 +1,5 @@
-//! Text that the parser of a release rejects and that has no other spelling. Much of it is output of the release's own
-//! printer.
+//! Text that the parser of a release rejects in the spelling of every release. Much of it is output of the release's
+//! own printer.
 
 use super::symbols::is_prim_func;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
@@ -37,7 +37,7 @@ struct Reader<'a> {
     header: bool,
     /// Whether the item is a prim_func.
     is_prim: bool,
-    /// Whether an undeclared device was reported in this item. Only the first is.
+    /// Whether an undeclared device was reported in this item. Only the first one is reported.
     vdevice: bool,
     found: &'a mut Vec<Diagnostic<ItemPlace>>,
 }
@@ -105,8 +105,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports an annotation of `R.match_cast` that differs from the type it casts to, as in `gv:
-    /// R.Tensor(dtype="float32") = R.match_cast(x, R.Tensor((m,), "float32"))`.
+    /// Reports an annotation of `R.match_cast` that differs from the type it casts to, as in
+    /// `gv: R.Tensor(dtype="float32") = R.match_cast(x, R.Tensor((m,), "float32"))`.
     fn cast_annotation(&mut self, cursor: Cursor<'_>, target: &Expr, annotation: &Expr, value: &Expr) {
         let Some(called) = self.called(cursor, value) else { return };
         let (true, Some(cast)) = (called.path == "R.match_cast", called.arguments.get(1)) else { return };

@@ -8,7 +8,7 @@ use rx_tensor::{Tensor, TensorError};
 
 /// A block of memory of the device `D`.
 pub trait Memory<D>: Sized {
-    /// Whether this is host memory, so that tensors reduce the memory that is available to the host.
+    /// Whether this is host memory. The tensors of suspended calls then count toward the bound on host memory.
     const IS_HOST: bool;
 
     /// Allocates at least `bytes` bytes, with arbitrary contents.

@@ -154,7 +154,8 @@ fn float_words(values: &[f64], single: bool) -> Vec<String> {
         true => format!("{whole}.{fraction:<decimals$}"),
     };
     let words = parts.iter().zip(values).map(joined);
-    // Trailing spaces align `nan` and `inf` with the fractions of numbers; without finite numbers, remove them.
+    // Finite numbers keep the trailing spaces that align their decimal points. `nan` and `inf` have none: the caller
+    // pads them on the left.
     words.map(|word| if any_finite { word } else { word.trim().to_owned() }).collect()
 }
 
