@@ -17,7 +17,7 @@ pub(crate) struct Compiler<'f> {
     sites: Vec<Site>,
     used: Vec<bool>,
     /// The slot of each variable's value. A block axis that is bound to a plain loop variable shares the loop
-    /// variable's slot.
+    /// variable's slot: for example `vi` in `vi = T.axis.spatial(n, i)`.
     places: Vec<usize>,
     depth: usize,
 }

@@ -51,8 +51,8 @@ impl Program {
         let given = limits.rounds.unwrap_or(u64::MAX);
         let mut machine = Machine { program: self, ints, floats, memory, limits, left: given, countdown: 1 };
         machine.step(&self.body).map_err(|fault| *fault)?;
-        // The iterations granted so far, minus those of the last batch that were not executed. These are `countdown -
-        // 1`, since `countdown` starts at 1 with nothing granted.
+        // The iterations granted so far, minus those of the last batch that were not executed. The latter are
+        // `countdown - 1`, since `countdown` starts at 1 with nothing granted.
         Ok((given - machine.left).saturating_sub(machine.countdown.saturating_sub(1)))
     }
 

@@ -56,7 +56,8 @@ pub(crate) struct BlockStep {
     pub predicate: Option<Int>,
     /// Local buffers, whose contents are undefined at the start of each instance.
     pub allocations: Vec<usize>,
-    /// The `init` statement, executed if each of these reduction axes has this start value.
+    /// The `init` statement, executed if each of these reduction axes has this start value. For example, `C[i, j] = 0`
+    /// in a matmul is executed if `k == 0`.
     pub init: Option<(Vec<(usize, Int)>, Step)>,
     pub body: Step,
 }

@@ -1,4 +1,5 @@
-//! Scalar promotion: an element that a loop updates is loaded into registers before the loop and stored after it.
+//! Scalar promotion: an element that a loop updates is loaded into registers before the loop and stored after it. For
+//! example, `for k: C[i, j] += A[i, k] * B[k, j]` loads and stores `C[i, j]` once, not in each iteration.
 
 use super::{Emitted, Emitter, LaneLoop, Operand, scalar_type};
 use crate::emit::lanes::LanePlan;
