@@ -1,32 +1,50 @@
-//! Matrix products and convolutions: any sum of products whose factors have loops of their own, by tiles.
+//! Schedule rule `gemm`: matrix products and convolutions (as implicit GEMM), by tiles in shared memory.
 //!
-//! What a loop is for follows from where it occurs ([`rx_schedule::ProductNest`]): in both factors and the result it is batch,
-//! in one factor and the result a row or a column, in both factors a sum. All rows are one linear index, and so are all columns
-//! and all summed values; a factor's element is computed from the loops' values at such indices, whatever its expression is. So a
-//! convolution is the implicit product of its weights and windows, and operands may be transposed, cast, dequantised, padded.
+//! ```text
+//! for b, m, n, k: C[b, m, n] += A[b, m, k] * B[b, k, n]        // any loops, by role
+//! →
+//! block: one tile of C                                         // e.g. 128 x 128
+//!     for each K tile:
+//!         copy the tiles of A and B to shared memory           // a ring of stages
+//!         sums += A tile * B tile                              // mma.sync, wgmma or fused multiply-adds
+//!     C = epilogue(sums)                                       // following elementwise statements
+//! ```
 //!
-//! Sums of 16-bit floats are made in `float32` and rounded once, also where the function rounds after each term: that is nearer to
-//! the sum. Sums of integers wrap as the function's do.
+//! Requires: a sum of products, each loop of which has one role ([`rx_schedule::ProductNest`]), and at least one M loop
+//! and one N loop. A loop is batch if both factors and the result use it, M or N if the result and one factor use it,
+//! and K if both factors but not the result use it. For example, in a convolution the batch and spatial loops are M,
+//! the output channels N, and the input channels and the taps K. All loops of a role form one linear index, from which
+//! the loops' values are computed; a factor is any expression of those values. So operands may be transposed, cast,
+//! dequantized or padded.
 //!
-//! Reads of 16 bytes take for granted that buffers begin at multiples of 16 bytes, as every allocation of a device does.
+//! Guarantees:
+//! - Sums of 16-bit floats accumulate in `float32` and round once, even where the function rounds after each term. The
+//!   result is then closer to the exact sum.
+//! - Integer sums wrap like the function's.
 //!
-//! A transposed convolution in steps has a product for each phase, the outputs that meet the same taps
-//! ([`rx_schedule::by_phases`]): phases are batch. Where its definition makes all products first and gathers them then, the two
-//! statements are one product, and what is gathered never reaches memory.
+//! INVARIANT: buffers begin at multiples of 16 bytes, as every device allocation does; 16-byte reads rely on it.
 //!
-//! What is not here yet: tiles that overlapping windows share.
+//! A transposed convolution with a stride is one product per phase, where a phase is the outputs that use the same taps
+//! ([`rx_schedule::by_phases`]). Phases are a batch loop. If the definition first computes all products and then
+//! gathers them, the two statements become one product, and the gathered values never reach memory.
 //!
-//! Of each tile a thread decodes summed values alone: what its rows decide - where they begin, how far they are from the edges of
-//! the data - it keeps in registers ([`reach`]). An element of a padded window is then a sum and a comparison for each
-//! edge. Neighbouring threads have neighbours in memory; 16-bit elements of a line of the data share their summed value.
+//! Addresses are separable where possible ([`reach`]): a thread keeps the row part (the offset, and the distances to
+//! the edges of the data) in registers and decodes only the K part for each tile. Then an element of a padded window
+//! costs one addition and one comparison per edge.
 //!
-//! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
-//! - [`source`]: the statements it is.
-//! - [`tiles`]: tile sizes, and how they are chosen.
-//! - [`kernel`]: the loop over tiles; [`operand`] brings them, by [`reach`] where it can, [`threads`] or tensor cores ([`warps`]) multiply them.
-//! - [`hopper`]: tensor cores of `sm_90a`, where four warps multiply together.
+//! Limit: overlapping windows do not share tiles.
+//!
+//! Reference: TVM's `python/tvm/s_tir/dlight/gpu/matmul.py` (the same normalization of loops to batch, M, N, K);
+//! CUTLASS's `include/cutlass/gemm/threadblock/mma_multistage.h` (the multistage pipeline).
+//!
+//! - [`problem`]: the matched product and its epilogue ([`super::epilogue`]).
+//! - [`source`]: the statements that the product replaces.
+//! - [`tiles`]: tile sizes and their choice.
+//! - [`kernel`]: the loop over K tiles. [`operand`] loads the tiles; [`threads`] or tensor cores ([`warps`]) multiply
+//!   them.
+//! - [`hopper`]: `wgmma` tensor cores of `sm_90a`, where four warps (a warpgroup) multiply together.
 //! - [`narrow`]: index arithmetic in 32 bits.
-//! - [`parts`]: sums cut into parts, where there are few tiles.
+//! - [`parts`]: split-K, for products with few tiles.
 
 mod hopper;
 pub(super) mod kernel;
@@ -50,7 +68,7 @@ use rx_tir::Expr;
 use std::rc::Rc;
 use tiles::{Means, Unit};
 
-/// The rule.
+/// The rule `gemm`.
 pub(super) const RULE: Rule = Rule {
     name: "gemm",
     summary: "Matrix products and convolutions by tiles in shared memory, on tensor cores where they are.",

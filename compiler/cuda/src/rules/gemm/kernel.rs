@@ -1,5 +1,21 @@
-//! The kernel of a tiled product: tiles of the factors go through shared memory in a ring of stages, one barrier for each
-//! tile, while the tile before is multiplied.
+//! Kernel template of a tiled product: a multistage pipeline through a ring of tiles in shared memory.
+//!
+//! ```text
+//! for (tile = 1 - stages; tile < tiles; ++tile) {
+//!     coming = tile + stages - 1;
+//!     if (tile >= 0) { wait until copies of `tile` arrived; __syncthreads(); }
+//!     if (coming < tiles) load tile `coming` to slot coming % stages;    // cp.async, or to registers
+//!     if (tile >= 0) multiply the tiles in slot tile % stages;
+//!     if (coming < tiles) store staged registers to slot coming % stages;
+//! }
+//! epilogue(sums);
+//! ```
+//!
+//! Requires: `stages` >= 2. Guarantees: one barrier per K tile suffices, because the slot of `coming` is the slot of
+//! tile `tile - 1`, which all threads multiplied before the barrier.
+//!
+//! Reference: CUTLASS's `include/cutlass/gemm/threadblock/mma_multistage.h`, and for the order of blocks
+//! `include/cutlass/gemm/threadblock/threadblock_swizzle.h`.
 
 use super::operand::Operand;
 use super::problem::{Initial, Problem};
@@ -14,21 +30,25 @@ use rx_base::DType;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// Tiles of the result whose blocks run one after the other share as many rows.
+/// Rows of tiles that consecutive blocks cover before they move to the next column of tiles, so that they share factors
+/// in the L2 cache.
 const GROUP: i64 = 8;
 
-/// A tiled product.
+/// The kernel of a tiled product.
 pub(crate) struct TiledProduct {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
-    /// How many parts the sum is cut into, each for blocks of its own; more than one are added by [`super::parts::PartSums`].
+    /// The number of split-K slices, each computed by separate blocks. If there is more than one,
+    /// [`super::parts::PartSums`] adds them.
     pub(crate) parts: i64,
     pub(crate) shared_bytes: u32,
 }
 
 impl TiledProduct {
+    /// Computes the shared memory of a tiling.
+    ///
     /// # Errors
-    /// Where a dtype has no sum.
+    /// No accumulator type exists for the dtype, or the size does not fit 32 bits.
     pub(crate) fn new(problem: Rc<Problem>, tiling: Tiling, parts: i64) -> Result<TiledProduct, String> {
         let mut product = TiledProduct { problem, tiling, parts, shared_bytes: 0 };
         let [a, b] = product.operands()?;
@@ -44,20 +64,20 @@ impl TiledProduct {
         ])
     }
 
-    /// Tiles of the result, for each part of the sum.
+    /// Returns the number of blocks: tiles of the result times split-K slices.
     pub(super) fn blocks(&self) -> Expr {
         let Problem { batch, m, n, .. } = &*self.problem;
         let tiles = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();
         tiles * Expr::int(self.parts)
     }
 
-    /// Tiles of the sum that each part has; not known where the sum is whole.
+    /// Returns the number of K tiles of each slice; `None` if the extent of K is unknown.
     pub(super) fn tiles_of_part(&self) -> Option<i64> {
         let tiles = (self.problem.k.constant()? + self.tiling.k - 1) / self.tiling.k;
         Some((tiles + self.parts - 1) / self.parts)
     }
 
-    /// How each factor is brought, for the schedule's note.
+    /// Returns how each factor is loaded, for the schedule's note.
     pub(crate) fn note(&self) -> String {
         let Ok(operands) = self.operands() else { return String::new() };
         operands.map(|one| one.comment()).join("; ")
@@ -73,9 +93,10 @@ impl KernelBody for TiledProduct {
             1 => (statements.len(), epilogue.kept()),
             _ => (*own, epilogue.within.iter().copied().chain([*buffer]).collect()),
         };
-        // While one waits at its barrier, another multiplies. The largest tiles need what is left of the registers.
+        // With two blocks per multiprocessor, one multiplies while the other waits at its barrier. The largest tiles
+        // reach that only if the compiler limits their registers.
         let holds_more = match self.tiling.unit {
-            // What waits in registers has no room beside the sums of so deep a tile.
+            // Staged chunks do not fit in the registers that are left beside the sums.
             Unit::Warps { means: Means::Group, .. } => {
                 self.operands().is_ok_and(|operands| operands.iter().any(Operand::is_staged))
             }
@@ -155,12 +176,12 @@ impl KernelBody for TiledProduct {
     }
 }
 
-/// What the text calls things on its way to a tile.
+/// Names of the variables that locate a block's tile.
 pub(super) struct TileNames {
     tiles: [String; 2],
     block: String,
     tile: [String; 2],
-    /// The part of the sum, where it is cut into parts.
+    /// The index of the split-K slice; `None` without split-K.
     pub(super) part: Option<String>,
     batch: String,
     group: String,
@@ -169,7 +190,7 @@ pub(super) struct TileNames {
 }
 
 impl TiledProduct {
-    /// Names for [`TiledProduct::which_tile`].
+    /// Returns fresh names for [`TiledProduct::which_tile`].
     pub(super) fn tile_names(&self, kernel: &mut Kernel<'_>) -> TileNames {
         let mut fresh = |name: &str| kernel.fresh_name(name);
         TileNames {
@@ -184,7 +205,7 @@ impl TiledProduct {
         }
     }
 
-    /// Prints which tile, batch and part of the sum is done of the one with this number.
+    /// Emits the decoding of the linear number `number` into tile row and column, batch and split-K slice.
     pub(super) fn which_tile(
         &self,
         kernel: &mut Kernel<'_>,
@@ -209,7 +230,7 @@ impl TiledProduct {
             kernel.line(&format!("{block} %= {tiles_m} * {tiles_n};"));
             words.decode(kernel, &problem.batch, batch, &|_| true)?;
         }
-        // Blocks that run together share factors in the cache.
+        // Blocks that run at the same time share factors in the L2 cache.
         kernel.line(&format!(
             "// Blocks go down {GROUP} tiles, then to the next column of tiles: so neighbours share factors."
         ));
@@ -229,8 +250,8 @@ impl TiledProduct {
         Ok(())
     }
 
-    /// Brings the tiles of the number `coming`, or asks for them, where there are as many; `first` is what stands in front of their
-    /// place in the sum.
+    /// Emits the loads of the K tile number `coming` of both factors, if it is less than `tiles`. `first` is empty or
+    /// the text `… + ` that adds the slice's first K value.
     fn bring(
         &self,
         kernel: &mut Kernel<'_>,
@@ -255,7 +276,7 @@ impl TiledProduct {
         Ok(())
     }
 
-    /// Shared memory, registers of chunks on their way, sums.
+    /// Declares the tiles in shared memory, the registers of staged chunks, and the sums.
     fn declare(&self, kernel: &mut Kernel<'_>, words: &Words, [a, b]: &[Operand<'_>; 2]) -> Result<(), String> {
         kernel.need("RX_SHARED");
         let shared = kernel.fresh_name("shared");
@@ -273,7 +294,7 @@ impl TiledProduct {
         }
     }
 
-    /// Does with each sum what follows, or stores it as a part.
+    /// Emits the epilogue of each sum, or its store as a split-K partial sum if `part` is given.
     pub(super) fn finish(&self, kernel: &mut Kernel<'_>, words: &Words, part: Option<&str>) -> Result<(), String> {
         let problem = &*self.problem;
         let partial = match part {
@@ -305,7 +326,7 @@ impl TiledProduct {
     }
 }
 
-/// The batch's linear index again, from its loops.
+/// Recomputes the batch's linear index from the values of its loops.
 fn batch_index(kernel: &mut Kernel<'_>, problem: &Problem) -> Result<String, String> {
     let mut index: Option<Expr> = None;
     for (var, extent) in &problem.batch.loops {
@@ -318,7 +339,7 @@ fn batch_index(kernel: &mut Kernel<'_>, problem: &Problem) -> Result<String, Str
     kernel.operand(&index.unwrap_or(Expr::int(0)), expr::POSTFIX)
 }
 
-/// The type of a part of a sum in memory, and its bytes.
+/// Returns the C type of a split-K partial sum in memory, and its size in bytes.
 pub(crate) fn partial_type(tiling: &Tiling, dtype: DType) -> Result<(&'static str, i64), String> {
     match tiling.unit {
         Unit::Threads { .. } => sum_type(dtype),
@@ -327,7 +348,7 @@ pub(crate) fn partial_type(tiling: &Tiling, dtype: DType) -> Result<(&'static st
     }
 }
 
-/// What a finished sum is added to, and what follows.
+/// Emits the addition of the initial value to a finished sum, then the epilogue.
 pub(crate) fn finish_element(
     kernel: &mut Kernel<'_>,
     problem: &Problem,
@@ -355,29 +376,29 @@ pub(crate) fn finish_element(
     problem.epilogue.print(kernel, &problem.func, &total, packs)
 }
 
-/// The elements of a tile that a thread has.
+/// The elements of a tile that one thread holds, and how they are finished.
 pub(crate) struct Elements<'p> {
     pub(crate) problem: &'p Problem,
     pub(crate) words: &'p Words,
-    /// Whether the last tiles of rows and of columns reach beyond the end.
+    /// Whether the last tiles along M and N may reach beyond the end of the axis, so that elements need a bounds check.
     ragged: [bool; 2],
-    /// Where a part of a sum is stored.
+    /// The element of the scratch buffer to which the partial sum is stored; `None` if the epilogue follows.
     partial: Option<String>,
 }
 
 impl Elements<'_> {
-    /// Opens what is done of a row where it is one.
+    /// Opens the code for a row of the tile, guarded if the tile may be ragged.
     pub(crate) fn open_row(&self, kernel: &mut Kernel<'_>, row: &str) -> Result<(), String> {
         self.open(kernel, 0, row)
     }
 
-    /// Opens what is done of a column where it is one.
+    /// Opens the code for a column of the tile, guarded if the tile may be ragged.
     fn open_column(&self, kernel: &mut Kernel<'_>, column: &str) -> Result<(), String> {
         self.open(kernel, 1, column)
     }
 
-    /// Prints what is done with the `width` neighbours of a row that begin at `first` of the tile's columns. `sum` is the text
-    /// of the sum of the one that `e` counts.
+    /// Emits the end of `width` adjacent elements of a row, the first in the tile's column `first`. `sum` is the text
+    /// of the sum of element `e`. Results that are adjacent in memory are stored as one vector.
     pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
         let (problem, epilogue) = (self.problem, &self.problem.epilogue);
         let even =
@@ -386,7 +407,8 @@ impl Elements<'_> {
         let packs = match together {
             false => None,
             true => {
-                // A group of neighbours is whole or none of it is there.
+                // The extent of the innermost loop is a multiple of the width, so all elements of the group are in
+                // bounds or none is.
                 self.open_column(kernel, first)?;
                 epilogue.packs(kernel, &problem.func, problem.n.last(), (width, "e"))
             }

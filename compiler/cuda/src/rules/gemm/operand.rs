@@ -1,4 +1,16 @@
-//! A factor's tile: how it lies in shared memory, which thread brings which elements, and how.
+//! A factor's tile: its layout in shared memory, and how the threads of a block load it.
+//!
+//! A tile is `rows` (M or N) by `tiling.k` (K). Threads load it in chunks of up to 16 bytes along one axis. Layouts, as
+//! `[line][position]`:
+//!
+//! ```text
+//! Unit::Threads                   [k][row + padding]
+//! Unit::Warps, Along::Sum         [row][k], 16-byte chunks of a line swizzled     // K-major
+//! Unit::Warps, Along::Free        [k][row], 16-byte chunks of a line swizzled     // MN-major
+//! the same with Means::Group      panels of 64 rows, each [k][64], swizzled       // as wgmma reads it
+//! ```
+//!
+//! [`super::kernel`] uses it for each operand; [`super::warps`] and [`super::threads`] read the tiles.
 
 mod by_parts;
 
@@ -10,46 +22,46 @@ use crate::printer::{Kernel, expr, types};
 use rx_base::DType;
 use rx_tir::Expr;
 
-/// Along which axis the elements of a chunk stand.
+/// The axis along which the elements of a chunk are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Along {
-    /// Rows of `A`, columns of `B`.
+    /// The free axis (MN-major): the rows of `A`, the columns of `B`.
     Free,
-    /// The summed values.
+    /// The K axis (K-major).
     Sum,
 }
 
-/// How a chunk gets to shared memory.
+/// How a chunk gets from global to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By `cp.async`: 16 bytes that stand together in memory.
+    /// `cp.async`, which bypasses registers. Requires 16 bytes that are contiguous in global memory.
     Copy,
-    /// Read as one, kept in registers while the tile before is multiplied, then stored.
+    /// One vector load to registers, stored to shared memory after the previous tile is multiplied.
     Vector,
-    /// As [`Way::Vector`], its elements computed one by one.
+    /// As [`Way::Vector`], but the elements are computed or loaded one by one.
     Gather,
 }
 
-/// A factor's tile.
+/// The tile of one factor, and how it is loaded.
 pub(crate) struct Operand<'p> {
-    /// `a` or `b`.
+    /// Which factor: `a` or `b`.
     pub(crate) side: char,
     factor: &'p Factor,
-    /// Its free loops, and what they are called.
+    /// The factor's free axis: M for `a`, N for `b`.
     free: &'p Axis,
-    /// Its extent of free loops in a tile.
+    /// The tile's extent along the free axis. "Row" means an index on that axis, for `b` as well.
     pub(crate) rows: i64,
     sum: &'p Axis,
-    /// Elements of a chunk.
+    /// Elements of a chunk; 1 if elements are loaded one by one.
     pub(crate) chunk: i64,
     pub(crate) along: Along,
     way: Way,
-    /// Whether neighbouring threads bring neighbouring rows, not neighbouring summed values.
+    /// Whether consecutive threads load consecutive rows; otherwise they load consecutive K values.
     rows_first: bool,
-    /// The type of an element in shared memory.
+    /// The C type of an element in shared memory.
     pub(crate) element: &'static str,
     tiling: Tiling,
-    /// The buffer type's helper that must be printed.
+    /// The dtype of the value in the tile; its storage helper must be emitted.
     storage: DType,
 }
 
@@ -74,12 +86,13 @@ impl<'p> Operand<'p> {
             Unit::Threads { .. } => {
                 let (ctype, bytes) = sum_type(dtype)?;
                 let axis = if along == Along::Free { free } else { sum };
-                // A value that has its memory's type is read in vectors.
+                // A value that needs no conversion is loaded in vectors.
                 let plain = matches!(in_tile, Expr::Load { .. } | Expr::Select { .. }) && types::is_native_float(dtype);
                 if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
                     (way, chunk) = (Way::Vector, 16 / bytes);
                 } else if factor.element.is_none() || by_rows {
-                    // Computed elements: neighbouring threads on neighbouring rows, whose loops are decoded once.
+                    // Elements that are computed, or contiguous along rows: consecutive threads load consecutive rows,
+                    // whose loops are decoded once.
                     (along, rows_first) = (Along::Free, true);
                 }
                 ctype
@@ -87,10 +100,11 @@ impl<'p> Operand<'p> {
             Unit::Warps { kind, .. } => {
                 chunk = 16 / kind.bytes();
                 if kind.bytes() != 2 {
-                    // `ldmatrix` transposes elements of 16 bits only.
+                    // `ldmatrix.trans` transposes 16-bit elements only.
                     along = Along::Sum;
                 }
-                // Neighbours of one line of the data have one summed value: it is decoded once for all of them.
+                // All elements of an MN-major chunk have the same K value, so it is decoded once per chunk. This
+                // requires the chunk to lie on one line of the data.
                 let in_line =
                     |reach: &Reach| kind.bytes() == 2 && by_rows && is_even(free, chunk) && reach.steps.is_some();
                 let in_chunks = factor.element.as_ref().is_some_and(|one| one.is_in_chunks(sum, chunk));
@@ -109,10 +123,11 @@ impl<'p> Operand<'p> {
         Ok(Operand { side, factor, free, rows, sum, chunk, along, way, rows_first, element, tiling, storage })
     }
 
-    /// Elements from one line of the tile to the next. A line is of a summed value where rows stand together.
+    /// Returns the elements from one line of the tile to the next. A line has one K value if the layout is `[k][row]`,
+    /// otherwise one row.
     pub(crate) fn line(&self) -> i64 {
         match (self.tiling.unit, self.along) {
-            // Four elements more let the lines begin in other banks.
+            // 16 bytes of padding, so that consecutive lines begin in different banks.
             (Unit::Threads { .. }, _) => self.rows + 16 / self.bytes(),
             (Unit::Warps { .. }, Along::Free) => self.rows,
             (Unit::Warps { .. }, Along::Sum) => self.tiling.k,
@@ -126,12 +141,12 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Elements of a tile in shared memory.
+    /// Returns the elements of one tile in shared memory, padding included.
     pub(crate) fn elements(&self) -> i64 {
         self.line() * self.lines()
     }
 
-    /// Bytes of all its tiles.
+    /// Returns the bytes of shared memory that all stages of the operand need.
     pub(crate) fn shared_bytes(&self) -> i64 {
         self.elements() * self.bytes() * self.tiling.stages
     }
@@ -144,17 +159,17 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Whether its chunks wait in registers.
+    /// Whether chunks pass through registers (anything but `cp.async`).
     pub(crate) fn is_staged(&self) -> bool {
         self.way != Way::Copy
     }
 
-    /// Chunks that a thread brings.
+    /// Returns the number of chunks that each thread loads per tile.
     fn own(&self) -> i64 {
         self.rows * self.tiling.k / self.chunk / self.tiling.threads()
     }
 
-    /// The type of a chunk.
+    /// Returns the C type of a chunk.
     fn chunk_type(&self) -> String {
         match self.chunk {
             1 => self.element.to_owned(),
@@ -162,8 +177,10 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Where a chunk stands in its tile, in elements: of a line, a name in the text, and a place on it in chunks. Chunks
-    /// of tiles that tensor cores read are permuted on their line, so that those of eight lines are in different banks.
+    /// Returns the offset of a chunk in its tile, in elements, as CUDA text. `line` is a name; `chunk` is the position
+    /// on the line, in chunks. The tiles that tensor cores read are swizzled: the position is XORed with the line
+    /// number, so that the chunks of eight consecutive lines at one position are in different banks. For example, with
+    /// 8 chunks per line, chunk 3 of line 5 is at position 3 ^ 5 = 6.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
         let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
         if let (Unit::Warps { means: Means::Group, .. }, Along::Free) = (self.tiling.unit, self.along) {
@@ -178,7 +195,7 @@ impl<'p> Operand<'p> {
         format!("{line} * {} + ({chunk} ^ {mixed}) * {}", self.line(), self.chunk)
     }
 
-    /// What brings the tile, for a reader.
+    /// Returns the comment on this load for the emitted kernel and the schedule's note.
     pub(crate) fn comment(&self) -> String {
         let what = match self.way {
             Way::Copy => "16 bytes at a time, copied past the registers",
@@ -189,7 +206,7 @@ impl<'p> Operand<'p> {
         format!("{}: {what} along {along}", self.side.to_ascii_uppercase())
     }
 
-    /// Registers for what a thread brings, and what it keeps of its rows.
+    /// Declares the registers for staged chunks, and for the row part of separable addresses.
     pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         self.keep_rows(kernel, words)?;
         if self.chunk > 1 {
@@ -201,7 +218,8 @@ impl<'p> Operand<'p> {
         Ok(())
     }
 
-    /// Brings the chunks of the tile at `sum0`, to registers or on their way to the tile `to`.
+    /// Emits the loads of this thread's chunks of the K tile that begins at `sum0`: to registers if the operand is
+    /// staged, otherwise as asynchronous copies to the tile `to`.
     pub(crate) fn load(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         if let Some(helper) = types::helper(self.storage) {
             kernel.need(helper);
@@ -253,7 +271,7 @@ impl<'p> Operand<'p> {
         Ok(())
     }
 
-    /// A chunk's elements, each by itself.
+    /// Emits the load of a chunk whose elements are loaded one by one.
     fn gather(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         kernel.line(&format!("{} value = {{}};", self.chunk_type()));
         kernel.unrolled("j", self.chunk);
@@ -272,14 +290,14 @@ impl<'p> Operand<'p> {
         Ok(())
     }
 
-    /// Which row and summed value of the tile the chunk `i` of a thread begins at.
+    /// Emits `row` and `k`: the indices in the tile at which the thread's chunk `i` begins.
     fn at(&self, kernel: &mut Kernel<'_>) {
         kernel.line(&format!("const int at = threadIdx.x + i * {};", self.tiling.threads()));
         let (row, k) = self.row_and_sum();
         kernel.line(&format!("const int row = {row}, k = {k};"));
     }
 
-    /// Both, of the chunk `at`.
+    /// Returns the texts of `row` and `k` for the chunk number `at`.
     fn row_and_sum(&self) -> (String, String) {
         let (rows, depth, chunk) = (self.rows, self.tiling.k, self.chunk);
         let scaled = |text: String, along: bool| if along && chunk > 1 { format!("{text} * {chunk}") } else { text };
@@ -292,7 +310,7 @@ impl<'p> Operand<'p> {
         (scaled(row, self.along == Along::Free), scaled(k, self.along == Along::Sum))
     }
 
-    /// What `inner` prints, where the element is one of the factor, with the loops' values in scope.
+    /// Emits `inner`, guarded by the bounds of ragged tiles, with the values of the factor's loops in scope.
     fn guarded(
         &self,
         kernel: &mut Kernel<'_>,
@@ -318,7 +336,7 @@ impl<'p> Operand<'p> {
         Ok(())
     }
 
-    /// The factor's element as it stands in shared memory.
+    /// Returns the text of the factor's element in the form that shared memory holds.
     fn value(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
         let value = self.factor.in_tile(self.tiling.unit);
         match self.tiling.unit {
@@ -333,7 +351,7 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// The first element of a chunk, in memory.
+    /// Returns the text of the chunk's first element in global memory.
     fn chunk_at(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
         let element = self.element_of()?;
         kernel.place(element.buffer, &element.read)
@@ -346,11 +364,12 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// How places are told by row and summed value, where that is how the tile is brought.
+    /// Returns the separable address, if the tile is loaded by it.
     fn reach(&self) -> Option<&'p Reach> {
         let factor = self.factor;
         let reach = factor.reach.as_ref()?;
-        // Neighbours along rows are told by the first where they are a chunk in memory, or on one line of the data.
+        // The address of a chunk's first element determines its neighbours along K. It determines its neighbours along
+        // rows only if the chunk is contiguous in memory or lies on one line of the data.
         let in_line = || reach.steps.is_some() && is_even(self.free, self.chunk);
         let told = self.chunk == 1 || self.along == Along::Sum || self.way != Way::Gather || in_line();
         told.then_some(reach)
@@ -360,7 +379,7 @@ impl<'p> Operand<'p> {
         self.factor.element.as_ref().ok_or_else(|| "a factor that is no element".to_owned())
     }
 
-    /// Where the chunk that begins at `row` and `k` goes.
+    /// Returns the offset in the tile of the chunk that begins at `row` and `k`.
     fn destination(&self) -> String {
         match (self.tiling.unit, self.along) {
             (Unit::Threads { .. }, _) => format!("k * {} + row", self.line()),
@@ -369,7 +388,7 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Stores what waits in registers to the tile `to`.
+    /// Emits the stores of the staged chunks to the tile `to`.
     pub(crate) fn store(&self, kernel: &mut Kernel<'_>, words: &Words) {
         if !self.is_staged() {
             return;
@@ -393,12 +412,12 @@ impl<'p> Operand<'p> {
     }
 }
 
-/// Whether the innermost loop of an axis is so many neighbours at a time.
+/// Whether the extent of the axis's innermost loop is a multiple of `count`.
 fn is_even(axis: &Axis, count: i64) -> bool {
     axis.last().and_then(|(_, extent)| extent.as_int()).is_some_and(|extent| extent % count == 0)
 }
 
-/// The type of an element of a fragment, in memory and in shared memory.
+/// Returns the C type of an element of a fragment, the same in global and in shared memory.
 pub(crate) fn storage_of(kind: Fragment, side: char) -> &'static str {
     match kind {
         Fragment::F16 => "rx_f16",
@@ -411,7 +430,8 @@ pub(crate) fn storage_of(kind: Fragment, side: char) -> &'static str {
     }
 }
 
-/// A value as it lies in memory; an element is not converted there and back.
+/// Returns the text of a value in its storage form. A loaded 16-bit element is copied as it is, without a conversion to
+/// `float` and back.
 fn raw(kernel: &mut Kernel<'_>, value: &Expr) -> Result<String, String> {
     let dtype = value.dtype();
     match value {

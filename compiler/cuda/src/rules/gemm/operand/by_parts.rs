@@ -1,5 +1,15 @@
-//! Elements whose places are told by row and summed value apart ([`Reach`]): a thread keeps what its rows decide in registers, and of
-//! each tile decodes summed values alone.
+//! Tile loads with separable addresses ([`Reach`]): row parts in registers, K parts decoded per tile.
+//!
+//! ```text
+//! // Once per thread, for a padded 3 x 3 convolution (H x W inputs, padding 1, one channel):
+//! a_row = (oy - 1) * W + (ox - 1);  a_edge0 = oy - 1;  a_edge1 = ox - 1;
+//! // Per tile and chunk, from the K index alone (ky, kx):
+//! value = 0;
+//! if ((unsigned)(a_edge0 + ky) <= H - 1 && (unsigned)(a_edge1 + kx) <= W - 1) value = x[a_row + ky * W + kx];
+//! ```
+//!
+//! Requires: `Operand::reach` found a separable address. Guarantees: the same elements as the general path of
+//! [`Operand::load`]; an element whose conditions fail is not read, and is 0 in the tile.
 
 use super::{Along, Operand, Way};
 use crate::printer::{Kernel, expr, types};
@@ -9,23 +19,24 @@ use crate::rules::gemm::words::Words;
 use rx_base::DType;
 use rx_tir::Expr;
 
-/// A place that no sum with a summed value brings into a range.
+/// A sentinel for rows that must not be read: added to any K part, it is outside every range.
 const FAR: &str = "-(1 << 30)";
 
 impl Operand<'_> {
-    /// Whether all chunks of a thread have the same row.
+    /// Whether all chunks of a thread have the same row, so that one set of registers suffices.
     fn has_one_row(&self) -> bool {
         let across = if self.along == Along::Free { self.rows / self.chunk } else { self.rows };
         self.own() == 1 || self.rows_first && self.tiling.threads() % across == 0
     }
 
-    /// Whether all chunks of a thread have the same summed values.
+    /// Whether all chunks of a thread have the same K value, so that it is decoded once per tile.
     fn has_one_sum(&self) -> bool {
         let across = if self.along == Along::Sum { self.tiling.k / self.chunk } else { self.tiling.k };
         self.own() == 1 || !self.rows_first && self.tiling.threads() % across == 0
     }
 
-    /// How what a thread keeps of row `i` is called, of the part `number`; 0 is its place.
+    /// Returns the name of a value that is kept for row `i`. `number` 0 is the address, then one for each range, then
+    /// the flag that the row may be read.
     fn kept(&self, words: &Words, number: usize) -> String {
         let name = &words.rows[usize::from(self.side == 'b')][number];
         if self.has_one_row() { name.clone() } else { format!("{name}[i]") }
@@ -35,7 +46,8 @@ impl Operand<'_> {
         if expr.dtype() == DType::INT32 { "int" } else { "long long" }
     }
 
-    /// Whether a row that is none, or does not count, is told by its range: one that is far from all data.
+    /// Whether the first range alone excludes rows that must not be read: their kept value is then [`FAR`], and no flag
+    /// is needed. Requires an unsigned 32-bit range check.
     fn tells_by_range(&self, reach: &Reach) -> bool {
         reach.ranges.first().is_some_and(|range| {
             let is_small = |one: &Expr| one.dtype() == DType::INT32;
@@ -43,7 +55,7 @@ impl Operand<'_> {
         })
     }
 
-    /// Prints what a thread keeps of its rows for all tiles.
+    /// Declares and computes the values that a thread keeps of its rows for all K tiles.
     pub(super) fn keep_rows(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         let Some(reach) = self.reach() else { return Ok(()) };
         let side = self.side.to_ascii_uppercase();
@@ -95,7 +107,8 @@ impl Operand<'_> {
         Ok(())
     }
 
-    /// Whether it is asked of rows whether they are some, by a variable of its own.
+    /// Whether a separate flag excludes rows that must not be read: those after the end of a ragged tile, and those
+    /// whose row-only conditions fail.
     fn is_row(&self, reach: &Reach) -> bool {
         (self.is_ragged() || !reach.of_row.is_empty()) && !self.tells_by_range(reach)
     }
@@ -104,7 +117,7 @@ impl Operand<'_> {
         self.free.constant().is_none_or(|extent| extent % self.rows != 0)
     }
 
-    /// As [`Operand::load`].
+    /// Emits the loads of [`Operand::load`] with the separable address `reach`.
     pub(super) fn load_by_parts(&self, kernel: &mut Kernel<'_>, words: &Words, reach: &Reach) -> Result<(), String> {
         let (_, k) = self.row_and_sum();
         let sum0 = &words.sum0;
@@ -182,7 +195,7 @@ impl Operand<'_> {
         words.decode(kernel, self.sum, sum, &used)
     }
 
-    /// Prints how one element is brought into a variable that is 0.
+    /// Emits the conditional load of one element into the variable `into`, which holds 0.
     fn one(
         &self,
         kernel: &mut Kernel<'_>,
@@ -207,7 +220,9 @@ impl Operand<'_> {
         Ok(())
     }
 
-    /// The element's text, and an `if` of where it counts. `steps`: of the neighbour `j`, not of the first.
+    /// Returns the text of the element in memory, and the `if` with its conditions (empty if there are none).
+    /// `is_decoded`: the K loops' values are already in scope. `steps`, if given, moves the address and the ranges from
+    /// the chunk's first element to its element `j`.
     fn where_it_is(
         &self,
         kernel: &mut Kernel<'_>,
