@@ -1,18 +1,30 @@
-//! Index arithmetic in 32 bits where every value on the way fits: a device divides and multiplies wide integers in many steps.
+//! Index narrowing: rewrites int64 index arithmetic to int32 where interval analysis proves that every intermediate
+//! value fits.
+//!
+//! ```text
+//! x[y * 128 + k]           // int64, y < 64, k < 128
+//! →
+//! x[y_32 * 128 + k_32]     // int32, at most 8191
+//! ```
+//!
+//! Requires: loops with constant extents below 2^31 - 1. Guarantees: the values do not change; an expression that may
+//! overflow keeps its 64 bits. The reason: a GPU needs many instructions for each 64-bit division or multiplication.
+//!
+//! Reference: TVM's pass `NarrowDataType` (`src/tir/transforms/narrow_datatype.cc`).
 
 use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
 
-/// Loops of known extents, and variables of 32 bits for their values.
+/// The int32 copies of loop variables, for loops with constant extents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Twins {
-    /// By loop: its extent, its twin.
+    /// By loop variable: the extent, and the int32 copy.
     of: FxHashMap<VarId, (i64, VarId)>,
 }
 
-/// An expression of 32 bits with the least and the largest value it can have.
+/// An int32 expression with the bounds of its value, both inclusive.
 struct Ranged {
     expr: Expr,
     low: i64,
@@ -20,7 +32,7 @@ struct Ranged {
 }
 
 impl Twins {
-    /// Twins of the loops whose extents are known.
+    /// Adds int32 copies to `func` for those of the int64 `loops` whose extents are constants below 2^31 - 1.
     pub(crate) fn of<'l>(loops: impl Iterator<Item = &'l (VarId, Expr)>, func: &mut PrimFunc) -> Twins {
         let mut twins = Twins::default();
         for (var, extent) in loops {
@@ -34,12 +46,12 @@ impl Twins {
         twins
     }
 
-    /// A loop's twin.
+    /// Returns the int32 copy of a loop variable.
     pub(crate) fn twin(&self, var: VarId) -> Option<VarId> {
         self.of.get(&var).map(|(_, twin)| *twin)
     }
 
-    /// The expression, its indices and comparisons in 32 bits where they fit.
+    /// Returns the expression with the indices of its loads, and its comparisons, in 32 bits where they fit.
     pub(crate) fn narrowed(&self, expr: &Expr) -> Expr {
         map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, dtype, indices } => {
@@ -53,7 +65,7 @@ impl Twins {
         })
     }
 
-    /// An index in 32 bits where it fits.
+    /// Returns the index in 32 bits where it fits, otherwise unchanged.
     pub(crate) fn index(&self, index: &Expr) -> Expr {
         self.ranged(index).map_or_else(|| index.clone(), |ranged| ranged.expr)
     }
@@ -92,7 +104,8 @@ fn int32(value: i64) -> Expr {
     Expr::Int { value, dtype: DType::INT32 }
 }
 
-/// The range of an operation; `None` where it is not told. Ranges fit 32 bits, so that nothing here overflows 64.
+/// Returns the bounds of an operation on operands in `[a, b]` and `[c, d]`; `None` if they cannot be determined. The
+/// operands fit 32 bits, so the arithmetic here cannot overflow 64.
 fn range(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
     Some(match op {
         BinaryOp::Add => (a + c, b + d),

@@ -1,4 +1,14 @@
-//! The sums of a product that was cut into parts: added in the parts' order, so that the result is the same every time.
+//! Split-K, second kernel: adds the partial sums of each element, then applies the epilogue.
+//!
+//! ```text
+//! slice s (first kernel):     parts[s, b, m, n] = Σ over the slice's K values
+//! this kernel, per element:   C[b, m, n] = epilogue(parts[0, …] + parts[1, …] + …)
+//! ```
+//!
+//! Requires: the first kernel ([`super::kernel`]) stored all slices. Guarantees: slices are added in ascending order,
+//! without atomics, so results are deterministic.
+//!
+//! Reference: CUTLASS's `include/cutlass/gemm/kernel/gemm_splitk_parallel.h`.
 
 use super::kernel::{finish_element, partial_type};
 use super::problem::Problem;
@@ -10,15 +20,16 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// One thread per element.
+/// The kernel that adds the split-K slices: one thread per element of the result.
 pub(crate) struct PartSums {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
+    /// The number of slices.
     pub(crate) parts: i64,
 }
 
 impl PartSums {
-    /// Elements of the result.
+    /// Returns the number of elements of the result.
     pub(crate) fn elements(problem: &Problem) -> Expr {
         problem.batch.extent() * problem.m.extent() * problem.n.extent()
     }

@@ -1,4 +1,8 @@
-//! A sum of products as a matrix product: rows, columns and sums as linear indices, each split into loops' values.
+//! The matched matrix product: its axes (batch, M, N, K), factors and epilogue. The rules `gemm` and `gemv` build a
+//! [`Problem`] first and emit kernels from it.
+//!
+//! Each axis is one linear index over its loops, row-major. For example, if the loops of M are `n`, `y`, `x` with
+//! extents 2, 8, 16, the axis has 256 values, and index 37 is `n = 0`, `y = 2`, `x = 5`.
 
 use super::hopper::view::View;
 use super::narrow::Twins;
@@ -11,49 +15,51 @@ use rx_base::DType;
 use rx_schedule::{Affine, FactorElement, Product, ProductNest, Role, Weighed, order_sums, without_casts};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// `C[batch, m, n] = Σ_k A[batch, m, k] · B[batch, k, n]`, and what follows.
+/// A matched product `C[batch, m, n] = Σ_k A[batch, m, k] · B[batch, k, n]` and its epilogue.
 pub(crate) struct Problem {
-    /// The task's function, with variables of its own for loops that were cut into digits.
+    /// The task's function, with new variables for loops that were split ([`rx_schedule::ProductNest`]).
     pub(crate) func: PrimFunc,
-    /// Loops of independent products.
+    /// The loops of independent products.
     pub(crate) batch: Axis,
-    /// Rows of the result.
+    /// The loops of the result's rows.
     pub(crate) m: Axis,
-    /// Columns of the result; its contiguous loop, if any, is the last of them.
+    /// The loops of the result's columns. If one is contiguous in the result, it is the innermost.
     pub(crate) n: Axis,
-    /// What is summed over.
+    /// The reduction loops.
     pub(crate) k: Axis,
-    /// The factor with rows.
+    /// The factor that has the M loops.
     pub(crate) a: Factor,
-    /// The factor with columns.
+    /// The factor that has the N loops.
     pub(crate) b: Factor,
-    /// What the sum begins with.
+    /// The initial value of the sum.
     pub(crate) initial: Initial,
-    /// The result's buffer and element.
+    /// The result's buffer.
     pub(crate) buffer: BufferId,
+    /// The indices of the result's element, over the loops of batch, M and N.
     pub(crate) indices: Vec<Expr>,
-    /// The result's dtype, that of the sum as the function writes it.
+    /// The result's dtype, which is the dtype of the sum in the function. Kernels may accumulate in another.
     pub(crate) dtype: DType,
-    /// What follows on each element.
+    /// The elementwise statements that follow and are fused.
     pub(crate) epilogue: Epilogue,
-    /// Variables of 32 bits for loops' values, which the factors are written in.
+    /// The int32 copies of the loop variables, which the factors use where all values fit.
     pub(crate) twins: Twins,
-    /// The statements that are taken.
+    /// All statements that the schedule replaces: the product, then those of the epilogue.
     pub(crate) statements: Vec<Stmt>,
-    /// How many of them are the product.
+    /// How many of [`Problem::statements`] are the product: 1, or 2 if the second gathers the first's sums.
     pub(crate) own: usize,
-    /// How many phases of outputs its batch counts: those of a transposed convolution in steps.
+    /// The number of phases in the batch axis: the outputs of a strided transposed convolution that use the same taps
+    /// are one phase. 1 for every other product.
     pub(crate) phases: i64,
 }
 
-/// What a sum begins with.
+/// The initial value of a sum.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Initial {
     /// 0.
     Zero,
-    /// A value over the result's loops.
+    /// A value that may depend on the loops of the result.
     Value(Expr),
-    /// What the buffer holds.
+    /// The element that the result's buffer already has.
     Kept,
 }
 
@@ -68,34 +74,34 @@ impl Initial {
     }
 }
 
-/// Loops that together are one index, row-major.
+/// The loops of one axis, which form one linear row-major index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Axis {
-    /// The loops, outermost first, with their `int64` extents.
+    /// The loops' variables and `int64` extents, outermost first.
     pub(crate) loops: Vec<(VarId, Expr)>,
 }
 
 impl Axis {
-    /// How many values the index takes.
+    /// Returns the extent of the linear index: the product of the loops' extents.
     pub(crate) fn extent(&self) -> Expr {
-        // The constants are one factor, behind the others.
+        // All constant extents are multiplied to one constant, the last factor.
         let (constants, others): (Vec<_>, Vec<_>) =
             self.loops.iter().map(|(_, extent)| extent.clone()).partition(|extent| extent.as_int().is_some());
         let constant = constants.into_iter().fold(Expr::int(1), |a, b| a * b);
         others.into_iter().chain([constant]).reduce(|a, b| a * b).unwrap_or(Expr::int(1))
     }
 
-    /// The constant it is.
+    /// Returns the extent, if it is a constant.
     pub(crate) fn constant(&self) -> Option<i64> {
         self.extent().as_int()
     }
 
-    /// The innermost loop.
+    /// Returns the innermost loop and its extent.
     pub(crate) fn last(&self) -> Option<(VarId, &Expr)> {
         self.loops.last().map(|(var, extent)| (*var, extent))
     }
 
-    /// Makes a loop the innermost.
+    /// Moves the innermost loop that `wanted` accepts to the innermost position.
     fn make_last(&mut self, wanted: impl Fn(VarId) -> bool) {
         if let Some(at) = self.loops.iter().rposition(|(var, _)| wanted(*var)) {
             let found = self.loops.remove(at);
@@ -104,49 +110,59 @@ impl Axis {
     }
 }
 
-/// A factor.
+/// A factor of the product.
 pub(crate) struct Factor {
-    /// Its value, of the sum's dtype.
+    /// The factor's value, cast to the dtype of the sum.
     pub(crate) value: Expr,
-    /// The same without casts that lose nothing: of the dtype in which it stands in memory, mostly.
+    /// The same value without lossless casts: usually of the dtype in memory. For example, `x` for `T.Cast("float32",
+    /// x)` with a `float16` `x`.
     pub(crate) narrow: Expr,
-    /// Where its one element stands, where it is one; a choice of that or 0 counts, too.
+    /// The element of memory that the factor is, possibly under a condition (then 0 elsewhere). `None` if the value is
+    /// computed from several elements.
     pub(crate) element: Option<Element>,
-    /// It as a view of memory, or why it is none.
+    /// The factor as a dense strided view, from which TMA can copy tiles; otherwise the reason why it is none.
     pub(crate) view: Result<View, String>,
-    /// How its place is told by row and summed value, where it is one and both can be told apart.
+    /// The factor's address as a sum of a row part and a K part, if it separates.
     pub(crate) reach: Option<Reach>,
 }
 
-/// A factor that is one element of memory, or 0.
+/// A factor that is one element of memory, possibly selected: `select(condition, element, 0)`.
 pub(crate) struct Element {
+    /// The buffer of the element.
     pub(crate) buffer: BufferId,
+    /// The address as an affine function of the loops, in elements. If only the addresses within one product of the
+    /// batch are affine, the batch loops are part of its base.
     pub(crate) at: Affine,
     found: FactorElement,
-    /// The indices and the condition as they are printed.
+    /// The indices to emit, in 32 bits where they fit.
     pub(crate) read: Vec<Expr>,
+    /// The condition to emit, if there is one; the factor is 0 where it fails.
     pub(crate) counts: Option<Expr>,
 }
 
 impl Element {
-    /// Whether it counts under a condition.
+    /// Whether the element is read under a condition.
     pub(crate) fn is_chosen(&self) -> bool {
         self.found.condition.is_some()
     }
 
-    /// Whether the loop's values are neighbours in memory.
+    /// Whether consecutive values of the loop are consecutive in memory.
     pub(crate) fn is_contiguous(&self, var: VarId) -> bool {
         self.found.is_contiguous(var)
     }
 
-    /// Whether `count` values of an axis are read at once ([`FactorElement::is_in_chunks`]).
+    /// Whether the axis splits into aligned groups of `count` values that are contiguous in memory
+    /// ([`FactorElement::is_in_chunks`]).
     pub(crate) fn is_in_chunks(&self, axis: &Axis, count: i64) -> bool {
         self.found.is_in_chunks(&axis.loops, count)
     }
 }
 
 impl Problem {
-    /// The product that the task's first statement is, and what may follow it.
+    /// Matches the task's first statements as a product, and the statements after them as its epilogue.
+    ///
+    /// # Errors
+    /// The reason why they are no matrix product.
     pub(crate) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
         let Source { mut found, mut func, front, phases, elements } = Source::of(task)?;
         let own = front.statements;
@@ -162,7 +178,7 @@ impl Problem {
         let (mut a, mut b) = (Factor::of(left, &mut found, &func), Factor::of(right, &mut found, &func));
         let contiguous =
             |factor: &Factor, var: VarId| factor.element.as_ref().is_some_and(|one| one.is_contiguous(var));
-        // What is contiguous is innermost: in the result for columns, in the factors for the others.
+        // Innermost is the loop that is contiguous: for N in the result, for M and K in the factors.
         let target = &found.product.target;
         n.make_last(|var| target.stride(var).as_constant() == Some(1));
         m.make_last(|var| contiguous(&a, var));
@@ -203,13 +219,13 @@ impl Problem {
         })
     }
 
-    /// Whether a factor has no loops of its own.
+    /// Whether M or N has no loop, so that a factor has no rows to tile.
     pub(crate) fn is_empty_side(&self) -> bool {
         self.m.loops.is_empty() || self.n.loops.is_empty()
     }
 }
 
-/// Batch, rows, columns and sums of a product as it was found.
+/// Groups the loops of a product by role: batch, M, N, K.
 fn axes(found: &mut ProductNest) -> Result<[Axis; 4], Declined> {
     let mut axes: [Axis; 4] = Default::default();
     for (var, extent, role) in &found.product.loops {
@@ -239,7 +255,7 @@ impl Factor {
         Factor { value, narrow, element, view: Err(String::new()), reach: None }
     }
 
-    /// As the order of sums weighs it.
+    /// Returns the factor as [`order_sums`] compares it, with `free` as its M or N axis.
     fn weighed(&self, free: &Axis) -> Weighed<'_> {
         let bytes = self.narrow.dtype().bytes().cast_signed().clamp(1, 16);
         let element = self.element.as_ref().map(|element| &element.found);
@@ -259,7 +275,7 @@ impl Factor {
     }
 }
 
-/// Makes the factor of the loop whose values are nearest to each other in the result the right one.
+/// Swaps the factors if the result's smallest stride belongs to an M loop, so that the columns are nearest in memory.
 fn orient(product: &mut Product) {
     let step = |var: VarId| product.target.stride(var).as_constant().map_or(i64::MAX, i64::abs);
     let nearest =

@@ -1,5 +1,15 @@
-//! The statements that are a product: one, or two of which the second gathers what the first makes; by phases where outputs of
-//! one remainder meet the same terms.
+//! Matching: the statements that form a product, with two rewrites for transposed convolutions.
+//!
+//! ```text
+//! Two statements: products[i, k] = Σ_c x[i, c] * w[k, c];  out[o] = Σ_k select(exists(o, k), products[i(o, k), k], 0)
+//! →               out[o] = Σ_k Σ_c select(exists, x[i(o, k), c], 0) * select(exists, w[k, c], 0)
+//! Phases:         out[o] = Σ_k over all taps, most of them 0 for a stride s
+//! →               out[s * q + phase] = Σ_k over the taps of this phase
+//! ```
+//!
+//! Requires: for two statements, that nothing else reads `products`, and that the product has not many more terms than
+//! the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite applies, the product is the first statement as
+//! it is written.
 
 use super::super::epilogue::Front;
 use crate::rules::{Declined, Task};
@@ -7,25 +17,27 @@ use rx_base::Dim;
 use rx_schedule::{Nest, Phased, ProductNest, by_phases, composed};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc};
 
-/// By how much a gathered product may have more terms than the sums that it gathers. Where tensor cores multiply, writing the sums
-/// and reading them again takes longer than some terms of nothing.
+/// The largest ratio of terms of the fused product to terms of the separate sums at which fusion pays. With tensor
+/// cores, writing and rereading the sums costs more than the additional terms, which are 0.
 const MORE_TERMS: f64 = 1.3;
 const MORE_TERMS_OF_TENSOR_CORES: f64 = 2.0;
 
-/// A product and what is known of the statements it is.
+/// A matched product and the statements that it replaces.
 pub(super) struct Source {
+    /// The product, with its loops by role.
     pub(super) found: ProductNest,
-    /// With variables for loops that were parted.
+    /// The function, with new variables for split loops.
     pub(super) func: PrimFunc,
+    /// The statements that the product replaces, as the epilogue needs them.
     pub(super) front: Front,
-    /// How many phases there are; 1: all terms are summed for each output.
+    /// The number of phases; 1 if every output sums all terms.
     pub(super) phases: i64,
-    /// How many elements are written.
+    /// The number of elements that are written.
     pub(super) elements: Dim,
 }
 
 impl Source {
-    /// The product that the task's first statements are.
+    /// Matches the task's first statements: first as a gathered product, then by phases, then as they are.
     pub(super) fn of(task: &Task<'_>) -> Result<Source, Declined> {
         if let Some(gathered) = Source::gathered(task) {
             return Ok(gathered);
@@ -44,7 +56,7 @@ impl Source {
         }
     }
 
-    /// A sum that gathers the sums of products of the statement before it, which nothing else sees.
+    /// Matches a statement that gathers the sums of the statement before it, if nothing else reads those sums.
     fn gathered(task: &Task<'_>) -> Option<Source> {
         let (first, second) = (task.nest(0).ok()?, task.nest(1).ok()?);
         let (nest, products) = composed(&first, &second)?;
@@ -72,7 +84,8 @@ impl Source {
     }
 }
 
-/// Whether gathering as the terms are summed is less work than sums that are written and gathered then.
+/// Whether the fused product has few enough terms, compared with the statements `first` and `second`. The taps that
+/// each output uses are counted as the extents of those axes of `products` whose index is a remainder.
 fn is_worth(func: &PrimFunc, (first, second): (&Nest, &Nest), products: BufferId, phases: i64) -> bool {
     let Some(read) = second.reduction().map(|reduction| reduction.value) else { return false };
     let mut taps = 1.0;

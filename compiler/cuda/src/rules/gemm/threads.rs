@@ -1,4 +1,13 @@
-//! Sums in registers, multiplied by each thread for itself: any dtype, in its own arithmetic.
+//! Register tiles: each thread multiplies on its own, without tensor cores, for any dtype.
+//!
+//! ```text
+//! for k in 0..tile_k:
+//!     of_a = this thread's rows of A[k][…], of_b = this thread's columns of B[k][…]      // 16-byte shared loads
+//!     for i, j: sums[i][j] += of_a[i] * of_b[j]
+//! ```
+//!
+//! Requires: tiles in the layout `[k][row]`, already converted to the accumulator's type. Guarantees: each sum is
+//! accumulated in ascending K order within its slice.
 
 use super::kernel::Elements;
 use super::operand::Operand;
@@ -7,26 +16,28 @@ use super::words::Words;
 use crate::printer::Kernel;
 use rx_base::DType;
 
-/// What a thread has of a tile: elements of 16 bytes that stand together, in groups that are spread over the tile, so that
-/// neighbouring threads read neighbouring banks.
+/// The elements of a tile that one thread computes. Its rows, and likewise its columns, are groups of up to 16
+/// contiguous bytes. The groups are spread evenly over the tile, so that consecutive threads read consecutive banks.
+/// For example, 8 `float` columns of a 128-wide tile are 4 at `4 * t` and 4 at `64 + 4 * t`.
 struct Share {
     rows: Part,
     columns: Part,
 }
 
-/// Rows or columns of a thread.
+/// The rows, or the columns, of one thread.
 struct Part {
+    /// How many there are.
     own: i64,
-    /// Elements that stand together.
+    /// How many are contiguous in each group.
     width: i64,
-    /// From one group to the next.
+    /// The distance between the starts of consecutive groups.
     apart: i64,
-    /// The thread's place.
+    /// The thread's position along this axis of the tile, as text.
     thread: String,
 }
 
 impl Part {
-    /// Which of the tile's rows or columns the thread's `which` is.
+    /// Returns the row or column of the tile that is the thread's number `which`.
     fn at(&self, which: &str) -> String {
         let Part { width, apart, thread, .. } = self;
         match self.own == self.width {
@@ -59,7 +70,7 @@ pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling, dt
     Ok(())
 }
 
-/// Multiplies the tiles in `slot`.
+/// Emits the product of the tiles in the ring's `slot`.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
     words: &Words,
@@ -96,7 +107,7 @@ pub(super) fn multiply(
     Ok(())
 }
 
-/// Prints what is done with each of a thread's elements.
+/// Emits the epilogue or the store of each element that the thread computed.
 pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let (_, bytes) = sum_type(elements.problem.dtype)?;
     let Share { rows, columns } = share(tiling, bytes);

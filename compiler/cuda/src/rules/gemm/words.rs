@@ -1,4 +1,5 @@
-//! What variables of the text are called, and how loops' values are taken out of linear indices.
+//! The names of the emitted kernel's variables, and the decoding of linear indices into loop values. All kernels of the
+//! rules `gemm` and `gemv` share it.
 
 use super::narrow::Twins;
 use super::problem::{Axis, Factor, Problem};
@@ -7,39 +8,44 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{Expr, VarId};
 
-/// Names that the text uses for itself, wherever they stand.
+/// Names that the emitted code declares itself, in any scope; variables and buffers of the function get other names.
 pub(crate) const OWN_NAMES: &[&str] = &[
     "at", "i", "j", "k", "e", "f", "w", "by", "row", "value", "from", "slot", "lane", "warp", "tile", "coming", "line",
     "chunk", "both", "of_a", "of_b", "from_a", "from_b", "matrix", "vectors", "thread",
 ];
 
-/// Names in the text.
+/// The name table of an emitted kernel. Arrays of two have the entry of `A` first, then that of `B`.
 #[derive(Clone)]
 pub(crate) struct Words {
-    /// The type of linear indices.
+    /// The C type of linear indices: `int` if M, N and K are all less than 2^30, otherwise `long long`.
     pub(crate) index: &'static str,
-    /// Extents of rows, columns and sums.
+    /// The extents of M, N and K, as texts.
     pub(crate) ends: [String; 3],
-    /// First row, column and summed value of the tile that is brought.
+    /// The first M, N and K index of the tile that is loaded.
     pub(crate) row0: String,
     pub(crate) column0: String,
     pub(crate) sum0: String,
-    /// Row, column and summed value of an element.
+    /// The M, N and K index of an element.
     pub(crate) row: String,
     pub(crate) column: String,
     pub(crate) sum_index: String,
-    /// Where the sum, or the block's part of it, ends.
+    /// The end of the K axis, or of the block's split-K slice.
     pub(crate) sum_end: String,
-    /// Whether tiles hold nothing behind the sum's end.
+    /// Whether no K tile reaches beyond the end of the K axis, so that no bounds check is needed.
     pub(crate) sum_is_whole: bool,
-    /// The loops' values.
+    /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,
     twins: Twins,
-    /// What a thread keeps of its rows of each factor: their place, how far they are from edges, whether they are some.
+    /// For each factor, the values that a thread keeps of its rows: the address, the distances to the edges, and the
+    /// flag that the row may be read.
     pub(crate) rows: [Vec<String>; 2],
+    /// The tiles in shared memory, all stages of a factor in one array.
     pub(crate) tiles: [String; 2],
+    /// The stage to which the coming tile is loaded.
     pub(crate) to: [String; 2],
+    /// The registers that hold staged chunks.
     pub(crate) next: [String; 2],
+    /// The accumulators.
     pub(crate) sums: String,
 }
 
@@ -86,7 +92,7 @@ impl Words {
         })
     }
 
-    /// Whether the variable is a loop's value in 32 bits.
+    /// Whether the variable is a loop variable's int32 copy.
     pub(crate) fn is_twin(&self, var: VarId) -> bool {
         !self.loops.contains_key(&var)
     }
@@ -111,7 +117,7 @@ impl Words {
         &self.next[usize::from(side == 'b')]
     }
 
-    /// The same where one of the indices has another name.
+    /// Returns the table with another name for one index: the free one of `side`, or the K index.
     pub(crate) fn moved(&self, side: char, is_free: bool, name: &str) -> Words {
         let mut words = self.clone();
         match (is_free, side) {
@@ -122,7 +128,8 @@ impl Words {
         words
     }
 
-    /// Prints the values of an axis' loops at a linear index, of those that are used, in 64 bits and in 32.
+    /// Emits the values of an axis's loops at a linear index, in 64 bits and in 32, for the variables that `is_used`
+    /// accepts. For example, `y = index / 16 % 8` for a loop of extent 8 outside a loop of extent 16.
     pub(crate) fn decode(
         &self,
         kernel: &mut Kernel<'_>,
@@ -152,7 +159,7 @@ impl Words {
     }
 }
 
-/// Blocks needed for an extent in tiles.
+/// Returns the number of tiles that cover an extent.
 pub(crate) fn tiles_of(extent: Expr, tile: i64) -> Expr {
     (extent + Expr::int(tile - 1)).floor_div(Expr::int(tile))
 }
