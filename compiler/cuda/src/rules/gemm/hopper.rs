@@ -1,15 +1,25 @@
-//! Products on `sm_90a`: four warps multiply 64 rows together (`wgmma`), and read both factors from shared memory.
+//! Warpgroup products on `sm_90a`: four warps multiply 64 rows together (`wgmma`), and both factors are in shared
+//! memory.
 //!
-//! A tile of a factor has lines of 128 bytes, along the sum or along its free axis; the 16-byte chunks of a line are permuted by
-//! its number, so that eight lines fill all banks (PTX ISA, "Shared Memory Matrix Layout", 128-byte swizzle). Lines along the
-//! free axis have 64 elements; tiles with more are panels of such lines, one behind the other. Only 16-bit elements may lie along
-//! their free axis.
+//! ```text
+//! wgmma.fence
+//! for each 32 bytes of K: wgmma.mma_async(sums, descriptor of A, descriptor of B)
+//! wgmma.commit_group
+//! ```
 //!
-//! - [`kernel`]: one thread has tiles copied (TMA), eight warps or four multiply; for factors that are dense views ([`view`]).
-//! - What is no such view is brought by all threads, as for `mma.sync` ([`super::kernel`]).
-//! - [`choice`]: which of it is worth it.
+//! Requires: tiles with lines of 128 bytes along K or along the free axis, in the 128-byte swizzle: the 16-byte chunks
+//! of a line are permuted by the line's number, so that eight lines cover all banks. Lines along the free axis have 64
+//! elements; a wider tile is several such panels, one after the other. Only 16-bit elements may be MN-major.
+//! Guarantees: the accumulators have the layout of `mma.sync` ([`super::warps`]).
 //!
-//! `wgmma` reads `float32` factors as tf32 without rounding: what is behind 10 bits of fraction is cut off.
+//! `wgmma` truncates `float32` factors to tf32 (10 bits of fraction); it does not round them.
+//!
+//! Reference: PTX ISA, "Shared Memory Matrix Layout" (the 128-byte swizzle).
+//!
+//! - [`kernel`]: the warp-specialized kernel for factors that are dense views ([`view`]). One thread copies tiles with
+//!   TMA; one or two warpgroups multiply.
+//! - Tiles of other factors are loaded by all threads, as for `mma.sync` ([`super::kernel`]).
+//! - [`choice`]: whether this is faster than `mma.sync`, and with which tiling.
 
 pub(super) mod choice;
 pub(super) mod kernel;
@@ -20,14 +30,14 @@ use super::tiles::{Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
 
-/// Bytes of a line of a tile, and of eight lines, whose chunks are permuted among themselves.
+/// Bytes of one line of a tile, and of the eight lines that are one atom of the 128-byte swizzle.
 pub(super) const LINE: i64 = 128;
 const EIGHT_LINES: i64 = 8 * LINE;
 
-/// Rows that four warps multiply.
+/// Rows that one warpgroup multiplies.
 pub(super) const ROWS: i64 = 64;
 
-/// Prints the products of the tiles at `from_a` and `from_b`, which lie along these axes, as one group.
+/// Emits the products of the tiles at `from_a` and `from_b`, in these layouts, as one commit group of `wgmma`.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
     words: &Words,
@@ -39,7 +49,7 @@ pub(super) fn multiply(
     kernel.need("rx_wgmma");
     kernel.need(helper.clone());
     let bytes = kind.bytes();
-    // In elements: one line, and what one product takes of the sum.
+    // In elements: one line, and the K values of one `wgmma` (32 bytes).
     let (line, step) = (LINE / bytes, 32 / bytes);
     let place = |along: Along| match along {
         Along::Sum => (format!("k * {step}"), 16),

@@ -1,6 +1,17 @@
-//! Where an element stands, told apart by what decides: its row, which a thread keeps for all tiles, and the summed value, which
-//! moves. A convolution's place is a sum of both, and so is what it compares with the ends of the data; so of each tile a thread
-//! decodes the summed value alone, and adds.
+//! Separable addresses: splits an element's address, and the conditions under which it is read, into a row part and a K
+//! part.
+//!
+//! ```text
+//! select(0 <= oy + ky - 1 < H, x[(oy + ky - 1) * W + ox + kx], 0)        // rows oy, ox; K ky, kx
+//! →
+//! place = [oy * W + ox - W]  +  [ky * W + kx]                            // row part + K part
+//! range = 0 <= [oy - 1] + [ky] <= H - 1
+//! ```
+//!
+//! Requires: every term of the address and of each condition uses rows or K, not a product of both; no index is loaded
+//! from memory; the buffer has no explicit strides. Guarantees: the sum of the parts is the address, and the conditions
+//! hold for the same elements. A thread keeps the row parts in registers for all K tiles and recomputes the K parts
+//! only.
 
 use super::narrow::Twins;
 use super::problem::Axis;
@@ -10,42 +21,43 @@ use rx_schedule::affine::has_access;
 use rx_schedule::scope::Scope;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
-/// An element's place and what must hold where it counts.
+/// A separable address and the conditions under which the element is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
     pub(crate) buffer: BufferId,
-    /// The dtype of its elements.
+    /// The dtype of the buffer's elements.
     pub(crate) dtype: DType,
-    /// Its number in the buffer is the sum of these.
+    /// The linear index of the element in the buffer.
     pub(crate) place: Split,
-    /// Where the place moves as the linear index of summed values does: by so many elements for each.
+    /// The constant step by which the address moves with the linear K index, if there is one. The K loops need not be
+    /// decoded then.
     pub(crate) by_index: Option<i64>,
-    /// What must hold of the row alone.
+    /// Conditions on the row alone.
     pub(crate) of_row: Vec<Expr>,
-    /// What must hold of the summed value alone.
+    /// Conditions on the K value alone.
     pub(crate) of_sum: Vec<Expr>,
-    /// Sums of both that must be in a range.
+    /// Conditions on a sum of a row part and a K part.
     pub(crate) ranges: Vec<Bounded>,
-    /// Elements of the buffer from one value of the innermost free loop to the next, and of each range; none where one is no
-    /// constant.
+    /// By how much the address, then the row part of each range, grows from one value of the innermost free loop to the
+    /// next. `None` if one of them does not grow by a constant.
     pub(crate) steps: Option<Vec<i64>>,
 }
 
-/// A sum: what rows and batch decide, and what the summed value does.
+/// A separated sum: `row` depends on M or N and on the batch, `sum` on K.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     pub(crate) row: Expr,
     pub(crate) sum: Expr,
 }
 
-/// `0 <= row + sum`, and `<= last` where that is a bound, too.
+/// The condition `0 <= row + sum`, with the upper bound `row + sum <= last` if there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounded {
     pub(crate) split: Split,
     pub(crate) last: Option<Expr>,
 }
 
-/// A dim in its two parts.
+/// A separated sum in symbolic form.
 #[derive(Clone)]
 struct Parts {
     row: Dim,
@@ -53,7 +65,8 @@ struct Parts {
 }
 
 impl Reach {
-    /// `None` where something depends on rows and summed values otherwise than as a sum.
+    /// Separates an access with its condition, for the free axis and the K axis. Returns `None` if a term depends on
+    /// both, or an index is loaded from memory.
     pub(super) fn of(
         found: &mut ProductNest,
         func: &PrimFunc,
@@ -97,13 +110,13 @@ impl Reach {
         let mut steps = step(&place.row).map(|step| vec![step]);
         let mut ranges = Vec::new();
         while let Some((parts, dim)) = both.pop() {
-            // Its other end, if it has one.
+            // `dim >= 0` and `other >= 0` whose sum is uniform are the two ends of one range.
             let opposite = both.iter().position(|(_, other)| splitter.is_uniform(&(&dim + other)));
             let (mut parts, mut end) = (parts, None);
             if let Some(at) = opposite {
                 let (others, other) = both.remove(at);
                 end = Some(splitter.expr(&(&dim + &other))?);
-                // Of both the one that grows with the row.
+                // The range is written in terms of the one that grows with the row.
                 if parts.row.terms().first().is_some_and(|(_, coefficient)| *coefficient < 0) {
                     parts = others;
                 }
@@ -118,7 +131,7 @@ impl Reach {
         Some(Reach { buffer, dtype: func.buffer(buffer).dtype, place, by_index, of_row, of_sum, ranges, steps })
     }
 
-    /// In 32 bits where they fit.
+    /// Rewrites the parts and conditions to 32 bits where they fit.
     pub(super) fn narrow(&mut self, twins: &Twins) {
         let splits = self.ranges.iter_mut().map(|range| &mut range.split).chain([&mut self.place]);
         for split in splits {
@@ -130,7 +143,7 @@ impl Reach {
     }
 }
 
-/// What takes dims apart.
+/// Splits symbolic sums by the loops they depend on.
 struct Splitter<'s> {
     scope: &'s Scope,
     rows: &'s [VarId],
@@ -156,7 +169,7 @@ impl Splitter<'_> {
         !dim.is_error() && !self.mentions(dim, self.rows) && !self.mentions(dim, self.sums)
     }
 
-    /// Every term belongs to the row, or to the summed value.
+    /// Splits a sum term by term; `None` if a term depends on both rows and K.
     fn split(&self, dim: &Dim) -> Option<Parts> {
         if dim.is_error() {
             return None;
@@ -178,7 +191,7 @@ impl Splitter<'_> {
         Some(Parts { row: dim - &sum, sum })
     }
 
-    /// How many elements a dim moves by for each value of an axis' linear index, where that is the same for all.
+    /// Returns the constant by which `dim` grows with the linear index of the axis, if it does so everywhere.
     fn by_index(&self, dim: &Dim, axis: &Axis) -> Option<i64> {
         let step = self.step(dim, axis.loops.last()?.0).filter(|step| *step > 0)?;
         let (mut linear, mut below) = (Dim::constant(0), Dim::constant(step));
@@ -189,7 +202,7 @@ impl Splitter<'_> {
         (linear == *dim).then_some(step)
     }
 
-    /// What the dim grows by from one value of a loop to the next.
+    /// Returns the constant by which `dim` grows from one value of a loop to the next.
     fn step(&self, dim: &Dim, var: VarId) -> Option<i64> {
         let symbol = self.scope.symbol(var);
         let next = dim.substitute(&|name| (name == symbol).then(|| &Dim::symbol(symbol) + &Dim::constant(1)));

@@ -1,4 +1,5 @@
-//! Which tile a block computes, and with which unit: a small table, and how a problem's extents choose from it.
+//! Tile sizes and multiply units: a small table per dtype, and the choice from it by the product's extents and the
+//! number of multiprocessors. The rule `gemm` calls [`choose`]; the kernel templates read [`Tiling`].
 
 use super::hopper;
 use super::problem::{Axis, Factor, Problem};
@@ -6,53 +7,55 @@ use crate::rules::{Declined, Target};
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
-/// How a block computes its tile.
+/// The tile of a block, and the unit that multiplies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tiling {
-    /// Rows, columns and summed values of a tile.
+    /// Rows of the result in a tile.
     pub(crate) m: i64,
+    /// Columns of the result in a tile.
     pub(crate) n: i64,
+    /// K values in a tile of a factor.
     pub(crate) k: i64,
-    /// How many tiles of the factors are in shared memory at once.
+    /// Stages of the ring: how many K tiles are in shared memory at once.
     pub(crate) stages: i64,
     pub(crate) unit: Unit,
 }
 
-/// What multiplies.
+/// The unit that multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Each thread sums a small tile of this many rows and columns in registers.
+    /// Scalar fused multiply-adds: each thread computes `m` x `n` elements in registers.
     Threads { m: i64, n: i64 },
-    /// Tensor cores: this many warps along rows and columns of the tile.
+    /// Tensor cores: `m` x `n` warps cover the rows and columns of the tile.
     Warps { m: i64, n: i64, kind: Fragment, means: Means },
 }
 
-/// How warps multiply.
+/// The tensor-core instruction, and how tiles reach shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// Each by itself, from registers: `mma.sync`.
+    /// Each warp separately, from registers: `mma.sync`.
     Alone,
-    /// Four together, from shared memory: `wgmma` of `sm_90a`. All threads bring tiles.
+    /// A warpgroup (four warps) together, from shared memory: `wgmma` of `sm_90a`. All threads load the tiles.
     Group,
-    /// As [`Means::Group`], from tiles that one thread has copied (TMA); four warps more are there for it.
+    /// As [`Means::Group`], but one thread of an additional warpgroup copies the tiles with TMA.
     Bulk,
 }
 
-/// Elements of factors that tensor cores multiply.
+/// The dtypes that tensor cores multiply, with the dtype of the accumulators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fragment {
-    /// `float16`, sums in `float32`.
+    /// `float16`, accumulated in `float32`.
     F16,
-    /// `bfloat16`, sums in `float32`.
+    /// `bfloat16`, accumulated in `float32`.
     Bf16,
-    /// `float32` rounded to 10 bits of fraction, sums in `float32`.
+    /// `float32` as tf32 (10 bits of fraction), accumulated in `float32`.
     Tf32,
-    /// 8-bit integers, sums in `int32`; whether each factor's are signed.
+    /// 8-bit integers, each factor signed or unsigned, accumulated in `int32`.
     I8 { a_signed: bool, b_signed: bool },
 }
 
 impl Fragment {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(crate) fn bytes(self) -> i64 {
         match self {
             Fragment::F16 | Fragment::Bf16 => 2,
@@ -61,7 +64,7 @@ impl Fragment {
         }
     }
 
-    /// The factors' types in the names of products (`rx_mma_…`, `rx_wgmma_…`).
+    /// Returns the dtypes as they occur in the names of helpers (`rx_mma_…`, `rx_wgmma_…`).
     pub(crate) fn name(self) -> &'static str {
         match self {
             Fragment::F16 => "f16",
@@ -74,7 +77,7 @@ impl Fragment {
         }
     }
 
-    /// The fragment that a problem's factors are made of.
+    /// Returns the fragment for the dtypes of a product; `None` if tensor cores cannot multiply them.
     fn of(problem: &Problem, target: &Target) -> Option<Fragment> {
         let sums_in = |wanted: DType| problem.dtype == wanted;
         let of_floats = sums_in(DType::FLOAT32) || problem.dtype.is_float() && problem.dtype.bits == 16;
@@ -94,17 +97,17 @@ fn is_byte(dtype: DType) -> bool {
     dtype == DType::INT8 || dtype == DType::UINT8
 }
 
-/// What an extent that is not known is taken for.
+/// The assumed extent of an axis whose extent is not a constant.
 pub(super) const UNKNOWN: i64 = 512;
 
-/// Fewer summed values than this are not worth a part of their own.
+/// The fewest K values of a split-K slice; shorter slices do not pay.
 const LEAST_PART: i64 = 256;
 
-/// The most parts a sum is cut into.
+/// The largest number of split-K slices.
 const MOST_PARTS: i64 = 32;
 
 impl Tiling {
-    /// Threads of a block.
+    /// Returns the number of threads in a block, including the warpgroup that copies with TMA.
     pub(crate) fn threads(self) -> i64 {
         match self.unit {
             Unit::Threads { m, n } => self.m / m * (self.n / n),
@@ -112,11 +115,11 @@ impl Tiling {
         }
     }
 
-    /// The tilings for a problem's dtypes, the largest first.
+    /// Returns the tilings for the dtypes of a product, the largest first.
     fn table(problem: &Problem, target: &Target) -> Vec<Tiling> {
         if let Some(kind) = Fragment::of(problem, target) {
             let warps = |m, n, warps_m, warps_n| {
-                // A chunk of 16 bytes is one step of a fragment; four of them are a line of a tile.
+                // A K tile of 64 bytes is two `mma` steps of 32 bytes, that is, four 16-byte chunks per line.
                 let unit = Unit::Warps { m: warps_m, n: warps_n, kind, means: Means::Alone };
                 Tiling { m, n, k: 64 / kind.bytes(), stages: 3, unit }
             };
@@ -135,22 +138,22 @@ impl Tiling {
     }
 }
 
-/// A tiling, into how many parts the sum is cut, and why.
+/// A chosen tiling, with the number of split-K slices and the reason in words.
 pub(crate) struct Choice {
     pub(crate) tiling: Tiling,
     pub(crate) parts: i64,
     pub(crate) reason: String,
 }
 
-/// Extents as they are taken for the choice, those not known guessed.
+/// The extents of a product; those that are not constant are assumed ([`UNKNOWN`], for the batch 1).
 pub(crate) struct Sizes {
     m: i64,
     n: i64,
     pub(crate) k: i64,
     batch: i64,
-    /// Whether none was guessed.
+    /// Whether all extents are constants.
     is_known: bool,
-    /// What is known, to be read.
+    /// The extents for the schedule's note.
     pub(crate) text: String,
 }
 
@@ -168,19 +171,21 @@ impl Sizes {
         Sizes { m, n, k, batch, is_known, text }
     }
 
-    /// How many tiles there are.
+    /// Returns the number of tiles that cover the result.
     pub(crate) fn blocks(&self, tiling: &Tiling) -> i64 {
         let along = |extent: i64, tile: i64| extent.max(0).saturating_add(tile - 1) / tile;
         along(self.m, tiling.m).saturating_mul(along(self.n, tiling.n)).saturating_mul(self.batch)
     }
 
-    /// The share of the tiles' work that is for elements of the result.
+    /// Returns the fraction of the tiles' elements that are elements of the result, between 0 and 1. For example, 100
+    /// rows in tiles of 64 use 100 / 128.
     pub(crate) fn used(&self, tiling: &Tiling) -> f64 {
         let padded = self.blocks(tiling) as f64 * (tiling.m * tiling.n) as f64;
         (self.m as f64 * self.n as f64 * self.batch as f64) / padded.max(1.0)
     }
 
-    /// Into how many parts the sum is cut, where the tiles are few for the multiprocessors and the sum is long.
+    /// Returns the number of split-K slices: more than one if the tiles occupy at most half of the multiprocessors and
+    /// the sum is long enough.
     pub(crate) fn parts(&self, tiling: &Tiling, units: i64) -> i64 {
         let tiles = self.blocks(tiling);
         match self.is_known && tiles > 0 && tiles.saturating_mul(2) <= units {
@@ -190,9 +195,13 @@ impl Sizes {
     }
 }
 
-/// Chooses from the table: the largest tile of which there are enough for the device, else the smallest that wastes no
-/// more; and a sum in parts where the tiles are few and the sum is long. What `sm_90a` does faster is chosen there
-/// ([`hopper::choice`]).
+/// Chooses a tiling from the table: the largest one with at least one tile per multiprocessor and at least 0.6 of the
+/// smallest tiling's utilization. If there is none, the largest one with a tile for every fourth multiprocessor and at
+/// least 0.8 of that utilization; otherwise the smallest. In these two cases the sum may be split (split-K). For
+/// `sm_90a`, a faster tiling replaces the choice ([`hopper::choice`]).
+///
+/// # Errors
+/// The table for the dtype is empty.
 pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Declined> {
     let units = i64::from(target.units);
     let sizes = Sizes::of(problem);
@@ -216,7 +225,7 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
 }
 
 impl Factor {
-    /// The value whose bits stand in a tile.
+    /// Returns the value that tiles of a unit hold: for tensor cores the value before lossless casts.
     pub(crate) fn in_tile(&self, unit: Unit) -> &rx_tir::Expr {
         match unit {
             Unit::Threads { .. } => &self.value,
@@ -226,7 +235,7 @@ impl Factor {
 }
 
 impl Unit {
-    /// What multiplies, for a schedule's note.
+    /// Returns the unit in words, for the schedule's note.
     pub(crate) fn text(self) -> String {
         match self {
             Unit::Threads { m, n } => format!("{m}x{n} per thread"),
@@ -252,7 +261,8 @@ impl Unit {
     }
 }
 
-/// The type in which a thread sums: of integers one that wraps.
+/// Returns the C type in which a thread accumulates, and its size in bytes. It is unsigned for integers, so that
+/// overflow wraps instead of being undefined.
 pub(crate) fn sum_type(dtype: DType) -> Result<(&'static str, i64), String> {
     Ok(match (dtype.code, dtype.bits) {
         (TypeCode::Int | TypeCode::UInt, bits) if bits <= 32 => ("unsigned", 4),

@@ -1,6 +1,17 @@
-//! Sums in fragments of tensor cores: `ldmatrix` reads what `mma.sync` multiplies. Both count in steps of 32 bytes of the
-//! sum, whatever the elements are (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" and its like). A warp's sums
-//! of `wgmma` lie as those of `mma.sync`.
+//! Warp-level tensor-core products: `ldmatrix` loads fragments from shared memory, `mma.sync` multiplies them.
+//!
+//! ```text
+//! for each 32 bytes of K:
+//!     ldmatrix.x4 → of_a[i] (16 rows each), of_b[2j], of_b[2j + 1] (8 columns each)
+//!     for i, j: mma.sync(sums[i][j], of_a[i], of_b[j])
+//! // Lane l holds sums[i][j][h * 2 + e] = C[i * 16 + h * 8 + l / 4][j * 8 + l % 4 * 2 + e].
+//! ```
+//!
+//! Requires: swizzled tiles with lines of 16-byte chunks ([`Operand::place`]). A step is 32 bytes of K for every dtype.
+//! Guarantees: `wgmma` accumulators have the same layout, so [`super::hopper`] shares the declaration and the epilogue.
+//!
+//! Reference: PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", and the sections on the other
+//! shapes.
 
 use super::hopper;
 use super::kernel::Elements;
@@ -9,17 +20,17 @@ use super::tiles::{Fragment, Means, Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
 
-/// Rows and columns of a fragment of the result.
+/// The rows and columns of one accumulator fragment.
 const ROWS: i64 = 16;
 const COLUMNS: i64 = 8;
 
-/// What a warp has of a tile.
+/// The elements of a tile that one warp computes.
 struct Share {
     kind: Fragment,
-    /// Rows and columns of a warp.
+    /// The number of rows and columns.
     rows: i64,
     columns: i64,
-    /// The warp's first row and column in the tile.
+    /// The first row and column in the tile, as texts.
     row: String,
     column: String,
 }
@@ -35,7 +46,7 @@ pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) ->
     declare_sums(kernel, words, tiling)
 }
 
-/// A warp's sums.
+/// Declares a warp's accumulators: for each fragment, the four elements that a lane holds.
 pub(super) fn declare_sums(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
     let share = share(tiling)?;
     let ctype = if matches!(share.kind, Fragment::I8 { .. }) { "int" } else { "float" };
@@ -43,7 +54,7 @@ pub(super) fn declare_sums(kernel: &mut Kernel<'_>, words: &Words, tiling: Tilin
     Ok(())
 }
 
-/// Multiplies the tiles in `slot`.
+/// Emits the product of the tiles in the ring's `slot`.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
     words: &Words,
@@ -76,7 +87,7 @@ pub(super) fn multiply(
     Ok(())
 }
 
-/// Reads the warp's fragments of rows into `of_a`.
+/// Emits the loads of the warp's fragments of `A` into `of_a`. An MN-major tile is transposed by `ldmatrix.trans`.
 fn read_rows(kernel: &mut Kernel<'_>, a: &Operand<'_>, share: &Share) {
     let row = &share.row;
     kernel.unrolled("i", share.rows / ROWS);
@@ -93,7 +104,7 @@ fn read_rows(kernel: &mut Kernel<'_>, a: &Operand<'_>, share: &Share) {
     kernel.close();
 }
 
-/// Reads the warp's fragments of columns into `of_b`, two at a time.
+/// Emits the loads of the warp's fragments of `B` into `of_b`, two per `ldmatrix.x4`.
 fn read_columns(kernel: &mut Kernel<'_>, b: &Operand<'_>, share: &Share) {
     let column = &share.column;
     kernel.unrolled("j", share.columns / COLUMNS / 2);
@@ -113,7 +124,7 @@ fn read_columns(kernel: &mut Kernel<'_>, b: &Operand<'_>, share: &Share) {
     kernel.close();
 }
 
-/// Rounds what was read to tf32.
+/// Emits the rounding of the loaded `float32` fragments to tf32. Without it `mma.sync` truncates.
 fn round(kernel: &mut Kernel<'_>, of_rows: i64, of_columns: i64) {
     kernel.need("rx_to_tf32");
     kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
@@ -124,7 +135,7 @@ fn round(kernel: &mut Kernel<'_>, of_rows: i64, of_columns: i64) {
     }
 }
 
-/// Prints what is done with each of a thread's elements.
+/// Emits the epilogue or the store of each element that a lane holds.
 pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let share = share(tiling)?;
     kernel.unrolled("i", share.rows / ROWS * 2);

@@ -1,4 +1,5 @@
-//! Whether a product is worth the tiles of `sm_90a`, and which.
+//! The choice between `mma.sync` and the tilings of `sm_90a`, by estimated time. [`super::super::tiles::choose`] calls
+//! it.
 
 use super::super::operand::Along;
 use super::super::problem::Problem;
@@ -6,15 +7,16 @@ use super::super::tiles::{Choice, Fragment, Means, Sizes, Tiling, Unit};
 use super::view::View;
 use crate::rules::Target;
 
-/// The architecture that has `wgmma`; none behind it has.
+/// The only architecture that has `wgmma`; later ones replaced it.
 const ARCH: u32 = 90;
 
-/// Tiles of which less is used are left to smaller ones.
+/// The least utilization of a tiling ([`Sizes::used`]); below it a smaller tile is better.
 const LEAST_USED: f64 = 0.5;
 
-/// What a tiling makes of a multiprocessor that has enough of them, of what tensor cores can do at most. Reasoned, not measured: `wgmma`
-/// of 256 columns reads 10 KB of shared memory in the 128 cycles it takes, of 128 columns 6 KB in 64, and a multiprocessor reads 128 bytes
-/// in a cycle; `mma.sync` is said to reach 60 to 65 % of `wgmma`.
+/// Returns the estimated throughput of a multiprocessor with enough tiles, relative to the peak of its tensor cores.
+/// The figures are reasoned, not measured: a `wgmma` with 256 columns reads 10 KB of shared memory in its 128 cycles,
+/// one with 128 columns 6 KB in 64 cycles, and a multiprocessor reads 128 bytes per cycle. `mma.sync` is reported to
+/// reach 60 to 65 % of `wgmma`.
 fn rate(tiling: &Tiling) -> f64 {
     match (tiling.unit, tiling.m, tiling.n) {
         (Unit::Warps { means: Means::Bulk, .. }, 128, 256) => 1.0,
@@ -27,7 +29,8 @@ fn rate(tiling: &Tiling) -> f64 {
     }
 }
 
-/// The tilings for a problem, or none.
+/// Returns the tilings for a product: with TMA if both factors are dense views, otherwise the one that all threads
+/// load.
 fn table(problem: &Problem, kind: Fragment) -> Vec<Tiling> {
     let of = |m: i64, n: i64, stages: i64, means: Means| {
         let unit = Unit::Warps { m: m / 16, n: 1, kind, means };
@@ -38,13 +41,14 @@ fn table(problem: &Problem, kind: Fragment) -> Vec<Tiling> {
             .is_ok_and(|view| view.element_bytes == kind.bytes() && (kind.bytes() == 2 || view.along == Along::Sum))
     };
     match fits(&problem.a.view) && fits(&problem.b.view) {
-        // As many stages as fit: one block has the multiprocessor, of the last two have it.
+        // As many stages as fit in shared memory: one block per multiprocessor, or two with the last tiling.
         true => vec![of(128, 256, 4, Means::Bulk), of(128, 128, 6, Means::Bulk), of(64, 128, 4, Means::Bulk)],
         false => vec![of(128, 128, 3, Means::Group)],
     }
 }
 
-/// A tiling for `sm_90a` that is faster than what is chosen else, if there is one.
+/// Returns a tiling for `sm_90a` if its estimated time is below that of `other`. The estimate is the number of waves of
+/// blocks, times the work of a tile, divided by the throughput.
 pub(crate) fn choose(problem: &Problem, target: &Target, sizes: &Sizes, other: &Choice) -> Option<Choice> {
     let Unit::Warps { kind, .. } = other.tiling.unit else { return None };
     if target.arch != ARCH {

@@ -1,8 +1,21 @@
-//! Tiles that one thread has copied while eight warps, or four, multiply those before: a ring of slots in shared memory, each with a barrier
-//! for its bytes and one for those who read them.
+//! Kernel template for `sm_90a`: a persistent, warp-specialized pipeline with TMA copies and `wgmma`.
 //!
-//! There are as many blocks as the multiprocessors hold at once, and each does one tile of the result after the other: so the next tile's
-//! factors come while the last one's elements are stored.
+//! ```text
+//! producer (one thread of the last warpgroup):      consumers (one or two warpgroups):
+//!     for each tile of C, for each K tile:              for each tile of C:
+//!         wait(empty[slot])                                 for each K tile:
+//!         expect(full[slot], bytes)                             wait(full[slot])
+//!         TMA copies of A and B to slot                         wgmma on slot
+//!         next slot                                             wait for the previous wgmma
+//!                                                               arrive(empty[previous slot])
+//!                                                           epilogue
+//! ```
+//!
+//! Requires: both factors are dense views ([`View`]). Guarantees: the grid has as many blocks as fit on the device at
+//! once, and each block computes several tiles of C in turn, so that the next tile's copies overlap the epilogue.
+//!
+//! Reference: PTX ISA, `cp.async.bulk.tensor` and `mbarrier`; CUTLASS's
+//! `include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_cooperative.hpp`.
 
 use super::super::kernel::{TileNames, TiledProduct};
 use super::super::operand::{Along, storage_of};
@@ -17,39 +30,44 @@ use crate::rules::epilogue::reads;
 use crate::rules::{Frame, KernelBody, uses};
 use rx_tir::{BufferId, Expr};
 
-/// Columns from which on four warps need more registers than the threads of a block begin with: the thread that copies gives of its own.
+/// The number of columns from which the consumers need more registers than a block's threads start with. The producer
+/// then gives up registers for them (`setmaxnreg`).
 const WIDE: i64 = 256;
 
-/// Bytes of a barrier in shared memory.
+/// The size of an `mbarrier` in shared memory, in bytes.
 const BARRIER: i64 = 8;
 
-/// Names that its text uses for itself.
+/// Names that the emitted code declares itself.
 const OWN_NAMES: &[&str] = &[
     "tiles", "i", "j", "k", "e", "slot", "phase", "full", "empty", "lane", "warp", "team", "tile", "number", "blocks",
     "from_a", "from_b",
 ];
 
-/// A product by tiles that are copied by themselves.
+/// The kernel of a product whose tiles are copied with TMA.
 pub(crate) struct BulkProduct {
     product: TiledProduct,
-    /// Multiprocessors of the device.
+    /// The number of multiprocessors of the device.
     units: i64,
 }
 
-/// A factor's tiles.
+/// The tiles of one factor.
 struct Side<'p> {
     view: &'p View,
-    /// Rows of a tile, and of a box that is copied at once.
+    /// The rows of a tile.
     rows: i64,
+    /// The rows of a box, which is the unit of one TMA copy.
     of_box: i64,
+    /// The C type of an element.
     element: &'static str,
-    /// The tensor map.
+    /// The name of the tensor map, a parameter of the kernel.
     map: String,
 }
 
 impl BulkProduct {
+    /// Computes the shared memory of the tiles and barriers.
+    ///
     /// # Errors
-    /// Where a block would need more shared memory than can be counted.
+    /// The size does not fit 32 bits.
     pub(crate) fn new(mut product: TiledProduct, units: u32) -> Result<BulkProduct, String> {
         let Tiling { m, n, stages, .. } = product.tiling;
         let bytes = stages * ((m + n) * LINE + 2 * BARRIER);
@@ -57,7 +75,7 @@ impl BulkProduct {
         Ok(BulkProduct { product, units: i64::from(units.max(1)) })
     }
 
-    /// How each factor is brought, for the schedule's note.
+    /// Returns how each factor is loaded, for the schedule's note.
     pub(crate) fn note(&self) -> String {
         let Problem { a, b, .. } = &*self.product.problem;
         let text = [('A', a), ('B', b)].map(|(name, factor)| {
@@ -70,12 +88,12 @@ impl BulkProduct {
         text.join("; ")
     }
 
-    /// Blocks that a multiprocessor has at once.
+    /// Returns the number of blocks that fit on a multiprocessor.
     fn per_unit(&self) -> i64 {
         if self.product.tiling.m == ROWS { 2 } else { 1 }
     }
 
-    /// Threads that multiply; those behind them bring tiles.
+    /// Returns the number of consumer threads; the threads after them are the producer's warpgroup.
     fn multiplying(&self) -> i64 {
         self.product.tiling.m / ROWS * 128
     }
@@ -83,13 +101,13 @@ impl BulkProduct {
     fn side<'p>(&self, kernel: &mut Kernel<'_>, name: char, factor: &'p Factor, rows: i64) -> Result<Side<'p>, String> {
         let Unit::Warps { kind, .. } = self.product.tiling.unit else { return Err("a tile without warps".to_owned()) };
         let view = factor.view.as_ref().map_err(Clone::clone)?;
-        // A line of a box has 128 bytes.
+        // A line of a box has 128 bytes, so an MN-major tile needs several boxes.
         let of_box = if view.along == Along::Free { LINE / kind.bytes() } else { rows };
         let map = view.map(kernel, &format!("map_{name}"), of_box, self.product.tiling.k)?;
         Ok(Side { view, rows, of_box, element: storage_of(kind, name), map })
     }
 
-    /// Shared memory and its barriers; who does what.
+    /// Declares the tiles and initializes the barriers in shared memory.
     fn declare(&self, kernel: &mut Kernel<'_>, words: &Words, sides: &[Side<'_>; 2]) {
         let Tiling { k, stages, .. } = self.product.tiling;
         let shared = kernel.fresh_name("shared");
@@ -116,7 +134,8 @@ impl BulkProduct {
         kernel.line("unsigned phase = 0;");
     }
 
-    /// Opens the loop over the block's tiles of the result; gives the first summed value of a tile of factors, and how many there are.
+    /// Opens the loop over the block's tiles of the result. Returns the text of the first K value of a K tile, and the
+    /// number of K tiles.
     fn open(&self, kernel: &mut Kernel<'_>, words: &mut Words, names: &TileNames) -> Result<(String, String), String> {
         let (product, depth) = (&self.product, self.product.tiling.k);
         kernel.line("#pragma unroll 1");
@@ -131,7 +150,7 @@ impl BulkProduct {
         })
     }
 
-    /// The thread that has tiles copied.
+    /// Emits the producer: one thread that issues the TMA copies.
     fn bring(
         &self,
         kernel: &mut Kernel<'_>,
@@ -170,7 +189,7 @@ impl BulkProduct {
         Ok(())
     }
 
-    /// The warps that multiply.
+    /// Emits the consumers: the warpgroups that multiply and store.
     fn multiply(
         &self,
         kernel: &mut Kernel<'_>,
@@ -215,7 +234,8 @@ impl KernelBody for BulkProduct {
         let mut frame = self.product.frame();
         let [blocks, ..] = &mut frame.shape.grid;
         *blocks = blocks.clone().min(Expr::int(self.units * self.per_unit()));
-        // The factors are read through their maps; unless what the sum begins with or what follows reads them, too.
+        // The factors are passed as tensor maps. They are passed as pointers too only if the initial value or the
+        // epilogue reads them.
         let starts_with = |id: BufferId| match &problem.initial {
             Initial::Value(value) => reads(value, id),
             _ => false,
@@ -226,7 +246,8 @@ impl KernelBody for BulkProduct {
             .map(|view| view.buffer)
             .filter(|id| *id != problem.buffer && !starts_with(*id) && !behind.iter().any(|stmt| uses(stmt, *id)));
         frame.kept.extend(factors);
-        // The least blocks are always said: the compiler then knows with how many registers threads begin.
+        // The minimum number of blocks is always declared: only then does the compiler fix the number of registers that
+        // threads start with, which `setmaxnreg` changes.
         Frame { least_blocks: u32::try_from(self.per_unit()).ok(), own_names: OWN_NAMES, ..frame }
     }
 

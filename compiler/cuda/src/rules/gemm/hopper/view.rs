@@ -1,4 +1,4 @@
-//! A factor as a dense view of memory, tiles of which can be copied by themselves.
+//! A factor as a dense strided view of memory, described by a TMA tensor map. [`super::kernel`] copies tiles from it.
 
 use super::super::operand::Along;
 use super::super::problem::{Axis, Element, Factor};
@@ -8,47 +8,48 @@ use rx_base::{DType, Dim};
 use rx_schedule::scope::Scope;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
-/// A tensor map has at most so many axes: two of them are a tile's.
+/// The largest number of axes of a tensor map; two of them are the tile's.
 const MOST_AXES: usize = 5;
 
-/// Where a tensor and its lines must begin, in bytes.
+/// The alignment of a tensor's start and of its strides, in bytes.
 const ALIGNMENT: i64 = 16;
 
-/// A factor whose rows, summed values and batches are evenly spaced.
+/// A factor whose rows, K values and batches are each evenly spaced in memory.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) buffer: BufferId,
+    /// The size of an element in bytes.
     pub(crate) element_bytes: i64,
-    /// Where it begins, in bytes.
+    /// The offset of the first element from the start of the buffer, in bytes.
     offset: Expr,
-    /// Which of its axes has neighbours in memory.
+    /// The axis that is contiguous in memory.
     pub(crate) along: Along,
     free: Line,
     sum: Line,
-    /// Batches that have elements of their own, as axes, the innermost first.
+    /// The batch axes along which the factor changes, innermost first, each with its loops.
     batch: Vec<(Line, Vec<(VarId, Expr)>)>,
 }
 
-/// Elements evenly spaced.
+/// An axis of evenly spaced elements.
 #[derive(Debug)]
 struct Line {
     extent: Expr,
-    /// Bytes from one to the next.
+    /// The distance of consecutive elements, in bytes.
     stride: Expr,
 }
 
 /// Loops that together are one index of evenly spaced elements.
 struct Run {
     loops: Vec<(VarId, Expr)>,
-    /// Elements from one to the next.
+    /// The distance of consecutive elements, in elements.
     stride: Dim,
 }
 
 impl View {
-    /// The factor as a view, its axes as the product has them.
+    /// Describes the factor as a view, with the product's axes `[free, K, batch]`.
     ///
     /// # Errors
-    /// Why it is none: the text says it of the factor.
+    /// The reason why the factor is no dense view.
     pub(crate) fn of(
         factor: &Factor,
         [free, sum, batch]: [&Axis; 3],
@@ -83,7 +84,7 @@ impl View {
             Along::Free => (free, &of_sum),
         };
         let strides = std::iter::once(others).chain(&batches).map(|run| &run.stride);
-        // The driver's description of a tensor map has lines behind each other.
+        // The driver API describes tensor maps with lines that follow each other; overlapping ones are not documented.
         let overlaps =
             |stride: &Dim| stride.as_constant().zip(inner.constant()).is_some_and(|(step, size)| step < size);
         if strides.clone().any(overlaps) {
@@ -106,10 +107,10 @@ impl View {
         Ok(View { buffer: element.buffer, element_bytes: bytes, offset, along, free, sum, batch })
     }
 
-    /// The tensor map for boxes of so many rows and summed values, as a parameter of the kernel: its name.
+    /// Adds a tensor map with boxes of `rows` by `depth` elements to the kernel's parameters, and returns its name.
     ///
     /// # Errors
-    /// Where the host does not pass the buffer.
+    /// The host does not pass the buffer.
     pub(crate) fn map(&self, kernel: &mut Kernel<'_>, name: &str, rows: i64, depth: i64) -> Result<String, String> {
         let extent = |extent: i64| u32::try_from(extent).map_err(|error| error.to_string());
         let (free, sum) = ((&self.free, extent(rows)?), (&self.sum, extent(depth)?));
@@ -129,10 +130,10 @@ impl View {
         Ok(kernel.tensor_map(name, map))
     }
 
-    /// The places of a box that begins at this row and summed value, in the batch whose loops have values.
+    /// Returns the coordinates of the box that begins at this row and K value, innermost first, for the current batch.
     ///
     /// # Errors
-    /// Where a loop has no value.
+    /// A batch loop has no value in scope.
     pub(crate) fn places(&self, kernel: &mut Kernel<'_>, row: &str, sum: &str) -> Result<String, String> {
         let mut places = match self.along {
             Along::Sum => vec![sum.to_owned(), row.to_owned()],
@@ -149,7 +150,9 @@ impl View {
     }
 }
 
-/// An axis as few runs of evenly spaced elements, outermost first; loops along which nothing moves are left out.
+/// Merges the loops of an axis into as few evenly spaced runs as possible, outermost first. Loops along which the
+/// factor does not change are left out. For example, loops of extents 8 and 16 with strides 16 and 1 are one run of
+/// stride 1.
 fn runs(element: &Element, axis: &Axis, scope: &mut Scope) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (var, extent) in &axis.loops {
@@ -169,7 +172,7 @@ fn runs(element: &Element, axis: &Axis, scope: &mut Scope) -> Vec<Run> {
     runs
 }
 
-/// Whether so many elements are a multiple of [`ALIGNMENT`] bytes that is not negative, whatever the symbols are.
+/// Whether `dim` elements are a nonnegative multiple of [`ALIGNMENT`] bytes for all values of the symbols.
 fn is_aligned(dim: &Dim, bytes: i64) -> bool {
     let fits = |number: i64| number >= 0 && number % (ALIGNMENT / bytes.clamp(1, ALIGNMENT)) == 0;
     !dim.is_error() && fits(dim.constant_part()) && dim.terms().iter().all(|(_, coefficient)| fits(*coefficient))
