@@ -1,9 +1,22 @@
-//! Values of elements alone: maps, broadcasts, selects, casts, gathers, several results. A thread computes neighbours of the
-//! result, as many as 16 bytes hold, and reads and writes them at once where they are neighbours there, too; where the call
-//! says whether they are, there are two kernels (`stages/vectors`). Axes that all accesses walk as one are one, so most maps
-//! need no division. Of little data for each element a thread has several groups, and reads for all of them first.
+//! Schedule rule `elementwise`: maps, broadcasts, selects, casts and gathers, with one or several results, vectorized.
 //!
-//! Maps that come one after the other and touch nothing of each other's, as the parts of a concatenation, are one launch.
+//! ```text
+//! for i, j: out[i, j] = f(x[i, j], y[j])
+//! →
+//! thread t: k = t * width                                     // width neighbours of 16 bytes
+//!           load x[k .. k + width] as one vector, y too       // for several groups, all loads first
+//!           compute, store out[k .. k + width] as one vector
+//! ```
+//!
+//! Requires: statements without reductions over the same loops. Guarantees: axes that all accesses traverse as one are
+//! one index, so that most maps need no division. If a group of neighbours is aligned only for some arguments of the
+//! call, there are two kernels, and the host launches the one that fits (`stages/vectors`). If there is little data per
+//! element, a thread processes several groups, and issues all loads before the first use.
+//!
+//! Consecutive independent maps, such as the parts of a concatenation, are one launch: each part has its range of
+//! blocks.
+//!
+//! Reference: TVM's `python/tvm/s_tir/dlight/gpu/fallback.py` schedules such functions, without vectors.
 
 use super::stages::Stages;
 use super::stages::gather::{Form, gather};
@@ -18,27 +31,28 @@ use rx_schedule::{Nest, are_independent};
 use rx_tir::{Expr, PrimFunc};
 use std::rc::Rc;
 
-/// The rule.
+/// The rule `elementwise`.
 pub(super) const RULE: Rule = Rule {
     name: "elementwise",
     summary: "Maps: a thread has neighbouring elements, read and written 16 bytes at once where they stand together.",
     take,
 };
 
-/// The most maps of one launch.
+/// The largest number of maps in one launch.
 const MOST_PARTS: usize = 32;
 
-/// Bytes that a thread asks for before it uses any: with 2048 threads more than a multiprocessor of an H100 or H200 must have
-/// on their way to keep its memory busy (the latency of some 600 ns times 1/132 of 4 TB/s, 20 KB or more of it).
+/// Bytes that a thread loads before the first use. With 2048 threads this is more than a multiprocessor of an H100 or
+/// H200 must have in flight to keep its memory busy: a latency of about 600 ns times 1/132 of 4 TB/s, that is, 20 KB or
+/// more.
 const BYTES_AT_ONCE: i64 = 64;
 
-/// The most groups of neighbours that a thread has.
+/// The largest number of vector groups per thread.
 const MOST_GROUPS: i64 = 4;
 
-/// The most where the call says how many there are: they may be few.
+/// The largest number of groups if the number of elements is not a constant, and may be small.
 const USUAL_GROUPS: i64 = 2;
 
-/// Threads that a multiprocessor has at once.
+/// Resident threads of a multiprocessor.
 const THREADS_OF_UNIT: i64 = 2048;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -57,7 +71,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let kernel = |is_plain, condition| -> Box<dyn KernelBody> {
         Box::new(MapKernel { parts: Rc::clone(&parts), is_plain, condition })
     };
-    // All parts go their widest ways, or none does that depends on the call.
+    // If a part's vectorization depends on the call's arguments, the launch has two kernels. In one all parts use their
+    // widest vectorization, in the other none does that depends on the arguments.
     let conditions = parts.iter().filter_map(|part| part.ways.first()?.condition.clone());
     let kernels = match conditions.reduce(|all, one| all.and(one)) {
         Some(condition) => vec![kernel(false, Some(condition.clone())), kernel(true, Some(!condition))],
@@ -66,7 +81,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
-/// The map behind the first `taken` statements, where it may run beside them and no rule before this one is for it.
+/// Returns the map after the first `taken` statements and how many statements it has, if it can share their launch: it
+/// is independent of them, and no earlier rule takes it.
 fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)> {
     let func = &parts.last()?.stages.func;
     let task = Task { func, ..task.behind(taken).filter(|_| parts.len() < MOST_PARTS)? };
@@ -82,16 +98,17 @@ fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)
     is_apart.then_some((part, more))
 }
 
-/// Maps over the same elements, and how many neighbours of the result a thread computes.
+/// A map: statements over the same elements, with the possible vectorizations.
 struct Part {
     stages: Stages,
+    /// The possible vectorizations, the widest first; the last is correct for all arguments of the call.
     ways: Vec<Way>,
-    /// Multiprocessors that are to be busy.
+    /// The number of multiprocessors to occupy.
     units: i64,
 }
 
 impl Part {
-    /// What the front of a task is, and of how many statements.
+    /// Matches the task's first statements as a map, and returns their number.
     fn of(task: &Task<'_>) -> Result<(Part, usize), Declined> {
         let (stages, taken) = gather(task, Form::Elements, usize::MAX)?;
         let ways = stages.ways(true);
@@ -118,7 +135,8 @@ impl Part {
         format!("{}, {axes}", ways.join(", else "))
     }
 
-    /// Groups of neighbours of a thread: all that is read for them is asked for before any of it is used.
+    /// Returns the number of vector groups per thread, a power of two. All loads of a thread's groups are issued before
+    /// the first use.
     fn groups(&self, way: &Way) -> i64 {
         let reads = self.stages.reads.iter().filter(|read| read.is_of_columns);
         let bytes: i64 = reads.map(|read| read.dtype.bytes().cast_signed() * way.width()).sum();
@@ -136,12 +154,12 @@ impl Part {
         self.stages.statements.iter().map(|stmt| Nest::of(stmt, func)).collect()
     }
 
-    /// The way of a kernel.
+    /// Returns the vectorization that a kernel uses: the plain one, which fits all calls, or the widest.
     fn way(&self, is_plain: bool) -> Option<&Way> {
         if is_plain { self.ways.last() } else { self.ways.first() }
     }
 
-    /// The blocks it needs.
+    /// Returns the number of blocks that the map needs.
     fn blocks(&self, is_plain: bool) -> Expr {
         let own = self.way(is_plain).map_or(1, |way| way.width() * self.groups(way));
         let threads = (self.stages.row_length() + Expr::int(own - 1)).floor_div(Expr::int(own));
@@ -149,7 +167,7 @@ impl Part {
         blocks
     }
 
-    /// Prints what the thread of block `block` of the part does.
+    /// Emits the code of the map for a thread of the block numbered `block` within it.
     fn print(&self, kernel: &mut Kernel<'_>, block: &str, is_plain: bool) -> Result<(), String> {
         let way = self.way(is_plain).ok_or("no way to go")?;
         let (width, groups) = (way.width(), self.groups(way));
@@ -194,7 +212,8 @@ impl Part {
     }
 }
 
-/// Prints what is done for the group of elements from `k`.
+/// Emits the code for the group of `width` elements that begins at `k`, with a scalar loop for a group that the end of
+/// the axis cuts.
 fn group(
     printer: &mut Printer<'_, '_, '_>,
     (stages, chunk): (&[usize], Option<&str>),
@@ -216,12 +235,13 @@ fn group(
     Ok(())
 }
 
-/// Parts that run beside each other.
+/// The kernel of several maps, each with its range of blocks.
 struct MapKernel {
     parts: Rc<Vec<Part>>,
-    /// Whether they go the ways that are open to all calls.
+    /// Whether the maps use the plain vectorization, which fits all calls.
     is_plain: bool,
-    /// Where it does not hold, another kernel does it.
+    /// The condition on the call's arguments under which the host launches this kernel; otherwise it launches the other
+    /// one.
     condition: Option<Expr>,
 }
 
@@ -231,7 +251,7 @@ impl KernelBody for MapKernel {
         let blocks = blocks.reduce(|all, more| all + more).unwrap_or(Expr::int(0));
         let shape = LaunchShape::blocks(when(&self.condition, blocks), BLOCK_SIZE);
         Frame {
-            // Each part's function has the variables of those before it, too.
+            // The last part's function has the variables of all parts, because each was built from the one before it.
             func: self.parts.last().map(|part| &part.stages.func),
             kept: self.parts.iter().flat_map(|part| part.stages.kept.clone()).collect(),
             is_cooperative: false,

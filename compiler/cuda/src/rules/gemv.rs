@@ -1,9 +1,24 @@
-//! Products with few rows or columns, as a model has that makes one token after the other: the matrix is read once, and all of
-//! the time goes there.
+//! Schedule rule `gemv`: matrix products with up to 8 rows or columns (skinny GEMM), whose time is that of reading the
+//! matrix. For example, a language model that generates one token at a time multiplies its weights by a single row.
 //!
-//! Where neighbours along the sum stand together in memory, a warp has a row: its lanes read 16 bytes each, sum what is theirs
-//! and add up by shuffles. Where neighbours along the rows do, a lane has rows, and the warps of a block have parts of the sum,
-//! which they add up in shared memory. The few vectors on the other side are read from the cache.
+//! ```text
+//! for f < 8, n, k: C[f, n] += A[f, k] * B[k, n]
+//!
+//! B contiguous along k (a warp per row):          B contiguous along n (a lane per row or rows):
+//!     row n = warp                                    rows n = lane * wide + j
+//!     for k = lane * wide; k += 32 * wide:            for k = warp; k += 8:
+//!         load wide neighbours of B as one vector         load wide neighbours of B as one vector
+//!         sums[f] += A[f, k + j] * B[k + j, n]            sums[f][j] += A[f, k] * B[k, n + j]
+//!     add the lanes' sums by shuffles                 add the warps' sums in shared memory
+//! ```
+//!
+//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix whose elements are not those of padded
+//! windows. Guarantees: each element of the matrix is read once; partial sums are added in a fixed order.
+//!
+//! In this file *rows* are the long axis of the matrix, and *vectors* are the few rows of the other factor. Vectors are
+//! reread from the cache.
+//!
+//! Reference: TVM's `python/tvm/s_tir/dlight/gpu/gemv.py` and `python/tvm/s_tir/dlight/gpu/low_batch_gemv.py`.
 
 use super::gemm::kernel::finish_element;
 use super::gemm::problem::{Axis, Element, Factor, Problem};
@@ -14,17 +29,17 @@ use crate::printer::{Kernel, expr, types};
 use crate::source::LaunchShape;
 use rx_tir::Expr;
 
-/// The rule.
+/// The rule `gemv`.
 pub(super) const RULE: Rule =
     Rule { name: "gemv", summary: "Products with up to 8 rows or columns: the matrix is read once, by warps.", take };
 
-/// The most vectors that are multiplied at once.
+/// The largest number of vectors.
 const MOST: i64 = 8;
 
-/// Warps of a block.
+/// Warps per block.
 const WARPS: i64 = 8;
 
-/// Elements of a row that a lane has at a time, where they are not read as one.
+/// Elements of a row that a lane processes per iteration, if they are not loaded as one vector.
 const COMPUTED: i64 = 8;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -47,7 +62,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let along = if by_rows { rows } else { &problem.k };
     let bytes = i64::try_from(matrix.narrow.dtype().bytes()).unwrap_or(1).max(1);
     let mut wide = match by_rows {
-        // Enough blocks of 32 lanes' rows for the device.
+        // As many adjacent rows per lane as leave at least one block for each multiprocessor.
         true => {
             rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes))
         }
@@ -76,17 +91,18 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note, ..Schedule::single(taken, kernel) })
 }
 
-/// A product with few rows or columns.
+/// The kernel of a product with few rows or columns.
 struct FewRows {
     problem: Problem,
-    /// Whether `A` is the few vectors, and `B` the matrix.
+    /// Whether `A` has the few vectors and `B` is the matrix; otherwise the reverse.
     rows_are_few: bool,
-    /// Whether neighbours along the matrix' rows stand together.
+    /// Whether the matrix is contiguous along its rows axis; otherwise along K, or not at all.
     by_rows: bool,
-    /// Elements that a lane has at a time.
+    /// Elements of the matrix that a lane processes per iteration.
     wide: i64,
+    /// Whether these elements are loaded as one vector.
     is_vector: bool,
-    /// Whether the vectors' elements are read as one, too.
+    /// Whether the elements of the other factor are loaded as one vector as well.
     in_packs: bool,
 }
 
@@ -99,21 +115,22 @@ impl FewRows {
         if self.rows_are_few { &self.problem.a } else { &self.problem.b }
     }
 
-    /// The matrix' rows.
+    /// Returns the axis of the matrix's rows.
     fn rows(&self) -> &Axis {
         if self.rows_are_few { &self.problem.n } else { &self.problem.m }
     }
 
-    /// The few.
+    /// Returns the axis of the few vectors.
     fn few(&self) -> &Axis {
         if self.rows_are_few { &self.problem.m } else { &self.problem.n }
     }
 
+    /// Returns the number of vectors.
     fn count(&self) -> i64 {
         self.few().constant().unwrap_or(1).max(1)
     }
 
-    /// Rows of a block.
+    /// Returns the rows that one block computes.
     fn rows_of_block(&self) -> i64 {
         if self.by_rows { 32 * self.wide } else { WARPS }
     }
@@ -122,7 +139,7 @@ impl FewRows {
 impl KernelBody for FewRows {
     fn frame(&self) -> Frame<'_> {
         let blocks = tiles_of(self.rows().extent(), self.rows_of_block()) * self.problem.batch.extent();
-        // Without a single vector there is nothing to do.
+        // With no vectors, the result is empty and no block is launched.
         let blocks = if self.few().constant() == Some(0) { Expr::int(0) } else { blocks };
         let threads = u32::try_from(32 * WARPS).unwrap_or(u32::MAX);
         Frame {
@@ -182,7 +199,7 @@ impl KernelBody for FewRows {
 }
 
 impl FewRows {
-    /// Sums what is the thread's.
+    /// Emits the loop over K in which the thread accumulates its partial sums.
     fn sum(&self, kernel: &mut Kernel<'_>, words: &Words, row: &str, row0: &str, end: &str) -> Result<(), String> {
         let problem = &self.problem;
         let (wide, sum) = (self.wide, &words.sum_index);
@@ -218,7 +235,8 @@ impl FewRows {
             true => kernel.line(&format!("const {index} {row} = {row0} + j, {sum} = {sum0};")),
             false => kernel.line(&format!("const {index} {row} = {row0}, {sum} = {sum0} + j;")),
         }
-        // Vectors lie in the extents they are read along; what is computed may reach beyond.
+        // A vector load never crosses the end of its axis, because the extent is a multiple of its width. Elements
+        // processed one by one need a bounds check.
         let guard = match (self.is_vector, self.by_rows) {
             (true, _) => None,
             (false, true) => Some(format!("{row} < {end}")),
@@ -253,7 +271,7 @@ impl FewRows {
         Ok(())
     }
 
-    /// Adds up the sums that the block's warps have of the same rows; the first warp has them then.
+    /// Emits the addition of the warps' partial sums of the same rows; the first warp then holds the result.
     fn add_warps(&self, kernel: &mut Kernel<'_>, words: &Words, ctype: &str) -> Result<(), String> {
         let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &words.sums, self.wide);
         kernel.line("// The warps' sums, added up in their order by the first warp.");
@@ -272,7 +290,7 @@ impl FewRows {
         Ok(())
     }
 
-    /// Does with each sum what follows.
+    /// Emits the epilogue of each sum, in the threads that hold the result.
     fn finish(
         &self,
         kernel: &mut Kernel<'_>,
@@ -297,7 +315,8 @@ impl FewRows {
     }
 }
 
-/// Reads a factor's neighbours, from the element of this line and of the sum's next value, as one.
+/// Emits one vector load of a factor's adjacent elements, the first at index `number` of `axis` and at the current K
+/// value, into `to`.
 fn read_pack(
     kernel: &mut Kernel<'_>,
     words: &Words,

@@ -1,6 +1,18 @@
-//! Permutations: an input whose neighbours stand together along another axis than the result's. A block reads a tile of it
-//! along the one and writes along the other, through shared memory, so that both are whole transactions. What is computed of
-//! the elements is computed where they are written.
+//! Schedule rule `transpose`: permutations of axes, by tiles of 32 x 32 elements in shared memory.
+//!
+//! ```text
+//! for i, j: out[i, j] = f(x[j, i])
+//! →
+//! block (one tile): tile[y][threadIdx.x] = x[j0 + y, i0 + threadIdx.x]          // coalesced along i
+//!                   __syncthreads()
+//!                   out[i0 + y, j0 + threadIdx.x] = f(tile[threadIdx.x][y])     // coalesced along j
+//! ```
+//!
+//! Requires: elementwise statements; an input that is contiguous along another axis than the result's last one; both
+//! axes at least 8 long, where their extents are constants. Guarantees: reads and writes are both coalesced;
+//! elementwise operations are fused where the result is written.
+//!
+//! Reference: TVM's `python/tvm/s_tir/dlight/gpu/transpose.py`.
 
 use super::stages::gather::{Form, gather};
 use super::stages::lanes::Lanes;
@@ -13,23 +25,23 @@ use crate::source::LaunchShape;
 use rx_schedule::Multiples;
 use rx_tir::{Expr, VarId};
 
-/// The rule.
+/// The rule `transpose`.
 pub(super) const RULE: Rule = Rule {
     name: "transpose",
     summary: "Permutations: tiles of 32 by 32 elements through shared memory, read along one axis and written along another.",
     take,
 };
 
-/// Elements of a tile along each axis: a warp's.
+/// Elements of a tile along each axis: the width of a warp.
 const TILE: i64 = 32;
 
-/// Threads of a block behind each other: each has 32 / 8 elements of a tile.
+/// Threads of a block along the second axis; each processes 32 / 8 = 4 elements of a tile.
 const DEPTH: i64 = 8;
 
-/// Bytes of all tiles of a block, at most: several blocks then share a multiprocessor.
+/// The most bytes of tiles per block, so that several blocks fit on a multiprocessor.
 const MOST_BYTES: i64 = 24 << 10;
 
-/// An axis that is shorter than this leaves too much of a tile empty.
+/// The shortest axis for which tiles pay; shorter ones leave most of a tile empty.
 const SHORT: i64 = 8;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -63,22 +75,24 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note, ..Schedule::single(taken, TransposeKernel { stages, from, along, reads }) })
 }
 
+/// The kernel of a permutation by tiles.
 struct TransposeKernel {
     stages: Stages,
-    /// The axis, by number, that the tiles are read along.
+    /// The position, among the columns' axes, of the axis along which tiles are read.
     from: usize,
-    /// The axis that they are written along.
+    /// The position of the last axis, along which the result is written.
     along: usize,
-    /// What is read through tiles, by number.
+    /// The positions of the reads that go through tiles.
     reads: Vec<usize>,
 }
 
 impl TransposeKernel {
+    /// Returns the number of tiles along an axis.
     fn tiles(&self, axis: usize) -> Expr {
         (self.stages.columns[axis].extent.clone() + Expr::int(TILE - 1)).floor_div(Expr::int(TILE))
     }
 
-    /// The axes that no tile lies along.
+    /// Returns the axes along which no tile extends.
     fn others(&self) -> Vec<Axis> {
         let others = (0..self.stages.columns.len()).filter(|at| *at != self.from && *at != self.along);
         others.map(|at| self.stages.columns[at].clone()).collect()
@@ -117,7 +131,7 @@ impl KernelBody for TransposeKernel {
         printer.row_reads()?;
         let (from_var, along_var) = (self.stages.columns[self.from].var, self.stages.columns[self.along].var);
         axes.extend([(from_var, from.clone()), (along_var, along.clone())]);
-        // The axis that is written along is the last one to the printer.
+        // The printer requires the contiguous axis of the result last.
         printer.columns = axes;
         let [from_end, along_end] = [self.from, self.along].map(|at| self.stages.columns[at].extent.clone());
         let from_end = printer.kernel.operand(&from_end, RELATION + 1)?;
@@ -129,7 +143,7 @@ impl KernelBody for TransposeKernel {
             printer.kernel.need_storage(read.dtype);
             let wanted = format!("{}_tile", self.stages.func.var(read.var).name);
             let tile = printer.kernel.fresh_name(&wanted);
-            // One column more, so that a warp that goes down a column meets every bank once.
+            // The additional column of padding places the elements of a tile's column in different banks.
             printer.kernel.line(&format!("__shared__ {storage} {tile}[{TILE}][{}];", TILE + 1));
             tiles.push(tile);
         }
