@@ -56,6 +56,7 @@ impl TiledProduct {
         Ok(product)
     }
 
+    /// Returns the tiles of both factors.
     fn operands(&self) -> Result<[Operand<'_>; 2], String> {
         let Problem { a, b, m, n, k, dtype, .. } = &*self.problem;
         Ok([
@@ -178,14 +179,21 @@ impl KernelBody for TiledProduct {
 
 /// Names of the variables that locate a block's tile.
 pub(super) struct TileNames {
+    /// The number of tiles along M and N.
     tiles: [String; 2],
+    /// The number that is decoded step by step.
     block: String,
+    /// The tile's position along M and N.
     tile: [String; 2],
     /// The index of the split-K slice; `None` without split-K.
     pub(super) part: Option<String>,
+    /// The linear index of the batch.
     batch: String,
+    /// The first row of tiles of the block's group of [`GROUP`] rows.
     group: String,
+    /// The rows of tiles in that group; fewer in the last one.
     height: String,
+    /// The end of the split-K slice on the K axis.
     end: String,
 }
 
@@ -379,6 +387,7 @@ pub(crate) fn finish_element(
 /// The elements of a tile that one thread holds, and how they are finished.
 pub(crate) struct Elements<'p> {
     pub(crate) problem: &'p Problem,
+    /// The names of the kernel's variables.
     pub(crate) words: &'p Words,
     /// Whether the last tiles along M and N may reach beyond the end of the axis, so that elements need a bounds check.
     ragged: [bool; 2],
@@ -430,6 +439,8 @@ impl Elements<'_> {
         Ok(())
     }
 
+    /// Opens the code for index `value` of the tile along M (`side` 0) or N (1), and decodes the axis's loops if the
+    /// epilogue follows.
     fn open(&self, kernel: &mut Kernel<'_>, side: usize, value: &str) -> Result<(), String> {
         let words = self.words;
         let (name, zero, axis) = match side {

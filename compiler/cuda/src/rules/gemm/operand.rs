@@ -66,6 +66,10 @@ pub(crate) struct Operand<'p> {
 }
 
 impl<'p> Operand<'p> {
+    /// Chooses the layout of the tile and how its chunks are loaded, from the contiguous axis and the dtype.
+    ///
+    /// # Errors
+    /// No accumulator type exists for the dtype.
     pub(crate) fn new(
         side: char,
         factor: &'p Factor,
@@ -134,6 +138,7 @@ impl<'p> Operand<'p> {
         }
     }
 
+    /// Returns the number of lines of the tile.
     fn lines(&self) -> i64 {
         match (self.tiling.unit, self.along) {
             (Unit::Threads { .. }, _) | (Unit::Warps { .. }, Along::Free) => self.tiling.k,
@@ -151,6 +156,7 @@ impl<'p> Operand<'p> {
         self.elements() * self.bytes() * self.tiling.stages
     }
 
+    /// Returns the size of an element in shared memory, in bytes.
     fn bytes(&self) -> i64 {
         match (self.tiling.unit, self.element) {
             (Unit::Warps { kind, .. }, _) => kind.bytes(),
@@ -357,6 +363,7 @@ impl<'p> Operand<'p> {
         kernel.place(element.buffer, &element.read)
     }
 
+    /// Returns the `if` under which the element is read; empty if it is always read.
     fn where_it_counts(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
         match &self.element_of()?.counts {
             None => Ok(String::new()),

@@ -243,6 +243,7 @@ fn axes(found: &mut ProductNest) -> Result<[Axis; 4], Declined> {
 }
 
 impl Factor {
+    /// Builds a factor without its view and separable address, which need the final order of the loops.
     fn of(value: Expr, found: &mut ProductNest, func: &PrimFunc) -> Factor {
         let narrow = without_casts(&value).clone();
         let element = FactorElement::of(&narrow, found, func).map(|found| Element {
@@ -262,6 +263,7 @@ impl Factor {
         Weighed { element, count: free.constant().unwrap_or(UNKNOWN), chunk: 16 / bytes }
     }
 
+    /// Rewrites the indices and conditions to 32 bits where they fit.
     fn narrow_indices(&mut self, twins: &Twins) {
         self.value = twins.narrowed(&self.value);
         self.narrow = twins.narrowed(&self.narrow);

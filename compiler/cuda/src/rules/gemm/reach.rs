@@ -46,14 +46,18 @@ pub(crate) struct Reach {
 /// A separated sum: `row` depends on M or N and on the batch, `sum` on K.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
+    /// The part that a thread computes once.
     pub(crate) row: Expr,
+    /// The part that changes with the K tile.
     pub(crate) sum: Expr,
 }
 
 /// The condition `0 <= row + sum`, with the upper bound `row + sum <= last` if there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounded {
+    /// The sum that is compared.
     pub(crate) split: Split,
+    /// The inclusive upper bound, which depends on neither part; `None` if there is none.
     pub(crate) last: Option<Expr>,
 }
 
@@ -65,8 +69,8 @@ struct Parts {
 }
 
 impl Reach {
-    /// Separates an access with its condition, for the free axis and the K axis. Returns `None` if a term depends on
-    /// both, or an index is loaded from memory.
+    /// Separates the access `buffer[indices]`, which is read under `condition`, for the free axis and the K axis. Returns
+    /// `None` if a term depends on both, or an index is loaded from memory.
     pub(super) fn of(
         found: &mut ProductNest,
         func: &PrimFunc,
@@ -155,16 +159,19 @@ impl Splitter<'_> {
         self.scope.expr(dim, DType::INT64)
     }
 
+    /// Converts symbolic parts to expressions.
     fn written(&self, parts: &Parts) -> Option<Split> {
         Some(Split { row: self.expr(&parts.row)?, sum: self.expr(&parts.sum)? })
     }
 
+    /// Whether the dim depends on one of the variables.
     fn mentions(&self, dim: &Dim, vars: &[VarId]) -> bool {
         let mut found = false;
         dim.for_each_symbol(&mut |name| found |= vars.iter().any(|var| self.scope.symbol(*var) == name));
         found
     }
 
+    /// Whether the dim depends on neither rows nor K.
     fn is_uniform(&self, dim: &Dim) -> bool {
         !dim.is_error() && !self.mentions(dim, self.rows) && !self.mentions(dim, self.sums)
     }

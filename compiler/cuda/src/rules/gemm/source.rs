@@ -72,6 +72,7 @@ impl Source {
         Source::new(phased, &second, func, front).ok()
     }
 
+    /// Matches a nest by role. `whole` is the original nest, whose spatial loops count the elements that are written.
     fn new(phased: Phased, whole: &Nest, mut func: PrimFunc, front: Front) -> Result<Source, Declined> {
         let mut found = ProductNest::of(&phased.nest, &mut func)?;
         let spatial = whole.loops.iter().filter(|one| one.kind != IterKind::Reduce);
@@ -108,6 +109,7 @@ fn is_worth(func: &PrimFunc, (first, second): (&Nest, &Nest), products: BufferId
     terms <= taps * if is_narrow { MORE_TERMS_OF_TENSOR_CORES } else { MORE_TERMS }
 }
 
+/// Whether an index contains a floor modulo.
 fn has_remainder(index: &Expr) -> bool {
     index.any(&|part| matches!(part, Expr::Binary { op: rx_tir::BinaryOp::FloorMod, .. }))
 }

@@ -47,6 +47,7 @@ impl Part {
     }
 }
 
+/// Returns the elements of each thread; `bytes` is the size of an accumulator.
 fn share(tiling: Tiling, bytes: i64) -> Share {
     let (own_m, own_n) = match tiling.unit {
         Unit::Threads { m, n } => (m, n),
@@ -63,6 +64,7 @@ fn share(tiling: Tiling, bytes: i64) -> Share {
     }
 }
 
+/// Declares the thread's accumulators.
 pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling, dtype: DType) -> Result<(), String> {
     let (ctype, bytes) = sum_type(dtype)?;
     let Share { rows, columns } = share(tiling, bytes);

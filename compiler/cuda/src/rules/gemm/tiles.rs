@@ -158,6 +158,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
+    /// Returns the extents of a product.
     fn of(problem: &Problem) -> Sizes {
         let size = |axis: &Axis| axis.constant().unwrap_or(UNKNOWN);
         let (m, n, k) = (size(&problem.m), size(&problem.n), size(&problem.k));

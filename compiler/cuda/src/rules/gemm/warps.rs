@@ -35,12 +35,14 @@ struct Share {
     column: String,
 }
 
+/// Returns the elements of each warp.
 fn share(tiling: Tiling) -> Result<Share, String> {
     let Unit::Warps { m, n, kind, .. } = tiling.unit else { return Err("a tile without warps".to_owned()) };
     let (rows, columns) = (tiling.m / m, tiling.n / n);
     Ok(Share { kind, rows, columns, row: format!("warp / {n} * {rows}"), column: format!("warp % {n} * {columns}") })
 }
 
+/// Declares the warp and lane index, and the accumulators.
 pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
     kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
     declare_sums(kernel, words, tiling)

@@ -50,6 +50,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// Reserves fresh names for the kernel of `problem`.
     pub(crate) fn new(kernel: &mut Kernel<'_>, problem: &Problem, sum_is_whole: bool) -> Result<Words, String> {
         let axes = [&problem.m, &problem.n, &problem.k];
         let small = |axis: &&&Axis| axis.constant().is_some_and(|extent| extent < 1 << 30);
@@ -97,22 +98,27 @@ impl Words {
         !self.loops.contains_key(&var)
     }
 
+    /// Returns the name of the index on the free axis of a side: the row for `a`, the column for `b`.
     pub(crate) fn free(&self, side: char) -> &str {
         if side == 'a' { &self.row } else { &self.column }
     }
 
+    /// Returns the name of the tile's first index on the free axis of a side.
     pub(crate) fn free0(&self, side: char) -> &str {
         if side == 'a' { &self.row0 } else { &self.column0 }
     }
 
+    /// Returns the extent of the free axis of a side, as text.
     pub(crate) fn free_end(&self, side: char) -> &str {
         if side == 'a' { &self.ends[0] } else { &self.ends[1] }
     }
 
+    /// Returns the name of the stage to which a side's coming tile is loaded.
     pub(crate) fn to(&self, side: char) -> &str {
         &self.to[usize::from(side == 'b')]
     }
 
+    /// Returns the name of the registers that hold a side's staged chunks.
     pub(crate) fn next(&self, side: char) -> &str {
         &self.next[usize::from(side == 'b')]
     }

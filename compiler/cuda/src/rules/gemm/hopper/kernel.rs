@@ -98,6 +98,7 @@ impl BulkProduct {
         self.product.tiling.m / ROWS * 128
     }
 
+    /// Adds the tensor map of one factor, with `rows` rows per tile.
     fn side<'p>(&self, kernel: &mut Kernel<'_>, name: char, factor: &'p Factor, rows: i64) -> Result<Side<'p>, String> {
         let Unit::Warps { kind, .. } = self.product.tiling.unit else { return Err("a tile without warps".to_owned()) };
         let view = factor.view.as_ref().map_err(Clone::clone)?;

@@ -42,6 +42,7 @@ impl Operand<'_> {
         if self.has_one_row() { name.clone() } else { format!("{name}[i]") }
     }
 
+    /// Returns the C type of a kept value.
     fn ctype(expr: &Expr) -> &'static str {
         if expr.dtype() == DType::INT32 { "int" } else { "long long" }
     }
@@ -113,6 +114,7 @@ impl Operand<'_> {
         (self.is_ragged() || !reach.of_row.is_empty()) && !self.tells_by_range(reach)
     }
 
+    /// Whether the last tile may reach beyond the end of the free axis.
     fn is_ragged(&self) -> bool {
         self.free.constant().is_none_or(|extent| extent % self.rows != 0)
     }
@@ -186,6 +188,7 @@ impl Operand<'_> {
         Ok(())
     }
 
+    /// Emits the values of the K loops that the K parts use, at the K index named `sum`.
     fn decode_sum(&self, kernel: &mut Kernel<'_>, words: &Words, sum: &str, reach: &Reach) -> Result<(), String> {
         let used = |var| {
             reach.by_index.is_none() && reach.place.sum.uses(var)
