@@ -3,12 +3,12 @@
 //! ```text
 //! for i, j: out[i, j] = f(x[i, j], y[j])
 //! →
-//! thread t: k = t * width                                     // width neighbours of 16 bytes
-//!           load x[k .. k + width] as one vector, y too       // for several groups, all loads first
+//! thread t: k = t * width                                     // width elements are 16 bytes
+//!           load x[k .. k + width] as one vector, and y       // for several groups, all loads first
 //!           compute, store out[k .. k + width] as one vector
 //! ```
 //!
-//! Requires: statements without reductions over the same loops. Guarantees: axes that all accesses traverse as one are
+//! Requires: elementwise statements (no reductions) over the same loops. Guarantees: axes that all accesses traverse as one are
 //! one index, so that most maps need no division. If a group of neighbours is aligned only for some arguments of the
 //! call, there are two kernels, and the host launches the one that fits (`stages/vectors`). If there is little data per
 //! element, a thread processes several groups, and issues all loads before the first use.

@@ -181,7 +181,7 @@ impl KernelBody for TiledProduct {
 pub(super) struct TileNames {
     /// The number of tiles along M and N.
     tiles: [String; 2],
-    /// The number that is decoded step by step.
+    /// The linear number of the tile; dividing it yields the indices below.
     block: String,
     /// The tile's position along M and N.
     tile: [String; 2],
@@ -406,8 +406,9 @@ impl Elements<'_> {
         self.open(kernel, 1, column)
     }
 
-    /// Emits the end of `width` adjacent elements of a row, the first in the tile's column `first`. `sum` is the text
-    /// of the sum of element `e`. Results that are adjacent in memory are stored as one vector.
+    /// Emits the epilogue, or the store of the partial sums, for `width` adjacent elements of a row. The first is in the
+    /// tile's column `first`; `sum` is the text of the sum of element `e`. Results that are adjacent in memory are
+    /// stored as one vector.
     pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
         let (problem, epilogue) = (self.problem, &self.problem.epilogue);
         let even =

@@ -4,10 +4,10 @@
 //! `[line][position]`:
 //!
 //! ```text
-//! Unit::Threads                   [k][row + padding]
-//! Unit::Warps, Along::Sum         [row][k], 16-byte chunks of a line swizzled     // K-major
-//! Unit::Warps, Along::Free        [k][row], 16-byte chunks of a line swizzled     // MN-major
-//! the same with Means::Group      panels of 64 rows, each [k][64], swizzled       // as wgmma reads it
+//! Unit::Threads                              [k][row], lines padded by 16 bytes
+//! Unit::Warps, Along::Sum (K-major)          [row][k], swizzled in 16-byte chunks
+//! Unit::Warps, Along::Free (MN-major)        [k][row], swizzled in 16-byte chunks
+//!     with Means::Group (wgmma)              [row / 64][k][row % 64], swizzled in 16-byte chunks
 //! ```
 //!
 //! [`super::kernel`] uses it for each operand; [`super::warps`] and [`super::threads`] read the tiles.
@@ -186,7 +186,8 @@ impl<'p> Operand<'p> {
     /// Returns the offset of a chunk in its tile, in elements, as CUDA text. `line` is a name; `chunk` is the position
     /// on the line, in chunks. The tiles that tensor cores read are swizzled: the position is XORed with the line
     /// number, so that the chunks of eight consecutive lines at one position are in different banks. For example, with
-    /// 8 chunks per line, chunk 3 of line 5 is at position 3 ^ 5 = 6.
+    /// 8 chunks per line, chunk 3 of line 5 is at position 3 ^ 5 = 6. With 4 chunks per line, two lines cover all
+    /// banks, so the position is XORed with `line / 2 % 4`.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
         let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
         if let (Unit::Warps { means: Means::Group, .. }, Along::Free) = (self.tiling.unit, self.along) {

@@ -7,6 +7,9 @@
 //! →               out[s * q + phase] = Σ_k over the taps of this phase
 //! ```
 //!
+//! Here `i(o, k)` is the input that contributes to output `o` through tap `k`; it exists if the stride divides the
+//! position.
+//!
 //! Requires: for two statements, that nothing else reads `products`, and that the product has not many more terms than
 //! the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite applies, the product is the first statement as
 //! it is written.
@@ -17,9 +20,11 @@ use rx_base::Dim;
 use rx_schedule::{Nest, Phased, ProductNest, by_phases, composed};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc};
 
-/// The largest ratio of terms of the fused product to terms of the separate sums at which fusion pays. With tensor
-/// cores, writing and rereading the sums costs more than the additional terms, which are 0.
+/// The largest ratio of terms of the fused product to terms of the separate sums at which fusion pays, without tensor
+/// cores.
 const MORE_TERMS: f64 = 1.3;
+/// As [`MORE_TERMS`], with tensor cores: writing and rereading the sums then costs more than the additional terms,
+/// which are 0.
 const MORE_TERMS_OF_TENSOR_CORES: f64 = 2.0;
 
 /// A matched product and the statements that it replaces.
