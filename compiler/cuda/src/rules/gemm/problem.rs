@@ -114,8 +114,8 @@ impl Axis {
 pub(crate) struct Factor {
     /// The factor's value, cast to the dtype of the sum.
     pub(crate) value: Expr,
-    /// The same value without lossless casts: usually of the dtype in memory. For example, `x` for `T.Cast("float32",
-    /// x)` with a `float16` `x`.
+    /// The same value without lossless casts: usually of the dtype in memory. For example, the `float16` element `x`
+    /// for a factor `T.Cast("float32", x)`.
     pub(crate) narrow: Expr,
     /// The element of memory that the factor is, possibly under a condition (then 0 elsewhere). `None` if the value is
     /// computed from several elements.

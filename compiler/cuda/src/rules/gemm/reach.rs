@@ -43,10 +43,10 @@ pub(crate) struct Reach {
     pub(crate) steps: Option<Vec<i64>>,
 }
 
-/// A separated sum: `row` depends on M or N and on the batch, `sum` on K.
+/// A separated sum: `sum` has the terms that depend on K, `row` all others (M or N, the batch, constants).
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
-    /// The part that a thread computes once.
+    /// The part that a thread computes once per tile of the result.
     pub(crate) row: Expr,
     /// The part that changes with the K tile.
     pub(crate) sum: Expr,

@@ -7,7 +7,7 @@ use super::super::tiles::{Choice, Fragment, Means, Sizes, Tiling, Unit};
 use super::view::View;
 use crate::rules::Target;
 
-/// The only architecture that has `wgmma`; later ones replaced it.
+/// The only architecture that has `wgmma`; later ones do not have it.
 const ARCH: u32 = 90;
 
 /// The least utilization of a tiling ([`Sizes::used`]); below it a smaller tile is better.

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Requires: both factors are dense views ([`View`]). Guarantees: the grid has as many blocks as fit on the device at
-//! once, and each block computes several tiles of C in turn, so that the next tile's copies overlap the epilogue.
+//! once, and each block computes its tiles of C one after the other, so that the next tile's copies overlap the
+//! epilogue.
 //!
 //! Reference: PTX ISA, `cp.async.bulk.tensor` and `mbarrier`; CUTLASS's
 //! `include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_cooperative.hpp`.
