@@ -1,18 +1,30 @@
-//! Joining kernels: what computes element by element goes behind the kernel whose result it reads, else into the kernel
-//! that reads it.
+//! Kernel fusion: merges producer and consumer kernels, so that intermediate tensors need no memory.
 //!
-//! An *epilogue* first: a kernel that makes each element from one element of what a reduction computed, and is all that
-//! reads it, is joined to the reduction (a convolution with its normalisation and activation), so that a schedule can keep
-//! the element in a register between the two. Then *prologues*: a kernel whose outputs are all read once, by one other kernel, and which does no reduction, becomes part of that
-//! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
-//! to say (`rx_schedule::inline`).
+//! ```text
+//! s = kernel matmul(x, w)                      y = kernel fused_matmul_add_relu(x, w, b)
+//! t = kernel add(s, b)             →
+//! y = kernel relu(t)
+//! ```
 //!
-//! Between the two, *chains* of kernels of which the device makes one are joined (`chain`).
+//! Fusion has three stages:
 //!
-//! A view between two kernels is no obstacle where the second can read the tensor as it is before the view (`reshape`), or
-//! can run over the tensor's extents with the view behind it (`sink`). A
-//! kernel that only moves elements (`moves`) becomes part of each of its few readers, and one that leaves them in
-//! their order becomes a view.
+//! 1. *Epilogues*: an elementwise kernel that is the only reader of a reduction's result is merged into the reduction
+//!   (for example a convolution followed by its normalization and activation). A schedule can then keep each element in
+//!   a register.
+//! 2. *Chains*: several kernels that the device can schedule as one (attention) are merged (`chain`).
+//! 3. *Prologues*: an injective kernel whose outputs are read exactly once, all by the same kernel, is merged into that
+//!   kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is decided
+//!   later (`rx_schedule::inline`).
+//!
+//! A view between two kernels does not prevent fusion if the consumer can read the tensor under its shape before the
+//! view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only moves
+//! elements (`moves`, for example a transpose) is duplicated into each of its few readers. A kernel that keeps the
+//! elements in order becomes a view.
+//!
+//! Requires registers that are written once. Guarantees that the values of the remaining registers are unchanged, and
+//! that no index contains a new division.
+//!
+//! Reference: TVM's `src/relax/transform/fuse_ops.cc` and `fuse_tir.cc`.
 
 mod block;
 mod chain;
@@ -38,27 +50,30 @@ use rustc_hash::FxHashMap;
 use rx_schedule::Preferences;
 use smallvec::SmallVec;
 
-/// The most buffers of a joined kernel: devices limit the size of an argument list.
+/// The maximum number of buffers of a merged kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
 
-/// The most nests of a joined kernel: what is done to all of them again and again, pass after pass, stays linear in their number.
+/// The maximum number of loop nests of a merged kernel. Every later pass visits all of them, so this bounds the total
+/// time.
 const MAX_NESTS: usize = 64;
 
-/// The most readers of a kernel that only moves elements that each do so themselves.
+/// The maximum number of readers into which a kernel that only moves elements is duplicated.
 const MAX_READERS: usize = 4;
 
-/// The device that steps are run for, and the answers to their questions.
+/// The preferences of the target device, and the cache of rewrites. Every fusion step takes them.
 pub(crate) struct Context<'c> {
+    /// The device's preferences: whether it fuses chains, for example.
     pub(crate) preferences: &'c dyn Preferences,
+    /// Computes (or looks up) merged and rewritten functions.
     pub(crate) queries: &'c dyn Queries,
 }
 
-/// Removes what nothing reads.
+/// Removes instructions and kernel outputs that nothing reads ([`dead`]).
 pub(crate) fn remove_dead_code(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| dead::remove(procedure, program, context));
 }
 
-/// Makes views of kernels that leave elements in their order, and of views of views views of the first tensor.
+/// Replaces kernels that keep elements in order by views, and makes each view of a view refer to the original tensor.
 pub(crate) fn find_views(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| {
         procedure.code = with_views(std::mem::take(&mut procedure.code), &mut FxHashMap::default(), program);
@@ -66,7 +81,7 @@ pub(crate) fn find_views(program: &mut Program, context: &Context<'_>) {
     });
 }
 
-/// Moves views below the kernels that follow a reduction ([`sink`]).
+/// Moves views after the elementwise kernels that follow a reduction ([`sink`]).
 pub(crate) fn sink_views(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| {
         let mut reads = reads_of(procedure);
@@ -74,10 +89,11 @@ pub(crate) fn sink_views(program: &mut Program, context: &Context<'_>) {
     });
 }
 
-/// Joins to reductions what is computed of their results, element by element.
+/// Merges elementwise kernels into the reductions whose results they read (epilogues).
 pub(crate) fn fuse_epilogues(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
-        // Forward, so that a reduction takes what follows it, and then what follows that.
+        // Forward order: a reduction first takes the kernel that follows it, then the kernel that follows the merged
+        // one.
         for at in 0..code.len() {
             if let Some(reader) = epilogue_of(code, at, reads, program) {
                 join(code, at, &reader, reads, program, context);
@@ -86,7 +102,7 @@ pub(crate) fn fuse_epilogues(program: &mut Program, context: &Context<'_>) {
     });
 }
 
-/// Joins the chains of kernels of which the device makes one ([`chain`]).
+/// Merges the chains of kernels that the device can schedule as one kernel ([`chain`]).
 pub(crate) fn fuse_chains(program: &mut Program, context: &Context<'_>) {
     if context.preferences.joins_chains() {
         let mut asked = chain::Asked::default();
@@ -94,7 +110,7 @@ pub(crate) fn fuse_chains(program: &mut Program, context: &Context<'_>) {
     }
 }
 
-/// Makes kernels that only move elements part of each of their few readers.
+/// Duplicates kernels that only move elements into each of their readers, if these are few ([`MAX_READERS`]).
 pub(crate) fn fuse_moves(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
         for at in (0..code.len()).rev() {
@@ -105,10 +121,11 @@ pub(crate) fn fuse_moves(program: &mut Program, context: &Context<'_>) {
     });
 }
 
-/// Joins kernels to the one kernel that reads them.
+/// Merges injective kernels into their only reader (prologues), then removes unused kernels.
 pub(crate) fn fuse_producers(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
-        // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
+        // Backward order: a chain of kernels is merged from its end, so each kernel is merged once, into a reader that
+        // is complete.
         for at in (0..code.len()).rev() {
             if let Some(reader) = prologue_of(code, at, reads, program)
                 && !is_whole(code, reader.at, program)
@@ -120,7 +137,7 @@ pub(crate) fn fuse_producers(program: &mut Program, context: &Context<'_>) {
     drop_unused(program);
 }
 
-/// Calls `change` on each procedure. Kernels that nothing calls any more stay until [`drop_unused`].
+/// Calls `change` on each procedure. Kernels that are no longer called remain in the program until [`drop_unused`].
 fn each_procedure(program: &mut Program, mut change: impl FnMut(&mut Procedure, &mut Program)) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], Procedure::empty());
@@ -129,10 +146,11 @@ fn each_procedure(program: &mut Program, mut change: impl FnMut(&mut Procedure, 
     }
 }
 
-/// Changes the instructions of a block; it is given them, how often each register is read, and the program.
+/// A change of the instructions of a block. Its arguments are the block, the read count of each register, and the
+/// program.
 type ChangeBlock<'c> = dyn FnMut(&mut Block, &mut [u32], &mut Program) + 'c;
 
-/// Calls `change` on the blocks of each procedure, inner ones first.
+/// Calls `change` on every block of each procedure. The blocks of branches come before the block that contains them.
 fn each_block(program: &mut Program, change: &mut ChangeBlock<'_>) {
     each_procedure(program, |procedure, program| {
         let mut reads = reads_of(procedure);
@@ -141,6 +159,7 @@ fn each_block(program: &mut Program, change: &mut ChangeBlock<'_>) {
     });
 }
 
+/// Applies `change` to the blocks nested in `code`, then to `code`. Returns the new instructions.
 fn changed(
     mut code: Vec<Instruction>,
     reads: &mut [u32],
@@ -161,7 +180,7 @@ fn changed(
     block.into_code()
 }
 
-/// How often each register is read.
+/// Returns the number of reads of each register, indexed by register number. The procedure's result counts as one read.
 fn reads_of(procedure: &Procedure) -> Vec<u32> {
     let mut reads = vec![0; procedure.types.len()];
     for instruction in &procedure.code {
@@ -171,7 +190,8 @@ fn reads_of(procedure: &Procedure) -> Vec<u32> {
     reads
 }
 
-/// The code with kernels that leave elements in their order as views, and views of views as views of the first tensor.
+/// Replaces kernels that keep elements in order by views, and redirects each view of a view to the original tensor.
+/// `views` maps the register of each view to that tensor.
 fn with_views(
     mut code: Vec<Instruction>,
     views: &mut FxHashMap<Register, Register>,
@@ -199,13 +219,16 @@ fn with_views(
     code
 }
 
-/// A kernel that reads what another computes, and the view through which it does.
+/// A kernel that reads the result of another one, possibly through a view.
 struct Reader {
+    /// The position of the reading kernel in the block.
     at: usize,
+    /// The position of the view between the two kernels, if there is one.
     view: Option<usize>,
 }
 
-/// Makes two kernels one, in the place of the second, where that is possible.
+/// Merges the kernel at `at` into its reader and puts the merged kernel at the reader's position. Does nothing if they
+/// cannot be merged.
 fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program: &mut Program, context: &Context<'_>) {
     let (Some(producer), Some(consumer)) = (&code[at], &code[reader.at]) else { return };
     let merged = match reader.view.map(|view| code[view].as_ref()) {
@@ -216,7 +239,7 @@ fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program
     };
     let Some(merged) = merged else { return };
     forget(consumer, reads);
-    // What others read stays for them.
+    // The producer and the view are removed only if no other instruction reads them.
     let unread = |instruction: &Instruction, reads: &[u32]| match &instruction.operation {
         Operation::Kernel { outputs, .. } => outputs.iter().all(|output| reads[output.to.0 as usize] == 0),
         Operation::View { to, .. } => reads[to.0 as usize] == 0,
@@ -233,7 +256,8 @@ fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program
     code.put(reader.at, merged);
 }
 
-/// The consumer as it is where it reads what the producer computes, not a view of it.
+/// Rewrites the consumer of a view so that it reads the producer's output directly. Returns `None` where an index would
+/// need a division.
 fn without_view(
     producer: &Instruction,
     view: &Instruction,
@@ -246,7 +270,8 @@ fn without_view(
     let Operation::Kernel { kernel, inputs, outputs, scalars } = &consumer.operation else { return None };
     let made = made.iter().find(|output| output.to == *from)?;
     let at = inputs.iter().position(|input| input == to)?;
-    // What follows a reduction has its elements one by one, whatever their places are called.
+    // An epilogue must have the loops of its reduction: one index per dim of the tensor. So after a reduction, a dim of
+    // the tensor may not be split into several dims of the view.
     let is_cut = program.kernel(*of).loops.properties().is_injective;
     let own = program.kernel(*kernel);
     let (loops, buffer) = (own.loops.clone(), own.loops.buffer_params().nth(at)?);
@@ -260,7 +285,8 @@ fn without_view(
     Some(Instruction { origin: consumer.origin, operation })
 }
 
-/// The one kernel that reads what the reduction at `at` computes, where it is an epilogue.
+/// Returns the only reader of the reduction at `at`, if that reader is an epilogue: an elementwise kernel over the same
+/// elements.
 fn epilogue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let [_] = outputs.as_slice() else { return None };
@@ -275,7 +301,7 @@ fn epilogue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Opt
     (kernel.loops.properties().is_injective && kernel.follows(input)).then_some(reader)
 }
 
-/// What a reader reads of a kernel with these outputs: one of them, or a view.
+/// Returns the register that `reader` loads from a kernel with these outputs: its first output, or the view of it.
 fn read_by(code: &Block, reader: &Reader, outputs: &[Output]) -> Option<Register> {
     match reader.view {
         None => outputs.first().map(|output| output.to),
@@ -286,7 +312,8 @@ fn read_by(code: &Block, reader: &Reader, outputs: &[Output]) -> Option<Register
     }
 }
 
-/// The one kernel that reads what the kernel at `at` computes, where the latter may be done as part of it.
+/// Returns the only reader of the kernel at `at`, if the kernel is a prologue: an injective kernel that may be merged
+/// into that reader.
 fn prologue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, .. } = &code[at].as_ref()?.operation else { return None };
     let properties = program.kernel(*kernel).loops.properties();
@@ -294,12 +321,14 @@ fn prologue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Opt
         return None;
     }
     let reader = only_reader(code, at, reads)?;
-    // Through a view elements are computed where they are read, not stored for readers that read them often.
+    // A producer that is merged through a view is recomputed at every read, not buffered. So a reader that loads
+    // elements several times (a reduction) is accepted only if the producer just moves elements.
     (reader.view.is_none() || properties.is_move || is_injective_at(code, reader.at, program)).then_some(reader)
 }
 
-/// The readers of a kernel that only moves elements, where each may move them for itself: several, all of which compute
-/// element by element.
+/// Returns the readers of the kernel at `at`, if the kernel only moves elements and may be duplicated into all of them:
+/// there are at least two and at most [`MAX_READERS`], all are injective, and nothing reads the output outside this
+/// block.
 fn readers_of_move(code: &Block, at: usize, reads: &[u32], program: &Program) -> Vec<Reader> {
     let Some(Operation::Kernel { kernel, outputs, .. }) = code[at].as_ref().map(|one| &one.operation) else {
         return Vec::new();
@@ -329,7 +358,8 @@ fn readers_of_move(code: &Block, at: usize, reads: &[u32], program: &Program) ->
     }
 }
 
-/// Whether the device makes one kernel of the function at a place as it is: nothing is joined to it.
+/// Whether the kernel at `at` is complete as it is: the device schedules it as one kernel, so no prologue may be merged
+/// into it.
 fn is_whole(code: &Block, at: usize, program: &Program) -> bool {
     match code[at].as_ref().map(|one| &one.operation) {
         Some(Operation::Kernel { kernel, .. }) => program.kernel(*kernel).whole,
@@ -337,6 +367,7 @@ fn is_whole(code: &Block, at: usize, program: &Program) -> bool {
     }
 }
 
+/// Whether the kernel at `at` has no reduction ([`Properties::is_injective`]).
 fn is_injective_at(code: &Block, at: usize, program: &Program) -> bool {
     match code[at].as_ref().map(|one| &one.operation) {
         Some(Operation::Kernel { kernel, .. }) => program.kernel(*kernel).loops.properties().is_injective,
@@ -344,7 +375,8 @@ fn is_injective_at(code: &Block, at: usize, program: &Program) -> bool {
     }
 }
 
-/// The kernel that reads a register at `at`: itself, or as the only reader of a view there.
+/// Returns the kernel that reads a register, given its reader `at`: the instruction at `at` itself, or the only reader
+/// of the view at `at`.
 fn through_view(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     match &code[at].as_ref()?.operation {
         Operation::Kernel { .. } => Some(Reader { at, view: None }),
@@ -360,7 +392,8 @@ fn through_view(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     }
 }
 
-/// The one kernel of the block that reads what the kernel at `at` computes, once, be it through a view.
+/// Returns the only kernel of the block that reads the outputs of the kernel at `at`. Each output is read at most once,
+/// directly or through a view.
 fn only_reader(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut only: Option<Reader> = None;
@@ -379,7 +412,7 @@ fn only_reader(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     only
 }
 
-/// An instruction that is gone reads nothing.
+/// Subtracts the reads of a removed instruction from the read counts.
 fn forget(instruction: &Instruction, reads: &mut [u32]) {
     instruction.operation.for_each_read(&mut |register| {
         let count = &mut reads[register.0 as usize];
@@ -387,7 +420,7 @@ fn forget(instruction: &Instruction, reads: &mut [u32]) {
     });
 }
 
-/// Numbers kernels in the order of their first calls, without those that nothing calls.
+/// Removes kernels that are never called, and renumbers the others in the order of their first calls.
 pub(crate) fn drop_unused(program: &mut Program) {
     let mut new_ids: Vec<Option<KernelId>> = vec![None; program.kernels.len()];
     let mut order: Vec<KernelId> = Vec::with_capacity(program.kernels.len());
@@ -407,6 +440,7 @@ pub(crate) fn drop_unused(program: &mut Program) {
     program.kernels = order.iter().filter_map(|old| left[old.0 as usize].take()).collect();
 }
 
+/// Visits the kernel ids of all calls, in program order, branches included.
 fn for_each_kernel(code: &mut [Instruction], visit: &mut dyn FnMut(&mut KernelId)) {
     for instruction in code {
         match &mut instruction.operation {

@@ -1,28 +1,46 @@
 //! Lowers Relax functions to a program of kernels.
 //!
-//! A [`Program`] is what every device runs: procedures of instructions over registers, and kernels, which are functions of the
-//! loop-level IR. [`lower()`] makes it from an entry function and what it reaches, with a kernel for each operator; the [`steps`]
-//! of the pass pipeline take it to the kernels that a device runs: fusion (`fuse`), channels-last layouts (`layout`), the static
-//! memory plan (`plan`). The crate knows no device; a device states its wishes by [`Preferences`].
+//! A [`Program`] is the form that every device runs. It consists of procedures, whose instructions work on registers,
+//! and kernels, which are functions in the loop-level IR (TensorIR). [`lower()`] builds a program from an entry
+//! function and all functions reachable from it, with one kernel per operator. The [`steps`] of the pass pipeline then
+//! optimize it: kernel fusion (`fuse`), channels-last layouts (`layout`) and the static memory plan (`plan`). The crate
+//! depends on no device: a device states its preferences through [`Preferences`].
 //!
-//! - Memory that a text allocates is not allocated here: a prim_func that writes into a tensor makes a new register
-//!   (`lower::memory`), shape heaps become dims, and packed functions become instructions (`lower::packed`).
-//! - A call whose operand types are open (`R.Tensor(ndim=2)`, `R.Any`) keeps its operator (`Operation::Dynamic`). At run time the
-//!   types of its values make it a separate program, which is cached ([`dynamic`]).
-//! - Kernels that do the same share one function ([`Loops`]). Whatever makes or changes a function depends on its key alone, and is
-//!   asked of [`Queries`], so that a database can keep the answers (`docs/decisions/0012-kernels-keyed-by-content.md`).
+//! For example:
+//!
+//! ```text
+//! def main(x: R.Tensor((n, 4), "float32")):
+//!     y = R.add(x, x)                              r1 = kernel add(r0, r0)
+//!     z = R.nn.relu(y)          lower:             r2 = kernel relu(r1)
+//!     return z                                     return r2
+//!
+//!                               fuse_producers:    r2 = kernel fused_add_relu(r0, r0); return r2
+//! ```
+//!
+//! - Memory that the module allocates explicitly is not allocated here. A prim_func that writes into a tensor defines a
+//!   new register (`lower::memory`), shape heaps become dims, and packed functions become instructions
+//!   (`lower::packed`).
+//! - A call whose operand types are not fully known (`R.Tensor(ndim=2)`, `R.Any`) keeps its operator
+//!   (`Operation::Dynamic`). At run time the types of its values determine a separate program, which is cached
+//!   ([`dynamic`]).
+//! - Kernels with equal bodies share one function ([`Loops`]). Everything that creates or changes a function depends
+//!   only on its key and is requested through [`Queries`], so that a database can cache the answers
+//!   (`docs/decisions/0012-kernels-keyed-by-content.md`).
 //! - `Operation::Bound` reports the values of variables; only [`lower_watched`] emits it.
 //!
 //! # Invariants
 //!
-//! - Every register is written once on every path. A kernel reads its inputs and writes its outputs, and has no other effect.
-//! - Kernels that differ have different names.
-//! - No step adds a division to an index: a view that would need one stays a kernel boundary.
-//! - A chain (`fuse::chain`) contains no value that another kernel reads, and is kept only if the device makes one kernel of it.
-//!   The CPU and the interpreter have no chains.
-//! - A layout changes no value that leaves its procedure, and adds no kernel that only transposes an activation. Without a device
-//!   that asks for it, programs do not change. Checks name the axes of the program's text.
-//! - Outputs share memory only if their lifetimes do not overlap. A value that may outlive its procedure has separate memory.
+//! - Every register is written exactly once on every path. A kernel reads its inputs and writes its outputs, and has no
+//!   other effect.
+//! - Different kernels have different names.
+//! - No step adds a division to an index: a view that would need one remains a kernel boundary.
+//! - A chain (`fuse::chain`) contains no value that a kernel outside it reads. It is fused only if the device can
+//!   schedule it as one kernel. The CPU and the interpreter have no chains.
+//! - A layout change alters no value that leaves its procedure, and adds no kernel that only transposes an activation.
+//!   For devices that do not request a layout, programs do not change. Run-time checks report the axes of the source
+//!   program.
+//! - Outputs share memory only if their lifetimes do not overlap. A value that may outlive its procedure has separate
+//!   memory.
 
 pub mod dynamic;
 mod fuse;

@@ -1,26 +1,29 @@
-//! A block of instructions while kernels are joined: who reads a register is looked up, not searched for.
+//! A block of instructions with use-def lists, so that fusion looks up the readers and the writer of a register.
 
 use crate::program::{Instruction, Operation, Register};
 use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
 
-/// The instructions of a block; none in the place of one that is gone.
+/// The instructions of a block, with the uses of each register. A removed instruction leaves `None` at its position.
 pub(super) struct Block {
+    /// By position; `None` where an instruction was removed.
     code: Vec<Option<Instruction>>,
+    /// By register number.
     registers: Vec<Uses>,
 }
 
-/// Places of instructions that make or read a register, or did so before they were changed.
+/// Positions of the instructions that write or read a register. They may be stale: an instruction that was replaced
+/// since may no longer use the register, so every lookup checks the instruction.
 #[derive(Clone, Default)]
 struct Uses {
-    /// The kernel or view that makes it.
+    /// The kernel or view that writes the register.
     maker: Option<u32>,
-    /// In order.
+    /// In ascending order.
     readers: SmallVec<[u32; 4]>,
 }
 
 impl Block {
-    /// Of a procedure with so many registers.
+    /// Builds the block of a procedure that has `registers` registers.
     pub(super) fn new(code: Vec<Instruction>, registers: usize) -> Block {
         let mut block = Block { code: Vec::new(), registers: vec![Uses::default(); registers] };
         code.iter().enumerate().for_each(|(at, instruction)| block.note(at, instruction));
@@ -28,17 +31,18 @@ impl Block {
         block
     }
 
-    /// The instructions that are left, in order.
+    /// Returns the remaining instructions, in order.
     pub(super) fn into_code(self) -> Vec<Instruction> {
         left(self.code)
     }
 
-    /// Puts an instruction in a place; gives the one that was there.
+    /// Puts an instruction at position `at`. Returns the instruction that was there.
     pub(super) fn put(&mut self, at: usize, instruction: Instruction) -> Option<Instruction> {
         self.note(at, &instruction);
         self.code[at].replace(instruction)
     }
 
+    /// Records the registers that the instruction at `at` reads and writes.
     fn note(&mut self, at: usize, instruction: &Instruction) {
         let (registers, at) = (&mut self.registers, at as u32);
         instruction.operation.for_each_read(&mut |register| {
@@ -61,7 +65,7 @@ impl Block {
         }
     }
 
-    /// The places after `at` of the instructions that read a register, in order.
+    /// Returns the positions after `at` of the instructions that read a register, in ascending order.
     pub(super) fn readers(&self, at: usize, wanted: Register) -> impl Iterator<Item = usize> + '_ {
         let reads = move |place: &usize| {
             let mut found = false;
@@ -74,7 +78,7 @@ impl Block {
         places.filter(move |place| *place > at && reads(place))
     }
 
-    /// The place of the kernel or view that makes a register.
+    /// Returns the position of the kernel or view that writes a register.
     pub(super) fn maker(&self, register: Register) -> Option<usize> {
         let at = self.registers[register.0 as usize].maker? as usize;
         let makes = match &self.code[at].as_ref()?.operation {
@@ -86,7 +90,7 @@ impl Block {
     }
 }
 
-/// The instructions that are left, in order.
+/// Returns the instructions that were not removed, in order.
 #[expect(clippy::filter_map_identity, reason = "unlike `flatten`, `filter_map` collects into the memory that it reads")]
 pub(super) fn left(code: Vec<Option<Instruction>>) -> Vec<Instruction> {
     code.into_iter().filter_map(|instruction| instruction).collect()

@@ -1,11 +1,29 @@
-//! Kernels of which the device makes one: a product, what is computed of it, and the product with that (the scores, the softmax and
-//! the weighted sum of attention), so that what is between them never reaches memory.
+//! Attention-like chains: fuses a matmul, the kernels that depend on it, and a second matmul into one kernel.
 //!
-//! A chain is found by who reads whom, whatever the kernels are called: it begins at a sum of products; all that reads what it computes,
-//! and what that computes, is in it, be it through views; and it ends at another sum of products. Some reduction must be between. What
-//! else is worth having in it: kernels after the end that are all that reads it, element by element; and in front of it those that make
-//! each element of one (moves, scales, casts), and masks that are made of nothing but places. All are put together, loops by the same axes
-//! (`digits`), and the device says whether it makes one kernel of that. If not, the program stays as it is.
+//! ```text
+//! s = kernel matmul(q, k)
+//! m = kernel add(s, mask)              →     o = kernel fused_matmul_add_softmax_matmul(q, k, mask, v)
+//! p = kernel softmax(m)
+//! o = kernel matmul(p, v)
+//! ```
+//!
+//! The intermediate tensors (the scores and the probabilities of attention) then never reach global memory.
+//!
+//! Requires:
+//! - A chain begins at one sum of products and ends at another. All direct and indirect readers of the first, views
+//!   included, are members of the chain, and the second is the last member. At least one member between them is a
+//!   reduction.
+//! - Kernels after the end belong to the chain if each is the only reader of its predecessor and reads at most one
+//!   element per element.
+//! - Kernels before the chain belong to it if only members read them and they read at most one element per element
+//!   (moves, scales, casts), or if they have no tensor inputs (iota, causal masks).
+//! - The device accepts the merged function as one kernel ([`rx_schedule::Preferences`]), after its loops have been
+//!   split along common axes (`digits`).
+//!
+//! Guarantees that the program is unchanged where the device declines. Kernels are matched by their loops, not by their
+//! names.
+//!
+//! Reference: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness" (2022).
 
 use super::block::Block;
 use super::digits::by_digits;
@@ -22,16 +40,16 @@ use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
 use smallvec::smallvec;
 
-/// The most kernels from one product to the other.
+/// The maximum number of kernels from the first matmul to the second, both included.
 const MAX_BETWEEN: usize = 16;
 
-/// The most kernels of a chain.
+/// The maximum number of kernels of a chain.
 const MAX_KERNELS: usize = 40;
 
-/// The most kernels after the second product.
+/// The maximum number of kernels after the second matmul.
 const MAX_AFTER: usize = 3;
 
-/// Joins the chains of a block that the device makes one kernel of. Nothing more is joined to such a kernel.
+/// Fuses the chains of a block that the device schedules as one kernel. Later fusion merges nothing into such a kernel.
 pub(super) fn join(
     block: &mut Block,
     reads: &mut [u32],
@@ -50,10 +68,12 @@ pub(super) fn join(
     }
 }
 
-/// What was made of functions, and none of those that the device makes no one kernel of: networks repeat their layers.
+/// The memoized results of [`one`]: by merged function, the fused function, or `None` where the device declined.
+/// Networks repeat their layers, so most chains are looked up.
 pub(super) type Asked = FxHashMap<Loops, Option<Loops>>;
 
-/// A function of several kernels as one nest of loops, if the device makes one kernel of it.
+/// Fuses the nests of a merged function into common loops. Returns `None` where the device does not schedule the result
+/// as one kernel.
 fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops> {
     let answer = asked.entry(loops.clone()).or_insert_with(|| {
         let one = rewritten(context.queries, &Rewrite::Unite { loops: loops.clone() })?;
@@ -62,22 +82,23 @@ fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops>
     answer.clone()
 }
 
-/// The loops of a function of several kernels by the same axes, and temporaries computed where they are read.
+/// Splits the loops of a merged function along common axes and inlines its temporaries.
 pub(super) fn united(func: &PrimFunc) -> PrimFunc {
     rx_schedule::simplify(&rx_schedule::inline_all(&by_digits(&rx_schedule::simplify(func))))
 }
 
-/// Kernels by their places in the code, in order.
+/// The members of a chain, as ascending positions in the block.
 struct Chain {
-    /// From one product to the other.
+    /// From the first matmul to the second, both included.
     between: Vec<usize>,
-    /// What may be done in front of them as part of the chain, and after.
+    /// Producers before or between these that may be fused as well.
     front: Vec<usize>,
+    /// Kernels after the second matmul that may be fused as well.
     after: Vec<usize>,
 }
 
 impl Chain {
-    /// The chain that begins at a place.
+    /// Matches the chain whose first matmul is at position `at`.
     fn of(
         code: &Block,
         at: usize,
@@ -114,8 +135,8 @@ impl Chain {
         Some(Chain { between, front, after })
     }
 
-    /// Two sets of kernels to fuse: from one product to the other with the first `after` kernels that follow, with those in front and
-    /// without them.
+    /// Returns the sets of kernels to try, in order of preference: the chain and the first `after` kernels that follow
+    /// it, first with all producers of `front`, then without them.
     fn with(&self, after: usize) -> impl Iterator<Item = Vec<usize>> {
         let fronts = if self.front.is_empty() { vec![&[][..]] } else { vec![&self.front[..], &[]] };
         fronts.into_iter().map(move |front| {
@@ -126,7 +147,8 @@ impl Chain {
     }
 }
 
-/// The kernels after `last` that are all that reads what it and they compute, and make each element of one of it.
+/// Collects up to [`MAX_AFTER`] kernels after `last`. Each is the only reader of its predecessor and reads at most one
+/// element per element.
 fn after(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), last);
     while found.len() < MAX_AFTER
@@ -139,8 +161,8 @@ fn after(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usi
     found
 }
 
-/// The kernels in front of a chain that it may do itself: nothing else reads what they compute, and they make each element of one;
-/// or they compute it of places alone.
+/// Collects the producers that the chain may compute itself: light kernels that only members read, and kernels without
+/// tensor inputs, which may be recomputed anywhere.
 fn front(
     code: &Block,
     between: &[usize],
@@ -162,7 +184,7 @@ fn front(
             if of_places.contains(&maker) || is_light() && is_own() {
                 members.push(maker);
                 front.push(maker);
-                // What two members read may be the chain's own only now.
+                // A producer that two members read qualifies only after both are members, so start again.
                 next = 0;
             }
         }
@@ -170,7 +192,7 @@ fn front(
     front
 }
 
-/// The kernel that makes a register, or what it is a view of.
+/// Returns the position of the kernel that writes a register, looking through views.
 fn maker(code: &Block, register: Register) -> Option<usize> {
     let mut at = code.maker(register)?;
     while let Operation::View { from, .. } = &code[at].as_ref()?.operation {
@@ -179,7 +201,8 @@ fn maker(code: &Block, register: Register) -> Option<usize> {
     Some(at)
 }
 
-/// The kernels that read no tensor but those of each other: what they compute is known from its place.
+/// Collects the kernels that depend on no tensor except the results of other such kernels: their elements depend only
+/// on their indices (iota, causal mask).
 fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     for at in 0..code.len() {
@@ -196,7 +219,7 @@ fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     found
 }
 
-/// Whether a function adds up products of elements of different tensors.
+/// Whether a function contains a sum of products of elements of different buffers: a matmul, a convolution.
 pub(super) fn is_product(func: &PrimFunc) -> bool {
     fn any(stmt: &Stmt, func: &PrimFunc) -> bool {
         match stmt {
@@ -210,7 +233,7 @@ pub(super) fn is_product(func: &PrimFunc) -> bool {
     any(&func.body, func)
 }
 
-/// Whether a value is a product of elements of different buffers.
+/// Whether a value is a product of two factors that load from different buffers.
 fn is_of_two(value: &Expr) -> bool {
     let buffers = |expr: &Expr| {
         let mut buffers: FxHashSet<BufferId> = FxHashSet::default();
@@ -231,6 +254,7 @@ fn is_of_two(value: &Expr) -> bool {
     }
 }
 
+/// Returns the properties of the kernel at `at`, or `None` if there is no kernel.
 fn function<'p>(code: &Block, at: usize, program: &'p Program) -> Option<&'p Properties> {
     match &code[at].as_ref()?.operation {
         Operation::Kernel { kernel, .. } => Some(program.kernel(*kernel).loops.properties()),
@@ -238,7 +262,8 @@ fn function<'p>(code: &Block, at: usize, program: &'p Program) -> Option<&'p Pro
     }
 }
 
-/// The kernels that read what the one at `at` computes, be it through views; `None` where something else does.
+/// Returns the kernels that read the outputs of the kernel at `at`, directly or through views. Returns `None` if
+/// another kind of instruction, or an instruction outside the block, reads them.
 fn all_readers(code: &Block, at: usize, reads: &[u32]) -> Option<Vec<usize>> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut found = Vec::new();
@@ -262,8 +287,8 @@ fn all_readers(code: &Block, at: usize, reads: &[u32]) -> Option<Vec<usize>> {
     Some(found)
 }
 
-/// The instruction that does what those at some places do, the last in whose place it stands; `None` where the device does not
-/// make one kernel of it.
+/// Merges the kernels at the positions `members` into one instruction, to be put at the last of them. Returns `None`
+/// where the device does not schedule the result as one kernel.
 fn together(
     code: &Block,
     members: &[usize],
@@ -287,7 +312,7 @@ fn together(
     Some(all)
 }
 
-/// A view of what the kernel at a place computes that `consumer` reads.
+/// Returns a view instruction that `consumer` reads and that views an output of the kernel at `producer`.
 fn view_of<'c>(code: &'c Block, producer: usize, consumer: &Instruction) -> Option<&'c Instruction> {
     let Operation::Kernel { outputs, .. } = &code[producer].as_ref()?.operation else { return None };
     let Operation::Kernel { inputs, .. } = &consumer.operation else { return None };
@@ -299,7 +324,8 @@ fn view_of<'c>(code: &'c Block, producer: usize, consumer: &Instruction) -> Opti
     })
 }
 
-/// A view of what `producer` computes as a kernel that moves elements, along the loops of both shapes.
+/// Returns a view of an output of `producer` as a kernel that copies elements. Its loops are a common refinement of
+/// both shapes.
 fn as_kernel(
     view: &Instruction,
     producer: &Instruction,
@@ -318,8 +344,10 @@ fn as_kernel(
     Some(Instruction { origin: view.origin, operation })
 }
 
-/// A kernel that moves the elements of a tensor of the extents `from` to one of the extents `to`, in order, and what is passed for
-/// its scalars. Its loops are cut into the digits of both shapes, and the tensor's indices composed of them.
+/// Builds a kernel that copies a tensor of shape `from` into one of shape `to`, in row-major order, with the values of
+/// its scalar parameters. Its loops are the common factors of both shapes, so no index needs a division. For example,
+/// `[6, 4]` viewed as `[2, 12]` has the loops `a < 2, b < 3, c < 4`: the kernel stores `out[a, b * 4 + c] = x[a * 3 +
+/// b, c]`.
 pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(PrimFunc, Vec<Scalar>)> {
     let mut builder = KernelBuilder::new(name(""));
     let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));
@@ -330,7 +358,8 @@ pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(Pri
     Some((reshaped(&func, x, (from, &digits), true)?, scalars))
 }
 
-/// The extents of which those of two shapes are products, both in order; `None` where they have none in common.
+/// Returns the coarsest shape of which both shapes are regroupings: `[6, 4]` and `[2, 12]` give `[2, 3, 4]`. Returns
+/// `None` where no such shape is found.
 fn digits_of(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     let moves = |dim: &&Dim| dim.as_constant() != Some(1);
     let (mut a, mut b) = (a.iter().filter(moves).cloned(), b.iter().filter(moves).cloned());
@@ -355,7 +384,7 @@ fn digits_of(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     (of_a.is_none() && of_b.is_none()).then_some(digits)
 }
 
-/// Puts the instruction in the place of the chain's last; what nobody reads any more is gone.
+/// Puts the fused instruction at position `last`, and removes the earlier instructions that nothing reads any more.
 fn replace(code: &mut Block, last: usize, instruction: Instruction, reads: &mut [u32]) {
     instruction.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
     if let Some(old) = code.put(last, instruction) {

@@ -1,6 +1,16 @@
-//! Axes of a function's temporaries cut into the digits in which they are written or read: `x[a * 12 + b]`, where `b` is one of 12,
-//! becomes `x[a, b]`, and a loop along all of the axis becomes two. What views leave behind in a function that is made of several:
-//! each of its statements then has its loops by the same axes.
+//! Axis splitting: splits the axes of a function's temporaries where their indices are composite, so that the nests of
+//! a merged function have common loops.
+//!
+//! ```text
+//! for i in 24: t[i] = ...                         for a, b in (2, 12): t[a, b] = ...
+//! for a, b in (2, 12): y[a, b] = t[a * 12 + b]  →   for a, b in (2, 12): y[a, b] = t[a, b]
+//! ```
+//!
+//! Composite indices remain where a view was between two of the merged kernels.
+//!
+//! Requires temporaries without strides, whose extent is a multiple of the factor. Every index of the axis is either
+//! the variable of a loop over all of the axis, or has the form `high * factor + low` with `0 <= low < factor`.
+//! Guarantees that no index is divided.
 
 use super::reshape::{Digits, cut, in_loops, joined, nest_of, uncut};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,10 +22,10 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Stmt};
 
-/// The most cuts of a function.
+/// The maximum number of splits in a function.
 const MAX_CUTS: usize = 32;
 
-/// The function with the axes of its temporaries cut as far as their indices say.
+/// Splits axes of the function's temporaries until no index of a temporary can be split further.
 pub(super) fn by_digits(func: &PrimFunc) -> PrimFunc {
     let (mut func, mut symbols) = (func.clone(), Symbols::default());
     for _ in 0..MAX_CUTS {
@@ -25,7 +35,7 @@ pub(super) fn by_digits(func: &PrimFunc) -> PrimFunc {
     func
 }
 
-/// The function with one axis cut; `None` where none can be.
+/// Returns the function with one axis split, or `None` where no axis can be split.
 fn cut_one(func: &PrimFunc, symbols: &mut Symbols) -> Option<PrimFunc> {
     let temporaries = symbols.read(func);
     let factors = symbols.factors(func, &temporaries);
@@ -34,7 +44,7 @@ fn cut_one(func: &PrimFunc, symbols: &mut Symbols) -> Option<PrimFunc> {
             continue;
         }
         for axis in 0..func.buffer(buffer).shape.len() {
-            // By what the axis' indices multiply, the largest first.
+            // The candidate factors are the coefficients in the axis' indices, the largest first.
             let found = factors.get(&(buffer, axis)).into_iter().flatten();
             let mut bases: Vec<i64> = found.copied().filter(|factor| *factor > 1).collect();
             bases.sort_unstable_by(|a, b| b.cmp(a));
@@ -51,16 +61,20 @@ fn cut_one(func: &PrimFunc, symbols: &mut Symbols) -> Option<PrimFunc> {
     None
 }
 
-/// Variables as symbols of dims, and the values they take.
+/// The function's variables as symbols of symbolic dims, with their ranges. Index arithmetic is done on dims.
 #[derive(Default)]
 struct Symbols {
+    /// The symbol of each variable, by variable number.
     names: Vec<Name>,
+    /// The variable of each symbol.
     of: FxHashMap<Name, VarId>,
+    /// The extents of block axes that start at 0.
     extents: FxHashMap<VarId, Expr>,
 }
 
 impl Symbols {
-    /// Reads the variables of a function; gives its temporaries. The names of variables that it had before stay.
+    /// Adds the function's new variables and the extents of its axes. Existing symbols keep their names. Returns the
+    /// function's temporaries.
     fn read(&mut self, func: &PrimFunc) -> Vec<BufferId> {
         for at in self.names.len()..func.vars.len() {
             let name = name(&format!("v{at}"));
@@ -79,15 +93,18 @@ impl Symbols {
         temporaries
     }
 
+    /// Converts an expression to a symbolic dim.
     fn dim(&self, expr: &Expr) -> Option<Dim> {
         to_dim(expr, &|var| self.names.get(var.0 as usize).map(|name| Dim::symbol(*name)))
     }
 
+    /// Converts a symbolic dim back to an expression.
     fn expr(&self, dim: &Dim, func: &PrimFunc) -> Expr {
         of_dim(dim, &mut |name, _| self.of.get(&name).map_or(Expr::int(0), |var| func.var_expr(*var)))
     }
 
-    /// The extents of an axis cut in two; `None` where it is no multiple of the base, or the base is all of it.
+    /// Returns the extents `[extent / by, by]` of an axis split by `by`. Returns `None` where the extent is not a
+    /// multiple of `by`, or equals it.
     fn cut_extents(&self, extent: &Expr, by: i64, func: &PrimFunc) -> Option<[Expr; 2]> {
         let extent = self.dim(extent)?;
         let base = Dim::constant(by);
@@ -96,7 +113,8 @@ impl Symbols {
         whole.then(|| [self.expr(&high, func), Expr::int(by)])
     }
 
-    /// The factors of the indices by which the axes of some buffers are read and written, by buffer and axis.
+    /// Collects, by buffer and axis, the coefficients in the indices of the `wanted` buffers. For example, `t[a * 12 +
+    /// b]` adds 12 and 1.
     fn factors(&self, func: &PrimFunc, wanted: &[BufferId]) -> FxHashMap<(BufferId, usize), FxHashSet<i64>> {
         let mut factors: FxHashMap<(BufferId, usize), FxHashSet<i64>> = FxHashMap::default();
         let mut add = |buffer: BufferId, indices: &[Expr]| {
@@ -121,7 +139,8 @@ impl Symbols {
         factors
     }
 
-    /// The digits of an index to a base; `None` where the lower is not known to be below it.
+    /// Splits an index into `[high, low]` with `index = high * by + low`. Returns `None` where `0 <= low < by` cannot
+    /// be proved. For example, `a * 12 + b` with `b < 12` and `by = 12` gives `[a, b]`.
     fn digits(&self, index: &Dim, by: i64) -> Option<[Dim; 2]> {
         let constant = index.constant_part().rem_euclid(by);
         let (mut low, mut most) = (Dim::constant(constant), constant);
@@ -136,19 +155,22 @@ impl Symbols {
     }
 }
 
-/// An axis of a buffer being cut.
+/// A split of one axis of a buffer, in progress.
 struct Cutting<'s> {
     func: PrimFunc,
     symbols: &'s Symbols,
     buffer: BufferId,
     axis: usize,
+    /// The factor: the extent of the inner axis.
     by: i64,
-    /// The extents of the two axes.
+    /// The extents of the outer and the inner axis.
     extents: [Expr; 2],
+    /// Whether a statement was found whose index cannot be split.
     failed: bool,
 }
 
 impl Cutting<'_> {
+    /// Rewrites the body and the buffer's shape. Returns `None` where an index cannot be split.
     fn run(&mut self) -> Option<()> {
         let body = std::mem::replace(&mut self.func.body, Stmt::nothing());
         self.func.body = self.statement(&body);
@@ -157,6 +179,8 @@ impl Cutting<'_> {
         (!self.failed).then_some(())
     }
 
+    /// Rewrites a statement. Sets `failed` where it uses the buffer outside a nest, or where its indices cannot be
+    /// split.
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
         if self.failed {
             return Stmt::nothing();
@@ -178,6 +202,7 @@ impl Cutting<'_> {
         map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
     }
 
+    /// Collects the axis' indices in the loads of an expression.
     fn loads(&self, expr: &Expr, into: &mut Vec<Expr>) {
         expr.walk(&mut |part| {
             if let Expr::Load { buffer, indices, .. } = part
@@ -188,7 +213,7 @@ impl Cutting<'_> {
         });
     }
 
-    /// The axis' indices in a block.
+    /// Collects the axis' indices in the loads and stores of a block.
     fn places(&self, block: &Block) -> Vec<Expr> {
         let mut places = Vec::new();
         block.predicate.iter().for_each(|expr| self.loads(expr, &mut places));
@@ -205,6 +230,8 @@ impl Cutting<'_> {
         places
     }
 
+    /// Rewrites a nest whose indices on the axis are `places`. An index that is the variable of a loop over the whole
+    /// axis splits that loop in two. Returns `None` where an index has another form that cannot be split.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block, places: &[Expr]) -> Option<Stmt> {
         let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
         let (mut block, mut new_loops, mut digits) = (block.clone(), uncut(loops), Digits::default());
@@ -228,7 +255,7 @@ impl Cutting<'_> {
         in_loops(Block { predicate, init, body, ..block }, loops, &new_loops)
     }
 
-    /// A statement of a block.
+    /// Rewrites a statement inside a block.
     fn within(&self, stmt: &Stmt, digits: &Digits) -> Stmt {
         let mut expr = |expr: &Expr| self.expr(expr, digits);
         match stmt {
@@ -242,6 +269,8 @@ impl Cutting<'_> {
         }
     }
 
+    /// Rewrites an expression: splits the indices of loads, and replaces variables of split loops by `outer * factor +
+    /// inner`.
     fn expr(&self, expr: &Expr, digits: &Digits) -> Expr {
         let read = map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, indices, dtype } if buffer == self.buffer => {
@@ -252,7 +281,8 @@ impl Cutting<'_> {
         substitute(&read, &|var| digits.get(&var).and_then(|digits| joined(digits)))
     }
 
-    /// The indices with the axis' as two.
+    /// Replaces the axis' index by two: the new loop variables if it is a split loop's variable, otherwise the split
+    /// index.
     fn indices(&self, indices: &[Expr], digits: &Digits) -> Vec<Expr> {
         let mut cut = indices.to_vec();
         let index = &indices[self.axis];
@@ -266,7 +296,7 @@ impl Cutting<'_> {
             let found = self.symbols.digits(&self.symbols.dim(index)?, self.by)?;
             Some(found.iter().map(|digit| self.symbols.expr(digit, &self.func)).collect::<Vec<Expr>>())
         };
-        // A nest whose places have no digits was given up before.
+        // `nest` has already rejected indices that cannot be split, so one of the two is found.
         if let Some(found) = of_loop.or_else(computed) {
             cut.splice(self.axis..=self.axis, found);
         }

@@ -1,4 +1,4 @@
-//! Kernels that compute nothing: each element of the output is an element of an input.
+//! Recognizes kernels that only copy elements: transposes, slices, broadcasts, reshapes.
 
 use rx_base::Dim;
 use rx_schedule::scope::Scope;
@@ -6,7 +6,7 @@ use rx_schedule::{Affine, Loop, Nest};
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{Expr, IterKind, Stmt};
 
-/// A kernel with one output and no work.
+/// A copy nest: `output[to] = input[from]` under plain spatial loops.
 struct Move {
     loops: Vec<Loop>,
     output: BufferId,
@@ -22,7 +22,7 @@ impl Move {
         else {
             return None;
         };
-        // An element whose place is read from memory is looked for, not moved.
+        // An index that depends on memory (a gather) is data-dependent, so the access is not a plain move.
         let is_known = |index: &Expr| {
             let mut known = true;
             index.walk(&mut |part| known &= !matches!(part, Expr::Load { .. }));
@@ -34,12 +34,13 @@ impl Move {
     }
 }
 
-/// Whether all that a kernel does is to move elements.
+/// Whether a kernel only copies elements, at indices that do not depend on memory.
 pub(super) fn is_move(func: &PrimFunc) -> bool {
     Move::of(func).is_some()
 }
 
-/// Whether a kernel's output holds all elements of its input in their order, so that it is a view of it.
+/// Whether a kernel's output holds all elements of its input in the same row-major order, so that the kernel can be
+/// replaced by a view.
 pub(super) fn is_view(func: &PrimFunc) -> bool {
     let Some(Move { loops, output, to, input, from }) = Move::of(func) else { return false };
     let mut scope = Scope::new(func);

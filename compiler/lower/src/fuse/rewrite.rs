@@ -1,4 +1,4 @@
-//! Changes of one kernel's function, as keys of a cache: each depends on nothing but what it says.
+//! Rewrites of a kernel's function. A [`Rewrite`] is a key of the query cache: its result depends on its fields only.
 
 use super::chain::{united, view_kernel};
 use super::dead::without_outputs;
@@ -10,83 +10,83 @@ use rx_base::{DType, Dim};
 use rx_tir::func::BufferId;
 use std::sync::Arc;
 
-/// A change of a function.
+/// A rewrite of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rewrite {
-    /// Indices that nothing proves in range are marked. The first `inputs` buffers are inputs.
+    /// Marks the indices that cannot be proved in range, so that they are checked at run time.
     Guard {
         /// The function.
         loops: Loops,
-        /// How many of its buffers are inputs.
+        /// The number of leading buffer parameters that are inputs; the others are outputs.
         inputs: usize,
     },
-    /// Without the outputs that are dead.
+    /// Removes the outputs that nothing reads.
     WithoutOutputs {
         /// The function.
         loops: Loops,
-        /// How many of its buffers are inputs.
+        /// The number of leading buffer parameters that are inputs; the others are outputs.
         inputs: usize,
-        /// For each output, whether nothing reads it.
+        /// For each output, whether it is removed.
         dead: Vec<bool>,
     },
-    /// Reads an input as it is before a view.
+    /// Makes the function read an input under its shape before a view.
     Reshape {
         /// The function.
         loops: Loops,
-        /// The input.
+        /// The input buffer.
         buffer: BufferId,
-        /// The extents before the view.
+        /// The shape before the view.
         from: Arc<[Dim]>,
-        /// The extents that the function reads.
+        /// The shape after the view, which the function reads now.
         to: Arc<[Dim]>,
-        /// Whether dims of the tensor may be several of the view's.
+        /// Whether one dim of the tensor may correspond to several dims of the view.
         is_cut: bool,
     },
-    /// Runs over the extents before a view of an input.
+    /// Makes an elementwise function run over the shape that an input has before a view.
     Sink {
         /// The function.
         loops: Loops,
-        /// The input.
+        /// The input buffer.
         buffer: BufferId,
-        /// The extents before the view.
+        /// The shape before the view.
         before: Arc<[Dim]>,
-        /// The dims that are together dims of the view.
+        /// The groups of dims that correspond to each other before and after the view.
         groups: Vec<Group>,
     },
-    /// A view as a kernel that moves elements, along the loops of both shapes.
+    /// Builds a kernel that copies a tensor to another shape, with loops over the common factors of both shapes.
     View {
-        /// The extents of the tensor.
+        /// The shape of the tensor.
         from: Arc<[Dim]>,
-        /// The extents of the view.
+        /// The shape of the view.
         to: Arc<[Dim]>,
         /// The element type.
         dtype: DType,
     },
-    /// Loops of several kernels by the same axes, and temporaries computed where they are read.
+    /// Splits the loops of a merged function along common axes, and inlines its temporaries.
     Unite {
         /// The function.
         loops: Loops,
     },
-    /// Simplified, and temporaries of one reader computed where they are read.
+    /// Simplifies a function, and inlines its temporaries that have one reader.
     Simplify {
         /// The function.
         loops: Loops,
     },
 }
 
-/// A function that a [`Rewrite`] made.
+/// The result of a [`Rewrite`].
 #[derive(Clone, Debug)]
 pub struct Rewritten {
-    /// The function.
+    /// The rewritten function.
     pub(crate) loops: Loops,
-    /// Of [`Rewrite::Sink`] the buffers that have the extents before the view then.
+    /// For [`Rewrite::Sink`]: the buffers whose shape changed to the shape before the view.
     pub(super) changed: Vec<BufferId>,
-    /// Of [`Rewrite::View`] what is passed for its scalars.
+    /// For [`Rewrite::View`]: the values of the scalar parameters.
     pub(super) scalars: Vec<Scalar>,
 }
 
 impl Rewrite {
-    /// The changed function, where the change is possible.
+    /// Computes the rewritten function. Returns `None` where the rewrite is not possible.
     pub fn rewritten(&self) -> Option<Rewritten> {
         let plain = |loops| Rewritten { loops, changed: Vec::new(), scalars: Vec::new() };
         Some(match self {
