@@ -1,10 +1,11 @@
-//! Constants as tensors, and tensors as constants.
+//! Conversions between constant expressions and tensors.
 
 use rx_base::DType;
 use rx_ir::{ConstantData, Constants, Expr, ExprKind, Literal};
 use rx_tensor::{Scalar, Tensor, TensorError};
 
-/// Whether an expression is a constant whose elements are known: a scalar, a list of elements, an entry of `constants`.
+/// Whether an expression is a constant whose elements are known: a scalar literal, a list of elements, or an entry of
+/// `constants`.
 pub fn is_known(expr: &Expr, constants: &Constants) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Elements(_) => {
@@ -15,13 +16,15 @@ pub fn is_known(expr: &Expr, constants: &Constants) -> bool {
     }
 }
 
-/// The tensor that a constant is; `None` of what is no constant, whose elements are not known, or that no memory holds.
+/// Returns the value of a constant expression as a tensor; `None` if the expression is not a constant, if its elements
+/// are unknown, or if the tensor is too large to allocate.
 pub fn tensor(expr: &Expr, constants: &Constants) -> Option<Tensor> {
     let ty = expr.ty.as_tensor();
     match &expr.kind {
         ExprKind::Constant(literal) => {
             let dtype = ty?.dtype?;
-            // A literal stands for every element of a type that has some.
+            // A single literal can also have a type of higher rank; it then fills the whole tensor and is not converted
+            // here.
             ty?.shape.dims()?.is_empty().then_some(())?;
             of_literal(literal, dtype).ok()
         }
@@ -37,7 +40,7 @@ pub fn tensor(expr: &Expr, constants: &Constants) -> Option<Tensor> {
     }
 }
 
-/// A scalar constant's tensor, of rank 0.
+/// Converts a scalar literal to a tensor of rank 0.
 ///
 /// # Errors
 /// [`TensorError::Unsupported`].
@@ -45,10 +48,10 @@ pub fn of_literal(literal: &Literal, dtype: DType) -> Result<Tensor, TensorError
     Tensor::from_scalar(dtype, number(literal))
 }
 
-/// The tensor of row-major elements.
+/// Builds a tensor from its elements in row-major order.
 ///
 /// # Errors
-/// As [`Tensor::zeros`].
+/// Those of [`Tensor::zeros`].
 pub fn of_elements(elements: &[Literal], shape: &[i64], dtype: DType) -> Result<Tensor, TensorError> {
     let mut tensor = Tensor::zeros(dtype, shape)?;
     for (at, element) in elements.iter().enumerate() {
@@ -57,12 +60,13 @@ pub fn of_elements(elements: &[Literal], shape: &[i64], dtype: DType) -> Result<
     Ok(tensor)
 }
 
-/// The tensor's dtype makes an integer a float, and a float an integer.
+/// Returns a literal as a number. The tensor that stores it converts an integer to a float, or a float to an integer,
+/// as its dtype requires.
 fn number(literal: &Literal) -> Scalar {
     literal.as_integer().map_or_else(|| Scalar::Float(literal.as_float()), Scalar::Int)
 }
 
-/// The expression that is a tensor: a scalar as a literal, another as a new entry of `constants`.
+/// Returns a constant expression for a tensor: a literal if it is a scalar, otherwise a new entry of `constants`.
 pub fn expression(tensor: &Tensor, constants: &mut Constants) -> Expr {
     let data = ConstantData { shape: tensor.shape().to_vec(), dtype: tensor.dtype(), bytes: tensor.bytes().into() };
     let ty = data.ty();
@@ -72,7 +76,7 @@ pub fn expression(tensor: &Tensor, constants: &mut Constants) -> Expr {
     }
 }
 
-/// A tensor of rank 0 as a literal that reads back as the same bits.
+/// Converts a tensor of rank 0 to a literal that reads back as the same bits; `None` if there is none.
 fn scalar(tensor: &Tensor) -> Option<Literal> {
     if !tensor.shape().is_empty() {
         return None;
@@ -82,11 +86,11 @@ fn scalar(tensor: &Tensor) -> Option<Literal> {
     (again.bytes() == tensor.bytes()).then_some(literal)
 }
 
-/// The elements, row-major; `None` where one is no literal.
+/// Returns the elements as literals, in row-major order; `None` if no literal represents one of them.
 pub fn literals(tensor: &Tensor) -> Option<Vec<Literal>> {
     let one = |at| match (tensor.get(at)?, tensor.dtype()) {
         (Scalar::Int(value), DType::BOOL) => Some(Literal::Bool(value != 0)),
-        // Beyond `i64` the same bits mean another number.
+        // A `uint64` above `i64::MAX` is stored as a negative `i64`, and would be printed as that.
         (Scalar::Int(value), DType::UINT64) if value < 0 => None,
         (Scalar::Int(value), _) => Some(Literal::Int(value)),
         (Scalar::Float(value), _) => Some(Literal::Float(value)),

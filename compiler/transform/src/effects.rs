@@ -1,4 +1,5 @@
-//! Which expressions do more than give a value.
+//! Which expressions have effects besides computing a value. Passes use this to decide whether a call may be dropped,
+//! duplicated or moved.
 
 use crate::Module;
 use rx_base::Name;
@@ -6,14 +7,15 @@ use rx_base::name::NameSet;
 use rx_ir::{Attr, Call, Callee, Expr, ExprKind, Item, RelaxFunction, StructInfo};
 use rx_ops::Purity;
 
-/// What is known of a module's functions.
+/// The purity of a module's functions.
 pub struct Effects {
-    /// Relax functions that are declared pure.
+    /// The names of the Relax functions that are declared pure.
     pure: NameSet,
 }
 
 impl Effects {
-    /// Of the functions of `module`. A prim_func that is called directly writes to its arguments.
+    /// Collects the pure functions of `module`. A prim_func is not among them, because a direct call of it writes to
+    /// its arguments.
     pub fn of(module: &Module) -> Effects {
         let pure = module.items.iter().filter_map(|item| match item {
             Item::Relax(function) if function.pure => Some(function.name),
@@ -22,7 +24,7 @@ impl Effects {
         Effects { pure: pure.collect() }
     }
 
-    /// Whether computing the expression, calls inside it included, has an effect besides its value.
+    /// Whether evaluating the expression, including the calls nested in it, has an effect.
     pub fn has_effect(&self, expr: &Expr) -> bool {
         let mut found = false;
         expr.each(&mut |expr| {
@@ -36,7 +38,7 @@ impl Effects {
 
     fn call_has_effect(&self, call: &Call) -> bool {
         match &call.callee {
-            // What rx has no schema of may do anything.
+            // An operator without a schema is unknown to rx and may do anything.
             Callee::Op(op) => rx_ops::find(*op).is_none_or(|schema| schema.purity == Purity::Impure),
             Callee::Global(function) => !self.is_pure(*function),
             Callee::Value(callee) => match &callee.ty {
@@ -51,20 +53,21 @@ impl Effects {
     }
 }
 
-/// What a function says that has effects and counts as pure.
+/// The function attribute by which an impure body counts as pure.
 const FORCE_PURE: &str = "relax.force_pure";
 
-/// Whether a function may have effects: it is impure, or says that it counts as pure for all that.
+/// Whether the body of a function may have effects: the function is impure, or has the attribute `relax.force_pure`.
 pub fn may_have_effects(function: &RelaxFunction) -> bool {
     !function.pure || is_forced(function)
 }
 
-/// Whether a function says that it counts as pure, whatever it does.
+/// Whether a function has the attribute `relax.force_pure`, by which it counts as pure regardless of its body.
 pub fn is_forced(function: &RelaxFunction) -> bool {
     function.is_set(FORCE_PURE)
 }
 
-/// Has a function that got effects say that it counts as pure; an impure one stays so.
+/// Sets `relax.force_pure` on a pure function whose body got an effect. Leaves a function that is declared impure
+/// unchanged.
 pub fn force_pure(function: &mut RelaxFunction) {
     if function.pure && !is_forced(function) {
         function.attributes.retain(|(key, _)| &**key != FORCE_PURE);
@@ -72,7 +75,8 @@ pub fn force_pure(function: &mut RelaxFunction) {
     }
 }
 
-/// Whether an expression makes a value that is told from another of the same making: memory, random numbers of a state.
+/// Whether an expression allocates: each evaluation returns a distinct object, so that two such calls must not be
+/// merged even if they are textually equal.
 pub fn makes_new_object(expr: &Expr) -> bool {
     matches!(
         expr.as_op(),

@@ -1,4 +1,4 @@
-//! Bindings rewritten one by one, with new ones in front of them.
+//! Rewriting of a function's bindings one by one, with new bindings inserted before each.
 
 use crate::make;
 use crate::names::FreshNames;
@@ -6,38 +6,39 @@ use crate::pass::PassError;
 use rx_base::Name;
 use rx_ir::{Argument, BoundValue, Expr, Origin, RelaxFunction, Sequence, VarBinding};
 
-/// Takes the new bindings that stand in front of one that is rewritten, or behind it.
+/// A collector of the new bindings that are inserted before the binding being rewritten.
 pub struct Emitter<'a> {
     fresh: &'a mut FreshNames,
-    /// Whether they stand in a dataflow block.
+    /// Whether the bindings are in a dataflow block.
     pub dataflow: bool,
     origin: Origin,
     bindings: Vec<VarBinding>,
 }
 
 impl Emitter<'_> {
-    /// Binds a value to a new variable; the variable.
+    /// Binds a value to a fresh variable, and returns the variable.
     pub fn emit(&mut self, value: Expr) -> Expr {
         let own = self.fresh.value(self.dataflow);
         self.bind(own, value)
     }
 
-    /// Binds a value to a variable that nothing else binds.
+    /// Binds a value to `variable`, which no other binding may bind, and returns the variable.
     pub fn bind(&mut self, variable: Name, value: Expr) -> Expr {
         let ty = value.ty.clone();
         self.bindings.push(VarBinding::new(self.origin, variable, value));
         Expr::var(variable, ty)
     }
 
-    /// Binds a call of an operator to a new variable, as [`make::call`] makes it.
+    /// Binds an operator call, built by [`make::call`], to a fresh variable, and returns the variable.
     ///
     /// # Errors
-    /// As [`make::call`].
+    /// Those of [`make::call`].
     pub fn call(&mut self, operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassError> {
         Ok(self.emit(make::call(operator, given)?))
     }
 
-    /// The value of a variable that was bound last, bound no longer; any other value as it is.
+    /// Removes the last emitted binding if `value` is its variable, and returns the bound value. Returns any other
+    /// `value` unchanged.
     pub fn unbound(&mut self, value: Expr) -> Expr {
         match self.bindings.pop_if(|last| value.as_var() == Some(last.variable)) {
             Some(VarBinding { value: BoundValue::Expr(own), .. }) => own,
@@ -45,29 +46,30 @@ impl Emitter<'_> {
         }
     }
 
-    /// How many bindings it has taken.
+    /// Returns the number of bindings emitted so far.
     pub fn taken(&self) -> usize {
         self.bindings.len()
     }
 
-    /// Gives back all but the first bindings; nothing names them.
+    /// Drops all bindings except the first `taken`. No remaining binding may use their variables.
     pub fn give_back(&mut self, taken: usize) {
         self.bindings.truncate(taken);
     }
 
-    /// A new name like `like`.
+    /// Returns an unused name that resembles `like`.
     pub fn fresh(&mut self, like: Name) -> Name {
         self.fresh.like(like)
     }
 }
 
-/// What is done with a binding: it is changed, and the emitter takes what is to stand in front of it.
+/// A function that rewrites one binding in place and emits the bindings that are needed before it.
 pub type Rewrite<'a> = dyn FnMut(&mut VarBinding, &mut Emitter<'_>) -> Result<(), PassError> + 'a;
 
-/// Rewrites every binding of a function, in order; those of branches and nested functions before the one they stand in.
+/// Rewrites every binding of a function, in order. Bindings in branches and nested functions are rewritten before the
+/// binding that contains them.
 ///
 /// # Errors
-/// What `rewrite` says.
+/// The first error of `rewrite`, with the name of the variable.
 pub fn rewrite_bindings(function: &mut RelaxFunction, rewrite: &mut Rewrite<'_>) -> Result<(), PassError> {
     let mut fresh = FreshNames::of(function);
     rewrite_sequence(&mut function.body, &mut fresh, rewrite)

@@ -1,8 +1,9 @@
-//! Structural equality up to names, as TVM's `StructuralEqual` with `map_free_vars`.
+//! Structural equality of modules up to names, like TVM's `StructuralEqual` with `map_free_vars`.
 //!
-//! Both sides are brought to a form in which names say nothing: variables and symbolic dims are numbered in the order they
-//! are bound, places and origins are dropped. Functions are compared by name; private ones by the order in which public
-//! ones first name them.
+//! Both modules are brought to a canonical form that does not depend on names, and then compared. The canonical form
+//! numbers variables and symbolic dims in the order in which they are bound, and drops source positions and origins.
+//! Public functions are matched by name, private functions by the order in which public ones first refer to them. For
+//! example, `lv = R.exp(x)` and `y = R.exp(a)` both become `v1 = R.exp(v0)`.
 
 use crate::{Module, walk};
 use rx_base::name::{NameMap, name};
@@ -17,12 +18,13 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Whether two modules are the same up to names.
+/// Whether two modules are equal up to names.
 pub fn structurally_equal(a: &Module, b: &Module) -> bool {
     first_difference(a, b).is_none()
 }
 
-/// The functions, by the name of the first module, that differ first; `None` where the modules are equal.
+/// Returns a description of the first function that differs: its name in the first module, or a message that only one
+/// module has it. Returns `None` if the modules are equal.
 pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     let (a, b) = (canonical(a), canonical(b));
     let missing = |from: &Canonical, of: &Canonical| from.keys().find(|name| !of.contains_key(*name)).cloned();
@@ -35,35 +37,37 @@ pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     a.iter().find(|(name, item)| !b.get(*name).is_some_and(|other| item.is_same(other))).map(|(name, _)| name.clone())
 }
 
-/// Whether two functions of a module are the same up to their names and those of what they bind.
+/// Whether two functions of a module are equal up to their own names and the names that they bind.
 pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
     let (globals, constants) = (NameMap::default(), Constants::default());
     let canonical = |function: &RelaxFunction| {
         let mut function = function.clone();
         let mut numbering = Numbering::new(&globals, &constants);
         numbering.function(&mut function);
-        // Constants have lost what tells them apart.
+        // In the canonical form all constants look alike; `numbers` maps them to their identities.
         (function, numbering.numbers)
     };
     let ((a, of_a), (b, of_b)) = (canonical(a), canonical(b));
     a == b && of_a == of_b
 }
 
-/// Items by canonical name.
+/// The canonical forms of the module's items, by canonical name.
 type Canonical = BTreeMap<String, CanonicalItem>;
 
 #[derive(Debug)]
 enum CanonicalItem {
-    /// A function, and the constants it names, in order; `None` of one whose data is not known.
+    /// A Relax function, and the data of the constants that it uses, in order of first use; `None` for a constant whose
+    /// data is unknown.
     Relax(Box<RelaxFunction>, Vec<Option<ConstantData>>),
-    /// A prim_func: what it says of itself, its loops with names that say nothing, and its text without header.
+    /// A prim_func: its attributes, its loops printed without names, and its source text without the decorator. The
+    /// text is empty for a prim_func that a pass made.
     Loops { attributes: Vec<(Arc<str>, Attr)>, loops: Option<String>, text: String },
-    /// A statement.
+    /// Another statement of the module, as text.
     Text(String),
 }
 
 impl CanonicalItem {
-    /// Constants whose data one side does not know are what the other says.
+    /// Whether two items are equal. A constant whose data one side does not know equals any constant.
     fn is_same(&self, other: &CanonicalItem) -> bool {
         match (self, other) {
             (CanonicalItem::Relax(a, own), CanonicalItem::Relax(b, others)) => {
@@ -71,7 +75,7 @@ impl CanonicalItem {
                     |(a, b): (&Option<ConstantData>, &Option<ConstantData>)| a.is_none() || b.is_none() || a == b;
                 a == b && own.len() == others.len() && own.iter().zip(others).all(same)
             }
-            // Loops say what a function does; texts are compared where one has none.
+            // The loops are compared if both sides have them. Otherwise the source texts are compared.
             (
                 CanonicalItem::Loops { attributes: a, loops: own, text },
                 CanonicalItem::Loops { attributes: b, loops: others, text: other_text },
@@ -123,7 +127,8 @@ fn canonical_loops(function: &LoopFunction<PrimFunc>) -> CanonicalItem {
     CanonicalItem::Loops { attributes, loops: function.loops().map(|loops| nameless(loops)), text }
 }
 
-/// Loops as text, with names that are numbers in the order of their first mention.
+/// Prints a prim_func with its variables, buffers and blocks renamed by number, so that the text does not depend on
+/// names.
 pub(crate) fn nameless(loops: &PrimFunc) -> String {
     let mut loops = rx_tir::renumber::renumber(loops);
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
@@ -134,7 +139,7 @@ pub(crate) fn nameless(loops: &PrimFunc) -> String {
     rx_tir::print::script_with(&loops, &header)
 }
 
-/// Brings the extents of buffers to the normal form of dims: they may be written in another order.
+/// Normalizes the extents of buffers, so that `n * 2` and `2 * n` are printed alike.
 fn settle_extents(loops: &mut PrimFunc) {
     let vars: NameMap<rx_tir::Expr> =
         (0..).zip(&loops.vars).map(|(at, var)| (var.name, loops.var_expr(rx_tir::VarId(at)))).collect();
@@ -153,7 +158,8 @@ fn settle_extents(loops: &mut PrimFunc) {
     loops.buffers = buffers;
 }
 
-/// The canonical name of every function: its own, of a private one that is named by another the order in which it is.
+/// Returns the canonical name of every function. A public function keeps its name. A private one is numbered in the
+/// order in which public functions, and then the private ones found, first refer to it.
 fn global_names(module: &Module) -> NameMap<Name> {
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut names = NameMap::default();
@@ -173,14 +179,14 @@ fn global_names(module: &Module) -> NameMap<Name> {
             }
         }
     }
-    // What nothing reaches keeps its name.
+    // A private function that no other function refers to keeps its name.
     module.items.iter().filter_map(Item::name).for_each(|own| {
         names.entry(own).or_insert(own);
     });
     names
 }
 
-/// The statement with blocks that have no names; the one that holds a function's buffers keeps its own.
+/// Gives all blocks the same name, except the `root` block, which holds the function's buffers.
 fn nameless_blocks(stmt: &Stmt) -> Stmt {
     let mut stmt = rx_tir::rewrite::map_children(stmt, &mut nameless_blocks);
     if let Stmt::Block(block) = &mut stmt
@@ -191,15 +197,15 @@ fn nameless_blocks(stmt: &Stmt) -> Stmt {
     stmt
 }
 
-/// Gives names their numbers.
+/// The renaming of one function to its canonical form.
 struct Numbering<'a> {
     globals: &'a NameMap<Name>,
     variables: NameMap<Name>,
     symbols: NameMap<Name>,
     constants: &'a Constants,
-    /// The numbers of constants that were met.
+    /// The numbers of the constants found so far, by key and index.
     numbers: HashMap<(Name, u32), u32>,
-    /// Their data, by number.
+    /// The data of these constants, by number.
     data: Vec<Option<ConstantData>>,
 }
 
@@ -209,8 +215,8 @@ impl<'a> Numbering<'a> {
         Numbering { globals, variables, symbols, constants, numbers: HashMap::new(), data: Vec::new() }
     }
 
-    /// Gives constants their numbers. What their data says of types may be unknown on the other side: types of what holds
-    /// one are dropped.
+    /// Numbers a constant, and drops its type and the types of expressions that have it as an operand. The types are
+    /// dropped because they cannot be inferred where the constant's data is unknown.
     fn constant(&mut self, expr: &mut Expr) {
         if let ExprKind::Metadata { key, index } = &mut expr.kind {
             let next = self.data.len();
@@ -232,7 +238,7 @@ impl<'a> Numbering<'a> {
     }
 
     fn define(&mut self, variable: &mut Name) {
-        // Nothing can name `_`; still it is a variable.
+        // `_` is numbered as well, although no expression can refer to it.
         let own = name(&format!("v{}", self.variables.len()));
         self.variables.insert(*variable, own);
         *variable = own;
@@ -267,7 +273,7 @@ impl<'a> Numbering<'a> {
                         *global = self.globals.get(global).copied().unwrap_or(*global);
                     }
                 }
-                // A type is no part of a constant that says it; of a call it follows from the arguments.
+                // Other expressions do not refer to functions.
                 _ => {}
             }
         });
@@ -307,7 +313,7 @@ impl<'a> Numbering<'a> {
                 self.sequence(&mut branches.otherwise);
             }
             BoundValue::Function(function) => {
-                // It sees itself.
+                // The variable is defined before the function's body, which may call it recursively.
                 self.define(&mut binding.variable);
                 self.ty(&mut binding.ty);
                 return self.function(Arc::make_mut(function));
@@ -315,7 +321,7 @@ impl<'a> Numbering<'a> {
         }
         let is_symbol = binding.variable;
         self.define(&mut binding.variable);
-        // A scalar's value is the symbol of its name.
+        // A variable of a scalar type also defines the symbolic dim of the same name.
         if self.symbols.contains_key(&is_symbol) || binding.ty.symbols().contains(&is_symbol) {
             self.meet(is_symbol);
         }
@@ -323,7 +329,7 @@ impl<'a> Numbering<'a> {
     }
 }
 
-/// Python's `True` and `1` are the same attribute.
+/// Converts a boolean attribute to an integer, since Python's `True` and `1` are equal.
 fn truth(attr: &mut Attr) {
     if let Attr::Bool(value) = attr {
         *attr = Attr::Int(Dim::constant(i64::from(*value)));

@@ -1,26 +1,30 @@
-//! TVM's passes over Relax modules, with the printer and the structural equality that they need.
+//! TVM's passes over Relax modules, a printer of TVMScript, and structural equality of modules.
 //!
-//! A [`pass::Pass`] is a function from module to module, one file each, under TVM's name and with the arguments of TVM's
-//! constructor as JSON; the table is [`pass::ALL`]. The crate reads no text: `rx-db` makes the modules (`Workspace::module`).
+//! A [`pass::Pass`] is a function from module to module. It has TVM's name, and takes the arguments of TVM's Python
+//! constructor as JSON. Each pass is one file in `passes`; [`pass::ALL`] lists them. This crate does not parse text:
+//! `rx-db` builds the modules (`Workspace::module`).
 //!
-//! - [`make`] makes calls with the types that the operators' rules give; [`names`] makes unused names; [`emit`] puts new bindings
-//!   before those that need them; [`substitute`] replaces names, values and dims.
-//! - [`mod@print`] writes TVM's spelling and layout; [`equal`] is TVM's `StructuralEqual`.
-//! - `passes::fuse_ops` groups calls by TVM's rules for each dataflow block; a group whose order of calls would change what is
-//!   read is split. `passes::fuse_tir` merges the loops of a group by `rx_tir::rewrite::import`, as `rx-lower` joins kernels; a
-//!   group without loops stays a function.
-//! - A pass that needs computed values calls [`pass::Evaluate`], which the caller supplies.
+//! - [`make`] builds operator calls, with types from the operators' inference rules. [`names`] generates unused names.
+//!   [`emit`] inserts new bindings before the binding that needs them. [`substitute`] replaces names, values and dims.
+//! - [`mod@print`] prints a module with TVM's spelling and layout. [`equal`] is TVM's `StructuralEqual`.
+//! - `passes::fuse_ops` groups the calls of each dataflow block by TVM's fusion rules. It splits a group if merging its
+//!   calls would change the order of a read and a write. `passes::fuse_tir` merges the loops of each group with
+//!   `rx_tir::rewrite::import`, as `rx-lower` does for kernels; a group with a call that has no loop-level body stays a
+//!   function.
+//! - A pass that needs computed values, such as constant folding, calls [`pass::Evaluate`], which the caller supplies.
 //!
 //! # Invariants
 //!
-//! - A printed module checks clean and reads back as the same module up to names. Constants keep their bits. The metadata section
-//!   holds the constants that functions use, and is printed unchanged if it held exactly those.
-//! - No pass relies on another: the caller checks the module after each.
-//! - Effects are not moved, dropped or repeated ([`effects`] says which calls have one). A pass adds writes and kills only where
-//!   they are allowed.
-//! - The prim_funcs that passes make are the operators' compute definitions, which `rx-lower` runs, too. Those that differ only
-//!   in names are one.
-//! - Two tensors share a storage (`passes::static_plan`) only if the first is dead before the second is passed to a call.
+//! - A printed module has no errors and parses back to the same module, up to names. Constants keep their exact bits.
+//!   The metadata section holds exactly the constants that functions use, and is printed unchanged if the input's
+//!   section did so already.
+//! - No pass relies on another pass having run. The caller checks the module after each pass.
+//! - A call with an effect is never moved, dropped or duplicated ([`effects`] defines which calls have effects). A pass
+//!   adds writes and kills only where they are allowed.
+//! - The bodies of the prim_funcs that passes create are the operators' compute definitions, which `rx-lower` runs as
+//!   well. Prim_funcs that differ only in names are shared.
+//! - Two tensors share a storage (`passes::static_plan`) only if the first is dead before the second is passed to a
+//!   call.
 
 pub mod constant;
 pub mod effects;
@@ -42,5 +46,5 @@ pub use passes::keep_raw_entry::{RawEntry, Renamed, raw_entries};
 pub use print::{print, print_with_parts};
 pub use scalars::pass_scalars_among_arguments;
 
-/// A module whose functions that passes make are loop-level functions.
+/// A Relax module whose prim_funcs are loop-level functions of `rx-tir`.
 pub type Module = rx_ir::Module<rx_tir::PrimFunc>;

@@ -1,5 +1,5 @@
-//! Making values: calls of operators, with the types that the operators' rules give, and types inferred again where those
-//! of operands have changed.
+//! Construction of operator calls with inferred types, and repeated type inference after the types of operands have
+//! changed.
 
 use crate::pass::PassError;
 use rx_base::name::{NameMap, NameSet, name};
@@ -12,19 +12,19 @@ use rx_ir::{
 use rx_ops::{Arg, CallInfo, ParamKind, Problem};
 use std::sync::Arc;
 
-/// A call of an operator with the type its rule gives. Arguments are given by the names of parameters; what is left out has
-/// its default.
+/// Builds a call of an operator, with the type that the operator's rule infers. Arguments are given by parameter name;
+/// the others get their defaults.
 ///
 /// # Errors
-/// No such operator or parameter, a parameter without a default that is left out, or what the rule says against the call.
+/// There is no such operator or parameter, a required argument is missing, or the rule rejects the call.
 pub fn call(operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassError> {
     typed(untyped(operator, given)?)
 }
 
-/// A call of an operator, whose type is left to whoever makes it. Arguments are given as for [`call`].
+/// Builds a call of an operator without inferring its type. Arguments are given as for [`call`].
 ///
 /// # Errors
-/// As [`call`], but for what the rule says.
+/// Those of [`call`], except for the rule's.
 pub fn untyped(operator: &str, given: Vec<(&str, Argument)>) -> Result<Call, PassError> {
     let callee = name(operator);
     let schema = rx_ops::find(callee).ok_or_else(|| PassError(format!("there is no operator `{operator}`")))?;
@@ -46,7 +46,7 @@ pub fn untyped(operator: &str, given: Vec<(&str, Argument)>) -> Result<Call, Pas
     Ok(Call { callee: Callee::Op(callee), arguments })
 }
 
-/// What stands for a parameter that is left out.
+/// Returns the argument that represents an omitted one for `param`.
 fn left_out(param: &rx_ops::Param) -> Argument {
     match param.kind {
         ParamKind::Types => Argument::Types(Vec::new()),
@@ -58,22 +58,23 @@ fn left_out(param: &rx_ops::Param) -> Argument {
     }
 }
 
-/// The call with the type it has.
+/// Turns a call into an expression with the inferred type.
 ///
 /// # Errors
-/// As [`infer`].
+/// Those of [`infer`].
 pub fn typed(call: Call) -> Result<Expr, PassError> {
     let ty = infer(&call)?;
     Ok(Expr::new(ExprKind::Call(Arc::new(call)), ty))
 }
 
-/// A dim as an `int64` operand: its type says its value, as that of what is read does.
+/// Returns a dim as an `int64` operand. Its type records the value, as that of a parsed operand does.
 pub fn integer(dim: Dim) -> Expr {
     let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim.clone()) });
     Expr::new(ExprKind::Prim(PrimValue::Int(dim)), ty)
 }
 
-/// The operands that a call of `operator` passes for these parameters; `None` of another value, or where one is left out.
+/// Returns the operands that a call of `operator` passes for `params`; `None` if the value is another expression, or if
+/// an operand is missing.
 pub fn operands<'a, const N: usize>(value: &'a Expr, operator: &str, params: [&str; N]) -> Option<[&'a Expr; N]> {
     let schema = rx_ops::find(name(operator)).filter(|_| value.as_op() == Some(operator))?;
     let call = value.as_call()?;
@@ -81,12 +82,12 @@ pub fn operands<'a, const N: usize>(value: &'a Expr, operator: &str, params: [&s
     found.try_into().ok()
 }
 
-/// The attribute that a call of an operator passes for this parameter; `None` where it is absent or Python's `None`.
+/// Returns the attribute that an operator call passes for `param`; `None` if it is absent or is Python's `None`.
 pub fn attr<'a>(value: &'a Expr, param: &str) -> Option<&'a Attr> {
     rx_ops::find(name(value.as_op()?))?.attr(value.as_call()?, param)
 }
 
-/// The types that a call of an operator passes for this parameter: `out_ty`, `ty_args`.
+/// Returns the types that an operator call passes for `param`, which is `out_ty` or `ty_args`.
 pub fn types<'a>(value: &'a Expr, param: &str) -> Option<&'a [StructInfo]> {
     match rx_ops::find(name(value.as_op()?))?.argument(value.as_call()?, param)? {
         Argument::Types(types) => Some(types),
@@ -94,10 +95,11 @@ pub fn types<'a>(value: &'a Expr, param: &str) -> Option<&'a [StructInfo]> {
     }
 }
 
-/// The type of a call of an operator: what its rule says of the types of its operands.
+/// Infers the type of an operator call from the types of its operands.
 ///
 /// # Errors
-/// Another callee, an operator rx does not know, what the rule says against the call, or an operand of an unknown type.
+/// The callee is not an operator, the operator is unknown, its rule rejects the call, or the type of an operand is
+/// unknown.
 pub fn infer(call: &Call) -> Result<StructInfo, PassError> {
     let unknown = || {
         let Callee::Op(operator) = call.callee else { return PassError(String::new()) };
@@ -106,10 +108,11 @@ pub fn infer(call: &Call) -> Result<StructInfo, PassError> {
     infer_known(call)?.ok_or_else(unknown)
 }
 
-/// As [`infer`]; `None` where the type of an operand is not known, as of a constant whose data the text leaves out.
+/// Infers the type of an operator call; `None` if the type of an operand is unknown, as for a constant whose data the
+/// text leaves out.
 ///
 /// # Errors
-/// As [`infer`], but for unknown operands.
+/// Those of [`infer`], except for unknown operand types.
 pub fn infer_known(call: &Call) -> Result<Option<StructInfo>, PassError> {
     let Callee::Op(operator) = call.callee else {
         return Err(PassError("the type of a call of a function follows from no rule".to_owned()));
@@ -123,7 +126,8 @@ pub fn infer_known(call: &Call) -> Result<Option<StructInfo>, PassError> {
     }
 }
 
-/// Whether a signature with these parameters can say the type: it names no variable of the body and no dim that the body binds.
+/// Whether a function with these parameters can declare `ty` as its return type. It can if the type has no shape
+/// variable and every symbolic dim occurs in a parameter's type.
 fn can_be_returned(ty: &StructInfo, params: &[(Name, StructInfo)]) -> bool {
     let says_variable =
         |ty: &StructInfo| ty.as_tensor().is_some_and(|tensor| matches!(tensor.shape, Shape::Var { .. }));
@@ -138,8 +142,8 @@ fn can_be_returned(ty: &StructInfo, params: &[(Name, StructInfo)]) -> bool {
     }
 }
 
-/// Gives a function the return type of its body's result, where that was `before` and is another now, and the function declared
-/// just that. Any other declaration stays: it holds as it did.
+/// Updates the declared return type after the type of the body's result has changed from `before`, if the function
+/// declared exactly `before`. Other declarations are weaker than `before`, or stated by the user, and remain valid.
 pub fn follow_result(function: &mut RelaxFunction, before: &StructInfo) {
     let now = &function.body.result.ty;
     if function.ret == *before && now != before && can_be_returned(now, &function.params) {
@@ -147,14 +151,14 @@ pub fn follow_result(function: &mut RelaxFunction, before: &StructInfo) {
     }
 }
 
-/// Variables whose type is another than where they are named it says.
+/// The new types of variables whose uses still have the old ones.
 pub type Changed = NameMap<StructInfo>;
 
-/// Gives every binding of a sequence the type that follows from `changed`, in order, and notes the variables whose types
-/// change by it. What a call of a function gives stays, and so does the type of a cast.
+/// Infers the types of a sequence's bindings again, in order, from the new types of variables in `changed`. Adds every
+/// variable whose type changes to `changed`. The types of function calls and of casts do not change.
 ///
 /// # Errors
-/// What an operator's rule says against operands of the new types.
+/// An operator's rule rejects operands of the new types.
 pub fn infer_again(sequence: &mut Sequence, changed: &mut Changed) -> Result<(), PassError> {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         let ty = match &mut binding.value {
@@ -171,15 +175,15 @@ pub fn infer_again(sequence: &mut Sequence, changed: &mut Changed) -> Result<(),
     Ok(())
 }
 
-/// Whether a declared type says all that an inferred one says, and more: it stays.
+/// Whether a declared type is strictly more specific than the inferred one. Such a declaration is kept.
 pub fn is_sharper(declared: &StructInfo, inferred: &StructInfo) -> bool {
     declared.says_more_than(inferred) && !inferred.says_more_than(declared)
 }
 
-/// Gives an expression the type that follows from those of its variables; the type, where it is another than before.
+/// Infers the type of an expression again from the new types of its variables. Returns the type if it changed.
 ///
 /// # Errors
-/// As [`infer_again`].
+/// Those of [`infer_again`].
 pub fn expr_again(expr: &mut Expr, changed: &Changed) -> Result<Option<StructInfo>, PassError> {
     if changed.is_empty() {
         return Ok(None);
@@ -214,7 +218,7 @@ pub fn expr_again(expr: &mut Expr, changed: &Changed) -> Result<Option<StructInf
     Ok(ty)
 }
 
-/// The type of an `if`: of its branches, where they agree.
+/// Infers the type of an `if` again. Returns the type of its branches if they agree and it changed.
 fn branches_again(branches: &mut Branches, changed: &mut Changed) -> Result<Option<StructInfo>, PassError> {
     expr_again(&mut branches.condition, changed)?;
     let before = branches.then.result.ty.clone();
@@ -224,7 +228,8 @@ fn branches_again(branches: &mut Branches, changed: &mut Changed) -> Result<Opti
     Ok((*after == branches.otherwise.result.ty && *after != before).then(|| after.clone()))
 }
 
-/// The type of a nested function: what it returns is what its body gives, unless it said less before.
+/// Infers the types of a nested function again. Returns the function's type if its return type changed; see
+/// [`follow_result`].
 fn function_again(function: &mut RelaxFunction, changed: &mut Changed) -> Result<Option<StructInfo>, PassError> {
     let (declared, before) = (function.ret.clone(), function.body.result.ty.clone());
     infer_again(&mut function.body, changed)?;

@@ -1,11 +1,11 @@
-//! The names of a function, and names that it has not.
+//! The names that a function defines, and generators of unused names.
 
 use crate::{Module, walk};
 use rx_base::Name;
 use rx_base::name::{NameSet, name};
 use rx_ir::{BoundValue, Item, RelaxFunction};
 
-/// Every name that a function defines: variables and symbolic dims, those of nested functions included.
+/// Returns every name that a function defines: variables and symbolic dims, including those of nested functions.
 pub fn of_function(function: &RelaxFunction) -> NameSet {
     let mut found = NameSet::default();
     of_signature(function, &mut found);
@@ -32,38 +32,39 @@ fn of_signature(function: &RelaxFunction, found: &mut NameSet) {
     found.extend(function.ret.symbols());
 }
 
-/// Gives names that a function has not, each once.
+/// A generator of unused names; each name is given out once.
 pub struct FreshNames {
     used: NameSet,
 }
 
 impl FreshNames {
-    /// For new variables of `function`.
+    /// Creates a generator of names for new variables of `function`.
     pub fn of(function: &RelaxFunction) -> FreshNames {
         FreshNames { used: of_function(function) }
     }
 
-    /// For new functions of `module`.
+    /// Creates a generator of names for new functions of `module`.
     pub fn of_module(module: &Module) -> FreshNames {
         FreshNames { used: module.items.iter().filter_map(Item::name).collect() }
     }
 
-    /// Has a name given to nothing else.
+    /// Reserves a name, so that it is not generated later.
     pub fn take(&mut self, own: Name) {
         self.used.insert(own);
     }
 
-    /// A name that nothing has: `like`, or `like_1`, `like_2`, ….
+    /// Returns an unused name: `like`, otherwise the first unused one of `like_1`, `like_2`, ….
     pub fn like(&mut self, like: Name) -> Name {
         self.numbered(like, "_")
     }
 
-    /// The name of a value that a text would not name: `lv`, `lv1`, … in a dataflow block, `gv`, `gv1`, … elsewhere.
+    /// Returns an unused name for an anonymous value, as TVM names them: `lv`, `lv1`, … in a dataflow block, otherwise
+    /// `gv`, `gv1`, ….
     pub fn value(&mut self, dataflow: bool) -> Name {
         self.numbered(name(if dataflow { "lv" } else { "gv" }), "")
     }
 
-    /// A name that nothing has: `like`, or `like` with the separator and a number after it.
+    /// Returns an unused name: `like`, otherwise `like` followed by the separator and the first unused number from 1.
     pub fn numbered(&mut self, like: Name, separator: &str) -> Name {
         let mut own = like;
         let mut number = 0;

@@ -1,4 +1,5 @@
-//! What a pass is, which passes there are, and how a command line names them.
+//! The type of a pass, the table of all passes, and the syntax by which a command line names passes and their
+//! arguments.
 
 use crate::{Module, passes, tvm_passes};
 use rx_base::Name;
@@ -9,31 +10,31 @@ use rx_tensor::Tensor;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// A function from module to module, under TVM's name.
+/// A pass: a function from module to module, with its name and arguments in TVM.
 pub struct Pass {
-    /// TVM's name: `DeadCodeElimination`.
+    /// TVM's name, for example `DeadCodeElimination`.
     pub name: &'static str,
-    /// What TVM's constructor takes, in order.
+    /// The parameters of TVM's Python constructor, in order.
     pub parameters: &'static [Parameter],
-    /// What it does, in a sentence or a few; the first stands alone in lists.
+    /// The documentation, of one or more sentences; lists of passes show only the first.
     pub doc: &'static str,
-    /// The file of TVM that does the same.
+    /// The path of the file in TVM that implements the pass.
     pub reference: &'static str,
-    /// The pass itself; the module has no errors.
+    /// The implementation. It requires a module without errors.
     pub run: fn(Module, &Arguments) -> Result<Module, PassError>,
 }
 
-/// An argument of a pass's constructor.
+/// A parameter of a pass's constructor.
 pub struct Parameter {
-    /// Its name in Python.
+    /// The name in Python.
     pub name: &'static str,
-    /// As JSON, what stands for it when it is left out; `None` where it may not be.
+    /// The default value as JSON; `None` if the argument is required.
     pub default: Option<&'static str>,
-    /// What it means, in a sentence.
+    /// The meaning, in one sentence.
     pub doc: &'static str,
 }
 
-/// Every pass, by name.
+/// All passes.
 pub const ALL: &[Pass] = &[
     passes::bind_params::PASS,
     passes::bind_symbolic_vars::PASS,
@@ -64,17 +65,17 @@ pub const ALL: &[Pass] = &[
     passes::static_plan::PASS,
 ];
 
-/// The pass called `name`.
+/// Returns the pass called `name`, without a module prefix.
 pub fn find(name: &str) -> Option<&'static Pass> {
     ALL.iter().find(|pass| pass.name == name)
 }
 
-/// Why a pass gives no module.
+/// The reason why a pass failed, as a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassError(pub String);
 
 impl PassError {
-    /// The same, of what a function or a variable is bound to.
+    /// Prefixes the message with the function or the variable that the error concerns.
     pub fn at(self, name: Name) -> PassError {
         PassError(format!("`{name}`: {}", self.0))
     }
@@ -86,10 +87,11 @@ impl fmt::Display for PassError {
     }
 }
 
-/// Changes every Relax function of a module; what goes wrong is said with the names of the pass and the function.
+/// Applies `change` to every Relax function of a module. Error messages get the names of the pass and the function as a
+/// prefix.
 ///
 /// # Errors
-/// What `change` says.
+/// The first error of `change`; later functions are not changed.
 pub fn each_function(
     module: &mut Module,
     pass: &str,
@@ -99,14 +101,15 @@ pub fn each_function(
     module.functions_mut().try_for_each(|function| change(function).map_err(|error| named(function.name, error)))
 }
 
-/// Computes what a function of a module returns for some tensors, one per parameter: tensors in order, tuples flattened.
-/// Passes know no way to run anything; who runs passes gives them one (`rx_execute::evaluate`).
+/// A function that runs a Relax function of a module on tensors, one per parameter. It returns the result's tensors in
+/// order, with tuples flattened. Passes cannot execute code themselves: their caller supplies this function
+/// (`rx_execute::evaluate`).
 ///
 /// # Errors
-/// Why there is no value, in words: a run that fails, or takes too long.
+/// A message why there is no value: the run failed, or took too long.
 pub type Evaluate = fn(&Module, Name, &[Tensor]) -> Result<Vec<Tensor>, String>;
 
-/// What a pass is given: its arguments, one per parameter, and a way to compute values.
+/// The inputs of a pass besides the module: its arguments, one per parameter, and a function that computes values.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     values: Vec<Value>,
@@ -114,18 +117,18 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Positional arguments as Python binds them, missing ones as their defaults.
+    /// Binds positional arguments to the parameters of `pass` as Python does, with defaults for the missing ones.
     ///
     /// # Errors
-    /// Too many, or one that may not be left out.
+    /// There are too many arguments, or a required one is missing.
     pub fn bind(pass: &Pass, given: Vec<Value>) -> Result<Arguments, PassError> {
         Arguments::bind_named(pass, given, Map::new())
     }
 
-    /// As [`Arguments::bind`], with arguments by name behind them.
+    /// Binds positional arguments as [`Arguments::bind`] does, followed by keyword arguments.
     ///
     /// # Errors
-    /// As [`Arguments::bind`]; a name that no parameter has, or one whose argument is given already.
+    /// Those of [`Arguments::bind`]; a keyword that no parameter has; or an argument that is given twice.
     pub fn bind_named(pass: &Pass, given: Vec<Value>, mut named: Map<String, Value>) -> Result<Arguments, PassError> {
         let Pass { name, parameters, .. } = pass;
         let by_position = given.len();
@@ -150,15 +153,16 @@ impl Arguments {
         }
     }
 
-    /// The argument at an index of the pass's parameters; `null` where there is none.
+    /// Returns the argument of the parameter at index `at`; `null` if the pass has no such parameter.
     pub fn get(&self, at: usize) -> &Value {
         self.values.get(at).unwrap_or(&Value::Null)
     }
 
-    /// The Relax function of a module that the argument at an index, `func_name` of `pass`, names; `None` where it is left out.
+    /// Returns the Relax function that the argument at index `at` names; `None` if that argument is `null`. Error
+    /// messages call the parameter `func_name` of `pass`.
     ///
     /// # Errors
-    /// No name, or one that no function has.
+    /// The argument is not a string, or the module has no function of this name.
     pub fn function(&self, at: usize, module: &Module, pass: &str) -> Result<Option<Name>, PassError> {
         let wanted = match self.get(at) {
             Value::Null => return Ok(None),
@@ -171,22 +175,22 @@ impl Arguments {
         }
     }
 
-    /// The same, with a way to compute values.
+    /// Sets the function that computes values.
     pub fn with_evaluator(self, evaluate: Evaluate) -> Arguments {
         Arguments { evaluate: Some(evaluate), ..self }
     }
 
-    /// The way to compute values, where one was given.
+    /// Returns the function that computes values, if the caller supplied one.
     pub fn evaluator(&self) -> Option<Evaluate> {
         self.evaluate
     }
 }
 
-/// A pass with its arguments.
+/// A pass with its arguments: one entry of a pipeline.
 pub struct Step {
-    /// The pass.
+    /// The pass to run.
     pub pass: &'static Pass,
-    /// What it is given.
+    /// The arguments for the pass.
     pub arguments: Arguments,
 }
 
@@ -196,10 +200,11 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Reads `FuseOps,ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})`: passes with their arguments as JSON.
+/// Parses a comma-separated list of passes, each with its arguments as JSON in parentheses. For example,
+/// `FuseOps,ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})`.
 ///
 /// # Errors
-/// A name that no pass has, arguments that are no JSON or that the pass does not take.
+/// No pass has a given name, or the arguments are not JSON or do not match the parameters of the pass.
 pub fn parse(text: &str) -> Result<Vec<Step>, PassError> {
     let parts = at_commas(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
     parts.map(step).collect()
@@ -221,7 +226,8 @@ fn step(text: &str) -> Result<Step, PassError> {
     Ok(Step { pass, arguments: Arguments::bind(pass, given)? })
 }
 
-/// Why there is no pass of a name: TVM has it and rx does not, or nobody does.
+/// Builds the error for an unknown pass name: either TVM has this pass and rx does not, or no such pass exists and the
+/// message suggests the nearest name.
 fn unknown(name: &str) -> PassError {
     if let Some(namespace) = tvm_passes::namespace_of(name) {
         let own = name.rsplit('.').next().unwrap_or(name);
@@ -240,7 +246,7 @@ fn unknown(name: &str) -> PassError {
     PassError(format!("there is no pass `{name}`{hint}"))
 }
 
-/// The parts between commas that stand in no bracket and no string.
+/// Splits `text` at the commas that are outside of brackets and string literals.
 fn at_commas(text: &str) -> Vec<&str> {
     let (mut depth, mut quoted, mut escaped, mut start) = (0i64, false, false, 0);
     let mut parts = Vec::new();
@@ -263,7 +269,8 @@ fn at_commas(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The public functions whose parameters or result differ, by name; those that are gone or new among them.
+/// Returns the names, sorted, of the public functions whose parameter types or return type differ between the modules.
+/// Functions that only one of the modules has are included.
 pub fn changed_signatures(before: &Module, after: &Module) -> Vec<rx_base::Name> {
     let public = |module: &Module| -> std::collections::BTreeMap<_, _> {
         let functions = module.functions().filter(|function| !function.private);

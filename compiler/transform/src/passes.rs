@@ -1,4 +1,4 @@
-//! The passes, a file each.
+//! The implementations of the passes, one module each; `crate::pass::ALL` lists them.
 
 pub mod annotate_tir_op_pattern;
 pub mod bind_params;

@@ -1,18 +1,18 @@
-//! Passes in a row under one name.
+//! Named pipelines: sequences of passes that a command line runs by one name.
 
 use crate::pass::{PassError, Step, parse};
 
-/// Passes in a row.
+/// A named sequence of passes.
 pub struct Sequence {
-    /// Its name on a command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Its passes with their arguments, as [`parse`] reads them.
+    /// The passes with their arguments, in the syntax of [`parse`].
     pub passes: &'static str,
-    /// What it is for, in a sentence.
+    /// The purpose of the pipeline, in one sentence.
     pub doc: &'static str,
 }
 
-/// The sequences, by name.
+/// All pipelines.
 pub const ALL: &[Sequence] = &[Sequence {
     name: "default",
     passes: "CanonicalizeBindings, InlinePrivateFunctions, EliminateCommonSubexpr, FoldConstant, DecomposeOps, \
@@ -21,10 +21,10 @@ pub const ALL: &[Sequence] = &[Sequence {
     doc: "What makes a program smaller and keeps what it computes, and then makes kernels of it, as TVM's `zero` pipeline ends.",
 }];
 
-/// The passes of the sequence called `name`.
+/// Returns the passes of the pipeline called `name`, in order.
 ///
 /// # Errors
-/// A name that no sequence has.
+/// No pipeline has this name.
 pub fn steps(name: &str) -> Result<Vec<Step>, PassError> {
     match ALL.iter().find(|sequence| sequence.name == name) {
         Some(sequence) => parse(sequence.passes),

@@ -1,7 +1,14 @@
-//! A module as text, in the spelling of TVM 0.27 on Python before 3.12: as `tvm_script` prints it (TVM
-//! `src/relax/script/printer`), every binding with its type but where the call's own `out_ty` says it.
+//! Printing of a module as TVMScript, in the spelling of TVM 0.27 on Python before 3.12.
 //!
-//! What is printed reads back as the same module, up to names.
+//! The layout is that of `tvm_script` (TVM `src/relax/script/printer`): every binding has a type annotation, unless the
+//! call states its type by `out_ty`. The printed text parses back to the same module, up to names. For example:
+//!
+//! ```text
+//! @R.function
+//! def main(x: R.Tensor((n, 4), dtype="float32")) -> R.Tensor((n, 4), dtype="float32"):
+//!     y: R.Tensor((n, 4), dtype="float32") = R.exp(x)
+//!     return y
+//! ```
 
 mod expression;
 mod metadata;
@@ -22,26 +29,26 @@ use rx_tir::print::Header;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Lines of a printed module that say one thing: a binding, or a prim_func that a pass made.
+/// A range of lines in a printed module that belongs to one binding, or to one prim_func that a pass made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The variable, or the prim_func.
+    /// The name of the variable or of the prim_func.
     pub name: Name,
-    /// Its lines, from 0.
+    /// The line numbers, from 0.
     pub lines: Range<usize>,
-    /// The statements of the text it comes from that was read first.
+    /// The statements of the original source text from which the lines derive.
     pub origins: Vec<Origin>,
 }
 
-/// The module's text, ending in a line break.
+/// Prints a module as text that ends in a line break.
 pub fn print(module: &Module) -> String {
     printed(module).out
 }
 
-/// The module's text, and what its lines come from, in order.
+/// Prints a module; also returns its bindings and prim_funcs with their lines and origins, in order.
 pub fn print_with_parts(module: &Module) -> (String, Vec<Part>) {
     let printer = printed(module);
-    // Parts are in bytes until here.
+    // The printer records byte offsets; convert them to line numbers.
     let mut line = 0;
     let mut seen = 0;
     let mut line_at = |offset: usize| {
@@ -57,7 +64,8 @@ pub fn print_with_parts(module: &Module) -> (String, Vec<Part>) {
     (printer.out, parts)
 }
 
-/// The symbolic dims of signatures that the text in front of the module does not declare, in order: its printed text does.
+/// Returns the symbolic dims of signatures that the module's prelude does not declare, in order of first use. The
+/// printed text declares them with `TypeVar`.
 pub fn undeclared(module: &Module) -> Vec<Name> {
     let declared = symbols::declared_in(&module.prelude);
     let mut symbols = symbols::of_signatures(module);
@@ -65,7 +73,7 @@ pub fn undeclared(module: &Module) -> Vec<Name> {
     symbols
 }
 
-/// What a function says of itself, as the dictionary that `R.func_attr` takes.
+/// Prints a function's attributes as the dictionary that `R.func_attr` takes.
 pub fn dictionary(attributes: &[(Arc<str>, Attr)]) -> String {
     expression::attribute(&Attr::Dict(attributes.to_vec()))
 }
@@ -73,7 +81,7 @@ pub fn dictionary(attributes: &[(Arc<str>, Attr)]) -> String {
 fn printed(module: &Module) -> Printer {
     let module = symbols::told_apart(module);
     let (module, section) = metadata::numbered(&module);
-    // TVM reads one function by itself, and several in a class.
+    // TVM parses a single function by itself, but several functions only in a class.
     let functions = module.items.iter().filter(|item| !matches!(item, Item::Text { name: None, .. })).count();
     let class = module.class.or_else(|| (functions > 1).then(|| name("Module")));
     let mut printer = Printer { out: String::new(), parts: Vec::new(), indent: 0, class, hides_class: false };
@@ -92,7 +100,7 @@ fn printed(module: &Module) -> Printer {
     if !prelude.is_empty() {
         printer.out.push_str(prelude.trim_start_matches('\n'));
         printer.out.push('\n');
-        // As TVM has it: dims stand at the class, imports apart.
+        // TVM prints declarations of dims directly before the class, but an empty line after imports.
         if symbols::declared_in(prelude.lines().last().unwrap_or_default()).is_empty() {
             printer.out.push('\n');
         }
@@ -132,8 +140,9 @@ fn printed(module: &Module) -> Printer {
     printer
 }
 
-/// The text in front of a module, with the imports that the module's own text needs: where a text imports `R` from TVM, what passes
-/// make of it needs `T` and `I`, too. A text without imports is for readers that know these names.
+/// Returns the prelude (the text before the module) with the imports added that the printed module needs. If the
+/// prelude imports `R` from TVM, adds missing imports of `T` and `I`, which the output of passes may need. A prelude
+/// without imports is returned unchanged: its reader is assumed to know these names.
 fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
     let imports = |line: &str, dialect: &str| {
         let line = line.trim();
@@ -155,13 +164,13 @@ fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
     lines.join("\n")
 }
 
-/// Whether a function declares dims, as `n = T.int64()`.
+/// Whether the body of a function declares dims, as in `n = T.int64()`.
 fn names_scalars(function: &RelaxFunction) -> bool {
     let known = symbols::known_in(function, &NameSet::default());
     !symbols::of_body(function, &known).is_empty()
 }
 
-/// A prim_func's text, without the indentation of a class.
+/// Prints a prim_func, without the indentation of a class.
 pub(crate) fn loop_function(function: &LoopFunction<PrimFunc>) -> String {
     let LoopFunction { name, private, attributes, body } = function;
     let dictionary = match attributes.is_empty() {
@@ -184,17 +193,17 @@ pub(crate) fn loop_function(function: &LoopFunction<PrimFunc>) -> String {
     }
 }
 
-/// An expression as a binding has it.
+/// Prints an expression as it appears as an operand.
 pub(crate) fn expression_text(expr: &Expr) -> String {
     operand(expr)
 }
 
-/// A type as a body writes it: compound dims bare.
+/// Prints a type as in a body, with compound dims unquoted: `R.Tensor((n * 2,))`.
 fn ty(info: &StructInfo) -> String {
     info.to_string()
 }
 
-/// A type as a signature writes it: compound dims in quotes.
+/// Prints a type as in a signature, with compound dims in quotes: `R.Tensor(("n * 2",))`.
 fn signature_ty(info: &StructInfo) -> String {
     let dim = |dim: &Dim| match dim.as_constant().is_some() || dim.as_symbol().is_some() {
         true => dim.to_string(),
@@ -203,15 +212,15 @@ fn signature_ty(info: &StructInfo) -> String {
     info.spell(&Spelling { path: &str::to_owned, dim: &dim })
 }
 
-/// A text that grows by lines.
+/// The output text and the state of the printer.
 struct Printer {
     out: String,
-    /// What was printed, in bytes of the text.
+    /// The bindings and prim_funcs printed so far; `lines` is in bytes of `out`.
     parts: Vec<Part>,
     indent: usize,
-    /// The class around, which functions call `cls`.
+    /// The enclosing class, to which functions refer as `cls`.
     class: Option<Name>,
-    /// Whether the function that is printed has a variable of its own called `cls`: the class is called by its name then.
+    /// Whether the current function has a variable called `cls`. The class is then referred to by its own name.
     hides_class: bool,
 }
 
@@ -229,12 +238,12 @@ impl Printer {
         self.out.push('\n');
     }
 
-    /// Notes what stands behind `start`.
+    /// Records the text from byte `start` to the end as one part.
     fn part(&mut self, name: Name, start: usize, origins: Vec<Origin>) {
         self.parts.push(Part { name, lines: start..self.out.len(), origins });
     }
 
-    /// Lines that stand at no indentation.
+    /// Prints lines at the current indentation.
     fn lines(&mut self, text: &str) {
         text.lines().for_each(|line| self.line(line));
     }
@@ -245,7 +254,8 @@ impl Printer {
         self.indent -= 1;
     }
 
-    /// A function; `outer` are the symbolic dims that functions around it have.
+    /// Prints a function. `outer` are the symbolic dims of the enclosing functions; it is empty for a function of the
+    /// module.
     fn function(&mut self, function: &RelaxFunction, outer: &NameSet) {
         let mut flags = Vec::new();
         flags.extend((!function.pure).then_some("pure=False"));
@@ -277,7 +287,7 @@ impl Printer {
         }
         let mut inner = symbols::of_body(function, &known).into_iter().collect::<NameSet>();
         inner.extend(known);
-        // Marks that a function stands around, whatever its dims.
+        // The entry makes `outer` non-empty for nested functions, even if there are no dims.
         inner.insert(name("<function>"));
         self.blocks(&function.body.blocks, &inner);
         self.line(&format!("return {}", operand(&function.body.result)));
@@ -311,7 +321,7 @@ impl Printer {
                 self.line(&format!("{variable} = {}", operand(value)));
             }
             BoundValue::Expr(value) => self.line(&format!("{variable}: {} = {}", ty(declared), bound(value))),
-            // Of an `if` and a function their bindings are parts.
+            // For an `if` or a nested function, the bindings inside are recorded as parts instead.
             BoundValue::If(branches) => {
                 let Branches { condition, then, otherwise } = &**branches;
                 self.line(&format!("if {}:", operand(condition)));
@@ -332,7 +342,7 @@ impl Printer {
     fn branch(&mut self, variable: Name, declared: &StructInfo, sequence: &Sequence, symbols: &NameSet) {
         self.indented(|printer| {
             printer.blocks(&sequence.blocks, symbols);
-            // What the branch gives may have been bound under this very name.
+            // The branch may have bound its result to this very variable already.
             let result = &sequence.result;
             if result.as_var() != Some(variable) {
                 let ty = if says_less(declared, &result.ty) { &result.ty } else { declared };
@@ -342,7 +352,7 @@ impl Printer {
     }
 }
 
-/// A text with all that stands outside of its string literals changed; what is printed has them in double quotes.
+/// Applies `change` to the parts of a text that are outside of string literals. Printed texts use double quotes only.
 fn outside_strings(text: &str, change: impl Fn(&str) -> String) -> String {
     let (mut out, mut start, mut quoted, mut escaped) = (String::with_capacity(text.len()), 0, false, false);
     for (at, c) in text.char_indices() {
@@ -361,12 +371,13 @@ fn outside_strings(text: &str, change: impl Fn(&str) -> String) -> String {
     out
 }
 
-/// Whether a branch's own type is written, and not that of the whole `if`.
+/// Whether the assignment in a branch is annotated with the branch's type, instead of that of the whole `if`.
 fn says_less(whole: &StructInfo, branch: &StructInfo) -> bool {
     whole != branch && !matches!(branch, StructInfo::Error)
 }
 
-/// Whether a statement may be this call alone: TVM takes it for its effect.
+/// Whether a call bound to `_` can be printed as a bare statement. TVM accepts one as a statement only if it is
+/// evaluated for its effect.
 fn may_stand_alone(value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Call(_))
         && match &value.ty {
@@ -375,12 +386,12 @@ fn may_stand_alone(value: &Expr) -> bool {
         }
 }
 
-/// Calls whose type is what their `out_ty` says, so that TVM prints no annotation.
+/// Whether `out_ty` states the type of a call, so that TVM prints no annotation.
 fn says_its_type(value: &Expr, declared: &StructInfo) -> bool {
     matches!(value.as_op(), Some("call_tir" | "call_dps_packed")) && value.ty == *declared
 }
 
-/// A dictionary's key or a name, quoted.
+/// Prints a dictionary key or a name in quotes.
 fn quoted(text: &Arc<str>) -> String {
     string(text)
 }

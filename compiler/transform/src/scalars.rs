@@ -1,4 +1,5 @@
-//! Scalars of `tir_vars=`, which TVM takes up to 0.25, passed among the arguments, as later releases want them.
+//! Moves the scalars that `call_tir` passes by `tir_vars=` (TVM up to 0.25) to the argument list, as later releases of
+//! TVM require.
 //!
 //! Before, where `f(a, out, n)` is a prim_func:
 //!
@@ -12,7 +13,8 @@
 //! R.call_tir(cls.f, (x, n), out_ty=R.Tensor((4,), "float32"))
 //! ```
 //!
-//! Requires that all uses of the prim_func are such calls, with as many arguments and scalars each. Others stay.
+//! Requires that all uses of the prim_func are such calls, and that all pass the same number of arguments and of
+//! scalars. Other calls do not change.
 
 use crate::{Module, make, walk};
 use rx_base::name::NameMap;
@@ -22,10 +24,11 @@ use rx_ops::Schema;
 use rx_tir::{Param, PrimFunc};
 use std::sync::Arc;
 
-/// How many arguments and scalars a call passes.
+/// The numbers of arguments and of scalars that a call passes.
 type Counts = (usize, usize);
 
-/// Moves the scalars of all calls that can pass them among their arguments, and the parameters for them.
+/// Moves the scalars of every eligible call to its argument list, and reorders the parameters of the called prim_funcs
+/// to match.
 pub fn pass_scalars_among_arguments(module: &mut Module) {
     let mut moved: NameMap<Arc<PrimFunc>> = NameMap::default();
     for (function, counts) in uses(module) {
@@ -59,7 +62,8 @@ pub fn pass_scalars_among_arguments(module: &mut Module) {
     }
 }
 
-/// The functions that calls with scalars name; with what all calls pass, where nothing else uses them and all pass as much.
+/// Returns the functions that calls with `tir_vars` call. The value is the counts that all calls pass; `None` if the
+/// calls differ in them, or if the function is also used in another way.
 fn uses(module: &Module) -> NameMap<Option<Counts>> {
     let mut named: NameMap<usize> = NameMap::default();
     let mut calls: NameMap<Vec<Counts>> = NameMap::default();
@@ -82,7 +86,7 @@ fn uses(module: &Module) -> NameMap<Option<Counts>> {
     calls.into_iter().map(same).collect()
 }
 
-/// Whether a prim_func or what no pass looks into may name the function.
+/// Whether an item that is kept as text may refer to `function`.
 fn is_named_elsewhere(module: &Module, function: Name) -> bool {
     module.items.iter().any(|item| match item {
         Item::Loops(other) if other.name != function => match &other.body {
@@ -96,7 +100,8 @@ fn is_named_elsewhere(module: &Module, function: Name) -> bool {
     })
 }
 
-/// The function with its last parameters, which are scalars, behind those for the arguments.
+/// Moves the trailing scalar parameters to after the parameters of the arguments, before those of the outputs. Returns
+/// `None` if the parameters do not match the counts.
 fn reordered(func: &PrimFunc, (arguments, scalars): Counts) -> Option<PrimFunc> {
     let outputs = func.params.len().checked_sub(arguments + scalars)?;
     let (before, behind) = func.params.split_at_checked(arguments + outputs)?;
@@ -105,7 +110,7 @@ fn reordered(func: &PrimFunc, (arguments, scalars): Counts) -> Option<PrimFunc> 
     behind.iter().all(is_scalar).then(|| PrimFunc { params: [before, behind, outputs].concat(), ..func.clone() })
 }
 
-/// What a call with `tir_vars` passes.
+/// The operands of a call with `tir_vars`.
 struct Passed {
     function: Name,
     arguments: Vec<Expr>,

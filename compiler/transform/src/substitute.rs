@@ -1,4 +1,4 @@
-//! Putting names, values and dims in the place of others.
+//! Substitution of names, values and symbolic dims.
 
 use rx_base::name::NameMap;
 use rx_base::{Dim, Name};
@@ -6,7 +6,8 @@ use rx_ir::rewrite::Renaming;
 use rx_ir::{Block, BoundValue, Expr, ExprKind, Sequence, Shape, StructInfo, VarBinding};
 use std::sync::Arc;
 
-/// Notes what the symbolic dims of a type are where a value of another type is taken for it; what is noted stays.
+/// Binds the symbolic dims of the type `wanted` to the corresponding dims of `given`. For example, `(n, 4)` against `(m
+/// * 2, 4)` gives `n = m * 2`. A dim that `dims` binds already keeps its value.
 pub fn unify(wanted: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
     let mut of_shapes = |wanted: &Shape, given: &Shape| {
         for (wanted, given) in wanted.dims().into_iter().flatten().zip(given.dims().into_iter().flatten()) {
@@ -30,7 +31,7 @@ pub fn unify(wanted: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
     }
 }
 
-/// Renames everything in a sequence, what it binds included.
+/// Renames variables and dims throughout a sequence, including the variables that it binds.
 pub fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
     let own = |variable: &mut Name| *variable = (renaming.variable)(*variable).unwrap_or(*variable);
     for Block { outputs, bindings } in &mut sequence.blocks {
@@ -54,7 +55,8 @@ pub fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
     renaming.expr(&mut sequence.result);
 }
 
-/// Puts values in the place of variables, and the field in place of one taken from a tuple that is written out.
+/// Replaces variables with values. A field of a tuple that is written out becomes the field's value: `(a, b)[1]`
+/// becomes `b`.
 pub fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
     if values.is_empty() {
         return;
@@ -74,7 +76,8 @@ pub fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
     });
 }
 
-/// A variable, a tuple or a field of one, with what `current` says of its variables, and the type that it has then.
+/// Returns a variable, a tuple or a tuple field with each variable replaced by `current` of it, and with the type that
+/// follows from the replacements. Returns other expressions unchanged.
 pub fn retyped(expr: &Expr, current: &dyn Fn(Name) -> Option<Expr>) -> Expr {
     match &expr.kind {
         ExprKind::Var(variable) => current(*variable).unwrap_or_else(|| expr.clone()),
@@ -88,13 +91,13 @@ pub fn retyped(expr: &Expr, current: &dyn Fn(Name) -> Option<Expr>) -> Expr {
     }
 }
 
-/// As [`replace`], in all that a binding computes.
+/// Applies [`replace`] to every expression that a binding computes, including those in branches and nested functions.
 pub fn replace_in_binding(binding: &mut VarBinding, values: &NameMap<Expr>) {
     binding.value.computed_mut().into_iter().for_each(|value| replace(value, values));
     binding.value.sequences_mut().for_each(|inner| replace_in_sequence(inner, values));
 }
 
-/// As [`replace`], in all that a sequence computes.
+/// Applies [`replace`] to every expression that a sequence computes.
 pub fn replace_in_sequence(sequence: &mut Sequence, values: &NameMap<Expr>) {
     if values.is_empty() {
         return;

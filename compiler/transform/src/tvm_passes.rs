@@ -1,8 +1,10 @@
-//! The passes of TVM that rx does not have: `relax.transform`, and what else `tvm.transform.Sequential` takes.
+//! The names of TVM's passes that rx does not implement, so that an error message can tell a misspelled pass from a
+//! missing one.
 //!
-//! As `tvm.relax.transform` and its like list them in TVM 0.25 to 0.27, and `tvm.tir.transform` before.
+//! The list holds the passes of `tvm.relax.transform` and of the other modules whose passes `tvm.transform.Sequential`
+//! accepts, as of TVM 0.25 to 0.27, and those of `tvm.tir.transform` of earlier releases.
 
-/// The names of passes, between spaces, by the Python module that has them.
+/// Pairs of a Python module and the names of its passes, separated by spaces.
 const PASSES: &[(&str, &str)] = &[
     ("tvm.transform", "ApplyPassToFunction PrintIR Sequential"),
     (
@@ -58,13 +60,14 @@ const PASSES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The Python module of the pass that a command line calls `name`, with or without a module in front.
+/// Returns the Python module of TVM that has the pass `name`, which may be qualified. For example,
+/// `tvm.relax.transform` for `LambdaLift` and for `relax.transform.LambdaLift`.
 pub fn namespace_of(name: &str) -> Option<&'static str> {
     let own = name.rsplit('.').next().unwrap_or(name);
     PASSES.iter().find(|(_, passes)| passes.split_whitespace().any(|pass| pass == own)).map(|(namespace, _)| *namespace)
 }
 
-/// All names.
+/// Returns all names in the list, without their modules.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PASSES.iter().flat_map(|(_, passes)| passes.split_whitespace())
 }

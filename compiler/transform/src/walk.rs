@@ -1,11 +1,12 @@
-//! Walking the bindings of a function.
+//! Visitors of the bindings and expressions of a function.
 
 use crate::Module;
 use rx_base::Name;
 use rx_base::name::NameSet;
 use rx_ir::{BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
 
-/// Gives `visit` every binding, those of branches in front of the `if` they belong to; nested functions not looked into.
+/// Visits every binding of a sequence. The bindings in the branches of an `if` come before the `if` itself. Nested
+/// functions are visited as bindings, but their bodies are not entered.
 pub fn each_own_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBinding)) {
     for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
         if let BoundValue::If(_) = &binding.value {
@@ -15,7 +16,8 @@ pub fn each_own_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Va
     }
 }
 
-/// As [`each_own_binding`], those of nested functions behind the binding of the function.
+/// Visits every binding as [`each_own_binding`] does, and also those in nested functions, after the binding of the
+/// function.
 pub fn each_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBinding)) {
     each_own_binding(sequence, &mut |binding| {
         visit(binding);
@@ -25,8 +27,8 @@ pub fn each_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBin
     });
 }
 
-/// Gives `visit` every expression that is bound, a condition, or a result, nested functions included; what is inside of it
-/// is the visitor's.
+/// Visits every bound value, `if` condition and sequence result, including those in branches and nested functions. The
+/// visitor sees whole expressions and has to visit their subexpressions itself.
 pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Expr)) {
     for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
         binding.value.computed().into_iter().for_each(&mut *visit);
@@ -35,7 +37,7 @@ pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Exp
     visit(&sequence.result);
 }
 
-/// As [`each_expression`], to change them.
+/// Visits the same expressions as [`each_expression`], mutably.
 pub fn each_expression_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut Expr)) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         binding.value.computed_mut().into_iter().for_each(&mut *visit);
@@ -44,17 +46,18 @@ pub fn each_expression_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut E
     visit(&mut sequence.result);
 }
 
-/// As [`each_expression`], with all that is inside of each.
+/// Visits the expressions of [`each_expression`] and all of their subexpressions.
 pub fn each_part<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Expr)) {
     each_expression(sequence, &mut |expr| expr.each(visit));
 }
 
-/// As [`each_part`], to change them, those inside first.
+/// Visits the same expressions as [`each_part`], mutably; subexpressions come before the expression that contains them.
 pub fn each_part_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut Expr)) {
     each_expression_mut(sequence, &mut |expr| expr.each_mut(visit));
 }
 
-/// The functions of the module that a function names, in reading order; one several times where it is named so.
+/// Returns the module's functions that a function refers to, in reading order. A function that is referred to several
+/// times is listed several times.
 pub fn globals(function: &RelaxFunction) -> Vec<Name> {
     let mut found = Vec::new();
     each_part(&function.body, &mut |expr| match &expr.kind {
@@ -69,7 +72,8 @@ pub fn globals(function: &RelaxFunction) -> Vec<Name> {
     found
 }
 
-/// The functions of a module that are named otherwise than to be called: whoever changes how one is called must let them be.
+/// Returns the functions of a module that are used as values, not only called. A pass must not change their signatures,
+/// since it cannot find all their calls.
 pub fn function_values(module: &Module) -> NameSet {
     let mut found = NameSet::default();
     for function in module.functions() {
@@ -82,7 +86,8 @@ pub fn function_values(module: &Module) -> NameSet {
     found
 }
 
-/// Whether an expression that is kept as text names a variable or a dim of the function: what uses these is not known then.
+/// Whether an expression that is kept as source text mentions a variable or a dim of the function. Uses of that name
+/// are then not all known, and it must not be renamed or removed.
 pub fn names_in_text(function: &RelaxFunction) -> bool {
     let mut found = false;
     let mut own: Option<NameSet> = None;

@@ -1,6 +1,15 @@
-//! `AnnotateTIROpPattern`: every prim_func says what kind of operator it is.
+//! `AnnotateTIROpPattern`: sets the attribute `op_pattern` of every prim_func, which decides how `FuseOps` may fuse it.
 //!
-//! TVM `src/relax/transform/annotate_tir_op_pattern.cc`.
+//! ```text
+//! @T.prim_func                                 @T.prim_func
+//! def exp(A: T.Buffer((4,)), B: …):       →    def exp(A: T.Buffer((4,)), B: …):
+//!                                                  T.func_attr({"op_pattern": 0})
+//!     for i in range(4): …                         for i in range(4): …
+//! ```
+//!
+//! Requires nothing. Guarantees that every prim_func has a pattern; one that has a pattern other than 0 keeps it.
+//!
+//! Reference: TVM `src/relax/transform/annotate_tir_op_pattern.cc`.
 
 use crate::Module;
 use crate::pass::{Arguments, Pass, PassError};
@@ -10,7 +19,7 @@ use rx_schedule::op_pattern::{OpPattern, op_pattern};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "AnnotateTIROpPattern",
     parameters: &[],
@@ -20,7 +29,7 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The attribute.
+/// The name of the attribute.
 const KEY: &str = "op_pattern";
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
@@ -28,7 +37,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
         if let Item::Loops(function) = item
             && !is_annotated(function)
         {
-            // What the loop-level IR does not have, no pass fuses.
+            // A prim_func that the loop-level IR cannot represent is opaque to fusion.
             let pattern = function.loops().map_or(OpPattern::Opaque, |loops| op_pattern(loops));
             Arc::make_mut(function).set_attribute(KEY, Attr::Int(Dim::constant(pattern.number())));
         }
@@ -36,7 +45,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// Whether a function has a kind already; 0 is as good as none.
+/// Whether a prim_func has a pattern already. The pattern 0 (elementwise) is computed again.
 fn is_annotated(function: &LoopFunction<PrimFunc>) -> bool {
     function.attribute(KEY).is_some_and(|kind| kind.as_int() != Some(0))
 }

@@ -1,6 +1,15 @@
-//! `BindSymbolicVars`: symbolic dims get values.
+//! `BindSymbolicVars`: replaces symbolic dims with constants, in one function or in every function whose signature has
+//! the dim.
 //!
-//! TVM `src/relax/transform/bind_symbolic_vars.cc`: in one function, or in every function that has the dim in its signature.
+//! ```text
+//! BindSymbolicVars({"n": 8})
+//! def main(x: R.Tensor((n, 4))): …   →   def main(x: R.Tensor((8, 4))): …
+//! ```
+//!
+//! Requires that every given dim occurs in the signature of a function that the pass may change. Guarantees that the
+//! dims no longer occur in the changed functions.
+//!
+//! Reference: TVM `src/relax/transform/bind_symbolic_vars.cc`.
 
 use crate::Module;
 use crate::pass::{Arguments, Parameter, Pass, PassError};
@@ -11,7 +20,7 @@ use rx_ir::RelaxFunction;
 use rx_ir::rewrite::Renaming;
 use serde_json::Value;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "BindSymbolicVars",
     parameters: &[
@@ -64,7 +73,7 @@ fn signature_symbols(function: &RelaxFunction) -> NameSet {
     symbols
 }
 
-/// Puts values in the place of symbolic dims, in the signature and the body of a function.
+/// Replaces symbolic dims with values, in the signature and the body of a function.
 pub(super) fn bind(function: &mut RelaxFunction, values: &NameMap<i64>) {
     let dim = |symbol: Name| values.get(&symbol).map(|value| Dim::constant(*value));
     let renaming = Renaming { dim: &dim, variable: &|_| None };

@@ -1,9 +1,22 @@
-//! `CanonicalizeBindings`: what is only another name for a value goes.
+//! `CanonicalizeBindings`: copy propagation; removes variables that are other names for a value.
 //!
-//! TVM `src/relax/transform/canonicalize_bindings.cc`. First, symbolic dims that a cast binds to what is known of its value
-//! become what they are ([`dims`]). Then variables that are bound to variables, to fields of tuples that are written out, to
-//! tuples taken apart and put together again, and to constants become those, and outputs of dataflow blocks that nothing
-//! behind them names are outputs no longer ([`plan`]). A variable whose annotation says more of its value than is known stays.
+//! ```text
+//! with R.dataflow():                    with R.dataflow():
+//!     y = x                                 w = R.add(x, x)
+//!     z = R.add(y, y)              →        R.output(w)
+//!     w = z                             return w
+//!     R.output(w)
+//! return w
+//! ```
+//!
+//! The pass first replaces symbolic dims that a cast binds to a known dim with that dim ([`dims`]). It then replaces
+//! variables that are bound to a variable, to a field of a tuple that is written out, to a tuple rebuilt from all
+//! fields of another, or to a constant. Dataflow outputs that are not used outside their block stop being outputs
+//! ([`plan`]). A binding whose annotation is more specific than the type of its value stays.
+//!
+//! Requires nothing. Guarantees the same results and effects.
+//!
+//! Reference: TVM `src/relax/transform/canonicalize_bindings.cc`.
 
 mod dims;
 mod plan;
@@ -18,7 +31,7 @@ use rx_base::{Dim, Name};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{BoundValue, RelaxFunction, Sequence};
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "CanonicalizeBindings",
     parameters: &[],
@@ -32,10 +45,10 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// Replaces other names for values by the values, in one function.
+/// Applies the pass to one function.
 ///
 /// # Errors
-/// As `infer_again`.
+/// Those of `infer_again`.
 pub(crate) fn canonicalize(function: &mut RelaxFunction) -> Result<(), PassError> {
     let before = function.body.result.ty.clone();
     dims::settle(function)?;
@@ -49,7 +62,7 @@ fn apply(plan: &Plan, function: &mut RelaxFunction) -> Result<(), PassError> {
     remove(&mut function.body, plan);
     let touched = touched(&function.body, plan);
     let variable = |variable: Name| plan.stands_for(variable);
-    // A scalar's value is the symbol of its name.
+    // A variable of a scalar type is also a symbolic dim of the same name, so dims are renamed with the variables.
     let dim = |symbol: Name| plan.stands_for(symbol).map(Dim::symbol);
     let renaming = Renaming { dim: &dim, variable: &variable };
     rename(&mut function.body, &renaming);
@@ -59,7 +72,7 @@ fn apply(plan: &Plan, function: &mut RelaxFunction) -> Result<(), PassError> {
     infer_again(&mut function.body, &mut changed)
 }
 
-/// The variables whose values name what something else stands for.
+/// Returns the variables whose values use a variable that is replaced.
 fn touched(sequence: &Sequence, plan: &Plan) -> NameSet {
     let mut found = NameSet::default();
     walk::each_binding(sequence, &mut |binding| {
@@ -72,7 +85,7 @@ fn touched(sequence: &Sequence, plan: &Plan) -> NameSet {
     found
 }
 
-/// Gives what is computed anew the type its operator infers, where an annotation said less; as TVM does.
+/// Gives a changed call the type that its operator infers, where its annotation is less specific; TVM does so as well.
 fn sharpen(sequence: &mut Sequence, touched: &NameSet, changed: &mut Changed) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         binding.value.sequences_mut().for_each(|inner| sharpen(inner, touched, changed));
@@ -87,7 +100,7 @@ fn sharpen(sequence: &mut Sequence, touched: &NameSet, changed: &mut Changed) {
     }
 }
 
-/// Leaves out the bindings of variables that something else stands for, and outputs that are none.
+/// Removes the bindings of replaced variables, and outputs that are no longer used outside.
 fn remove(sequence: &mut Sequence, plan: &Plan) {
     for block in &mut sequence.blocks {
         block.bindings.retain(|binding| !plan.removed.contains(&binding.variable));

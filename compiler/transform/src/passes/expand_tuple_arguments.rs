@@ -1,7 +1,17 @@
-//! `ExpandTupleArguments`: private functions take the fields of tuples, not tuples.
+//! `ExpandTupleArguments`: replaces tuple parameters of private functions with one parameter per field.
 //!
-//! TVM `src/relax/transform/expand_tuple_arguments.cc`, with the `CanonicalizeBindings` and `DeadCodeElimination` that follow
-//! there. A function that is named otherwise than to be called stays.
+//! ```text
+//! @R.function(private=True)                 @R.function(private=True)
+//! def f(p: R.Tuple(A, B)):             →    def f(p_0: A, p_1: B):
+//!     y = R.add(p[0], p[1])                     y = R.add(p_0, p_1)
+//!
+//! gv = cls.f((a, b))                   →    gv = cls.f(a, b)
+//! ```
+//!
+//! Requires nothing. Guarantees that no private function takes a tuple, except one that is also used as a value: its
+//! calls are not all known. `CanonicalizeBindings` and `DeadCodeElimination` follow, as in TVM.
+//!
+//! Reference: TVM `src/relax/transform/expand_tuple_arguments.cc`.
 
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::names::FreshNames;
@@ -12,7 +22,7 @@ use rx_base::name::{NameSet, name};
 use rx_ir::{Argument, Block, BoundValue, Callee, Expr, ExprKind, Origin, RelaxFunction, StructInfo, VarBinding};
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "ExpandTupleArguments",
     parameters: &[],
@@ -27,10 +37,10 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(passes::dead_code::clean(module))
 }
 
-/// Expands the parameters of the functions that `wanted` says, and what calls pass for them.
+/// Expands the tuple parameters of the functions that `wanted` selects, and the arguments of their calls.
 ///
 /// # Errors
-/// As those of `rewrite_bindings`: none.
+/// None in practice: the signature is that of `rewrite_bindings`.
 pub(super) fn expand(module: &mut Module, wanted: &dyn Fn(&RelaxFunction) -> bool) -> Result<(), PassError> {
     let values = walk::function_values(module);
     let mut expanded = NameSet::default();
@@ -63,7 +73,8 @@ pub(super) fn expand(module: &mut Module, wanted: &dyn Fn(&RelaxFunction) -> boo
     Ok(())
 }
 
-/// Whether the function had a tuple among its parameters. The tuples are put together at its start.
+/// Replaces the tuple parameters of a function with their fields, and rebuilds the tuples at the start of its body.
+/// Returns whether the function had any.
 fn expand_params(function: &mut RelaxFunction) -> bool {
     let is_tuple = |(_, ty): &(Name, StructInfo)| matches!(ty, StructInfo::Tuple(_));
     if !function.params.iter().any(is_tuple) {

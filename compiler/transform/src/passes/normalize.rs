@@ -1,12 +1,20 @@
-//! `Normalize`: every value has a name, and operands are variables, constants and tuples of such.
+//! `Normalize`: binds every subexpression to a variable, so that operands are variables, constants and tuples of those.
 //!
-//! TVM `src/relax/transform/normalize.cc`. Modules are in this form when they are read, and what passes make is
-//! ([`rx_ir::module`]); so there is nothing left to do, but to print what was written otherwise.
+//! ```text
+//! y = R.add(R.exp(x), x)   →   lv = R.exp(x)
+//!                              y = R.add(lv, x)
+//! ```
+//!
+//! Requires nothing. Guarantees A-normal form. The implementation returns its input, since modules are in this form
+//! from the start and passes keep it so ([`rx_ir::module`]); the effect is seen only when a source text that was not in
+//! this form is printed.
+//!
+//! Reference: TVM `src/relax/transform/normalize.cc`.
 
 use crate::Module;
 use crate::pass::{Arguments, Pass, PassError};
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "Normalize",
     parameters: &[],

@@ -1,7 +1,15 @@
-//! `RemoveRedundantReshape`: of reshapes one after the other the last remains, and of a reshape to the shape that is there
-//! none.
+//! `RemoveRedundantReshape`: merges consecutive reshapes and removes reshapes to the same shape.
 //!
-//! TVM `python/tvm/relax/transform/remove_redundant_reshape.py`.
+//! ```text
+//! a = R.reshape(x, R.shape([2, 12]))        a = R.reshape(x, R.shape([2, 12]))
+//! b = R.reshape(a, R.shape([4, 6]))    →    b = R.reshape(x, R.shape([4, 6]))
+//! c = R.reshape(b, R.shape([4, 6]))         c = R.reshape(x, R.shape([4, 6]))
+//! ```
+//!
+//! A reshape to the shape that its operand has becomes a binding of the operand, `y = x`. Unused reshapes such as `a`
+//! remain, for dead-code elimination. Requires nothing. Guarantees that no binding gets a weaker type.
+//!
+//! Reference: TVM `python/tvm/relax/transform/remove_redundant_reshape.py`.
 
 use crate::Module;
 use crate::make::{self, operands};
@@ -9,7 +17,7 @@ use crate::pass::{Arguments, Pass, PassError, each_function};
 use rx_base::name::{NameMap, NameSet};
 use rx_ir::{Argument, BoundValue, Expr, RelaxFunction, Sequence, VarBinding};
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "RemoveRedundantReshape",
     parameters: &[],
@@ -27,14 +35,15 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
     sequence(&mut function.body, &mut NameMap::default())
 }
 
-/// `reshaped` has for each variable that is a reshape what was reshaped first.
+/// Rewrites the reshapes of a sequence. `reshaped` maps each variable bound to a reshape to the tensor that the first
+/// reshape of its chain took.
 fn sequence(of: &mut Sequence, reshaped: &mut NameMap<Expr>) -> Result<(), PassError> {
     for block in &mut of.blocks {
         for binding in &mut block.bindings {
             binding.value.sequences_mut().try_for_each(|inner| sequence(inner, &mut reshaped.clone()))?;
             self::binding(binding, reshaped)?;
         }
-        // What a dataflow block keeps to itself cannot be named behind it.
+        // Later blocks cannot use the variables of a dataflow block that are not outputs.
         if let Some(outputs) = &block.outputs {
             let own: NameSet = block.bindings.iter().map(|binding| binding.variable).collect();
             let is_seen =
@@ -56,7 +65,7 @@ fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(),
             true => source.clone(),
             false => make::call("reshape", vec![("x", Argument::Operand(source.clone())), ("shape", shape)])?,
         };
-        // Another way may prove less of the result: then the reshape stays.
+        // If the type inferred for the merged reshape is weaker, the original reshape stays.
         if ty.says_more_than(&made.ty) {
             return Ok(());
         }
@@ -68,10 +77,10 @@ fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(),
     Ok(())
 }
 
-/// What a reshape reshapes, and to what; the shape is one that says every dim.
+/// Returns the operand and the target shape of a reshape, with every dim of the shape known.
 fn reshape(value: &Expr) -> Option<(&Expr, Argument)> {
     let [source, shape] = operands(value, "reshape", ["x", "shape"])?;
-    // `-1` and `0` are counted from what is reshaped: where the result is known it is written out.
+    // `-1` and `0` in a target shape depend on the operand's shape, so the inferred result shape replaces them.
     let known = value.ty.as_tensor()?.shape.dims()?;
     let shape = match shape.as_var() {
         Some(_) => shape.clone(),

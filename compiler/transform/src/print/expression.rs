@@ -1,11 +1,12 @@
-//! Expressions, calls and attributes as text.
+//! Printing of expressions, calls and attributes.
 
 use super::{quoted, ty};
 use rx_base::{DType, TvmVersion};
 use rx_ir::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, PrimValue, StructInfo};
 use rx_ops::{Param, ParamKind};
 
-/// A value on the right of a binding, or returned: a tuple of several stands without brackets, as TVM prints it.
+/// Prints a value on the right-hand side of a binding. A tuple of several fields has no parentheses there, as TVM
+/// prints it: `y = a, b`.
 pub(super) fn bound(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Tuple(items) if items.len() > 1 => list(items),
@@ -17,7 +18,7 @@ fn list(items: &[Expr]) -> String {
     items.iter().map(operand).collect::<Vec<_>>().join(", ")
 }
 
-/// A value inside a call or another value.
+/// Prints a value as an operand of a call or of another value.
 pub(super) fn operand(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Var(variable) => variable.to_string(),
@@ -46,7 +47,7 @@ pub(super) fn operand(expr: &Expr) -> String {
     }
 }
 
-/// `R.const(1.0, "float32")`; of a distributed tensor with its whole type.
+/// Prints a constant, for example `R.const(1.0, "float32")`; for a distributed tensor, with its whole type.
 fn constant(value: &str, info: &StructInfo) -> String {
     if matches!(info, StructInfo::DTensor(_)) {
         return format!("R.dist.const({value}, {})", ty(info));
@@ -69,7 +70,7 @@ fn python_bool(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
 
-/// A float as Python reads it.
+/// Prints a float so that Python reads it back.
 fn float(value: f64) -> String {
     match value.is_finite() {
         true => format!("{value:?}"),
@@ -86,7 +87,7 @@ fn float(value: f64) -> String {
     }
 }
 
-/// Elements, row-major, as nested lists.
+/// Prints elements, given in row-major order, as nested lists.
 fn nested(elements: &[Literal], info: &StructInfo) -> String {
     let dims = info.as_tensor().and_then(|tensor| tensor.shape.dims());
     let dims: Vec<usize> =
@@ -101,7 +102,8 @@ fn rows(elements: &[Literal], dims: &[usize]) -> String {
     format!("[{}]", rows.join(", "))
 }
 
-/// A scalar. Python's own numbers stand for what they would be read as.
+/// Prints a scalar. An `int64` or a `bool` is printed as a plain Python number, which reads back as that dtype; others
+/// are printed as `T.float32(1.0)`.
 fn prim(value: &PrimValue, info: &StructInfo) -> String {
     let dtype = match info {
         StructInfo::Prim(prim) => prim.dtype,
@@ -122,7 +124,8 @@ fn prim(value: &PrimValue, info: &StructInfo) -> String {
     }
 }
 
-/// A call with its arguments: operands by position, attributes by name, in the order of the schema.
+/// Prints a call of an operator, a function or a value. For operators, operands are positional and attributes are
+/// keyword arguments, in the order of the schema.
 fn call(call: &Call) -> String {
     let callee = match &call.callee {
         Callee::Op(op) => return operator(op.as_str(), call),
@@ -142,7 +145,7 @@ fn call(call: &Call) -> String {
 }
 
 fn operator(name: &str, call: &Call) -> String {
-    // `call_packed` is no operator of TVM, and has the arguments of `call_pure_packed`.
+    // `call_packed` has no schema; its arguments are those of `call_pure_packed`.
     let schema = if name == "call_packed" { "call_pure_packed" } else { name };
     let params = rx_ops::find(rx_base::name::name(schema)).map_or(&[][..], |schema| schema.params);
     let distributed = call.arguments.iter().any(
@@ -165,7 +168,7 @@ fn operator(name: &str, call: &Call) -> String {
                 arguments.extend(values.iter().map(operand));
                 by_position = false;
             }
-            // What the newest TVM has no argument for is left out where it says nothing.
+            // TVM 0.27 does not accept some keywords; an argument for one is left out if it is `None` or an empty list.
             Argument::Attr(value) if is_nothing(value) && refused.iter().any(|it| it.name() == param.name) => {
                 by_position = false
             }
@@ -182,12 +185,12 @@ fn operator(name: &str, call: &Call) -> String {
     format!("R.{spelled}({})", arguments.join(", "))
 }
 
-/// An operand. A function that is called by its name stands as a bare string.
+/// Prints an operand. A function that is called by name is printed as a bare string.
 fn passed(param: &Param, value: &Expr) -> String {
     match &value.kind {
         ExprKind::Str(text) if param.kind == ParamKind::Function => string(text),
         ExprKind::Extern(symbol) if param.kind == ParamKind::Function => string(symbol),
-        // TVM's run-time system takes dtypes, which may be written as strings.
+        // TVM's runtime takes a dtype, which may be written as a string in the source.
         ExprKind::Str(text) if param.name == "dtype" && DType::parse(text).is_some() => {
             format!("R.dtype({})", string(text))
         }
@@ -195,7 +198,7 @@ fn passed(param: &Param, value: &Expr) -> String {
     }
 }
 
-/// `out_ty=R.Tensor(…)`, `out_ty=[…]`, `ty_args=(…,)`; nothing where there are none.
+/// Prints `out_ty=R.Tensor(…)`, `out_ty=[…]` or `ty_args=(…,)`; `None` if there are no types.
 fn types(param: &Param, types: &[StructInfo]) -> Option<String> {
     let texts: Vec<String> = types.iter().map(ty).collect();
     let all = texts.join(", ");
@@ -208,7 +211,7 @@ fn types(param: &Param, types: &[StructInfo]) -> Option<String> {
     })
 }
 
-/// An attribute as Python writes it.
+/// Prints an attribute as a Python value.
 pub(super) fn attribute(value: &Attr) -> String {
     match value {
         Attr::Str(text) => string(text),
@@ -222,7 +225,7 @@ pub(super) fn attribute(value: &Attr) -> String {
     }
 }
 
-/// A string literal in double quotes.
+/// Prints a string literal in double quotes.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     rx_syntax::printer::quote(&mut out, text);

@@ -1,7 +1,9 @@
-//! The metadata section: which constants it holds, under which index, and its text.
+//! The metadata section of a printed module: the constants that it holds, their indices, and its text.
 //!
-//! A section whose constants are all used, and no others, is printed as it was read. Otherwise it is written anew, in the
-//! form of TVM 0.27 (`json_writer.cc` of tvm-ffi): the constants that functions use, in the order of their first use.
+//! A section that holds exactly the constants in use is printed unchanged. Otherwise a new section is written in the
+//! format of TVM 0.27 (`json_writer.cc` of tvm-ffi), with the constants that functions use, in the order of their first
+//! use. For example, if a pass removes the only use of `metadata["ir.GenericConst"][0]`, the former constant 1 becomes
+//! constant 0.
 
 use crate::{Module, constant, walk};
 use rx_base::Name;
@@ -12,10 +14,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// The key of tensors in TVM 0.27.
+/// The key of tensor constants in the metadata of TVM 0.27.
 const KEY: &str = "ir.GenericConst";
 
-/// A module whose functions name constants as its text does, and the text of its metadata section.
+/// Returns the module with its constants renumbered by their index in the printed section, and the text of the section.
 pub(super) fn numbered(module: &Module) -> (Cow<'_, Module>, Cow<'_, str>) {
     let used = used(module);
     let anew = can_be_written_anew(module, &used);
@@ -39,7 +41,8 @@ pub(super) fn numbered(module: &Module) -> (Cow<'_, Module>, Cow<'_, str>) {
     (Cow::Owned(module), text)
 }
 
-/// Gives a constant its index in the section; one that stands in none is written as the list of its elements.
+/// Renames a constant to its index in the section. A constant that a pass made and that has no index is printed as the
+/// list of its elements.
 fn rename(expr: &mut Expr, indices: &HashMap<(Name, u32), Option<u32>>, constants: &Constants) {
     let ExprKind::Metadata { key, index } = &expr.kind else { return };
     match (indices.get(&(*key, *index)), constants.get(*key, *index)) {
@@ -54,7 +57,7 @@ fn rename(expr: &mut Expr, indices: &HashMap<(Name, u32), Option<u32>>, constant
     }
 }
 
-/// The constants that functions name, in the order of their first use.
+/// Returns the constants that functions use, in the order of their first use.
 fn used(module: &Module) -> Vec<(Name, u32)> {
     let mut seen = std::collections::HashSet::new();
     let mut used = Vec::new();
@@ -70,7 +73,8 @@ fn used(module: &Module) -> Vec<(Name, u32)> {
     used
 }
 
-/// Whether the section holds tensors only, and all that is named in the module stands in its functions with its data.
+/// Whether the section can be rewritten: it holds tensors only, no item that is kept as text refers to it, and the data
+/// of all used constants is known.
 fn can_be_written_anew(module: &Module, used: &[(Name, u32)]) -> bool {
     let texts = module.items.iter().any(|item| match item {
         Item::Text { text, .. } => text.contains("metadata["),
@@ -85,7 +89,7 @@ fn can_be_written_anew(module: &Module, used: &[(Name, u32)]) -> bool {
         && used.iter().all(|(key, index)| module.constants.get(*key, *index).is_some())
 }
 
-/// A section that grows by constants; equal nodes are one.
+/// A JSON graph of nodes that represents the section; equal nodes are shared.
 #[derive(Default)]
 struct Writer {
     nodes: Vec<String>,
@@ -119,7 +123,7 @@ impl Writer {
         self.object("ir.PrimType", &[("span", none.to_string()), ("dtype", format!("\"{dtype}\""))])
     }
 
-    /// Adds a tensor; its index, or `None` where TVM has no number of its dtype.
+    /// Adds a tensor and returns its index; `None` if TVM has no code for its dtype.
     fn constant(&mut self, data: &ConstantData) -> Option<u32> {
         let encoded = saved_tensor::write(&data.shape, data.dtype, &data.bytes)?;
         let index = u32::try_from(self.constants.len()).ok()?;
@@ -141,7 +145,7 @@ impl Writer {
             "relax.TensorType",
             &[span(), ("shape", shape.to_string()), ("dtype", dtype.to_string()), ("vdevice", none.to_string()), ndim],
         );
-        // The text may be large: it is not looked for among the known.
+        // The text may be large, so it is not deduplicated.
         let tensor = self.nodes.len();
         self.nodes.push(format!("    {{\n      \"type\": \"ffi.Tensor\",\n      \"data\": \"{encoded}\"\n    }}"));
         let constant = self.object(KEY, &[span(), ("ty", ty.to_string()), ("value", tensor.to_string())]);
@@ -149,7 +153,7 @@ impl Writer {
         Some(index)
     }
 
-    /// The section; nothing where it would hold nothing.
+    /// Returns the text of the section; empty if there are no constants.
     fn text(mut self) -> String {
         if self.constants.is_empty() {
             return String::new();

@@ -1,4 +1,5 @@
-//! Where symbolic dims are declared: those of signatures by `TypeVar` in front of the module, others at the head of the body.
+//! The places where symbolic dims are declared. Dims of signatures are declared with `TypeVar` before the module, other
+//! dims at the head of a function's body with `n = T.int64()`.
 
 use crate::names::FreshNames;
 use crate::substitute::rename;
@@ -10,7 +11,7 @@ use rx_ir::{BoundValue, RelaxFunction, Sequence, StructInfo};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The names that lines `n = TypeVar("n")` of `prelude` bind.
+/// Returns the names that lines like `n = TypeVar("n")` of `prelude` declare.
 pub(super) fn declared_in(prelude: &str) -> NameSet {
     let declared = |line: &str| {
         let (left, right) = line.split_once('=')?;
@@ -25,7 +26,8 @@ pub(super) fn declared_in(prelude: &str) -> NameSet {
     prelude.lines().filter_map(declared).collect()
 }
 
-/// The dims that signatures of the module's Relax functions name, nested ones included, in order of their first occurrence.
+/// Returns the dims in the signatures of the module's Relax functions, including nested ones, in order of first
+/// occurrence.
 pub(super) fn of_signatures(module: &Module) -> Vec<Name> {
     let mut found = Ordered::default();
     module.functions().for_each(|function| of_signature(function, &NameSet::default(), &mut found));
@@ -52,13 +54,13 @@ fn of_signature(function: &RelaxFunction, outer: &NameSet, found: &mut Ordered) 
     });
 }
 
-/// Parameters that are scalars: each declares the symbol of its name.
+/// Returns the parameters of a scalar type. Each also declares the symbolic dim of its name.
 fn scalars(function: &RelaxFunction) -> NameSet {
     let scalar = |(param, ty): &(Name, StructInfo)| matches!(ty, StructInfo::Prim(_)).then_some(*param);
     function.params.iter().filter_map(scalar).collect()
 }
 
-/// The symbolic dims that are known where the body starts.
+/// Returns the symbolic dims that are in scope at the start of a function's body.
 pub(super) fn known_in(function: &RelaxFunction, outer: &NameSet) -> NameSet {
     let mut known = outer.clone();
     known.extend(scalars(function));
@@ -68,8 +70,9 @@ pub(super) fn known_in(function: &RelaxFunction, outer: &NameSet) -> NameSet {
     known
 }
 
-/// The dims that the body names and nothing before it does, in order: what `R.match_cast` binds. Those of nested
-/// functions' own signatures are not among them, nor are scalars that a binding computes.
+/// Returns the dims that a body uses and that neither `known` nor a binding defines, in order of first use: those that
+/// `R.match_cast` binds. Dims of nested functions' signatures are not included, and neither are scalars that a binding
+/// computes.
 pub(super) fn of_body(function: &RelaxFunction, known: &NameSet) -> Vec<Name> {
     let mut computed = NameSet::default();
     walk::each_own_binding(&function.body, &mut |binding| {
@@ -99,8 +102,9 @@ pub(super) fn of_body(function: &RelaxFunction, known: &NameSet) -> Vec<Name> {
     found.names
 }
 
-/// The module with other names for the dims that bodies declare and that are declared for the whole file, too: TVM's parser
-/// refuses `n = T.int64()` in a function whose signature does not name the `n` of `n = TypeVar("n")`.
+/// Renames dims that bodies declare and that are also declared for the whole file. TVM's parser rejects `n = T.int64()`
+/// in a function whose signature does not use the `n` of a file-level `n = TypeVar("n")`. For example, such an `n`
+/// becomes `n_1`.
 pub(super) fn told_apart(module: &Module) -> Cow<'_, Module> {
     let mut declared = declared_in(&module.prelude);
     declared.extend(of_signatures(module));
@@ -118,7 +122,7 @@ pub(super) fn told_apart(module: &Module) -> Cow<'_, Module> {
     Cow::Owned(module)
 }
 
-/// Whether a function's body, or that of one in it, declares one of these dims anew.
+/// Whether the body of a function, or of a function nested in it, declares one of `declared` again.
 fn declares_again(function: &RelaxFunction, outer: &NameSet, declared: &NameSet) -> bool {
     let mut known = known_in(function, outer);
     let own = of_body(function, &known);
@@ -150,7 +154,7 @@ fn tell_apart(function: &mut RelaxFunction, outer: &NameSet, declared: &NameSet,
     each_nested(&mut function.body, &mut |nested| tell_apart(nested, &known, declared, fresh));
 }
 
-/// Gives `visit` the functions that stand in a sequence, those in them apart.
+/// Visits the nested functions of a sequence, but not functions nested in those.
 fn each_nested(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut RelaxFunction)) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         match &mut binding.value {
@@ -160,7 +164,7 @@ fn each_nested(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut RelaxFunction
     }
 }
 
-/// Names, each once.
+/// An ordered set of names.
 #[derive(Default)]
 struct Ordered {
     names: Vec<Name>,

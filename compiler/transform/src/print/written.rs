@@ -1,12 +1,18 @@
-//! Prim_funcs that are printed as they were written, with other names for symbols that the file declares, too.
+//! Prim_funcs that are printed as in the source, with symbols renamed that the file declares as well.
 //!
-//! TVM's parser refuses `n = T.int64()` in a prim_func whose header names `n` where the file has `n = TypeVar("n")`.
+//! TVM's parser rejects `n = T.int64()` in a prim_func whose header uses `n`, if the file has `n = TypeVar("n")`. In
+//! such a prim_func `n` becomes `n_1`:
+//!
+//! ```text
+//! def copy(A: T.Buffer(("n",), "float32")):   →   def copy(A: T.Buffer(("n_1",), "float32")):
+//!     n = T.int64()                                   n_1 = T.int64()
+//! ```
 
 use super::outside_strings;
 use rx_base::Name;
 use std::borrow::Cow;
 
-/// The text of a prim_func in a file that declares these symbols.
+/// Returns the text of a prim_func with every symbol renamed that clashes with one of `declared`.
 pub(super) fn told_apart<'t>(text: &'t str, declared: &[Name]) -> Cow<'t, str> {
     let mut text = Cow::Borrowed(text);
     for symbol in declared {
@@ -17,7 +23,7 @@ pub(super) fn told_apart<'t>(text: &'t str, declared: &[Name]) -> Cow<'t, str> {
     text
 }
 
-/// The text with another name for a symbol that its header names and its body declares; `None` of another text.
+/// Renames `symbol` if the header of the prim_func uses it and the body declares it; `None` otherwise.
 fn renamed(text: &str, symbol: &str) -> Option<String> {
     let is_declaration = |line: &str| {
         let value = line.trim().strip_prefix(symbol).map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
@@ -27,12 +33,12 @@ fn renamed(text: &str, symbol: &str) -> Option<String> {
     let (header, body) = text.split_at(header_end(text)?);
     words(header).any(|word| word == symbol).then_some(())?;
     let own = (1..).map(|number| format!("{symbol}_{number}")).find(|own| !words(text).any(|word| word == own))?;
-    // In a header dims stand in quotes.
+    // The header is changed inside string literals as well, because dims are quoted there.
     let header = with_word(header, symbol, &own);
     Some(header + &outside_strings(body, |part| with_word(part, symbol, &own)))
 }
 
-/// Where the header of a function ends, behind its colon.
+/// Returns the byte offset after the colon that ends the header of a function.
 fn header_end(text: &str) -> Option<usize> {
     let start = text.find("def ")?;
     let mut depth = 0i64;
@@ -55,7 +61,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_part(c)).filter(|word| !word.is_empty())
 }
 
-/// The text with one word for another, where it is no attribute of something.
+/// Replaces whole occurrences of `word` with `other`, except those after a dot, which are attributes.
 fn with_word(text: &str, word: &str, other: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Symbolic dims that casts bind, where what they are is known: `o` is `m` after `R.match_cast(x, R.Tensor((o,)))` of an `x`
-//! of type `R.Tensor((m,))`.
+//! Replacement of symbolic dims that a cast binds to a known dim. For example, with `x: R.Tensor((m,))`, the cast
+//! `R.match_cast(x, R.Tensor((o,)))` binds `o` to `m`, so that later uses of `o` become `m`.
 
 use crate::make::{Changed, expr_again, infer_known};
 use crate::pass::PassError;
@@ -10,7 +10,7 @@ use rx_ir::rewrite::Renaming;
 use rx_ir::{BoundValue, Branches, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 use std::sync::Arc;
 
-/// Puts the dims in the place of the symbols, and infers the types of what is made of them.
+/// Replaces the symbols with the known dims throughout a function, and infers the affected types again.
 pub(super) fn settle(function: &mut RelaxFunction) -> Result<(), PassError> {
     let mut settling = Settling::default();
     settling.signature(function);
@@ -19,7 +19,8 @@ pub(super) fn settle(function: &mut RelaxFunction) -> Result<(), PassError> {
 
 #[derive(Clone, Default)]
 struct Settling {
-    /// Symbols that are bound before a place.
+    /// The symbols that are bound before the current position. Only a symbol that is not bound yet gets its value from
+    /// a cast.
     bound: NameSet,
     dims: NameMap<Dim>,
     changed: Changed,
@@ -72,7 +73,7 @@ impl Settling {
         Ok(())
     }
 
-    /// Notes what the new symbols of a cast's type are in the type of its value.
+    /// Records the values of the symbols that a cast to `wanted` binds first, taken from the type of its value.
     fn learn(&mut self, wanted: &StructInfo, given: &StructInfo) {
         let mut dims = NameMap::default();
         unify(wanted, given, &mut dims);
@@ -85,7 +86,7 @@ impl Settling {
         }
     }
 
-    /// Settles the dims of an expression; its type, where it is another than before.
+    /// Replaces the dims in an expression. Returns its type if it changed.
     fn expr(&self, expr: &mut Expr) -> Result<Option<StructInfo>, PassError> {
         if self.dims.is_empty() {
             return Ok(None);
@@ -103,7 +104,7 @@ impl Settling {
         Ok((expr.ty != before.ty).then(|| expr.ty.clone()))
     }
 
-    /// What is learned in a branch holds in it alone.
+    /// Processes both branches of an `if`. A value found in one branch does not hold outside of it.
     fn branches(&mut self, branches: &mut Branches) -> Result<Option<StructInfo>, PassError> {
         self.expr(&mut branches.condition)?;
         let before = branches.then.result.ty.clone();

@@ -1,27 +1,27 @@
-//! Which variables of a function are other names for values, and what stands for them.
+//! The analysis of `CanonicalizeBindings`: which variables are other names for values, and which name replaces them.
 
 use crate::walk;
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet};
 use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, Sequence, Shape, StructInfo, VarBinding};
 
-/// What becomes of the variables of a function.
+/// The replacements for the variables of a function.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// What is named in place of a variable.
+    /// The variables to rename, with their new names. A new name may itself be renamed.
     renamed: NameMap<Name>,
-    /// Variables whose bindings go.
+    /// The variables whose bindings are removed.
     pub removed: NameSet,
-    /// Variables that are named outside the block that binds them: what dataflow blocks show.
+    /// The variables used outside the block that binds them. A dataflow block must list these as outputs.
     pub outputs: NameSet,
-    /// Constants, in place of the variables bound to them.
+    /// The variables bound to constants, which replace their uses.
     pub constants: NameMap<Expr>,
-    /// The types of the variables that stand for others of another type.
+    /// Types of variables that replace others whose declared type differs.
     types: Vec<(Name, StructInfo)>,
 }
 
 impl Plan {
-    /// What can be done without changing what the function gives.
+    /// Analyzes a function.
     pub fn of(function: &RelaxFunction) -> Plan {
         let mut facts = Facts::default();
         let mut seen = NameSet::default();
@@ -37,7 +37,7 @@ impl Plan {
         facts.plan()
     }
 
-    /// The variable that is named in place of `variable`, if another is.
+    /// Returns the name that replaces `variable` at the end of the chain of renamings; `None` if it is not renamed.
     pub fn stands_for(&self, variable: Name) -> Option<Name> {
         let mut found = *self.renamed.get(&variable)?;
         while let Some(next) = self.renamed.get(&found) {
@@ -46,36 +46,36 @@ impl Plan {
         Some(found)
     }
 
-    /// The variables that stand for others of another type, with their types.
+    /// Returns the types of the variables that replace others of a different type.
     pub fn types(&self) -> impl Iterator<Item = (Name, &StructInfo)> {
         self.types.iter().map(|(variable, ty)| (self.stands_for(*variable).unwrap_or(*variable), ty))
     }
 }
 
-/// A block, counted in reading order.
+/// The block of a binding, numbered in reading order.
 #[derive(Clone, Copy, PartialEq)]
 struct Home {
     block: usize,
     dataflow: bool,
 }
 
-/// What is known of a function's variables.
+/// The facts that the analysis collects about a function's variables.
 #[derive(Default)]
 struct Facts {
     blocks: usize,
     homes: NameMap<Home>,
     types: NameMap<StructInfo>,
-    /// Variables that are bound more than once, in the branches of an `if`.
+    /// Variables bound more than once, in the branches of an `if`.
     rebound: NameSet,
-    /// Variables that are named outside the dataflow block that binds them.
+    /// Variables used outside the dataflow block that binds them.
     outside: NameSet,
-    /// Variables bound to variables, in order.
+    /// Variables bound to variables, as pairs `(alias, target)`, in order.
     aliases: Vec<(Name, Name)>,
     alias_of: NameMap<Name>,
     constants: NameMap<Expr>,
-    /// The fields of tuples that are written out.
+    /// The fields of variables that are bound to a tuple expression.
     tuples: NameMap<Vec<Expr>>,
-    /// Variables that are a field of a variable.
+    /// Variables bound to a field of another variable, with that variable and the index.
     fields: NameMap<(Name, usize)>,
 }
 
@@ -89,21 +89,22 @@ impl Facts {
         self.uses(&sequence.result, None);
     }
 
-    /// Notes what an expression names; without a home it stands in no block.
+    /// Records the variables that an expression uses. `home` is the block of the expression; `None` for the result of a
+    /// sequence.
     fn uses(&mut self, expr: &Expr, home: Option<Home>) {
         expr.variables().into_iter().for_each(|variable| self.is_named(variable, home));
         expr.each_symbol(&mut |symbol| self.is_named(symbol, home));
         expr.each(&mut |expr| self.type_uses(&expr.ty, home));
     }
 
-    /// Notes what a nested function names of what is bound before it.
+    /// Records the variables of the enclosing function that a nested function captures.
     fn captures(&mut self, function: &RelaxFunction) {
         let mut named = Facts::default();
         walk::each_expression(&function.body, &mut |expr| named.uses(expr, None));
         self.outside.extend(named.outside.into_iter().filter(|variable| self.homes.contains_key(variable)));
     }
 
-    /// Notes the shape variable that a type names.
+    /// Records the shape variable in a type, as in `R.Tensor(s)`.
     fn type_uses(&mut self, ty: &StructInfo, home: Option<Home>) {
         if let StructInfo::Tensor(tensor) = ty
             && let Shape::Var { name, .. } = tensor.shape
@@ -143,7 +144,7 @@ impl Facts {
         self.types.insert(binding.variable, binding.ty.clone());
     }
 
-    /// Notes what a variable is another name for.
+    /// Records whether a variable is another name for its value.
     fn value(&mut self, binding: &VarBinding, value: &Expr, home: Home) {
         let variable = binding.variable;
         let value = match &value.kind {
@@ -172,7 +173,7 @@ impl Facts {
         }
     }
 
-    /// The tuple whose fields, all of them and in order, these are.
+    /// Returns the tuple variable whose fields are exactly these, all of them and in order.
     fn taken_apart(&self, fields: &[Expr]) -> Option<Expr> {
         let field = |field: &Expr| self.fields.get(&self.root(field.as_var()?)).copied();
         let (tuple, _) = field(fields.first()?)?;
@@ -189,7 +190,7 @@ impl Facts {
         }
         match &value.kind {
             ExprKind::Var(other) if !self.rebound.contains(other) => {
-                // Where it is reached through a tuple, it may not have been named here.
+                // If the target was found through a tuple, this block may not have used it before.
                 self.is_named(*other, Some(home));
                 self.aliases.push((variable, *other));
                 self.alias_of.insert(variable, *other);
@@ -201,7 +202,7 @@ impl Facts {
         }
     }
 
-    /// The variable that is no other name for one.
+    /// Follows aliases to a variable that is not an alias.
     fn root(&self, variable: Name) -> Name {
         let mut found = variable;
         while let Some(next) = self.alias_of.get(&found) {
@@ -210,7 +211,7 @@ impl Facts {
         found
     }
 
-    /// Whether only its dataflow block sees a variable.
+    /// Whether a variable is used only inside the dataflow block that binds it.
     fn is_inner(&self, variable: Name) -> bool {
         self.homes.get(&variable).is_some_and(|home| home.dataflow) && !self.outside.contains(&variable)
     }
@@ -219,7 +220,7 @@ impl Facts {
         let mut plan = Plan::default();
         for (variable, _) in std::mem::take(&mut self.aliases) {
             let root = self.root(variable);
-            // What the root is called, where an output has given it its name.
+            // The root may have taken the name of an output already.
             let mut target = root;
             while let Some(next) = plan.renamed.get(&target) {
                 target = *next;
@@ -228,7 +229,7 @@ impl Facts {
             let target_is_inner = self.is_inner(target);
             match self.is_inner(variable) || !target_is_inner || !self.outside.contains(&variable) {
                 true => plan.renamed.insert(variable, target),
-                // The value is seen outside: it takes the name of the output.
+                // The value is used outside its dataflow block, so the root takes the output's name.
                 false => plan.renamed.insert(target, variable),
             };
             if let (Some(root_ty), Some(ty)) = (self.types.get(&root), self.types.get(&variable))
@@ -239,7 +240,7 @@ impl Facts {
         }
         plan.outputs = self.outside;
         plan.constants = std::mem::take(&mut self.constants);
-        // A constant that has another variable's name now stands there as that variable.
+        // Such a constant is now bound to the other variable's name, which stays an output.
         plan.constants.retain(|variable, _| !plan.renamed.contains_key(variable));
         plan
     }
