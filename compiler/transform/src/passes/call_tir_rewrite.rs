@@ -1,8 +1,21 @@
-//! `CallTIRRewrite`: calls that give tensors become calls that write into tensors made before.
+//! `CallTIRRewrite`: turns calls in destination-passing style into explicit allocations and calls that write into them.
 //!
-//! TVM `src/relax/transform/call_tir_rewrite.cc`. Such a call is an effect: a dataflow block that has one becomes a plain
-//! one, and each pure function that gets such calls, nested ones too, says that its effects stay inside (`relax.force_pure`). An argument whose memory a call takes
-//! over (`call_tir_inplace`) must not be named behind the call; where it is, the call stays.
+//! ```text
+//! gv = R.call_tir(cls.f, (x,), out_ty=R.Tensor((4,), dtype="float32"))
+//! →
+//! gv1 = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
+//! _ = cls.f(x, gv1)
+//! gv = gv1
+//! ```
+//!
+//! Rewrites `call_tir`, `call_tir_inplace` and `call_dps_packed`. Requires outputs of a known shape and dtype on the
+//! default device. An argument that a `call_tir_inplace` overwrites must not be used after the call. Calls that do not
+//! meet these requirements stay.
+//!
+//! Guarantees that effects are declared: a dataflow block with a rewritten call becomes a plain block, and every pure
+//! function with one, including nested functions, gets the attribute `relax.force_pure`.
+//!
+//! Reference: TVM `src/relax/transform/call_tir_rewrite.cc`.
 
 use crate::effects::{Effects, force_pure};
 use crate::emit::{Emitter, rewrite_bindings};
@@ -16,7 +29,7 @@ use rx_ir::{
 use rx_ops::Schema;
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "CallTIRRewrite",
     parameters: &[],
@@ -32,7 +45,8 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
 }
 
 fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), PassError> {
-    // How often each variable is named: what a call takes over must be named by it alone, or not behind it.
+    // The number of uses of each variable that are not visited yet. A variable is dead after the current binding if no
+    // uses are left.
     let mut left: NameMap<usize> = NameMap::default();
     walk::each_expression(&function.body, &mut |expr| {
         expr.variables().into_iter().for_each(|variable| *left.entry(variable).or_default() += 1);
@@ -55,15 +69,16 @@ fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), Pa
     Ok(())
 }
 
-/// Opens the dataflow blocks of calls that write, and has each function, nested ones too, say that these effects stay inside.
+/// Turns dataflow blocks with writing calls into plain blocks, and marks the functions that contain them, including
+/// nested ones, with `relax.force_pure`.
 fn settle(function: &mut RelaxFunction, effects: &Effects) {
     if open_blocks(&mut function.body, effects) {
         force_pure(function);
     }
 }
 
-/// Dataflow blocks with calls that write are dataflow blocks no longer; whether there are such calls, those of nested functions
-/// apart.
+/// Turns dataflow blocks with writing calls into plain blocks. Returns whether the sequence has such calls, not
+/// counting those in nested functions.
 fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
     let mut any = false;
     for block in &mut of.blocks {
@@ -85,20 +100,20 @@ fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
     any
 }
 
-/// A call that gives tensors by writing into memory it is given.
+/// A call in destination-passing style: it returns tensors by writing into memory that it is given.
 struct Passing<'a> {
-    /// What is called.
+    /// The called function.
     function: &'a Expr,
     arguments: Vec<Expr>,
-    /// The dims that do not follow from the arguments.
+    /// The symbolic dims of `tir_vars`, which the arguments do not determine.
     dims: Option<&'a Expr>,
     outputs: &'a [StructInfo],
-    /// For each output the argument whose memory it takes.
+    /// For each output, the index of the argument whose memory it overwrites; `None` if the output gets new memory.
     taken: Vec<Option<usize>>,
 }
 
 impl<'a> Passing<'a> {
-    /// Reads a call; nothing where it is another, or cannot be rewritten.
+    /// Matches a call that can be rewritten; `None` for any other expression.
     fn of(value: &'a Expr, is_dead: &dyn Fn(Name) -> bool) -> Option<Passing<'a>> {
         let operator = value.as_op().filter(|op| matches!(*op, "call_tir" | "call_tir_inplace" | "call_dps_packed"))?;
         let schema = rx_ops::find(name(operator))?;
@@ -108,7 +123,7 @@ impl<'a> Passing<'a> {
             Argument::Types(types) => &types[..],
             _ => return None,
         };
-        // Memory is made of a shape and a dtype.
+        // An allocation needs the shape and the dtype.
         let is_known = |ty: &StructInfo| match ty {
             StructInfo::Tensor(tensor) => {
                 tensor.shape.dims().is_some() && tensor.dtype.is_some() && tensor.vdevice.is_none()
@@ -123,7 +138,7 @@ impl<'a> Passing<'a> {
         is_fit.then(|| Passing { function, arguments, dims: schema.operand(call, "tir_vars"), outputs, taken })
     }
 
-    /// Makes the outputs, has them written, and gives them.
+    /// Emits the allocations and the writing call. Returns the outputs as a value.
     fn written(&self, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
         let mut outputs = Vec::new();
         let mut passed = Vec::new();
@@ -158,7 +173,7 @@ impl<'a> Passing<'a> {
                 return make::call("vm.call_tir_dyn", vec![("func", func), ("args", all)]);
             }
             (ExprKind::Global(function), None) => Call::of_function(Callee::Global(*function), passed),
-            // What `R.call_packed` writes is recorded with the parameters of `call_pure_packed`.
+            // `R.call_packed` is represented with the parameters of `call_pure_packed`.
             _ => Call {
                 callee: Callee::Op(name("call_packed")),
                 arguments: vec![
@@ -172,7 +187,7 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// The fields of a tuple; those of one that is a variable are taken from it.
+/// Returns the fields of a tuple. A tuple that is not written out gives `t[0]`, `t[1]`, and so on.
 fn fields(tuple: &Expr) -> Vec<Expr> {
     match (&tuple.kind, tuple.ty.as_tuple()) {
         (ExprKind::Tuple(fields), _) => fields.clone(),
@@ -181,7 +196,8 @@ fn fields(tuple: &Expr) -> Vec<Expr> {
     }
 }
 
-/// For each output the argument whose memory it takes.
+/// Returns, for each output, the index of the argument whose memory it overwrites. The result is `None` if
+/// `inplace_indices` does not match the outputs.
 fn taken(schema: &Schema, call: &Call, outputs: usize) -> Option<Vec<Option<usize>>> {
     match schema.attr(call, "inplace_indices") {
         None => Some(vec![None; outputs]),
@@ -193,7 +209,7 @@ fn taken(schema: &Schema, call: &Call, outputs: usize) -> Option<Vec<Option<usiz
     }
 }
 
-/// `R.builtin.alloc_tensor(R.shape([…]), R.dtype("…"), 0, R.str("global"))`.
+/// Builds `R.builtin.alloc_tensor(R.shape([…]), R.dtype("…"), 0, R.str("global"))`.
 fn allocated(ty: &StructInfo) -> Result<Expr, PassError> {
     let tensor = ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?)));
     let (dims, dtype) = tensor.ok_or_else(|| PassError(format!("no memory can be made for {ty}")))?;

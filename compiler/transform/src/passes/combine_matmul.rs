@@ -1,8 +1,22 @@
-//! `CombineParallelMatmul`: products of one tensor with several become one product with all of them side by side.
+//! `CombineParallelMatmul`: merges products of one tensor with several matrices into one product with the concatenated
+//! matrices.
 //!
-//! TVM `src/relax/transform/combine_parallel_matmul.cc`. Where every product gets a bias, or every one the same activation,
-//! these are combined with it. It is done inside a dataflow block, where the first of what is replaced stands: factors and
-//! biases that are bound behind it take no part. One extent that is not a constant may take part, as the last.
+//! ```text
+//! q = R.matmul(x, wq)        w = R.concat((wq, wk), axis=1)
+//! k = R.matmul(x, wk)   →    y = R.matmul(x, w)
+//!                            s = R.split(y, indices_or_sections=[64], axis=1)
+//!                            q = s[0]
+//!                            k = s[1]
+//! ```
+//!
+//! If all products have a bias, the biases are concatenated as well; if all have the same activation, it is applied
+//! once. The new product is computed before the first binding that it replaces.
+//!
+//! Requires products in one dataflow block whose right-hand sides have the same rank, dtype and leading dims. A matrix
+//! or bias that is bound after the new product is left out. At most one matrix may have a width that is not constant;
+//! it comes last. Guarantees the same values.
+//!
+//! Reference: TVM `src/relax/transform/combine_parallel_matmul.cc`.
 
 use crate::Module;
 use crate::effects::Effects;
@@ -15,7 +29,7 @@ use rx_base::{DType, Dim, Name};
 use rx_ir::{Argument, Attr, Block, BoundValue, Expr, RelaxFunction, Sequence, VarBinding};
 use serde_json::Value;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "CombineParallelMatmul",
     parameters: &[Parameter {
@@ -61,29 +75,29 @@ fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), Pa
     Ok(())
 }
 
-/// A product, and what is done with it.
+/// A product with the bias that follows it.
 #[derive(Clone)]
 struct Branch {
-    /// The variable that becomes a part of the combined result.
+    /// The variable that is bound to a slice of the combined result.
     replaced: Name,
     factor: Expr,
     bias: Option<Expr>,
-    /// The factor's columns.
+    /// The number of columns of the factor.
     width: Dim,
-    /// What the product gives.
+    /// The dtype of the product.
     dtype: DType,
 }
 
-/// Products that are combined.
+/// Products that are combined into one.
 struct Group {
-    /// The binding in front of which it is computed: the first that is replaced.
+    /// The binding before which the combined product is computed: the first one that is replaced.
     at: Name,
     left: Expr,
     branches: Vec<Branch>,
     activation: Option<&'static str>,
 }
 
-/// The products with one left side in a block, each with its place and what is done with it.
+/// A product, with the bias and the activation that follow it.
 struct Product<'a> {
     binding: &'a VarBinding,
     factor: &'a Expr,
@@ -128,7 +142,7 @@ fn in_block(block: &Block) -> Vec<Group> {
     found
 }
 
-/// The products of a block by their left sides, both in reading order.
+/// Groups the products of a block by their left-hand side; groups and products are in reading order.
 fn products(block: &Block) -> Vec<(&Expr, Vec<Product<'_>>)> {
     let mut users: NameMap<Vec<(&VarBinding, &Expr)>> = NameMap::default();
     for binding in &block.bindings {
@@ -161,7 +175,7 @@ fn products(block: &Block) -> Vec<(&Expr, Vec<Product<'_>>)> {
     found
 }
 
-/// Whether all products get a bias, and the activation that all get behind it.
+/// Returns whether all products have a matching bias, and the activation that all products share.
 fn shared(products: &[Product<'_>]) -> (bool, Option<&'static str>) {
     let rank = |product: &Product<'_>| product.bias.map(|(_, bias)| self::rank(bias));
     let all_biased = products
@@ -173,7 +187,7 @@ fn shared(products: &[Product<'_>]) -> (bool, Option<&'static str>) {
     });
     let first = products.first().and_then(|product| product.activation).map(|(_, activation)| activation);
     let is_same = |product: &Product<'_>| product.activation.map(|(_, activation)| activation) == first;
-    // An activation behind a bias that is not combined is not combined, either.
+    // An activation of a biased sum is not combined unless the biases are.
     let plain = products.iter().all(|product| product.bias.is_none());
     let biased = all_biased && fits;
     (biased, first.filter(|_| (plain || biased) && products.iter().all(is_same)))
@@ -200,7 +214,8 @@ impl Product<'_> {
     }
 }
 
-/// The branches that fit together, and where the combined product stands; nothing where fewer than two do.
+/// Selects the branches that can be combined, and the binding before which to compute the combined product. Returns
+/// `None` if fewer than two branches fit.
 fn fitting(mut branches: Vec<Branch>, places: &NameMap<usize>) -> Option<(Name, Vec<Branch>)> {
     let place = |variable: Name| places.get(&variable).copied();
     let at = branches.iter().filter_map(|branch| place(branch.replaced)).min()?;
@@ -229,7 +244,7 @@ fn fitting(mut branches: Vec<Branch>, places: &NameMap<usize>) -> Option<(Name, 
 }
 
 impl Group {
-    /// Computes the product, and says what the variables become; nothing where the rules of the operators refuse.
+    /// Emits the combined product, and returns the new value of each replaced variable.
     fn combined(&self, emitter: &mut Emitter<'_>) -> Result<Vec<(Name, Expr)>, PassError> {
         let Some(dtype) = self.branches.first().map(|branch| branch.dtype) else { return Ok(Vec::new()) };
         let factors = concatenated(self.branches.iter().map(|branch| branch.factor.clone()).collect(), emitter)?;
@@ -251,7 +266,7 @@ impl Group {
         Ok(self.branches.iter().map(|branch| branch.replaced).zip(parts.each_field()).collect())
     }
 
-    /// The combined result, split where one factor ends and the next begins.
+    /// Splits the combined result at the boundaries between the factors.
     fn split(&self, all: Expr, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
         let mut end = 0;
         let mut ends = Vec::new();
@@ -271,7 +286,7 @@ impl Group {
     }
 }
 
-/// Tensors side by side along their last axis.
+/// Concatenates tensors along their last axis.
 fn concatenated(parts: Vec<Expr>, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     let axis = parts.first().map_or(0, |part| rank(part) as i64 - 1);
     let all = Argument::Operand(Expr::tuple(parts));
@@ -282,7 +297,7 @@ fn dims(value: &Expr) -> Option<&[Dim]> {
     value.ty.as_tensor()?.shape.dims()
 }
 
-/// The number of dims; 0 where it is not known.
+/// Returns the number of dims; 0 if it is unknown.
 fn rank(value: &Expr) -> usize {
     dims(value).map_or(0, <[Dim]>::len)
 }
@@ -291,7 +306,7 @@ fn width(value: &Expr) -> Option<Dim> {
     dims(value)?.last().cloned()
 }
 
-/// The dims without the last ones.
+/// Returns the dims without the last `trailing` ones.
 fn leading(value: &Expr, trailing: usize) -> Option<&[Dim]> {
     let dims = dims(value)?;
     dims.get(..dims.len().checked_sub(trailing)?)

@@ -1,8 +1,16 @@
-//! `EliminateCommonSubexpr`: what was computed before is not computed again.
+//! `EliminateCommonSubexpr`: common-subexpression elimination.
 //!
-//! TVM `src/relax/transform/eliminate_common_subexpr.cc`: a binding whose value is the value of one that is seen becomes
-//! that variable, and what uses it uses the earlier one. Values with effects, and new memory, are told apart. What a
-//! dataflow block keeps to itself is seen in it only; of what it shows, the first output stands for the value behind it.
+//! ```text
+//! a = R.exp(x)            a = R.exp(x)
+//! b = R.exp(x)       →    b = a
+//! c = R.add(a, b)         c = R.add(a, a)
+//! ```
+//!
+//! Requires nothing. Guarantees that calls with effects, and calls that allocate memory, are not merged. A variable of
+//! a dataflow block that is not an output is reused only inside the block. After the block, the first output with a
+//! value represents the value.
+//!
+//! Reference: TVM `src/relax/transform/eliminate_common_subexpr.cc`.
 
 use crate::Module;
 use crate::effects::{Effects, makes_new_object};
@@ -14,7 +22,7 @@ use rx_ir::rewrite::Renaming;
 use rx_ir::{Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "EliminateCommonSubexpr",
     parameters: &[Parameter {
@@ -45,9 +53,10 @@ fn eliminate(function: &mut RelaxFunction, effects: &Effects, call_only: bool) {
 struct Elimination<'a> {
     effects: &'a Effects,
     call_only: bool,
-    /// Values with the variables that have them, by how they are written; the innermost scope last.
+    /// For each open scope, innermost last, the values computed so far and their variables. The key is the printed
+    /// value.
     seen: Vec<FxHashMap<String, (Expr, Name)>>,
-    /// What stands for a variable that is no longer computed.
+    /// The replacements of variables whose values are available in an earlier variable.
     renamed: NameMap<Name>,
 }
 
@@ -70,7 +79,7 @@ impl Elimination<'_> {
         self.seen.push(FxHashMap::default());
         bindings.iter_mut().for_each(|binding| self.binding(binding));
         let inner = self.seen.pop().unwrap_or_default();
-        // Behind the block the first output that has a value stands for it.
+        // After the block, the first output with a given value represents that value.
         let mut shown: NameMap<Name> = NameMap::default();
         for output in outputs.iter() {
             let own = self.renamed.get(output).copied().unwrap_or(*output);
@@ -117,7 +126,7 @@ impl Elimination<'_> {
         self.seen.pop();
     }
 
-    /// Binds to the variable that has the value, or keeps the value for those behind.
+    /// Replaces the value with the variable that holds it already, or records the value for later bindings.
     fn value(&mut self, binding: &mut VarBinding) {
         let VarBinding { variable, ty, value: BoundValue::Expr(value), .. } = binding else { return };
         let is_computed = match value.kind {
@@ -144,12 +153,12 @@ impl Elimination<'_> {
     }
 }
 
-/// Whether a variable that a value of a block uses is seen behind the block.
+/// Whether a variable that is used in a value of a dataflow block is visible after the block.
 fn around_sees(used: Name, shown: &NameMap<Name>, bindings: &[VarBinding]) -> bool {
     shown.contains_key(&used) || bindings.iter().all(|binding| binding.variable != used)
 }
 
-/// What values are found by; equal values have equal keys.
+/// Returns the hash key of a value; equal values have equal keys.
 fn key(value: &Expr) -> String {
     crate::print::expression_text(value)
 }

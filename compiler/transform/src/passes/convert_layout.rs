@@ -1,9 +1,26 @@
-//! `ConvertLayout`: operators get their operands in the layouts that are asked for, and those around them follow.
+//! `ConvertLayout`: changes operators to the desired data layouts, and propagates the layouts through the operators
+//! around them.
 //!
-//! TVM `src/relax/transform/convert_layout.cc`, in dataflow blocks. What becomes of an operator whose operands lie otherwise
-//! than typed, its own rule says ([`LayoutRule`](rx_ops::LayoutRule)); operands of others are put back. What is seen outside
-//! the block, by nested functions too, lies as typed. Where a rule's answer does not fit the types, or the operator refuses
-//! the call it leads to, the operator gets its operands as typed.
+//! ```text
+//! ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+//! y = R.nn.conv2d(x, w, data_layout="NCHW")
+//! z = R.nn.relu(y)
+//! →
+//! lv = R.permute_dims(x, axes=[0, 2, 3, 1])
+//! lv1 = R.permute_dims(w, axes=[0, 2, 3, 1])
+//! y = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
+//! lv2 = R.nn.relu(y)
+//! z = R.permute_dims(lv2, axes=[0, 3, 1, 2])
+//! ```
+//!
+//! Each operator's [`LayoutRule`](rx_ops::LayoutRule) decides which layouts its operands and results have. Operands of
+//! operators without a rule are converted back to the layout of the source.
+//!
+//! Requires dataflow blocks; other bindings do not change. Guarantees that a variable that is used outside its block,
+//! or by a nested function, keeps its layout. If a rule's result does not match the types, or the operator rejects the
+//! new call, the operator keeps the layout of the source.
+//!
+//! Reference: TVM `src/relax/transform/convert_layout.cc`.
 
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::pass::{Arguments, Parameter, Pass, PassError, each_function};
@@ -20,7 +37,7 @@ use rx_ops::layout::{Conversion, Layout};
 use rx_ops::{Arg, CallInfo, Laid, LaidOut, LayoutCall, Schema};
 use serde_json::Value;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "ConvertLayout",
     parameters: &[
@@ -41,7 +58,7 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The layouts that are asked for, by operator.
+/// The desired layouts, by operator.
 type Wanted = NameMap<Vec<Layout>>;
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
@@ -54,7 +71,7 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// Reads `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`.
+/// Parses `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`.
 fn wanted(given: &Value) -> Result<Wanted, String> {
     let entries = given.as_object().ok_or("`desired_layouts` is a dictionary of operators and lists of layouts")?;
     let read = entries.iter().map(|(operator, layouts)| {
@@ -85,7 +102,7 @@ fn in_function(function: &mut RelaxFunction, wanted: &Wanted) -> Result<(), Pass
     })
 }
 
-/// The variables of dataflow blocks that are seen behind them, or named in functions nested in them.
+/// Collects the variables of dataflow blocks that are used after their block, or in branches or nested functions.
 fn seen_outside(sequence: &Sequence, found: &mut NameSet) {
     for block in &sequence.blocks {
         found.extend(block.outputs.iter().flatten().copied());
@@ -103,9 +120,9 @@ fn seen_outside(sequence: &Sequence, found: &mut NameSet) {
 
 struct Converter<'a> {
     wanted: &'a Wanted,
-    /// Variables that lie as typed in the text.
+    /// The variables that keep the layout of the source.
     kept: NameSet,
-    /// Variables that lie otherwise, or of which more is known than the text says, with the types they have then.
+    /// The variables whose layout or type has changed, with their current type and layout.
     moved: NameMap<(Expr, Laid)>,
 }
 
@@ -123,7 +140,8 @@ impl Converter<'_> {
             }
             false => made,
         };
-        // As in TVM, what is inferred takes the place of an annotation that says less; what others see stays.
+        // As in TVM, a more specific inferred type replaces the annotation. Variables that are used outside the block
+        // keep theirs.
         let sharper = make::is_sharper(&made.ty, ty) && !kept;
         if made.ty != value.ty || sharper {
             *ty = made.ty.clone();
@@ -135,7 +153,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// The value, and how it lies.
+    /// Returns a value with its operands in their current layouts, and its layout.
     fn value(&self, value: &Expr, kept: bool, emitter: &mut Emitter<'_>) -> Result<(Expr, Laid), PassError> {
         match &value.kind {
             ExprKind::Call(call) => match call.callee {
@@ -163,7 +181,8 @@ impl Converter<'_> {
         }
     }
 
-    /// The call as the operator's rule has it; with operands as typed where that fits nothing.
+    /// Converts an operator call by the operator's rule. Falls back to the layout of the source if the converted call
+    /// is invalid.
     fn operator(
         &self,
         operator: Name,
@@ -184,7 +203,7 @@ impl Converter<'_> {
         }
     }
 
-    /// What the operator's rule says of a call.
+    /// Applies the operator's layout rule to a call. Returns `None` if the rule does not apply.
     fn planned(&self, schema: &'static Schema, call: &Call, result: &StructInfo) -> Option<LaidOut> {
         let rule = schema.flow.layout?;
         let mut laid = Vec::with_capacity(call.arguments.len());
@@ -202,7 +221,7 @@ impl Converter<'_> {
         (rule.rule)(&LayoutCall { call: &info, result, laid: &laid, wanted }).filter(|out| out.result.suits(result))
     }
 
-    /// The call with its operands laid out as planned.
+    /// Builds the call with its operands converted to the planned layouts.
     fn call(
         &self,
         schema: &Schema,
@@ -225,7 +244,7 @@ impl Converter<'_> {
         make::typed(made)
     }
 
-    /// A value whose operands lie as typed.
+    /// Returns a value whose operands are converted back to the layout of the source.
     fn as_typed(&self, value: &Expr, emitter: &mut Emitter<'_>) -> Result<(Expr, Laid), PassError> {
         let mut made = value.clone();
         let mut problem = None;
@@ -245,7 +264,7 @@ impl Converter<'_> {
         problem.map_or(Ok((made, Laid::initial(&value.ty))), Err)
     }
 
-    /// How an operand lies.
+    /// Returns the current layout of an operand.
     fn laid(&self, operand: &Expr) -> Laid {
         match &operand.kind {
             ExprKind::Tuple(fields) => Laid::Tuple(fields.iter().map(|field| self.laid(field)).collect()),
@@ -256,13 +275,13 @@ impl Converter<'_> {
         }
     }
 
-    /// The operand with the types that its variables have as they lie.
+    /// Returns an operand with the current types of its variables.
     fn current(&self, operand: &Expr) -> Expr {
         retyped(operand, &|variable| self.moved.get(&variable).map(|(current, _)| current.clone()))
     }
 }
 
-/// Whether all tensors that a value is made of have a rank that is known.
+/// Whether all tensors in a type have a known rank.
 fn is_ranked(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tensor(tensor) => tensor.shape.ndim().is_some(),
@@ -272,7 +291,7 @@ fn is_ranked(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether `made` may be the type of a value of type `typed` that lies so.
+/// Whether `made` can be the type of a value of type `typed` in the layout `laid`.
 fn is_of(laid: &Laid, typed: &StructInfo, made: &StructInfo) -> bool {
     let dims = |ty: &StructInfo| ty.as_tensor().and_then(|tensor| tensor.shape.dims().map(<[_]>::to_vec));
     match (laid, typed, made) {
@@ -293,10 +312,10 @@ fn is_of(laid: &Laid, typed: &StructInfo, made: &StructInfo) -> bool {
     }
 }
 
-/// The value, which lies as `from` says, laid out as `to` says.
+/// Emits the conversion of a value from the layout `from` to the layout `to`, and returns the converted value.
 ///
 /// # Errors
-/// Layouts of other tensors, or what `permute_dims` and `layout_transform` say against them.
+/// The layouts describe different tensors, or `permute_dims` or `layout_transform` rejects the conversion.
 fn relaid(value: Expr, from: &Laid, to: &Laid, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     match (from, to) {
         _ if from == to => Ok(value),
@@ -328,7 +347,7 @@ fn relaid(value: Expr, from: &Laid, to: &Laid, emitter: &mut Emitter<'_>) -> Res
     }
 }
 
-/// A field of a tuple: as it is written out, or taken from the value.
+/// Returns a field of a tuple: the field itself if the tuple is written out, otherwise a variable bound to it.
 fn field(value: &Expr, at: usize, emitter: &mut Emitter<'_>) -> Expr {
     match &value.kind {
         ExprKind::Tuple(fields) => fields.get(at).cloned().unwrap_or_else(|| value.clone()),

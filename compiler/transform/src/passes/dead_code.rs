@@ -1,8 +1,19 @@
-//! `DeadCodeElimination`: what nothing uses is left out.
+//! `DeadCodeElimination`: removes functions that are not reachable, and unused bindings without effects.
 //!
-//! TVM `src/relax/transform/dead_code_elimination.cc`: functions that neither the entry functions nor, where none are
-//! named, public ones reach; bindings whose variable nothing names and whose value has no effect, in dataflow blocks and
-//! outside; outputs of dataflow blocks nothing behind them names. Casts stay where a symbolic dim they bind is used.
+//! ```text
+//! with R.dataflow():             with R.dataflow():
+//!     a = R.exp(x)                   b = R.add(x, x)
+//!     b = R.add(x, x)       →        R.output(b)
+//!     R.output(a, b)
+//! return b                       return b
+//! ```
+//!
+//! Removes functions that neither an entry function nor a public function reaches, unused bindings inside and outside
+//! of dataflow blocks, and outputs of dataflow blocks that are not used after the block.
+//!
+//! Requires nothing. Guarantees that effects remain, and that a cast remains if a symbolic dim that it binds is used.
+//!
+//! Reference: TVM `src/relax/transform/dead_code_elimination.cc`.
 
 use crate::effects::Effects;
 use crate::pass::{Arguments, Parameter, Pass, PassError};
@@ -12,7 +23,7 @@ use rx_base::name::{NameMap, NameSet, name};
 use rx_ir::{Block, BoundValue, Expr, ExprKind, Item, LoopBody, RelaxFunction, Sequence, VarBinding};
 use serde_json::Value;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "DeadCodeElimination",
     parameters: &[Parameter {
@@ -30,13 +41,13 @@ fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(without_dead_code(module, &entries))
 }
 
-/// The pass without entry functions, for those that leave behind what nothing uses.
+/// Runs the pass without entry functions, for passes that end with a cleanup.
 pub(crate) fn clean(module: Module) -> Module {
     without_dead_code(module, &NameSet::default())
 }
 
 fn without_dead_code(mut module: Module, entries: &NameSet) -> Module {
-    // Before and after: what a dead binding calls is not used by it.
+    // Functions are removed twice: a function may become unreachable when a dead binding that calls it is removed.
     remove_functions(&mut module, entries);
     let effects = Effects::of(&module);
     module.functions_mut().for_each(|function| remove_unused(function, &effects));
@@ -53,9 +64,9 @@ fn entries(argument: &Value) -> Result<NameSet, PassError> {
     }
 }
 
-/// Leaves out the functions that neither `entries` nor public functions reach. Text that is no function stays.
+/// Removes the functions that neither `entries` nor public functions reach. Text items without a name stay.
 fn remove_functions(module: &mut Module, entries: &NameSet) {
-    // A function without a module is all that its file is for.
+    // A file with a single function and no module class consists of that function only.
     if module.class.is_none() {
         return;
     }
@@ -74,7 +85,7 @@ fn remove_functions(module: &mut Module, entries: &NameSet) {
             Some(Item::Relax(function)) => waiting.extend(walk::globals(function)),
             Some(Item::Text { text, .. }) => waiting.extend(members(text).filter(|name| items.contains_key(name))),
             Some(Item::Loops(function)) => {
-                // What passes make of loops calls nothing.
+                // The loops that passes make call no other function.
                 if let LoopBody::Written { after, .. } = &function.body {
                     waiting.extend(members(after).filter(|name| items.contains_key(name)));
                 }
@@ -85,7 +96,7 @@ fn remove_functions(module: &mut Module, entries: &NameSet) {
     module.items.retain(|item| item.name().is_none_or(|name| reached.contains(&name)));
 }
 
-/// The names that stand behind a dot in a text: how a prim_func calls another, `Module.f(…)`.
+/// Returns the names after a dot in a text. A prim_func calls another one as `Module.f(…)`.
 fn members(text: &str) -> impl Iterator<Item = Name> {
     let is_name = |c: char| c == '_' || c.is_alphanumeric();
     text.split('.').skip(1).filter_map(move |rest| {
@@ -94,15 +105,15 @@ fn members(text: &str) -> impl Iterator<Item = Name> {
     })
 }
 
-/// Leaves out the bindings of a function that nothing uses.
+/// Removes the unused bindings of a function.
 pub(crate) fn remove_unused(function: &mut RelaxFunction, effects: &Effects) {
-    // A binding that goes takes the only uses of others with it: bindings are looked at backwards, once.
+    // One pass over the bindings in reverse order suffices: removing a binding can only make earlier ones unused.
     let mut used = Used::default();
     used.types(function);
     sweep(&mut function.body, effects, &mut used);
 }
 
-/// The variables and symbolic dims that are named behind a place.
+/// The variables and symbolic dims that are used after the current position.
 #[derive(Default)]
 struct Used {
     variables: NameSet,
@@ -118,7 +129,7 @@ impl Used {
         self.variables.extend(expr.variables());
         expr.each_symbol(&mut |symbol| {
             self.symbols.insert(symbol);
-            // A scalar's value is the symbol of its name.
+            // A variable of a scalar type is also a symbolic dim of the same name.
             self.variables.insert(symbol);
         });
         expr.each(&mut |expr| {
@@ -134,7 +145,7 @@ impl Used {
 fn sweep(sequence: &mut Sequence, effects: &Effects, used: &mut Used) {
     used.expr(&sequence.result);
     for Block { outputs, bindings } in sequence.blocks.iter_mut().rev() {
-        // What is behind the block sees its outputs only.
+        // Code after the block can use only its outputs.
         if let Some(outputs) = outputs {
             outputs.retain(|output| used.variables.contains(output));
         }
@@ -170,7 +181,7 @@ fn is_needed(binding: &VarBinding, effects: &Effects, used: &Used) -> bool {
     }
 }
 
-/// Notes what the value of a binding that stays uses, after what is unused inside it is gone.
+/// Removes the unused bindings inside of the value, and records the names that the rest uses.
 fn use_value(binding: &mut VarBinding, effects: &Effects, used: &mut Used) {
     binding.ty.each_symbol(&mut |symbol| {
         used.symbols.insert(symbol);

@@ -1,9 +1,26 @@
-//! `DecomposeOpsForInference`, `DecomposeOpsForTraining`, `DecomposeOps`: operators that mean one thing in training and another
-//! in inference become what they are made of.
+//! `DecomposeOpsForInference`, `DecomposeOpsForTraining` and `DecomposeOps`: expand operators that behave differently
+//! in training and in inference into primitive operators.
 //!
-//! TVM `src/relax/transform/decompose_ops.cc`. The first two say which of the two is meant, whatever the attribute `training` of
-//! a call says: for inference a batch norm takes its running statistics, for training those of the batch, and gives the running
-//! ones updated. `DecomposeOps` is rx's own: each call means what its `training` says, so values stay.
+//! ```text
+//! y = R.nn.batch_norm(x, gamma, beta, mean, var, axis=1)
+//! →
+//! lv = R.expand_dims(mean, axis=[0, 2, 3])
+//! lv1 = R.subtract(x, lv)
+//! lv2 = R.expand_dims(var, axis=[0, 2, 3])
+//! lv3 = R.add(lv2, R.const(1e-05, "float32"))
+//! …                                            # divide by the square root, multiply by gamma, add beta
+//! y = lv8, mean, var
+//! ```
+//!
+//! For inference, a batch norm uses its running statistics. For training, it uses the statistics of the batch and
+//! returns updated running statistics. The first two passes choose one of these for all calls, regardless of the
+//! attribute `training`. `DecomposeOps` exists only in rx and follows the attribute `training` of each call, so it
+//! keeps the values.
+//!
+//! Requires a known rank and dtype; other calls stay. Guarantees that no decomposed operator is left, and that types
+//! are inferred again.
+//!
+//! Reference: TVM `src/relax/transform/decompose_ops.cc`.
 
 use crate::Module;
 use crate::emit::{Emitter, rewrite_bindings};
@@ -20,7 +37,7 @@ const FUNCTION: Parameter = Parameter {
     doc: "The function to change; every function where it is left out.",
 };
 
-/// The pass for inference.
+/// The registration of the pass for inference.
 pub const INFERENCE: Pass = Pass {
     name: "DecomposeOpsForInference",
     parameters: &[FUNCTION],
@@ -29,7 +46,7 @@ pub const INFERENCE: Pass = Pass {
     run: |module, arguments| run(module, arguments, "DecomposeOpsForInference", inference),
 };
 
-/// The pass for training.
+/// The registration of the pass for training.
 pub const TRAINING: Pass = Pass {
     name: "DecomposeOpsForTraining",
     parameters: &[FUNCTION],
@@ -38,7 +55,7 @@ pub const TRAINING: Pass = Pass {
     run: |module, arguments| run(module, arguments, "DecomposeOpsForTraining", training),
 };
 
-/// The pass that keeps what each call means.
+/// The registration of the pass that follows the attribute `training` of each call.
 pub const AS_WRITTEN: Pass = Pass {
     name: "DecomposeOps",
     parameters: &[FUNCTION],
@@ -47,7 +64,8 @@ pub const AS_WRITTEN: Pass = Pass {
     run: |module, arguments| run(module, arguments, "DecomposeOps", as_written),
 };
 
-/// What an operator's call is made of, and the value of the whole; nothing where it is left as it is.
+/// A function that emits the decomposition of an operator call and returns the value of the whole; `None` if the call
+/// stays.
 type Decompose = fn(&Composed<'_>, &mut Emitter<'_>) -> Result<Option<Expr>, PassError>;
 
 fn run(mut module: Module, arguments: &Arguments, pass: &str, decompose: Decompose) -> Result<Module, PassError> {
@@ -75,11 +93,11 @@ fn in_function(function: &mut RelaxFunction, decompose: Decompose) -> Result<(),
     infer_again(&mut function.body, &mut changed)
 }
 
-/// A call of an operator that may be decomposed.
+/// An operator call that may be decomposed.
 struct Composed<'a> {
     schema: &'static Schema,
     call: &'a Call,
-    /// What the call gives.
+    /// The type of the call's result.
     ty: &'a StructInfo,
 }
 
@@ -106,7 +124,8 @@ impl<'a> Composed<'a> {
         }
     }
 
-    /// The data, its rank and dtype; nothing where one is not known, or an operand is a constant whose data is left out.
+    /// Returns the data operand with its rank and dtype; `None` if one of these is unknown, or if an operand is a
+    /// constant without data.
     fn data(&self) -> Result<Option<Data>, PassError> {
         let data = self.operand("data")?;
         let is_known = |argument: &Argument| !matches!(argument, Argument::Operand(operand) if operand.ty.is_error());
@@ -117,7 +136,8 @@ impl<'a> Composed<'a> {
         Ok(known.map(|(ndim, dtype)| Data { value: data, ndim, dtype }))
     }
 
-    /// The axes beside those that are normalised, none where these are the last ones; `None` where they are in no order.
+    /// Returns the axes that are not normalized; empty if the normalized axes are the last ones. Returns `None` if the
+    /// normalized axes are not in ascending order.
     fn axes_beside(&self, ndim: usize) -> Option<Vec<i64>> {
         let Attr::List(items) = self.schema.attr(self.call, "axes")? else { return None };
         let rank = ndim as i64;
@@ -130,7 +150,7 @@ impl<'a> Composed<'a> {
         axes.is_sorted_by(|a, b| a < b).then(|| (0..rank).filter(|axis| !axes.contains(axis)).collect())
     }
 
-    /// The axis of the channels.
+    /// Returns the channel axis.
     fn axis(&self, ndim: usize) -> Result<usize, PassError> {
         let axis = self.schema.attr(self.call, "axis").and_then(Attr::as_int).unwrap_or(1);
         let axis = if axis < 0 { axis + ndim as i64 } else { axis };
@@ -177,7 +197,7 @@ fn as_written(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Opti
     }
 }
 
-/// `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, and the statistics as they are.
+/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, and returns it with the unchanged statistics.
 fn batch_norm(
     composed: &Composed<'_>,
     data: &Data,
@@ -196,7 +216,8 @@ fn batch_norm(
     Ok(Expr::tuple(vec![out, mean, variance]))
 }
 
-/// A batch norm by the statistics of the batch, and the running ones: `(1 - momentum) * running + momentum * of batch`.
+/// Emits a batch norm that uses the statistics of the batch, and updates the running ones to `(1 - momentum) * running
+/// + momentum * batch`.
 fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     let axes = ints(other_axes(composed.axis(data.ndim)?, data.ndim));
     let mut of_batch = Vec::new();
@@ -216,8 +237,9 @@ fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitt
     Ok(Expr::tuple(fields))
 }
 
-/// `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the axes. Where these are not the last ones, the scale and
-/// the offset are laid along them, which TVM leaves out; where they are in another order, the call stays.
+/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the normalized axes. If these are not the last
+/// ones, the scale and the offset are expanded to them, which TVM does not do. Returns `None` if they are not in
+/// ascending order.
 fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
     let Some(others) = composed.axes_beside(data.ndim) else { return Ok(None) };
     let along = |value: &Expr, emitter: &mut Emitter<'_>| match others.as_slice() {
@@ -234,7 +256,8 @@ fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -
     Ok(Some(emitter.unbound(out)))
 }
 
-/// `centered / sqrt(variance + epsilon) * gamma + beta`, with the scale and the offset laid `along` the data.
+/// Emits `centered / sqrt(variance + epsilon) * gamma + beta`. The function `along` expands the scale and the offset to
+/// the data's axes.
 fn scaled(
     composed: &Composed<'_>,
     data: &Data,
@@ -266,7 +289,7 @@ fn statistic(
     emitter.call(operator, vec![("x", operand(&data.value)), axes, ("keepdims", Argument::Attr(Attr::Bool(keepdims)))])
 }
 
-/// The shape as the runtime reads it off the tensor, and a cast that gives its dims names.
+/// Emits a runtime call that reads the shape from the tensor, and a cast that binds its dims to new symbols.
 fn tensor_to_shape(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
     let StructInfo::Shape(shape) = composed.ty else { return Ok(None) };
     let Some(ndim) = shape.ndim() else { return Ok(None) };
@@ -302,7 +325,7 @@ fn binary(operator: &str, left: &Expr, right: &Expr, emitter: &mut Emitter<'_>) 
     emitter.call(operator, vec![("x1", operand(left)), ("x2", operand(right))])
 }
 
-/// A constant of one element, as TVM's `MakeConstantScalar` has it: with the value that the dtype has.
+/// Returns a scalar constant rounded to its dtype, like TVM's `MakeConstantScalar`.
 fn scalar(value: f64, dtype: DType) -> Expr {
     let rounded = if dtype == DType::FLOAT32 { f64::from(value as f32) } else { value };
     Expr::new(ExprKind::Constant(Literal::Float(rounded)), StructInfo::tensor(Vec::new(), Some(dtype)))

@@ -1,9 +1,17 @@
-//! `FoldConstant`: what is computed of constants alone becomes a constant.
+//! `FoldConstant`: constant folding; evaluates calls whose operands are all constants.
 //!
-//! TVM `src/relax/transform/fold_constant.cc`. Calls of `R.call_tir` with tensor constants for arguments are folded
-//! everywhere, pure operators in dataflow blocks only. What makes a tensor of nothing (`R.zeros`) is folded up to
-//! [`MAX_CREATED`] elements. Shapes are put where operators take them; `R.tensor_to_shape` of a constant is a shape. What has
-//! no value here, because it fails or takes too long, stays for the run.
+//! ```text
+//! a = R.add(R.const(1.0), R.const(2.0))   →   b = R.multiply(x, R.const(3.0))
+//! b = R.multiply(x, a)
+//! ```
+//!
+//! `R.call_tir` of tensor constants is folded everywhere, pure operators only in dataflow blocks. An operator without
+//! tensor operands, such as `R.zeros`, is folded if the result has at most [`MAX_CREATED`] elements. Known shapes
+//! replace variables in operator calls, and `R.tensor_to_shape` of a constant becomes a shape.
+//!
+//! Requires [`Evaluate`]. Guarantees the same values: a call whose evaluation fails or takes too long stays.
+//!
+//! Reference: TVM `src/relax/transform/fold_constant.cc`.
 
 use crate::Module;
 use crate::constant;
@@ -21,7 +29,7 @@ use rx_ops::Compute;
 use rx_tensor::Tensor;
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "FoldConstant",
     parameters: &[],
@@ -30,10 +38,11 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The most elements of a tensor that is made of no tensor: a larger one is made faster than it is read.
+/// The largest number of elements to fold from a call without tensor operands. Creating a larger tensor at run time is
+/// faster than loading it.
 const MAX_CREATED: i64 = 1024;
 
-/// The most bytes that a call that is folded may give.
+/// The largest result of a folded call, in bytes.
 const MAX_BYTES: i64 = 1 << 30;
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
@@ -61,13 +70,13 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
 
 struct Folding {
     evaluate: Evaluate,
-    /// What stands in front of the module.
+    /// The module without items and constants. It is the context for evaluated functions.
     shell: Module,
     callees: NameMap<Item<rx_tir::PrimFunc>>,
     constants: Constants,
-    /// Variables that are constants, shapes, or tuples of constants.
+    /// The variables bound to constants, shapes, or tuples of constants, with their values.
     known: NameMap<Expr>,
-    /// Variables whose type is more than where they are named it says.
+    /// The variables whose type has become more specific, for updating their uses.
     changed: Changed,
 }
 
@@ -100,14 +109,14 @@ impl Folding {
                 if let Some(folded) = folded {
                     *value = folded;
                 }
-                // What it is declared to be stays, unless the pass has learned more.
+                // The declared type stays, unless the pass has inferred a new one.
                 if is_new && value.ty != binding.ty && !value.ty.is_error() && !is_sharper(&binding.ty, &value.ty) {
                     binding.ty = value.ty.clone();
                     self.changed.insert(binding.variable, value.ty.clone());
                 }
                 if self.is_value(value) {
                     self.known.insert(binding.variable, value.clone());
-                    // It stands where its variable is named.
+                    // The constant replaces uses of the variable, so these get the constant's own type.
                     self.changed.insert(binding.variable, value.ty.clone());
                 }
                 Ok(())
@@ -117,12 +126,12 @@ impl Folding {
                 self.sequence(&mut branches.then)?;
                 self.sequence(&mut branches.otherwise)
             }
-            // Its declared type is part of the variable's.
+            // The function's return type is part of the variable's type, so neither changes.
             BoundValue::Function(function) => self.sequence(&mut Arc::make_mut(function).body),
         }
     }
 
-    /// Whether a value may stand where its variable is named.
+    /// Whether a value may replace uses of its variable.
     fn is_value(&self, value: &Expr) -> bool {
         match &value.kind {
             ExprKind::Shape(_) => true,
@@ -131,7 +140,7 @@ impl Folding {
         }
     }
 
-    /// Puts constants in the place of variables, and shapes where an operator takes them.
+    /// Replaces variables with constants, and with shapes where an operator takes them as operands.
     fn substitute(&self, expr: &mut Expr) {
         let takes_shapes = !matches!(expr.as_op(), None | Some("call_tir"));
         expr.each_mut(&mut |expr| match &expr.kind {
@@ -162,7 +171,7 @@ impl Folding {
         }
     }
 
-    /// The constant, or the tuple of constants, that a call is.
+    /// Returns the constant, or the tuple of constants, that a call evaluates to; `None` if the call is not folded.
     fn folded(&mut self, value: &Expr, dataflow: bool) -> Option<Expr> {
         let call = value.as_call()?;
         let Callee::Op(operator) = call.callee else { return None };
@@ -184,7 +193,7 @@ impl Folding {
             _ => {
                 let schema = rx_ops::find(operator)?;
                 let has_loops = matches!(schema.compute, Some(Compute::Loops(_) | Compute::View(_)));
-                // Training passes look for it.
+                // Training passes match dropout calls.
                 let is_dropout = operator.as_str() == "nn.dropout";
                 let takes = self.takes_constants(value)?;
                 let is_pure = schema.purity == rx_ops::Purity::Pure;
@@ -208,7 +217,7 @@ impl Folding {
         }
     }
 
-    /// The function that `R.call_tir` calls, where all its arguments are tensor constants.
+    /// Returns the function that `R.call_tir` calls, if all its arguments are tensor constants.
     fn kernel(&self, call: &rx_ir::Call) -> Option<Item<rx_tir::PrimFunc>> {
         let schema = rx_ops::find(name("call_tir"))?;
         let ExprKind::Global(callee) = schema.operand(call, "gvar")?.kind else { return None };
@@ -218,7 +227,7 @@ impl Folding {
         self.callees.get(&callee).filter(|item| !matches!(item, Item::Relax(_))).cloned()
     }
 
-    /// Whether a call takes a tensor; `None` where it takes what is not known here.
+    /// Returns whether a call has constant tensor operands; `None` if it has an operand that is not constant.
     fn takes_constants(&self, value: &Expr) -> Option<bool> {
         let mut takes = false;
         let mut all_known = true;
@@ -236,7 +245,7 @@ impl Folding {
         all_known.then_some(takes)
     }
 
-    /// The results of a call, computed: its constants are passed to a function that does nothing else.
+    /// Evaluates a call. The call becomes the body of a temporary function that takes the constants as parameters.
     fn evaluated(&self, value: &Expr, callee: Option<Item<rx_tir::PrimFunc>>) -> Option<Vec<Tensor>> {
         let own = name("evaluated");
         let mut params: Vec<(Name, StructInfo)> = Vec::new();
@@ -270,14 +279,14 @@ impl Folding {
                 result: Expr::var(result, ty),
             },
         };
-        // A kernel of this name would be hidden.
+        // The temporary function would hide a kernel of the same name.
         let is_hidden = callee.as_ref().is_some_and(|item| item.name() == Some(own));
         let items = callee.into_iter().chain([Item::Relax(Arc::new(function))]).collect();
         let module = Module { items, ..self.shell.clone() };
         (!is_hidden).then(|| (self.evaluate)(&module, own, &inputs).ok())?
     }
 
-    /// The shape that the elements of a constant are.
+    /// Converts a one-dimensional constant of dims to a shape.
     fn shape(&self, argument: &Argument) -> Option<Expr> {
         let Argument::Operand(operand) = argument else { return None };
         let tensor = constant::tensor(operand, &self.constants).filter(|tensor| tensor.shape().len() == 1)?;
@@ -288,11 +297,11 @@ impl Folding {
     }
 }
 
-/// A tensor's extents, and the bytes of an element.
+/// The extents of a tensor, and the size of an element in bytes.
 type Extents = (Vec<i64>, u64);
 
-/// The extents and the width of every tensor that a type is or holds, and whether it is a tuple; `None` where one is not
-/// known, or is on a device of its own.
+/// Returns the extents and element size of every tensor in a type, and whether the type is a tuple. Returns `None` if
+/// one is unknown, or if a tensor is assigned to a device.
 fn outputs(ty: &StructInfo) -> Option<(Vec<Extents>, bool)> {
     let one = |ty: &StructInfo| {
         let StructInfo::Tensor(tensor) = ty else { return None };

@@ -1,8 +1,23 @@
-//! `InlinePrivateFunctions`: calls of private functions become what the functions do.
+//! `InlinePrivateFunctions`: inlines calls of private Relax functions, and removes the functions.
 //!
-//! TVM `src/relax/transform/inline_functions.cc`: every private Relax function that does not lead back to itself. Names of
-//! the callee are made new, its symbolic dims are those of the arguments. A call stays, and so does its function, where a dim
-//! of the callee is not known from the arguments, and in a dataflow block where the callee branches or has effects.
+//! ```text
+//! @R.function(private=True)
+//! def f(a: R.Tensor((n,))):              @R.function
+//!     b = R.exp(a)                       def main(x: R.Tensor((4,))):
+//!     return b                      →        b = R.exp(x)
+//! @R.function                                return b
+//! def main(x: R.Tensor((4,))):
+//!     y = cls.f(x)
+//!     return y
+//! ```
+//!
+//! The callee's variables get new names, and its symbolic dims are replaced with those of the arguments.
+//!
+//! Requires that the function is not recursive. A call stays, and its function as well, if the arguments do not
+//! determine a dim of the callee. In a dataflow block it also stays if the callee has branches or effects. Guarantees
+//! the same values and effects.
+//!
+//! Reference: TVM `src/relax/transform/inline_functions.cc`.
 
 use crate::effects::{Effects, force_pure, is_forced};
 use crate::names::FreshNames;
@@ -15,7 +30,7 @@ use rx_ir::rewrite::Renaming;
 use rx_ir::{Argument, Block, BoundValue, Callee, Expr, Item, RelaxFunction, Sequence, VarBinding};
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "InlinePrivateFunctions",
     parameters: &[],
@@ -42,7 +57,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
             }
         }
     }
-    // A function without a module is all that its file is for.
+    // A file with a single function and no module class consists of that function only.
     if module.class.is_none() {
         return Ok(module);
     }
@@ -56,7 +71,8 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// Relax functions that lead to no function that leads back to them, those that are called before those that call.
+/// Returns the Relax functions in topological order, callees before callers. Private functions that are recursive, or
+/// call a recursive one, are left out.
 fn callees_first(module: &Module) -> Vec<Name> {
     let mut waiting: Vec<(Name, NameSet)> =
         module.functions().map(|function| (function.name, walk::globals(function).into_iter().collect())).collect();
@@ -68,7 +84,7 @@ fn callees_first(module: &Module) -> Vec<Name> {
         let ready = |calls: &NameSet| calls.iter().all(|call| ordered.contains(call) || !private.contains(call));
         let (next, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(_, calls)| ready(calls));
         if next.is_empty() {
-            // The others are in circles, or call functions that are: these keep their calls.
+            // The remaining private functions are recursive, or call a recursive one. Calls of them are not inlined.
             order.extend(rest.iter().map(|(function, _)| *function).filter(|function| !private.contains(function)));
             return order;
         }
@@ -81,9 +97,9 @@ fn callees_first(module: &Module) -> Vec<Name> {
 struct Inlining<'a> {
     callees: &'a NameMap<Arc<RelaxFunction>>,
     effects: &'a Effects,
-    /// Names for what is inlined.
+    /// The names for inlined variables.
     fresh: FreshNames,
-    /// Whether what was inlined has effects and counts as pure: its caller must say so, too.
+    /// Whether an inlined callee is marked `relax.force_pure`, so that the caller needs the mark as well.
     forced: bool,
 }
 
@@ -112,7 +128,7 @@ impl Inlining<'_> {
         replace(&mut sequence.result, &renamed);
     }
 
-    /// Inlines in branches and nested functions.
+    /// Inlines calls in branches and nested functions.
     fn inside(&mut self, binding: &mut VarBinding) {
         match &mut binding.value {
             BoundValue::Expr(_) => {}
@@ -131,7 +147,8 @@ impl Inlining<'_> {
         }
     }
 
-    /// What a call of a private function does, and the value it gives.
+    /// Returns the renamed blocks and the result of the private function that a binding calls; `None` if the call
+    /// cannot be inlined.
     fn inlined(&mut self, binding: &VarBinding, dataflow: bool) -> Option<(Vec<Block>, Expr)> {
         let BoundValue::Expr(value) = &binding.value else { return None };
         let call = value.as_call()?;
@@ -173,7 +190,7 @@ impl Inlining<'_> {
     }
 }
 
-/// Whether the bindings of a callee may stand in a dataflow block.
+/// Whether the bindings of a callee are allowed in a dataflow block.
 fn fits_dataflow(body: &Sequence, effects: &Effects) -> bool {
     body.blocks.iter().flat_map(|block| &block.bindings).all(|binding| match &binding.value {
         BoundValue::Expr(value) => !effects.has_effect(value),
@@ -182,7 +199,7 @@ fn fits_dataflow(body: &Sequence, effects: &Effects) -> bool {
     })
 }
 
-/// Puts a callee's blocks behind the bindings of the open block.
+/// Appends the callee's blocks after the bindings of the open block.
 fn splice(done: &mut Vec<Block>, open: &mut Block, blocks: Vec<Block>) {
     for block in blocks {
         if open.outputs.is_some() || block.outputs.is_none() {
@@ -196,7 +213,8 @@ fn splice(done: &mut Vec<Block>, open: &mut Block, blocks: Vec<Block>) {
     }
 }
 
-/// What stands for the variable of an inlined call; nothing where the variable is seen behind its block and so is bound.
+/// Returns the value that replaces the variable of an inlined call. If the variable is an output of its block, binds it
+/// to the value and returns `None`.
 fn settle(open: &mut Block, call: &VarBinding, result: Expr) -> Option<Expr> {
     let is_output = open.outputs.as_ref().is_some_and(|outputs| outputs.contains(&call.variable));
     if !is_output {

@@ -1,8 +1,22 @@
-//! `KeepRawEntry`: functions whose weights are prepared stay callable with raw ones.
+//! `KeepRawEntry`: adds entry functions that take raw weights, after `LiftTransformParams` has made functions that take
+//! prepared ones.
 //!
-//! A pass of rx's own, behind `LiftTransformParams`. What that made of `main` becomes `main_prepared`, with
-//! `main_prepared_transform_params` beside it, and a new `main` takes what it took before: it has its weights prepared, once
-//! for the same weights ([`ONCE`]), and calls `main_prepared`.
+//! ```text
+//! def main(x, wt): …                              # wt is w transposed
+//! def main_transform_params(params): …
+//! →
+//! def main_prepared(x, wt): …
+//! def main(x, w):
+//!     prepared = cls.main_prepared_transform_params((w,))
+//!     wt = prepared[0]
+//!     result = cls.main_prepared(x, wt)
+//!     return result
+//! def main_prepared_transform_params(params): …   # evaluated once for the same weights ([`ONCE`])
+//! ```
+//!
+//! Requires a public function with the attribute `num_input`, and a transform function whose results match its other
+//! parameters. Guarantees that the new `main` has the parameters that `main` had before `LiftTransformParams`. The pass
+//! exists only in rx.
 
 use crate::Module;
 use crate::names::FreshNames;
@@ -18,7 +32,7 @@ use rx_ir::{
 };
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "KeepRawEntry",
     parameters: &[],
@@ -27,30 +41,30 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// A function that takes prepared weights, and what keeps it callable with raw ones.
+/// A function that takes prepared weights, and the changes that keep it callable with raw weights.
 pub struct RawEntry {
-    /// The function.
+    /// The function that takes prepared weights, with its old and new name.
     pub runs: Renamed,
-    /// What prepares its weights.
+    /// The function that prepares the weights, with its old and new name.
     pub prepares: Renamed,
-    /// What is called as the function was, and stands behind it.
+    /// The new function, which takes raw weights. It has the old name of `runs`, and is placed after that function.
     pub entry: RelaxFunction,
 }
 
-/// A function that gets another name, or keeps its own.
+/// A function with its old name and its new one, which may be the same.
 pub struct Renamed {
-    /// What it is called.
+    /// The old name.
     pub from: Name,
-    /// What it is called from now on.
+    /// The new name.
     pub to: Name,
-    /// Whether its result is kept for the same arguments ([`ONCE`]).
+    /// Whether the result is memoized for the same arguments ([`ONCE`]).
     once: bool,
 }
 
 impl Renamed {
-    /// Makes of what the function's `R.func_attr` says what it says from now on.
+    /// Updates the function's attributes for the new name.
     pub fn state(&self, attributes: &mut Attributes) {
-        // What a function says it is called is what it was called.
+        // The `global_symbol` would still be the old name.
         if self.from != self.to {
             attributes.retain(|(key, _)| &**key != "global_symbol");
         }
@@ -60,17 +74,18 @@ impl Renamed {
     }
 }
 
-/// What a function says of itself, in order.
+/// The attributes of a function, in order.
 type Attributes = Vec<(Arc<str>, Attr)>;
 
-/// What the pass does to those functions of a module that take prepared weights and of which `wanted` holds.
+/// Returns the raw entries for the functions of a module that take prepared weights, restricted to those for which
+/// `wanted` returns true.
 pub fn raw_entries(module: &Module, wanted: impl Fn(Name) -> bool) -> Vec<RawEntry> {
     let taken: NameSet = module.items.iter().filter_map(Item::name).collect();
     let mut pairs = pairs(module);
     pairs.retain(|(function, _)| wanted(*function));
     let raw_entry = |(function, transform): (Name, Name)| {
         let prepared = unused(&format!("{function}_prepared"), &taken);
-        // What prepares the weights of several functions is no one's own.
+        // A transform that several functions share is called `transform_params`, and keeps its name.
         let transform_to = match transform.as_str() {
             SUFFIX => transform,
             _ => unused(&format!("{prepared}_{SUFFIX}"), &taken),
@@ -95,7 +110,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// The public functions that take prepared weights, each with what prepares them.
+/// Returns the public functions that take prepared weights, each with the function that prepares them.
 fn pairs(module: &Module) -> Vec<(Name, Name)> {
     let pair = |function: &RelaxFunction| {
         let first = inputs(function)?;
@@ -109,7 +124,8 @@ fn pairs(module: &Module) -> Vec<(Name, Name)> {
     module.functions().filter(|function| !function.private).filter_map(pair).collect()
 }
 
-/// How many parameters are no weights.
+/// Returns the number of parameters that are not weights; `None` if the function takes no prepared weights, or is a raw
+/// entry itself.
 fn inputs(function: &RelaxFunction) -> Option<usize> {
     match function.attribute(RAW_ENTRY) {
         Some(_) => None,
@@ -121,7 +137,7 @@ fn found(module: &Module, wanted: Name) -> Option<&RelaxFunction> {
     module.functions().find(|function| function.name == wanted)
 }
 
-/// `like`, or `like_1`, `like_2`, … where that is taken.
+/// Returns `like`, or the first unused one of `like_1`, `like_2`, ….
 fn unused(like: &str, taken: &NameSet) -> Name {
     let numbered = (1..).map(|number| name(&format!("{like}_{number}")));
     std::iter::once(name(like)).chain(numbered).find(|own| !taken.contains(own)).unwrap_or_else(|| name(like))
@@ -133,7 +149,8 @@ fn state(attributes: &mut Attributes, what: &str) {
     }
 }
 
-/// The function that takes raw weights; `runs` and `prepares` have other names from now on.
+/// Builds the function that takes raw weights. It calls `transform` and `callee`, the new names of `prepares` and
+/// `runs`.
 fn entry(runs: &RelaxFunction, prepares: &RelaxFunction, callee: Name, transform: Name) -> Option<RelaxFunction> {
     let first = inputs(runs)?;
     let [(given, StructInfo::Tuple(raw))] = &prepares.params[..] else { return None };
@@ -169,7 +186,7 @@ fn entry(runs: &RelaxFunction, prepares: &RelaxFunction, callee: Name, transform
     Some(entry)
 }
 
-/// What the transform binds a weight to first.
+/// Returns the name that the transform gives to the raw weight at index `at`.
 fn weight_name(prepares: &RelaxFunction, given: Name, at: usize) -> Name {
     let mut own = None;
     walk::each_own_binding(&prepares.body, &mut |binding| {
@@ -184,7 +201,7 @@ fn weight_name(prepares: &RelaxFunction, given: Name, at: usize) -> Name {
     own.unwrap_or_else(|| name(&format!("weight{at}")))
 }
 
-/// Gives functions of the module other names, where they stand and where they are named.
+/// Renames functions of the module, in their definitions and in all uses.
 fn rename(module: &mut Module, names: &NameMap<&Renamed>) {
     if names.is_empty() {
         return;

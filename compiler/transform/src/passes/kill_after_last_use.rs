@@ -1,8 +1,19 @@
-//! `KillAfterLastUse`: memory is given back where a value is named last.
+//! `KillAfterLastUse`: frees tensors, storages and other objects after their last use.
 //!
-//! TVM `src/relax/transform/kill_after_last_use.cc`. Killing is an effect: it is done in functions that may have one only
-//! (`pure=False`, `relax.force_pure`), and behind a dataflow block, not in it; what the block keeps to itself is not killed.
-//! What a nested function has captured may be named when that is called, and stays.
+//! ```text
+//! a = R.exp(x)               a = R.exp(x)
+//! b = R.exp(a)        →      b = R.exp(a)
+//! c = R.exp(b)               _ = R.memory.kill_tensor(a)
+//!                            c = R.exp(b)
+//!                            _ = R.memory.kill_tensor(b)
+//! ```
+//!
+//! Requires a function that may have effects (`pure=False` or `relax.force_pure`), since a kill is an effect; other
+//! functions do not change. Guarantees that a killed variable is not used later. Kills follow a dataflow block, since
+//! none may be inside; variables that are not outputs of the block are not killed. A variable that a nested function
+//! captures is not killed, because a later call of that function may use it.
+//!
+//! Reference: TVM `src/relax/transform/kill_after_last_use.cc`.
 
 use crate::effects::may_have_effects;
 use crate::make;
@@ -12,7 +23,7 @@ use rx_base::Name;
 use rx_base::name::{NameSet, name};
 use rx_ir::{Argument, Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "KillAfterLastUse",
     parameters: &[],
@@ -22,7 +33,7 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
-    // Other names of a value would hide where it is named last.
+    // With several names for one value, the last use of one name need not be the last use of the value.
     let mut module = (passes::canonicalize::PASS.run)(module, arguments)?;
     for function in module.functions_mut().filter(|function| may_have_effects(function)) {
         let captured = captured(function);
@@ -31,7 +42,7 @@ fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// The variables that nested functions name, their own among them.
+/// Returns the variables that nested functions use, including their own.
 fn captured(function: &RelaxFunction) -> NameSet {
     let mut found = NameSet::default();
     walk::each_own_binding(&function.body, &mut |binding| {
@@ -84,7 +95,7 @@ fn sequence(of: &mut Sequence, captured: &NameSet) -> Result<(), PassError> {
     Ok(())
 }
 
-/// The bindings of a sequence whose variables are seen behind their block.
+/// Returns the bindings of a sequence whose variables are visible after their block.
 fn seen(of: &Sequence) -> impl Iterator<Item = &VarBinding> {
     of.blocks.iter().flat_map(|block| {
         let is_seen = |variable: Name| block.outputs.as_ref().is_none_or(|outputs| outputs.contains(&variable));
@@ -92,7 +103,7 @@ fn seen(of: &Sequence) -> impl Iterator<Item = &VarBinding> {
     })
 }
 
-/// What a binding names: its value, all of its branches, and not what a kill kills.
+/// Returns the variables that a binding uses, including those in its branches.
 fn named_by(binding: &VarBinding) -> Vec<Name> {
     let mut found: Vec<Name> = binding.value.computed().into_iter().flat_map(Expr::variables).collect();
     for inner in binding.value.sequences() {
@@ -103,7 +114,7 @@ fn named_by(binding: &VarBinding) -> Vec<Name> {
 
 const KILLS: [&str; 3] = ["memory.kill_tensor", "memory.kill_storage", "vm.kill_object"];
 
-/// What is killed already.
+/// Returns the variables that the sequence kills already.
 fn killed(of: &Sequence) -> NameSet {
     let mut found = NameSet::default();
     walk::each_own_binding(of, &mut |binding| {
@@ -116,7 +127,7 @@ fn killed(of: &Sequence) -> NameSet {
     found
 }
 
-/// What ends the life of a variable's value; nothing where it has none of its own: constants, functions, shapes, scalars.
+/// Returns the call that kills a variable; `None` if its value owns no memory: a constant, function, shape or scalar.
 fn kill(binding: &VarBinding) -> Option<Expr> {
     let value = match &binding.value {
         BoundValue::Expr(value) => Some(value),

@@ -1,8 +1,19 @@
-//! `RemoveUnusedParameters`: private functions take what they use only.
+//! `RemoveUnusedParameters`: removes the parameters that a private function does not use.
 //!
-//! TVM `src/relax/transform/remove_unused_parameters.cc`. A parameter that goes may have told a symbolic dim; then the dim is
-//! passed, as a shape of one. A function that is named otherwise than to be called stays, and so does one of a call that does
-//! not tell such a dim.
+//! ```text
+//! @R.function(private=True)                    @R.function(private=True)
+//! def f(a: R.Tensor((n,)), b: R.Tensor(())):   def f(b: R.Tensor(()), param_n: R.Shape([n])):
+//!     y = R.broadcast_to(b, R.shape([n]))  →       y = R.broadcast_to(b, R.shape([n]))
+//! gv = cls.f(x, z)                             gv = cls.f(z, R.shape([4]))
+//! ```
+//!
+//! If a removed parameter determined a symbolic dim that is still used, the dim becomes a parameter of type
+//! `R.Shape([n])`.
+//!
+//! Requires a function that is only called, not used as a value, and calls that determine such dims. Other functions
+//! stay. Guarantees that no call passes an unused argument.
+//!
+//! Reference: TVM `src/relax/transform/remove_unused_parameters.cc`.
 
 use crate::effects::Effects;
 use crate::emit::rewrite_bindings;
@@ -16,7 +27,7 @@ use rx_base::{Dim, Name};
 use rx_ir::{Argument, BoundValue, Call, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "RemoveUnusedParameters",
     parameters: &[],
@@ -66,7 +77,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// The function of the module that a call calls.
+/// Returns the function of the module that a call calls, and the call.
 fn own_call(expr: &Expr) -> Option<(Name, &Call)> {
     let call = expr.as_call()?;
     match call.callee {
@@ -75,18 +86,19 @@ fn own_call(expr: &Expr) -> Option<(Name, &Call)> {
     }
 }
 
-/// What is left of a function's parameters.
+/// The new signature of a function.
 struct Reduced {
     before: Vec<(Name, StructInfo)>,
     kept: Vec<bool>,
-    /// The dims that are passed besides.
+    /// The dims that become parameters.
     dims: Vec<Name>,
-    /// The parameters that are left, those of dims last.
+    /// The new parameters; those for dims are last.
     params: Vec<(Name, StructInfo)>,
 }
 
 impl Reduced {
-    /// `None` of a function that uses all its parameters, or whose text may name any.
+    /// Computes the new signature of a function. Returns `None` if it uses all its parameters, or if text in its body
+    /// may use any of them.
     fn of(function: &RelaxFunction) -> Option<Reduced> {
         if walk::names_in_text(function) {
             return None;
@@ -119,7 +131,7 @@ impl Reduced {
         function.ret.each_symbol(&mut |symbol| named.push(symbol));
         let mut dims: Vec<Name> =
             named.into_iter().filter(|symbol| before.contains(symbol) && told.insert(*symbol)).collect();
-        // The one that is named last first, as TVM has them.
+        // As in TVM, the dims are in reverse order of their first use.
         dims.reverse();
         let mut fresh = FreshNames::of(function);
         let param =
@@ -128,7 +140,7 @@ impl Reduced {
         Some(Reduced { before: function.params.clone(), kept, dims, params })
     }
 
-    /// What a call passes; `None` where it does not tell a dim.
+    /// Returns the new arguments of a call; `None` if the call does not determine a dim.
     fn arguments(&self, call: &Call) -> Option<Vec<Argument>> {
         let operands: Vec<&Expr> = call.arguments.iter().map(Argument::as_operand).collect::<Option<_>>()?;
         if operands.len() != self.before.len() {
@@ -145,7 +157,7 @@ impl Reduced {
     }
 }
 
-/// What a body names.
+/// The names that a body uses.
 #[derive(Default)]
 struct Used {
     variables: NameSet,

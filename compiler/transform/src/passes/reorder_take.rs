@@ -1,8 +1,16 @@
-//! `ReorderTakeAfterMatmul`: columns are picked from a product, and not from its right side before.
+//! `ReorderTakeAfterMatmul`: selects columns from a product, instead of from its right-hand side before the
+//! multiplication.
 //!
-//! TVM `src/relax/transform/reorder_take_after_matmul.cc`. Mode, axis and the dtype of the product are kept. TVM reorders
-//! whatever the indices are; here they must be proved to lie in the table, or the mode must say what others do. An index
-//! out of bounds would else read one thing before and another after.
+//! ```text
+//! w = R.take(table, indices, axis=1)         y_table = R.matmul(x, table)
+//! y = R.matmul(x, w)                    →    y = R.take(y_table, indices, axis=1)
+//! ```
+//!
+//! Requires indices that are proved to be within the table, or a `mode` that defines out-of-bounds accesses. TVM has no
+//! such requirement, but an out-of-bounds index would read different values before and after. Guarantees the same mode
+//! and dtype.
+//!
+//! Reference: TVM `src/relax/transform/reorder_take_after_matmul.cc`.
 
 use crate::Module;
 use crate::make::{self, attr, operands};
@@ -18,7 +26,7 @@ use rx_ir::{
 use rx_ops::values::{Access, Judgement, judge, part_of};
 use rx_ops::{Arg, CallInfo};
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "ReorderTakeAfterMatmul",
     parameters: &[],
@@ -37,16 +45,16 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
     sequence(&mut function.body, Facts::default(), &mut fresh)
 }
 
-/// What is known at a place.
+/// The facts that hold at the current binding.
 #[derive(Clone, Default)]
 struct Facts {
-    /// The elements of variables.
+    /// The known elements of variables.
     values: NameMap<Known>,
-    /// Columns that were picked from a table.
+    /// The variables bound to selected columns of a table.
     picked: NameMap<Picked>,
 }
 
-/// `R.take(table, indices, axis, mode)` of columns, whose indices may stand behind a product too.
+/// A call `R.take(table, indices, axis, mode)` that selects columns and can be moved to after a product.
 #[derive(Clone)]
 struct Picked {
     table: Expr,
@@ -81,11 +89,12 @@ fn sequence(of: &mut Sequence, mut facts: Facts, fresh: &mut FreshNames) -> Resu
     Ok(())
 }
 
-/// Makes the value that is picked from the product.
+/// A function that builds the selection of columns from the product.
 type Pick = Box<dyn FnOnce(Expr) -> Result<Expr, PassError>>;
 
 impl Facts {
-    /// The product with the whole table, and what picks from it; nothing where the value is no product with picked columns.
+    /// Returns the product with the whole table, and the function that selects columns from it; `None` if the value is
+    /// not a product with selected columns.
     fn reordered(&self, value: &Expr, ty: &StructInfo) -> Result<Option<(Expr, Pick)>, PassError> {
         let Some([left, right]) = operands(value, "matmul", ["x1", "x2"]) else { return Ok(None) };
         let Some(picked) = right.as_var().and_then(|right| self.picked.get(&right)).cloned() else { return Ok(None) };
@@ -121,7 +130,7 @@ impl Facts {
         self.values.insert(binding.variable, known);
     }
 
-    /// What is known of the elements of a value.
+    /// Returns the elements of a value, as far as they are known.
     fn of(&self, value: &Expr) -> Known {
         match &value.kind {
             ExprKind::Var(variable) => self.values.get(variable)?.clone(),
@@ -151,7 +160,8 @@ impl Facts {
         call.arguments.iter().map(of).collect()
     }
 
-    /// The columns that a value picks from a table, where every index is one of the table's or the mode makes it one.
+    /// Matches a selection of columns from a table, by a vector of indices that are all in bounds or given a meaning by
+    /// the mode.
     fn picked_columns(&self, value: &Expr) -> Option<Picked> {
         let [table, indices] = operands(value, "take", ["x", "indices"])?;
         let dims = table.ty.as_tensor()?.shape.dims()?;
@@ -166,7 +176,7 @@ impl Facts {
         Some(Picked { table: table.clone(), indices: indices.clone(), mode: Argument::Attr(mode) })
     }
 
-    /// Whether every access by index of a call is proved, or given a meaning by its mode.
+    /// Whether every index of a call is proved to be in bounds, or its mode defines out-of-bounds accesses.
     fn is_in_bounds(&self, value: &Expr) -> bool {
         let (Some(call), Some(operator)) = (value.as_call(), value.as_op()) else { return false };
         let Some((schema, sites)) = rx_ops::find(name(operator)).and_then(|schema| Some((schema, schema.flow.sites?)))
