@@ -1,7 +1,15 @@
-//! `BindParams`: parameters of a function become constants.
+//! `BindParams`: replaces parameters of a function with constants.
 //!
-//! TVM `src/relax/transform/bind_params.cc`. Symbolic dims that a tensor's shape settles get their values everywhere in the
-//! function. A function that others of the module call keeps its parameters: theirs are other values.
+//! ```text
+//! BindParams("main", {"w": [2.0]})
+//! def main(x: R.Tensor((n,)), w: R.Tensor((n,))):   →   def main(x: R.Tensor((1,))):
+//!     y = R.add(x, w)                                       y = R.add(x, R.const([2.0], "float32"))
+//! ```
+//!
+//! Requires that no function of the module calls the function, since its callers may pass other values. Guarantees that
+//! symbolic dims that the shape of a tensor determines, such as `n`, are replaced throughout the function.
+//!
+//! Reference: TVM `src/relax/transform/bind_params.cc`.
 
 mod tensors;
 
@@ -17,7 +25,7 @@ use rx_tensor::Tensor;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "BindParams",
     parameters: &[
@@ -58,15 +66,15 @@ fn mistake(what: &str) -> PassError {
     PassError(format!("BindParams: {what}"))
 }
 
-/// A function and the tensors that its parameters become.
+/// A function, and the tensors that replace its parameters.
 pub struct Bound {
-    /// The function's name.
+    /// The name of the function.
     pub function: Name,
-    /// By parameter.
+    /// The tensors, by parameter.
     pub tensors: NameMap<Tensor>,
 }
 
-/// What a step of this pass binds in a module; `None` of another step, or one that fails.
+/// Returns the tensors that a step of a pipeline binds; `None` if the step is another pass or would fail.
 pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
     let (Value::String(wanted), Value::Object(params)) = (step.arguments.get(0), step.arguments.get(1)) else {
         return None;
@@ -76,10 +84,10 @@ pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
     Some(Bound { function: function.name, tensors: tensors_of(function, params).ok()? })
 }
 
-/// The tensors that are given, by parameter.
+/// Reads the given tensors, by parameter.
 ///
 /// # Errors
-/// A parameter that the function lacks, a value that is no tensor.
+/// The function has no such parameter, or a value is not a tensor.
 fn tensors_of(function: &RelaxFunction, given: &Map<String, Value>) -> Result<NameMap<Tensor>, PassError> {
     let mut tensors: NameMap<Tensor> = NameMap::default();
     for (param, value) in given {
@@ -95,7 +103,7 @@ fn tensors_of(function: &RelaxFunction, given: &Map<String, Value>) -> Result<Na
     Ok(tensors)
 }
 
-/// Puts constants in the place of parameters.
+/// Replaces parameters of a function with constants.
 fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mut Constants) -> Result<(), PassError> {
     let tensors = tensors_of(function, given)?;
     let dims = settled(function, &tensors)?;
@@ -104,7 +112,7 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
     }
     let mut values: NameMap<Expr> = NameMap::default();
     let mut changed = Changed::default();
-    // In the order of the parameters, so that constants have the same numbers on every run.
+    // The iteration follows the order of the parameters, so that constants are numbered reproducibly.
     for (param, ty) in &function.params {
         let Some(tensor) = tensors.get(param) else { continue };
         let value = constant::expression(tensor, constants);
@@ -121,10 +129,10 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
     Ok(())
 }
 
-/// The values of the symbolic dims that the shapes of tensors settle.
+/// Returns the values of the symbolic dims that the shapes of the tensors determine.
 ///
 /// # Errors
-/// A dtype or shape that is not the parameter's.
+/// A tensor's dtype or shape does not match its parameter.
 fn settled(function: &RelaxFunction, tensors: &NameMap<Tensor>) -> Result<NameMap<i64>, PassError> {
     let mut dims: NameMap<i64> = NameMap::default();
     let shapes = |visit: &mut dyn FnMut(Name, &Tensor, &StructInfo) -> Result<(), PassError>| {

@@ -1,12 +1,31 @@
-//! `FuseOps`: calls of prim_funcs that can be done together become calls of functions that do them.
+//! `FuseOps`: groups calls of prim_funcs that can run as one kernel, and moves each group into a function.
 //!
-//! TVM `src/relax/transform/fuse_ops.cc`. In each dataflow block calls of prim_funcs and fields of tuples are put in groups
-//! ([`partition`]) by the `op_pattern` that `AnnotateTIROpPattern` leaves at prim_funcs. A group of several becomes a private
-//! function with the attribute `Primitive` ([`group`]), called where the last of them stood ([`order`]); groups that do the same are one
-//! function. `FuseTIR` makes loops of them.
+//! ```text
+//! lv = R.call_tir(cls.add, (x, y), out_ty=…)
+//! gv = R.call_tir(cls.exp, (lv,), out_ty=…)
+//! →
+//! gv = cls.fused_add_exp(x, y)
 //!
-//! Unlike TVM's, a group goes back to single calls where a call that writes over its argument would come in front of another
-//! that reads it, and where groups would wait for each other.
+//! @R.function(private=True)
+//! def fused_add_exp(x, y):
+//!     R.func_attr({"Primitive": True})
+//!     with R.dataflow():
+//!         lv = R.call_tir(cls.add, (x, y), out_ty=…)
+//!         gv = R.call_tir(cls.exp, (lv,), out_ty=…)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! The pass partitions the calls and tuple fields of each dataflow block by the attribute `op_pattern` of the
+//! prim_funcs ([`partition`]), builds a function for each group of several bindings ([`group`]), and orders groups and
+//! single bindings ([`order`]). Equal groups share a function.
+//!
+//! Requires the attributes that `AnnotateTIROpPattern` sets; a prim_func without one is opaque. Guarantees the same
+//! values. A group is dissolved into single calls if it would move an in-place write before a read of the overwritten
+//! value, or if groups would depend on each other; TVM does not check this. `FuseTIR` turns the functions into
+//! prim_funcs.
+//!
+//! Reference: TVM `src/relax/transform/fuse_ops.cc`.
 
 mod group;
 mod order;
@@ -29,7 +48,7 @@ use rx_tir::PrimFunc;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "FuseOps",
     parameters: &[Parameter {
@@ -71,25 +90,25 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// The prim_funcs of a module.
+/// The prim_funcs of a module, by name.
 type Callees = NameMap<Arc<LoopFunction<PrimFunc>>>;
 
-/// Whether a function is a group itself, of this pass or for another code generator.
+/// Whether a function is a group already, made by this pass or for an external code generator.
 fn is_done(function: &RelaxFunction) -> bool {
     is_primitive(function) || function.attribute("Codegen").is_some()
 }
 
-/// Whether a function is to be one kernel.
+/// Whether a function has the attribute `Primitive`, by which it becomes one kernel.
 pub(super) fn is_primitive(function: &RelaxFunction) -> bool {
     function.is_set("Primitive")
 }
 
-/// The functions that groups have become.
+/// The functions of the groups.
 struct Functions {
-    /// Private functions by what groups of their calls are called; with their names.
+    /// Private functions with the attribute `Primitive`, by the name that [`joined_name`] gives to their calls.
     known: HashMap<String, Vec<RelaxFunction>>,
     names: FreshNames,
-    /// Those that are not in the module yet.
+    /// The functions that are not in the module yet.
     new: Vec<RelaxFunction>,
 }
 
@@ -103,7 +122,8 @@ impl Functions {
         Functions { known, names: FreshNames::of_module(module), new: Vec::new() }
     }
 
-    /// The name of a function: of one that is there and does the same, else of this one, which is new.
+    /// Returns the name of an existing function that equals `function` up to names. Otherwise adds `function` under an
+    /// unused name and returns that.
     fn add(&mut self, wanted: String, mut function: RelaxFunction) -> Name {
         let alike = self.known.entry(wanted.clone()).or_default();
         if let Some(same) = alike.iter().find(|known| same_function(known, &function)) {
@@ -117,7 +137,7 @@ impl Functions {
     }
 }
 
-/// `fused_add_exp`, of bindings that call `add` and `exp`.
+/// Returns the name of a group, for example `fused_add_exp` for bindings that call `add` and `exp`.
 fn joined_name<'a>(bindings: impl Iterator<Item = &'a VarBinding>) -> String {
     let mut joined = String::from("fused");
     for binding in bindings {
@@ -131,7 +151,7 @@ fn joined_name<'a>(bindings: impl Iterator<Item = &'a VarBinding>) -> String {
     joined
 }
 
-/// The prim_func that a call names and the arguments it is passed; `None` of another value.
+/// Returns the prim_func that a `call_tir` or `call_tir_inplace` calls, and the arguments; `None` for other values.
 pub(super) fn tir_call(value: &Expr) -> Option<(Name, &[Expr])> {
     let operator = value.as_op().filter(|op| matches!(*op, "call_tir" | "call_tir_inplace"))?;
     let schema = rx_ops::find(name(operator))?;
@@ -142,13 +162,13 @@ pub(super) fn tir_call(value: &Expr) -> Option<(Name, &[Expr])> {
     }
 }
 
-/// Whether a call passes scalars behind its outputs (`tir_vars`), which no parameter of a group can be.
+/// Whether a call passes scalars by `tir_vars`. A group function cannot have parameters for these.
 pub(super) fn passes_scalars(value: &Expr) -> bool {
     let passed = || rx_ops::find(name(value.as_op()?))?.operand(value.as_call()?, "tir_vars");
     passed().is_some()
 }
 
-/// The arguments that a call of a prim_func passes, to be changed.
+/// Returns the arguments of a call of a prim_func, mutably.
 fn arguments_mut(value: &mut Expr) -> Option<&mut Vec<Expr>> {
     tir_call(value)?;
     let at = rx_ops::find(name(value.as_op()?))?.params.iter().position(|param| param.name == "args")?;
@@ -178,9 +198,9 @@ fn in_function(function: &mut RelaxFunction, callees: &Callees, made: &mut Funct
 
 struct Fuser<'a> {
     callees: &'a Callees,
-    /// Parameters that are weights: taking one from a tuple of them is no work to be joined.
+    /// The parameters that are weights. Taking a field from a tuple of weights is not fused.
     weights: NameSet,
-    /// What variables are bound to.
+    /// The values of the variables, by name.
     values: NameMap<Expr>,
     fresh: FreshNames,
     made: &'a mut Functions,
@@ -218,7 +238,7 @@ impl Fuser<'_> {
         block.bindings = bindings;
     }
 
-    /// The bindings of a block with their users, for [`partition`].
+    /// Builds the dataflow graph of a block for [`partition`].
     fn nodes(&self, bindings: &[VarBinding], outputs: &NameSet) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
         let mut at_of: NameMap<usize> = NameMap::default();
@@ -235,11 +255,11 @@ impl Fuser<'_> {
         nodes
     }
 
-    /// How a binding makes its value, and the variables it makes it from.
+    /// Returns the pattern of a binding, and the variables that it uses.
     fn pattern(&self, binding: &VarBinding) -> (OpPattern, Vec<Name>) {
         let BoundValue::Expr(value) = &binding.value else { return (OpPattern::Opaque, Vec::new()) };
         match &value.kind {
-            // As in TVM: what is cast is not told of it.
+            // As in TVM, a cast is not recorded as a user of its operand.
             ExprKind::MatchCast(_) => (OpPattern::Opaque, Vec::new()),
             ExprKind::TupleGet(tuple, _) => {
                 let is_weight = tuple.as_var().is_some_and(|tuple| self.weights.contains(&tuple));
@@ -256,7 +276,8 @@ impl Fuser<'_> {
         }
     }
 
-    /// Binds the outputs of a group by a call of its function; of a group that gives nothing nothing is left.
+    /// Emits the call of a group's function, and bindings of the outputs to its results. Emits nothing for a group
+    /// without outputs.
     fn call(&mut self, members: &[&VarBinding], outputs: &[Name], bindings: &mut Vec<VarBinding>) {
         let Some(last) = members.last().filter(|_| !outputs.is_empty()) else { return };
         let Some(grouped) = grouped(members, outputs, self.callees, &self.values, &mut self.fresh) else {

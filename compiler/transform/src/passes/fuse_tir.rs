@@ -1,12 +1,23 @@
-//! `FuseTIR`: functions that are to be one kernel become one prim_func each.
+//! `FuseTIR`: turns each function with the attribute `Primitive` into one prim_func.
 //!
-//! TVM `src/relax/transform/fuse_tir.cc`. A function with the attribute `Primitive`, as `FuseOps` makes them, is made a
-//! prim_func that does what the prim_funcs it calls do, one behind the other ([`kernel`]); calls of it become `call_tir`, or
-//! `call_tir_inplace` where it writes over its arguments. As in TVM, tuples that are passed are expanded before and unused parameters
-//! left out, and what nothing uses any more goes.
+//! ```text
+//! @R.function(private=True)                       @T.prim_func(private=True)
+//! def fused_add_exp(x, y):                        def fused_add_exp(x: …, y: …, out: …):
+//!     R.func_attr({"Primitive": True})                lv = T.alloc_buffer(…)
+//!     lv = R.call_tir(cls.add, (x, y), …)    →        for i in range(4): lv[i] = x[i] + y[i]
+//!     gv = R.call_tir(cls.exp, (lv,), …)              for i in range(4): out[i] = T.exp(lv[i])
+//!     return gv
+//! gv = cls.fused_add_exp(x, y)               →    gv = R.call_tir(cls.fused_add_exp, (x, y), …)
+//! ```
 //!
-//! A function stays as it is where a prim_func it calls has no loops in rx's loop-level IR, and where one kernel cannot
-//! compute what it gives: a nested tuple, one buffer twice, a cast.
+//! The prim_func contains the loops of the called prim_funcs, one after the other ([`kernel`]). Its calls become
+//! `call_tir`, or `call_tir_inplace` if it overwrites arguments. As in TVM, tuple parameters are expanded and unused
+//! parameters removed before, and dead code is removed afterwards.
+//!
+//! Requires that rx's loop-level IR can represent the called prim_funcs. A function stays if it cannot, or if one
+//! kernel cannot return the result: a nested tuple, the same buffer twice, or a cast. Guarantees the same values.
+//!
+//! Reference: TVM `src/relax/transform/fuse_tir.cc`.
 
 mod kernel;
 
@@ -21,7 +32,7 @@ use rx_base::name::NameMap;
 use rx_ir::{Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, Item, LoopBody, LoopFunction, StructInfo};
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "FuseTIR",
     parameters: &[],
@@ -61,7 +72,8 @@ fn fuse(module: &mut Module) -> Result<(), PassError> {
     Ok(())
 }
 
-/// The functions that become prim_funcs, by name: every call of theirs can pass what the prim_func takes.
+/// Returns the functions that become prim_funcs, by name. All calls of such a function must be able to pass the
+/// prim_func's arguments.
 fn kernels(module: &Module) -> NameMap<Kernel> {
     let values = walk::function_values(module);
     let callees: NameMap<_> = module.prim_funcs().map(|function| (function.name, function)).collect();
@@ -79,7 +91,7 @@ fn kernels(module: &Module) -> NameMap<Kernel> {
     kernels
 }
 
-/// The kernel that a call is of.
+/// Returns the kernel that a call calls, and the call.
 fn call_of<'k, 'c>(value: &'c Expr, kernels: &'k NameMap<Kernel>) -> Option<(&'k Kernel, &'c Call)> {
     let call = value.as_call()?;
     match call.callee {
@@ -91,18 +103,19 @@ fn call_of<'k, 'c>(value: &'c Expr, kernels: &'k NameMap<Kernel>) -> Option<(&'k
 /// A call of a kernel.
 struct Passing<'k> {
     kernel: &'k Kernel,
-    /// The arguments of the call before.
+    /// The arguments of the original call.
     passed: Vec<Expr>,
-    /// The same as a prim_func takes them: the dims of shapes one by one.
+    /// The arguments for the prim_func: each shape argument is replaced with its dims.
     arguments: Vec<Expr>,
-    /// The types of all that the call gives.
+    /// The types of all results.
     types: Vec<StructInfo>,
-    /// Its type.
+    /// The type of the original call.
     ty: StructInfo,
 }
 
 impl<'k> Passing<'k> {
-    /// `None` of a call whose dims are not known.
+    /// Matches a call of `kernel`; `None` if a dim of an argument or result is unknown, or if the numbers of arguments
+    /// or results differ.
     fn of(kernel: &'k Kernel, call: &Call, ty: &StructInfo) -> Option<Passing<'k>> {
         let mut passed = Vec::new();
         let mut arguments = Vec::new();
@@ -123,12 +136,13 @@ impl<'k> Passing<'k> {
         let is_fit = arguments.len() == kernel.inputs
             && types.len() == kernel.given.len()
             && types.iter().all(is_known)
-            // The type of a call with one output is no tuple.
+            // A call with a single result must not have a tuple type.
             && (types.len() > 1 || !matches!(ty, StructInfo::Tuple(_)));
         is_fit.then(|| Passing { kernel, passed, arguments, types, ty: ty.clone() })
     }
 
-    /// The value: a call, or a tuple of what it gives and of arguments that the function gives back.
+    /// Emits the call of the prim_func, and returns the value of the original call. If the function returns some of its
+    /// arguments unchanged, the value is a tuple of these and of the call's results.
     fn call(self, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
         let own = |given: &Given| !matches!(given, Given::Argument(_));
         let written: Vec<(&Given, &StructInfo)> =

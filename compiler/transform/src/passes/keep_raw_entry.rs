@@ -11,8 +11,10 @@
 //!     wt = prepared[0]
 //!     result = cls.main_prepared(x, wt)
 //!     return result
-//! def main_prepared_transform_params(params): …   # evaluated once for the same weights ([`ONCE`])
+//! def main_prepared_transform_params(params): …   # has the attribute `ONCE`
 //! ```
+//!
+//! The transform function is marked with [`ONCE`], by which its result is memoized for the same weights.
 //!
 //! Requires a public function with the attribute `num_input`, and a transform function whose results match its other
 //! parameters. Guarantees that the new `main` has the parameters that `main` had before `LiftTransformParams`. The pass

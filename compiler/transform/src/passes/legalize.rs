@@ -1,8 +1,16 @@
-//! `LegalizeOps`: calls of operators become calls of prim_funcs that compute them.
+//! `LegalizeOps`: replaces operator calls with calls of prim_funcs that compute them.
 //!
-//! TVM `src/relax/transform/legalize_ops.cc`. The loops are those that `rx-lower` runs: the operators' compute definitions. A
-//! prim_func that the module has already is called again. What stays: calls whose types say too little, what the run-time
-//! system does (`R.unique`, `R.print`), and what is asked of other passes (`R.to_vdevice`, `R.ccl.*`).
+//! ```text
+//! gv = R.add(x, y)   →   gv = R.call_tir(cls.add, (x, y), out_ty=R.Tensor((4,), dtype="float32"))
+//! ```
+//!
+//! The loops are the operators' compute definitions, which `rx-lower` runs as well. An existing prim_func of the module
+//! with the same loops is called again.
+//!
+//! Requires known types; a call whose types are too weak stays. Calls that the runtime implements (`R.unique`,
+//! `R.print`) and calls that other passes lower (`R.to_vdevice`, `R.ccl.*`) stay as well. Guarantees the same values.
+//!
+//! Reference: TVM `src/relax/transform/legalize_ops.cc`.
 
 mod kernel;
 mod kernels;
@@ -20,7 +28,7 @@ use rx_ops::tvm::{Legalized, legalized};
 use rx_ops::{Arg, CallInfo, Purity};
 use serde_json::Value;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "LegalizeOps",
     parameters: &[
@@ -61,7 +69,7 @@ fn is_empty(map: &Value) -> bool {
     }
 }
 
-/// The operators whose calls stay.
+/// Parses the names of the operators whose calls stay.
 fn skipped(argument: &Value) -> Result<NameSet, PassError> {
     let mistake = |what: String| PassError(format!("LegalizeOps: {what}"));
     let operator = |value: &Value| {
@@ -91,16 +99,16 @@ fn in_function(function: &mut RelaxFunction, skipped: &NameSet, kernels: &mut Ke
     })
 }
 
-/// What is known of a function's variables.
+/// The facts about a function's variables.
 #[derive(Default)]
 struct Known {
-    /// Those that are bound to tuples, with their fields.
+    /// The variables bound to tuple expressions, with the fields.
     tuples: NameMap<Vec<Expr>>,
-    /// Those that are scalars: the symbols of their names are passed by them.
+    /// The scalar variables. Each also is the symbolic dim of the same name, and is passed for it.
     scalars: NameMap<StructInfo>,
 }
 
-/// The variables of a function that are scalars, those of nested functions included.
+/// Returns the scalar variables of a function, including those of nested functions.
 fn scalars(function: &RelaxFunction) -> NameMap<StructInfo> {
     let is_scalar = |ty: &StructInfo| matches!(ty, StructInfo::Prim(_));
     let of_params = |function: &RelaxFunction| {
@@ -118,7 +126,7 @@ fn scalars(function: &RelaxFunction) -> NameMap<StructInfo> {
     found
 }
 
-/// What stands for a value; nothing where it stays.
+/// Returns the replacement of a value; `None` if it stays.
 fn legalize(
     value: &Expr,
     skipped: &NameSet,
@@ -143,13 +151,13 @@ fn legalize(
         Legalized::Operand(param) => Ok(schema.operand(call, param).cloned()),
         Legalized::Kernel(hint) => match rx_ops::compute::lower(&info, &value.ty) {
             Ok(made) => kernel::call(&info, made, hint, &value.ty, &known.scalars, kernels, emitter).map(Some),
-            // Its types say too little, or it is a mistake that shows when it runs.
+            // The types are too weak, or the call has an error that is reported at run time.
             Err(_) => Ok(None),
         },
     }
 }
 
-/// The argument, with the fields of a tuple where it is a variable that is bound to one.
+/// Returns an argument with a variable that is bound to a tuple replaced by the tuple's fields.
 fn written_out(argument: &Argument, tuples: &NameMap<Vec<Expr>>) -> Argument {
     let fields = |variable: Name| tuples.get(&variable).cloned();
     match argument {
@@ -161,7 +169,7 @@ fn written_out(argument: &Argument, tuples: &NameMap<Vec<Expr>>) -> Argument {
     }
 }
 
-/// Whether no tensor of the type has a variable for its shape: `out_ty` must say the dims.
+/// Whether no tensor in the type has a shape variable. `out_ty` has to state the dims.
 fn is_written_out(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().all(is_written_out),
@@ -169,7 +177,8 @@ fn is_written_out(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether a tensor of the type lies on several devices: what computes it is made where it is known what each of them does.
+/// Whether the type has a tensor that is distributed over several devices. A later pass lowers such calls, once each
+/// device's share is known.
 fn is_distributed(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::DTensor(_) => true,

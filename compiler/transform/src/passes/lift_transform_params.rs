@@ -1,13 +1,28 @@
-//! `LiftTransformParams`: what a function computes of weights alone is computed once, by a function of its own.
+//! `LiftTransformParams`: moves the computations that depend only on weights into a separate function, which can run
+//! once.
 //!
-//! TVM `src/relax/transform/lift_transform_params.cc`. The weights of a function are its parameters from the one on that the
-//! attribute `num_input` counts; `main` then has a `main_transform_params` beside it, which takes them as a tuple and gives
-//! what `main` takes in their place. As TVM, the pass leaves alone what stands outside of dataflow blocks, what
-//! `R.builtin.stop_lift_params` holds back, and what depends on no weight.
+//! ```text
+//! def main(x, w):                          def main_transform_params(model_params):
+//!     R.func_attr({"num_input": 1})            w = model_params[0]
+//!     with R.dataflow():                       wt = R.permute_dims(w)
+//!         wt = R.permute_dims(w)               return (wt,)
+//!         y = R.matmul(x, wt)         →    def main(x, wt):
+//!         R.output(y)                          R.func_attr({"num_input": 1})
+//!     return y                                 with R.dataflow():
+//!                                                  y = R.matmul(x, wt)
+//!                                                  R.output(y)
+//!                                              return y
+//! ```
 //!
-//! What TVM does not do: effects stay; a weight's value that is returned stays defined; symbolic dims of weights that
-//! nothing prepared says any more are handed on; and every caller in the module passes prepared weights afterwards. A
-//! second time changes nothing, but where the mark that held something back is gone since the first.
+//! Requires the attribute `num_input`: the parameters after that many are weights. As in TVM, the pass does not lift
+//! bindings outside of dataflow blocks, bindings that `R.builtin.stop_lift_params` holds back, or values that depend on
+//! no weight.
+//!
+//! Guarantees, beyond TVM's implementation: effects are not lifted; a returned weight stays defined; symbolic dims of
+//! weights that no prepared weight determines are passed on as a shape; and every caller in the module passes prepared
+//! weights afterwards. Running the pass again changes nothing, unless it removed a `stop_lift_params` the first time.
+//!
+//! Reference: TVM `src/relax/transform/lift_transform_params.cc`.
 
 mod callers;
 mod compose;
@@ -26,7 +41,7 @@ use rx_ir::{Attr, Item, RelaxFunction};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "LiftTransformParams",
     parameters: &[Parameter {
@@ -39,7 +54,8 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// What the names of functions end in that prepare weights; one that prepares those of several is called so.
+/// The suffix of the names of functions that prepare weights. A function that prepares the weights of several functions
+/// has just this name.
 pub const SUFFIX: &str = "transform_params";
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
@@ -62,7 +78,7 @@ fn mistake(what: &str) -> PassError {
     PassError(format!("LiftTransformParams: {what}"))
 }
 
-/// The functions to change, and whether they share what prepares their weights.
+/// Returns the functions to change, and whether they share a function that prepares their weights.
 fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassError> {
     let has_weights = |function: &RelaxFunction| match function.attribute(RAW_ENTRY).is_some() {
         true => None,
@@ -94,10 +110,10 @@ fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassE
     }
 }
 
-/// How many parameters in front are no weights; `None` of a function that does not say it.
+/// Returns the number of leading parameters that are not weights; `None` if the function has no attribute `num_input`.
 ///
 /// # Errors
-/// A number of parameters that the function does not have.
+/// `num_input` is larger than the number of parameters, or not an integer.
 fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
     let Some(count) = function.attribute("num_input") else { return Ok(None) };
     let count = match count {
@@ -109,7 +125,7 @@ fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
     count.map(Some).ok_or_else(wrong)
 }
 
-/// Changes the functions called `members`, and adds the one that prepares their weights.
+/// Changes the functions `members`, and adds the function that prepares their weights.
 fn lift(
     module: &mut Module,
     effects: &Effects,

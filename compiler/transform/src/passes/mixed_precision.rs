@@ -1,9 +1,19 @@
-//! `ToMixedPrecision`: products and convolutions are computed with 16-bit floats.
+//! `ToMixedPrecision`: computes products and convolutions with 16-bit floats.
 //!
-//! TVM `src/relax/transform/to_mixed_precision.cc`, in dataflow blocks. What an operator does, [`precision`] says: some always
-//! take 16-bit floats, some where all of their operands are, others keep what they have. A tensor that only the first take is
-//! kept with 16 bits ([`needs`]); others are cast where they are taken. What is seen outside the block, by nested functions
-//! too, keeps its dtype. TVM also casts products of integers and of 64-bit floats; here they stay.
+//! ```text
+//!                              lv = R.astype(x, dtype="float16")
+//! y = R.matmul(x, w)     →     lv1 = R.astype(w, dtype="float16")
+//!                              y = R.matmul(lv, lv1, out_dtype="float32")
+//! ```
+//!
+//! The policy of an operator ([`precision`]) decides: some operators always take 16-bit floats, some only if all of
+//! their operands are such, and others keep their dtypes. A tensor that is used only by operators of the first kind is
+//! stored with 16 bits ([`needs`]); others are cast at each use.
+//!
+//! Requires dataflow blocks; other bindings do not change. Guarantees that a variable that is used outside its block,
+//! or by a nested function, keeps its dtype. TVM also casts products of integers and of 64-bit floats; here they stay.
+//!
+//! Reference: TVM `src/relax/transform/to_mixed_precision.cc`.
 
 mod needs;
 
@@ -21,7 +31,7 @@ use rx_ir::{
 use rx_ops::tvm::{Precision, precision};
 use serde_json::Value;
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "ToMixedPrecision",
     parameters: &[
@@ -37,7 +47,7 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The largest number that a 16-bit float has.
+/// The largest finite `float16`.
 const LARGEST: f64 = 65504.0;
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
@@ -79,7 +89,7 @@ fn in_function(function: &mut RelaxFunction, out_dtype: DType, narrow: &[&str]) 
     rewriter.sequence(&mut function.body)
 }
 
-/// The variables that are named outside dataflow blocks, or in functions nested in one.
+/// Returns the variables that are used outside of dataflow blocks, or in nested functions.
 fn named_outside(of: &Sequence) -> Vec<Name> {
     let mut found = of.result.variables();
     for Block { outputs, bindings } in &of.blocks {
@@ -100,7 +110,7 @@ fn named_outside(of: &Sequence) -> Vec<Name> {
     found
 }
 
-/// Whether a tensor's dtype is one that is changed.
+/// Whether the dtype of a tensor is one that the pass changes.
 fn is_rewritten(tensor: &TensorInfo) -> bool {
     matches!(tensor.dtype, Some(DType::FLOAT16 | DType::FLOAT32))
 }
@@ -109,7 +119,7 @@ struct Rewriter<'a> {
     out_dtype: DType,
     needs: &'a Needs,
     params: Vec<(Name, StructInfo)>,
-    /// Parameters that are 16-bit floats now.
+    /// The parameters that have become 16-bit floats.
     narrow: NameMap<Expr>,
     fresh: FreshNames,
 }
@@ -118,14 +128,15 @@ struct Rewriter<'a> {
 struct Open {
     bindings: Vec<VarBinding>,
     origin: Origin,
-    /// What stands for a variable: itself with another dtype, or a copy.
+    /// The replacements of variables: the variable with a new dtype, or a copy of it.
     current: NameMap<Expr>,
-    /// Variables that are seen outside, and keep their dtype.
+    /// The variables that are used outside of the block and keep their dtype.
     kept: NameSet,
 }
 
 impl Open {
-    /// The value of a variable that was bound last, and after the first `before` bindings, bound no longer.
+    /// Removes the last binding if `value` is its variable and it is not among the first `before` ones, and returns the
+    /// bound value. Returns any other `value` unchanged.
     fn unbound(&mut self, value: Expr, before: usize) -> Expr {
         let is_new = self.bindings.len() > before;
         match self.bindings.pop_if(|last| is_new && value.as_var() == Some(last.variable)) {
@@ -185,7 +196,7 @@ impl Rewriter<'_> {
         let made = self.value(value, kept, open)?;
         let made = if kept { self.cast_to(made, &binding.ty, open)? } else { made };
         let made = open.unbound(made, before);
-        // A dtype that stays leaves what the text says of the rest.
+        // If the dtype does not change, the declared type stays, since it may be more specific.
         if !kept && made.ty != value.ty {
             binding.ty = made.ty.clone();
         }
@@ -196,7 +207,7 @@ impl Rewriter<'_> {
         self.keep_narrow(variable, &ty, open)
     }
 
-    /// Where a variable is needed with 16 bits only, makes a copy that stands for it from here on.
+    /// If a variable is needed only with 16 bits, emits a 16-bit copy that replaces it in later bindings.
     fn keep_narrow(&mut self, variable: Name, ty: &StructInfo, open: &mut Open) -> Result<(), PassError> {
         let current = open.current.get(&variable).cloned().unwrap_or_else(|| Expr::var(variable, ty.clone()));
         let need = self.needs.get(variable).narrow_parts();
@@ -232,7 +243,7 @@ impl Rewriter<'_> {
             return data.map_or_else(|| self.as_it_was(value, open), Ok);
         }
         let mut call = call.clone();
-        // Of a constant whose data the text leaves out nothing is known.
+        // The type of a constant without data is unknown.
         let mut unknown = false;
         value.each_child(&mut |operand| unknown |= operand.ty.is_error());
         let policy = match precision(operator.as_str()) {
@@ -276,7 +287,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A value whose operands have the dtypes they had.
+    /// Returns a value whose operands are cast back to their original dtypes.
     fn as_it_was(&mut self, value: &Expr, open: &mut Open) -> Result<Expr, PassError> {
         let mut made = value.clone();
         let mut problem = None;
@@ -299,12 +310,12 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The value with the dtypes of a type.
+    /// Casts a value to the dtypes in a type.
     fn cast_to(&mut self, value: Expr, ty: &StructInfo, open: &mut Open) -> Result<Expr, PassError> {
         self.cast(value, &needed_for(ty), open)
     }
 
-    /// The value with the dtypes that are needed; itself where it has them.
+    /// Casts a value to the needed dtypes; returns it unchanged if it has them.
     fn cast(&mut self, value: Expr, need: &Need, open: &mut Open) -> Result<Expr, PassError> {
         match need {
             Need::Unknown => Ok(value),
@@ -343,7 +354,7 @@ impl Rewriter<'_> {
         Ok(Expr::tuple(cast))
     }
 
-    /// The value as an operand: what is computed gets a variable.
+    /// Returns a value as an operand: a call, a field or a cast is bound to a variable first.
     fn named(&mut self, value: Expr, open: &mut Open) -> Expr {
         match value.kind {
             ExprKind::Call(_) | ExprKind::TupleGet(..) | ExprKind::MatchCast(_) => self.emit(value, open),
@@ -359,12 +370,12 @@ impl Rewriter<'_> {
     }
 }
 
-/// The expression with what stands for its variables.
+/// Returns an expression with its variables replaced by their current versions.
 fn replaced(expr: &Expr, open: &Open) -> Expr {
     retyped(expr, &|variable| open.current.get(&variable).cloned())
 }
 
-/// The operands of a call that are tensors or tuples of such.
+/// Returns the operands of a call that are tensors, or tuples of tensors.
 fn operands(call: &Call) -> Vec<&Expr> {
     call.operands().filter(|operand| is_tensors(&operand.ty)).collect()
 }
@@ -376,7 +387,7 @@ fn may_be_narrow(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether a value is made of 16-bit floats, or of constants that are such numbers.
+/// Whether a value consists of 16-bit floats, or of constants that are in the range of 16-bit floats.
 fn is_narrow(value: &Expr) -> bool {
     let fits = |literal: &Literal| match literal {
         Literal::Float(value) => value.abs() <= LARGEST,
@@ -391,7 +402,7 @@ fn is_narrow(value: &Expr) -> bool {
     }
 }
 
-/// The need that gives a value the dtypes of a type.
+/// Returns the need for the dtypes in a type.
 fn needed_for(ty: &StructInfo) -> Need {
     match ty {
         StructInfo::Tuple(fields) => Need::Tuple(fields.iter().map(needed_for).collect()),
@@ -403,7 +414,7 @@ fn needed_for(ty: &StructInfo) -> Need {
     }
 }
 
-/// Whether a type has what is needed already.
+/// Whether a type has the needed dtypes.
 fn has(ty: &StructInfo, need: &Need) -> bool {
     match (ty, need) {
         (StructInfo::Tuple(fields), Need::Tuple(needs)) => fields.iter().zip(needs).all(|(ty, need)| has(ty, need)),

@@ -1,13 +1,27 @@
-//! `StaticPlanBlockMemory`: tensors whose lives do not meet share storages.
+//! `StaticPlanBlockMemory`: static memory planning; tensors whose lifetimes do not overlap share a storage.
 //!
-//! TVM `src/relax/transform/static_plan_block_memory.cc`. A tensor made by `builtin.alloc_tensor` is put into a storage where it
-//! is known when it is done with: it is passed to prim_funcs and packed functions only, in the block that makes it. Storages
-//! are as large as the bounds of symbolic dims let tensors be (`tir_var_upper_bound`, [`bounds`]), and are taken again by the rules of
-//! TVM's allocator ([`storages`]). With `relax.memory_plan_dynamic_func_output` other tensors of symbolic shape get storages of
-//! their own, as large as they may be.
+//! ```text
+//! a = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
+//! …                                                    # the last use of a
+//! b = R.builtin.alloc_tensor(R.shape([2]), R.dtype("float32"), 0, R.str("global"))
+//! →
+//! storage = R.memory.alloc_storage(R.shape([16]), 0, R.str("global"), R.dtype("float32"))
+//! a = R.memory.alloc_tensor(storage, 0, R.shape([4]), R.dtype("float32"))
+//! …
+//! b = R.memory.alloc_tensor(storage, 0, R.shape([2]), R.dtype("float32"))
+//! ```
 //!
-//! Unlike TVM's, a storage is taken again only where its variable is seen: not behind the branch or the dataflow block that
-//! binds it. A tensor that a cast gives another type is the same tensor.
+//! The size of a storage, in bytes, follows from the upper bounds of symbolic dims (`tir_var_upper_bound`, [`bounds`]).
+//! Storages are reused by the rules of TVM's allocator ([`storages`]). With the attribute
+//! `relax.memory_plan_dynamic_func_output`, other tensors of symbolic shape get separate storages of their largest
+//! size.
+//!
+//! Requires a tensor of `builtin.alloc_tensor` that is passed only to prim_funcs and packed functions, in the block
+//! that allocates it; other tensors stay. Guarantees that a storage is reused only after the last use of its tensor,
+//! and only where its variable is in scope: not after the branch or dataflow block that binds it, which TVM does not
+//! check. The result of a cast is the same tensor as its operand.
+//!
+//! Reference: TVM `src/relax/transform/static_plan_block_memory.cc`.
 
 mod bounds;
 mod storages;
@@ -22,7 +36,7 @@ use rx_ir::{Argument, Attr, BoundValue, Expr, ExprKind, RelaxFunction, StructInf
 use std::sync::Arc;
 use storages::{Plan, Storage};
 
-/// The pass.
+/// The registration of the pass.
 pub const PASS: Pass = Pass {
     name: "StaticPlanBlockMemory",
     parameters: &[],
@@ -31,7 +45,7 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The attribute that asks for storages of tensors that live longer than their block, too.
+/// The attribute that requests storages for tensors that outlive their block as well.
 const PLAN_OUTPUTS: &str = "relax.memory_plan_dynamic_func_output";
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
@@ -72,7 +86,7 @@ fn in_function(function: &mut RelaxFunction, loops: &NameSet) -> Result<(), Pass
     Ok(())
 }
 
-/// Binds a storage in front of the tensor that is put into it first.
+/// Emits a storage before the first tensor that is placed in it.
 fn storage_of(storage: &Storage, first: &Allocation<'_>, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     let call = make::call(
         "memory.alloc_storage",
@@ -87,7 +101,7 @@ fn storage_of(storage: &Storage, first: &Allocation<'_>, emitter: &mut Emitter<'
     Ok(emitter.bind(own, call))
 }
 
-/// A call of `builtin.alloc_tensor` whose shape and dtype are known.
+/// A call of `builtin.alloc_tensor` with a known shape and dtype.
 struct Allocation<'a> {
     dims: &'a [Dim],
     dtype: DType,
@@ -112,7 +126,7 @@ impl<'a> Allocation<'a> {
         Some(Allocation { dims: tensor.shape.dims()?, dtype: tensor.dtype?, scope, shape, dtype_value, device })
     }
 
-    /// A storage as large as the tensor may be.
+    /// Returns a storage of the largest size that the tensor can have.
     fn storage(&self, bounds: &Bounds) -> Storage {
         let element = Dim::constant(i64::try_from(self.dtype.bytes()).unwrap_or(i64::MAX));
         let bytes = self.dims.iter().fold(element, |bytes, dim| &bytes * &bounds::largest(dim, bounds));

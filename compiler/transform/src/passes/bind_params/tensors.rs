@@ -1,4 +1,4 @@
-//! Tensors as the arguments of a pass spell them.
+//! The JSON syntax of tensors in the arguments of `BindParams`.
 
 use rx_base::DType;
 use rx_ir::StructInfo;
@@ -6,13 +6,13 @@ use rx_tensor::{Scalar, Tensor, in_files, npy, npz, safetensors};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// The most lists inside one another.
+/// The largest nesting depth of lists.
 const MAX_RANK: usize = 64;
 
-/// Reads a tensor for a parameter of type `ty`, whose dtype stands for one that is not said.
+/// Reads a tensor for a parameter of type `ty`. If `value` has no dtype, the parameter's is used.
 ///
 /// # Errors
-/// What cannot be read, in words.
+/// A message why `value` is not a tensor.
 pub(super) fn read(value: &Value, ty: &StructInfo) -> Result<Tensor, String> {
     let declared = ty.as_tensor().and_then(|tensor| tensor.dtype);
     match value {
@@ -26,7 +26,7 @@ pub(super) fn read(value: &Value, ty: &StructInfo) -> Result<Tensor, String> {
     }
 }
 
-/// `{"__ndarray__": "float32", "shape": [2], "data": [1.0, 2.0]}`.
+/// Reads `{"__ndarray__": "float32", "shape": [2], "data": [1.0, 2.0]}`.
 fn of_array(fields: &Map<String, Value>) -> Result<Tensor, String> {
     let dtype = fields
         .get("__ndarray__")
@@ -55,7 +55,7 @@ fn of_array(fields: &Map<String, Value>) -> Result<Tensor, String> {
     }
 }
 
-/// The extents and the elements of nested lists.
+/// Returns the extents and the elements, in row-major order, of nested lists.
 fn flattened(value: &Value) -> Result<(Vec<i64>, Vec<&Value>), String> {
     let mut shape: Vec<i64> = Vec::new();
     let mut level = vec![value];
@@ -94,18 +94,18 @@ fn of_elements(shape: &[i64], dtype: DType, elements: &[&Value]) -> Result<Tenso
 
 fn scalar(element: &Value, dtype: DType) -> Option<Scalar> {
     if dtype.is_float() {
-        // JSON has no numbers for these.
+        // JSON has no literals for these numbers.
         let spelled = element.as_str().filter(|text| matches!(*text, "nan" | "inf" | "-inf"));
         return spelled.and_then(|text| text.parse().ok()).or_else(|| element.as_f64()).map(Scalar::Float);
     }
     match element {
         Value::Bool(value) => Some(Scalar::Int(i64::from(*value))),
-        // `uint64` beyond `i64` has the same bits.
+        // A `uint64` above `i64::MAX` is stored as the `i64` with the same bits.
         other => other.as_i64().or_else(|| other.as_u64().map(u64::cast_signed)).map(Scalar::Int),
     }
 }
 
-/// `{"file": "w.npz", "entry": "w"}`; `.npy` files hold one tensor.
+/// Reads `{"file": "w.npz", "entry": "w"}`; a `.npy` file holds one tensor and needs no entry.
 fn of_file(fields: &Map<String, Value>, declared: Option<DType>) -> Result<Tensor, String> {
     let file = fields.get("file").and_then(Value::as_str).ok_or("`file` is no path")?;
     let path = Path::new(file);

@@ -1,4 +1,5 @@
-//! The function of a group of bindings: its parameters are what the bindings name and do not bind.
+//! Construction of the function for a group of bindings. Its parameters are the variables that the bindings use and do
+//! not bind. For example, the group `lv = add(x, y); gv = exp(lv)` becomes a function of `x` and `y`.
 
 use super::Callees;
 use crate::names::FreshNames;
@@ -10,17 +11,17 @@ use rx_ir::{
 use rx_tir::{Buffer, Param, PrimFunc};
 use std::sync::Arc;
 
-/// A function that does what the bindings of a group do, and what a call of it passes.
+/// The function of a group, and the arguments for its call.
 pub(super) struct Grouped {
-    /// The function; what it is called is for the caller to say.
+    /// The function. The caller assigns its name.
     pub(super) function: RelaxFunction,
-    /// Its arguments; those that are fields of tuples are to be bound first.
+    /// The arguments. Those that are fields of tuples must be bound to variables first.
     pub(super) arguments: Vec<Expr>,
 }
 
-/// The function that binds what `members` bind and gives `outputs`, variables of them; `None` where nothing is left to do.
-/// `callees` are the prim_funcs that may be called, `values` the
-/// values of the variables around, `fresh` gives names to parameters.
+/// Builds the function that binds the variables of `members` and returns `outputs`, which are among them. Returns
+/// `None` if no binding is left. `callees` are the prim_funcs that may be called, `values` the values of the variables
+/// in the enclosing function, and `fresh` generates names for parameters.
 pub(super) fn grouped(
     members: &[&VarBinding],
     outputs: &[Name],
@@ -85,7 +86,8 @@ pub(super) fn grouped(
     Some(Grouped { function, arguments })
 }
 
-/// The type of what a call passes for a parameter: of a constant of another module's metadata section no more is known.
+/// Returns the type of the argument for a parameter of a prim_func. It is used for constants of a metadata section that
+/// is not available, whose type is unknown.
 fn passed_type(callee: &PrimFunc, at: usize) -> Option<StructInfo> {
     let Param::Buffer(buffer) = *callee.params.get(at)? else { return None };
     let Buffer { shape, dtype, .. } = callee.buffer(buffer);
@@ -93,7 +95,7 @@ fn passed_type(callee: &PrimFunc, at: usize) -> Option<StructInfo> {
     Some(StructInfo::tensor(dims?, Some(*dtype)))
 }
 
-/// One value for itself, several as a tuple.
+/// Returns a single value unchanged, and several values as a tuple.
 fn together(mut values: Vec<Expr>) -> Expr {
     if values.len() == 1 {
         return values.swap_remove(0);
@@ -101,7 +103,8 @@ fn together(mut values: Vec<Expr>) -> Expr {
     Expr::tuple(values)
 }
 
-/// The dims that the body or a parameter names and no parameter tells, the one that is named last first, as TVM has them.
+/// Returns the dims that the body or a parameter uses and that no parameter determines. As in TVM, they are in reverse
+/// order of their first use.
 fn free_symbols(params: &[(Name, StructInfo)], body: &Sequence) -> Vec<Name> {
     let mut known: NameSet = NameSet::default();
     for (_, ty) in params {
@@ -126,27 +129,28 @@ fn free_symbols(params: &[(Name, StructInfo)], body: &Sequence) -> Vec<Name> {
     free
 }
 
-/// The parameters of a function that is being put together.
+/// The parameters of a function under construction.
 struct Signature<'a> {
     slots: Vec<Slot>,
-    /// The variables that its bindings bind.
+    /// The variables that the function binds.
     bound: NameSet,
-    /// How many arguments have been met that are no variables.
+    /// The number of arguments so far that are not variables.
     constants: usize,
     values: &'a NameMap<Expr>,
     fresh: &'a mut FreshNames,
 }
 
-/// What a call passes.
+/// An argument of the group's call, with its parameters.
 enum Slot {
-    /// A value, for a parameter of this name.
+    /// A value, passed for the parameter of this name.
     Whole(Name, Expr),
-    /// Fields of a tuple, which is a variable, each for a parameter of its own.
+    /// Fields of a tuple variable, each passed for a separate parameter: name, type and field index.
     Fields(Expr, Vec<(Name, StructInfo, usize)>),
 }
 
 impl Signature<'_> {
-    /// Makes what a call passes a parameter; variables keep their names, so only other arguments are replaced.
+    /// Adds a parameter for an argument of a call in the group. A variable keeps its name; any other argument is
+    /// replaced with its parameter.
     fn argument(&mut self, argument: &mut Expr) {
         if let ExprKind::Var(variable) = argument.kind {
             if self.bound.contains(&variable) || self.passes(variable) {
@@ -189,8 +193,8 @@ impl Signature<'_> {
         }
     }
 
-    /// Makes the field of a tuple a parameter, where the group does not bind the tuple; the variable it is bound to is the
-    /// parameter.
+    /// Adds a parameter for a tuple field if the tuple is bound outside of the group. The parameter has the name of the
+    /// variable that the field is bound to. Returns whether it did so.
     fn field(&mut self, tuple: &Expr, at: usize, binding: &VarBinding) -> bool {
         let is_known = |variable: &Name| self.bound.contains(variable) || self.passes(*variable);
         let Some(variable) = tuple.as_var().filter(|variable| !is_known(variable)) else { return false };
@@ -213,17 +217,17 @@ impl Signature<'_> {
         })
     }
 
-    /// What a variable is bound to, where that is written out wherever it is named.
+    /// Returns the value of a variable if that is written out at each use, as scalars and shapes are.
     fn constant_of(&self, variable: Name) -> Option<Expr> {
         let mut value = self.values.get(&variable)?;
-        // Each step leads to a variable bound before.
+        // This ends, since each variable is bound to an earlier one.
         while let ExprKind::Var(other) = value.kind {
             value = self.values.get(&other)?;
         }
         is_written_out(value).then(|| value.clone())
     }
 
-    /// Parameters and arguments, in order.
+    /// Returns the parameters and the arguments, in order.
     fn finish(self) -> (Vec<(Name, StructInfo)>, Vec<Expr>) {
         let (mut params, mut arguments) = (Vec::new(), Vec::new());
         for slot in self.slots {
@@ -248,7 +252,7 @@ impl Signature<'_> {
     }
 }
 
-/// A parameter that is a scalar: its value is the symbol of its name.
+/// Returns a scalar parameter as an expression. Its value is the symbolic dim of the same name.
 fn scalar(name: Name, ty: &StructInfo) -> Expr {
     let dtype = match ty {
         StructInfo::Prim(prim) => prim.dtype,
@@ -258,12 +262,13 @@ fn scalar(name: Name, ty: &StructInfo) -> Expr {
     Expr::var(name, StructInfo::Prim(prim))
 }
 
-/// Whether two arguments that look the same are one: a constant that is written twice is two.
+/// Whether two equal arguments share a parameter. Constants of the metadata section do; literals that occur twice do
+/// not.
 fn is_shared(argument: &Expr) -> bool {
     matches!(argument.kind, ExprKind::Metadata { .. })
 }
 
-/// Whether a value is written out in the function, and not passed: scalars and shapes that are known.
+/// Whether a value is written out in the function instead of being passed: a known scalar or shape.
 fn is_written_out(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Prim(PrimValue::Int(dim)) => dim.as_constant().is_some(),

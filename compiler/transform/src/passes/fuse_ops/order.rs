@@ -1,4 +1,4 @@
-//! In which order groups and single bindings of a dataflow block are done, and what each group gives.
+//! The order of the groups and single bindings of a dataflow block, and the outputs of each group.
 
 use super::tir_call;
 use crate::make;
@@ -7,17 +7,17 @@ use rx_base::name::{NameMap, NameSet};
 use rx_ir::{Attr, BoundValue, Expr, ExprKind, VarBinding};
 use std::collections::BTreeSet;
 
-/// Bindings that are done together.
+/// A group or a single binding, in execution order.
 pub(super) struct Step {
-    /// Their indices, in order.
+    /// The indices of the bindings, ascending.
     pub(super) members: Vec<usize>,
-    /// Of a group the variables that it gives: those that are seen behind the block in the order they are bound, then those
-    /// that others name, in the order they do. `None` of a single binding, which stays.
+    /// The variables that a group returns; `None` for a single binding, which stays. First come those that are used
+    /// after the block, in the order of their bindings, then those that other groups use, in the order of first use.
     pub(super) outputs: Option<Vec<Name>>,
 }
 
-/// The order in which groups come after those they name variables of, else as their first bindings stand. `group_of` says of
-/// each binding which is its group's; groups that cannot be ordered go back to single bindings.
+/// Orders the groups topologically. Groups that do not depend on each other keep the order of their first bindings.
+/// `group_of` gives the group of each binding. Dissolves groups that cannot be ordered into single bindings.
 pub(super) fn plan(bindings: &[VarBinding], outputs: &NameSet, mut group_of: Vec<usize>) -> Vec<Step> {
     let reads = Reads::of(bindings);
     loop {
@@ -29,7 +29,8 @@ pub(super) fn plan(bindings: &[VarBinding], outputs: &NameSet, mut group_of: Vec
             },
             Err(circle) => circle,
         };
-        // Each time at least one group fewer: single bindings in their order have neither fault.
+        // This ends, since each iteration dissolves a group, and single bindings in their original order are always
+        // valid.
         let is_wrong = |group: &usize| wrong.contains(group) && grouping.members[*group].len() > 1;
         let dissolved: BTreeSet<usize> = (0..grouping.members.len()).filter(is_wrong).collect();
         for (at, group) in grouping.group.iter().enumerate() {
@@ -40,11 +41,12 @@ pub(super) fn plan(bindings: &[VarBinding], outputs: &NameSet, mut group_of: Vec
     }
 }
 
-/// What bindings name of each other.
+/// The dependences between the bindings of a block.
 struct Reads {
-    /// For each binding the bindings whose variables it names, in order.
+    /// For each binding, the bindings whose variables it uses, in order of use.
     named: Vec<Vec<usize>>,
-    /// Pairs of bindings of which the first reads what the second writes over, and stands in front of it.
+    /// Pairs of a reader and a later binding that overwrites the value in place. The reader must stay before the
+    /// writer.
     overwritten: Vec<(usize, usize)>,
 }
 
@@ -56,7 +58,7 @@ impl Reads {
             _ => Vec::new(),
         });
         let named = named.collect();
-        // Variables of one value have one name here.
+        // All variables that share a value are mapped to one of them.
         let mut same: NameMap<Name> = NameMap::default();
         let mut readers: NameMap<Vec<usize>> = NameMap::default();
         let mut overwritten = Vec::new();
@@ -80,7 +82,7 @@ impl Reads {
         Reads { named, overwritten }
     }
 
-    /// Groups that would read what another has written over before.
+    /// Returns the groups of a reader and a writer that `order` puts in the wrong order, if there are any.
     fn overwritten_before_read(&self, order: &[usize], grouping: &Grouping) -> Option<BTreeSet<usize>> {
         if self.overwritten.is_empty() {
             return None;
@@ -94,7 +96,7 @@ impl Reads {
     }
 }
 
-/// The variables whose memory a call writes its outputs to.
+/// Returns the variables that a `call_tir_inplace` overwrites.
 fn written(value: &Expr) -> Vec<Name> {
     let indices = make::attr(value, "inplace_indices").filter(|_| value.as_op() == Some("call_tir_inplace"));
     let indices: Vec<i64> = match indices {
@@ -107,12 +109,12 @@ fn written(value: &Expr) -> Vec<Name> {
     indices.into_iter().filter_map(argument).collect()
 }
 
-/// Groups, numbered as their first bindings stand; a binding that is in none is one by itself.
+/// The groups, numbered in the order of their first bindings. A binding outside of all groups forms a group by itself.
 struct Grouping {
     /// The group of each binding.
     group: Vec<usize>,
     members: Vec<Vec<usize>>,
-    /// The groups that one names variables of, in the order it does.
+    /// For each group, the groups whose variables it uses, in order of use.
     needs: Vec<Vec<usize>>,
 }
 
@@ -136,11 +138,11 @@ impl Grouping {
         Grouping { group, members, needs }
     }
 
-    /// Groups behind those they need; or some that need each other.
+    /// Returns the groups in topological order, or the groups of a dependence cycle as an error.
     fn ordered(&self) -> Result<Vec<usize>, BTreeSet<usize>> {
         let mut order = Vec::with_capacity(self.members.len());
         let mut state = vec![State::New; self.members.len()];
-        // A group and how many of those it needs have been looked at.
+        // The depth-first search stack: a group and the number of its dependences visited so far.
         let mut open: Vec<(usize, usize)> = Vec::new();
         for group in 0..self.members.len() {
             if state[group] == State::New {

@@ -1,31 +1,39 @@
-//! Which bindings of a dataflow block are done together.
+//! The partition of a dataflow block into fusion groups.
 //!
-//! TVM `src/relax/analysis/graph_partitioner.cc`. A binding is joined with its immediate post-dominator, the first binding
-//! that every way from it leads to, where all bindings between them may be joined as well. What a binding may be joined with
-//! is said by its pattern: how the elements it writes follow from those it reads.
+//! Each binding is merged with its immediate post-dominator, the first binding that all paths from it reach, if the
+//! patterns of all bindings on these paths allow it. The pattern describes how the elements that a kernel writes depend
+//! on the elements that it reads. For example, in
+//!
+//! ```text
+//! a = conv(x); b = relu(a); c = exp(a); d = add(b, c)
+//! ```
+//!
+//! `d` post-dominates `a`, and all four become one group.
+//!
+//! Reference: TVM `src/relax/analysis/graph_partitioner.cc`.
 
 use rx_schedule::op_pattern::OpPattern;
 
-/// A binding.
+/// A binding in the dataflow graph.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// How what it binds is made.
+    /// The pattern of its value.
     pub(super) pattern: OpPattern,
-    /// Whether its variable is seen behind the block.
+    /// Whether the variable is used after the block.
     pub(super) is_output: bool,
-    /// The bindings that name it, which stand behind it, once for each time, with their patterns.
+    /// The later bindings that use the variable, once for each use, with their patterns.
     pub(super) users: Vec<(usize, OpPattern)>,
 }
 
-/// The most bindings that are joined (TVM `kMaxFusedOps`).
+/// The largest number of bindings in a group (TVM `kMaxFusedOps`).
 const MAX_JOINED: usize = 256;
 
-/// For each binding its group: the binding whose group it has been joined with.
+/// Returns the group of each binding, as the index of the group's representative.
 pub(super) fn partition(nodes: &[Node]) -> Vec<usize> {
     let groups = nodes.iter().map(|node| Group { parent: None, pattern: node.pattern, size: 1 }).collect();
     let mut partition = Partition { nodes, groups, seen: vec![0; nodes.len()], round: 0 };
     let tree = PostDominators::of(nodes);
-    // What is injective waits, so that products have been joined with what is behind them.
+    // Injective bindings are merged in a second phase, after products have been merged with their element-wise users.
     partition.join(&tree, Phase::First);
     partition.join(&tree, Phase::Injective);
     (0..nodes.len()).map(|node| partition.root(node)).collect()
@@ -41,7 +49,7 @@ enum Phase {
 struct PostDominators {
     parent: Vec<Option<usize>>,
     depth: Vec<usize>,
-    /// The least restricted pattern of the edges between a binding and its parent.
+    /// For each binding, the most restrictive pattern of the edges between it and its parent.
     pattern: Vec<OpPattern>,
 }
 
@@ -85,17 +93,17 @@ impl PostDominators {
 }
 
 struct Group {
-    /// The group this one is part of.
+    /// The group that this one was merged into.
     parent: Option<usize>,
     pattern: OpPattern,
-    /// How many bindings have been joined in it.
+    /// The number of bindings in the group.
     size: usize,
 }
 
 struct Partition<'a> {
     nodes: &'a [Node],
     groups: Vec<Group>,
-    /// The walk that met a binding last.
+    /// For each binding, the number of the last traversal that visited it.
     seen: Vec<usize>,
     round: usize,
 }
@@ -108,8 +116,8 @@ impl Partition<'_> {
         node
     }
 
-    /// The bindings between `from` and the one all ways from it lead to, `from` among them and `to` not; or `None` where
-    /// `enough` says of one that no more are asked for.
+    /// Returns the bindings on the paths from `from` to its post-dominator `to`, including `from` but not `to`. Returns
+    /// `None` as soon as `enough` returns true for one of them.
     fn between(&mut self, from: usize, to: usize, enough: &mut dyn FnMut(&Self, usize) -> bool) -> Option<Vec<usize>> {
         self.round += 1;
         let mut found = Vec::new();

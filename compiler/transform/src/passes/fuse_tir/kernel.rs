@@ -1,4 +1,4 @@
-//! The prim_func of a function that calls prim_funcs.
+//! Construction of a single prim_func from a Relax function that calls prim_funcs. `FuseTIR` uses it.
 
 use super::super::fuse_ops::{passes_scalars, tir_call};
 use crate::make;
@@ -11,29 +11,29 @@ use std::collections::HashSet;
 
 type Loops = rx_tir::Expr;
 
-/// A function as loops.
+/// A Relax function as one prim_func.
 pub(super) struct Kernel {
-    /// Its loops: parameters for tensors and scalars in the order of the function's, those of a shape one by one, then
-    /// those for what it makes.
+    /// The prim_func. Its parameters are the function's tensors and scalars in order, with each shape replaced by its
+    /// dims, followed by the output buffers.
     pub(super) loops: PrimFunc,
-    /// How many of the parameters a call passes.
+    /// The number of parameters that a call passes; the others are outputs.
     pub(super) inputs: usize,
-    /// What the function gives, in order.
+    /// The results of the function, in order.
     pub(super) given: Vec<Given>,
 }
 
-/// Where a tensor is that a function gives.
+/// The location of a result tensor.
 pub(super) enum Given {
-    /// In memory of its own.
+    /// A new output buffer.
     New,
-    /// In that of the argument for the parameter of the loops at this index.
+    /// The buffer of an argument that is overwritten, by the index of the prim_func's parameter.
     InPlace(usize),
-    /// It is the function's own argument at this index, as it was.
+    /// An argument that is returned unchanged, by the index of the Relax function's parameter.
     Argument(usize),
 }
 
 impl Kernel {
-    /// `None` of a function that is not to be one kernel (see `FuseTIR`).
+    /// Builds the prim_func of a function; `None` if it cannot be one kernel (see `FuseTIR`).
     pub(super) fn of(function: &RelaxFunction, callees: &NameMap<&LoopFunction<PrimFunc>>) -> Option<Kernel> {
         let mut maker = Maker {
             func: PrimFunc::new(function.name),
@@ -64,13 +64,13 @@ impl Kernel {
 
 struct Maker {
     func: PrimFunc,
-    /// The variables of symbolic dims.
+    /// The loop-level variables of symbolic dims.
     symbols: NameMap<VarId>,
-    /// The buffers that variables are in; of a tuple those of its fields.
+    /// The buffers of Relax variables; for a tuple, those of its fields.
     buffers: NameMap<Vec<BufferId>>,
-    /// Buffers that are no parameters, in order.
+    /// The buffers that are not parameters, in order.
     made: Vec<BufferId>,
-    /// Buffers that a call writes over.
+    /// The buffers that a call overwrites.
     written: HashSet<BufferId>,
     statements: Vec<Stmt>,
 }
@@ -107,7 +107,7 @@ impl Maker {
         Some(())
     }
 
-    /// A scalar that is passed; its name is that of a dim as well.
+    /// Adds a scalar parameter, which is also the symbolic dim of the same name.
     fn scalar(&mut self, own: Name, dtype: DType) -> Option<()> {
         let known = self.symbols.get(&own).copied();
         let var = known.unwrap_or_else(|| self.func.add_var(own, dtype));
@@ -120,7 +120,7 @@ impl Maker {
         Some(())
     }
 
-    /// The buffers that a value which is no call is in.
+    /// Returns the buffers of a value that is not a call.
     fn buffers_of(&self, value: &Expr) -> Option<Vec<BufferId>> {
         match &value.kind {
             ExprKind::Var(variable) => self.buffers.get(variable).cloned(),
@@ -138,7 +138,7 @@ impl Maker {
         }
     }
 
-    /// Adds what a call does; the buffers that it writes.
+    /// Appends the loops of a call, and returns the buffers of its outputs.
     fn call(&mut self, callee: &PrimFunc, call: &Expr, arguments: &[Expr]) -> Option<Vec<BufferId>> {
         let mut matched = Matched { values: vec![None; callee.vars.len()], buffers: Vec::new() };
         for (argument, param) in arguments.iter().zip(&callee.params) {
@@ -187,7 +187,7 @@ impl Maker {
         match import(&mut self.func, callee, &own, &|var| matched.of(var)) {
             Stmt::Block(root) if root.is_root() => {
                 let Block { allocations, body, .. } = *root;
-                // Its own buffers in front of those it writes, as TVM has them.
+                // As in TVM, the callee's internal buffers come before its outputs.
                 self.made.splice(made_before..made_before, allocations);
                 self.statements.push(body);
             }
@@ -196,7 +196,7 @@ impl Maker {
         Some(outputs)
     }
 
-    /// A new buffer for what a call writes to a parameter's buffer.
+    /// Adds a buffer for an output that the callee writes to its parameter `theirs`.
     fn output(&mut self, callee: &PrimFunc, theirs: BufferId, ty: &StructInfo) -> Option<BufferId> {
         let tensor = ty.as_tensor()?;
         let Buffer { name: base, dtype, scope, .. } = *callee.buffer(theirs);
@@ -215,7 +215,7 @@ impl Maker {
         Some(buffer)
     }
 
-    /// A scalar argument, in the dtype of its parameter.
+    /// Converts a scalar argument to a loop-level expression of the parameter's dtype.
     fn scalar_of(&mut self, argument: &Expr, dtype: DType) -> Option<Loops> {
         let value = match &argument.kind {
             ExprKind::Prim(PrimValue::Int(dim)) => rx_tir::of_dim(dim, &mut |symbol, _| self.symbol(symbol)),
@@ -248,7 +248,8 @@ impl Maker {
             });
         }
         let distinct: HashSet<&BufferId> = results.iter().collect();
-        // What is written over an argument is given to the caller, or the caller does not know of it.
+        // An overwritten buffer must be internal or a result; otherwise the caller would not know that its argument has
+        // changed.
         let is_told = |buffer: &BufferId| self.made.contains(buffer) || distinct.contains(buffer);
         let makes_something = given.iter().any(|given| !matches!(given, Given::Argument(_)));
         if distinct.len() != results.len() || !self.written.iter().all(is_told) || !makes_something {
@@ -267,7 +268,7 @@ impl Maker {
         function.params.iter().position(|(param, _)| self.buffers.get(param).is_some_and(|own| own[..] == [buffer]))
     }
 
-    /// Says which dims follow from the extents of buffers; `None` where one follows from nothing that is passed.
+    /// Determines which symbolic dims follow from buffer extents; `None` if a dim follows from no parameter.
     fn settle_symbols(&mut self) -> Option<()> {
         let passed: HashSet<VarId> = self.func.scalar_params().collect();
         let mut symbols: Vec<VarId> = self.symbols.values().copied().filter(|var| !passed.contains(var)).collect();
@@ -280,7 +281,7 @@ impl Maker {
     }
 }
 
-/// What a callee's variables and buffers are for one call.
+/// The values and buffers of a callee's parameters in one call.
 struct Matched {
     values: Vec<Option<Loops>>,
     buffers: Vec<(BufferId, BufferId)>,
@@ -297,7 +298,7 @@ impl Matched {
         }
     }
 
-    /// Takes a buffer for a callee's; its extents tell the callee's dims.
+    /// Binds a callee's buffer to one of the kernel. Its extents determine the callee's dims.
     fn buffer(&mut self, callee: &PrimFunc, theirs: BufferId, func: &PrimFunc, own: BufferId) -> Option<()> {
         let (wanted, given) = (callee.buffer(theirs), func.buffer(own));
         if wanted.shape.len() != given.shape.len() || wanted.dtype != given.dtype {
@@ -313,7 +314,7 @@ impl Matched {
     }
 }
 
-/// For each output of a call the parameter it is written to.
+/// Returns, for each output of a call, the index of the callee's parameter that it is written to.
 fn places(call: &Expr, arguments: usize, outputs: usize) -> Option<Vec<usize>> {
     let indices: Vec<i64> = match make::attr(call, "inplace_indices") {
         None => vec![-1; outputs],
@@ -332,7 +333,7 @@ fn places(call: &Expr, arguments: usize, outputs: usize) -> Option<Vec<usize>> {
     (places.len() == outputs).then_some(places)
 }
 
-/// How many tensors a value is.
+/// Returns the number of tensors in a value of type `ty`.
 fn tensors(ty: &StructInfo) -> usize {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().map(tensors).sum(),
@@ -340,7 +341,8 @@ fn tensors(ty: &StructInfo) -> usize {
     }
 }
 
-/// Gives each block a name of its own: a number behind it, counted on where there is one (TVM `SBlockNameDeduplicator`).
+/// Makes block names unique by a number at their end, like TVM's `SBlockNameDeduplicator`. For example, a second
+/// `T_add` becomes `T_add1`, and a third `T_add2`.
 fn distinct_blocks(stmt: &Stmt, names: &mut HashSet<Name>) -> Stmt {
     let mut stmt = map_children(stmt, &mut |child| distinct_blocks(child, names));
     if let Stmt::Block(block) = &mut stmt {

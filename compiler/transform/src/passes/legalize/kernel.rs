@@ -1,7 +1,8 @@
-//! From the loops of a call to a call of a prim_func.
+//! Construction of the `call_tir` for the loops of an operator call.
 //!
-//! The order of parameters is TVM's (python/tvm/relax/utils.py, `gen_call_tir_inputs`): inputs, scalars, outputs. A symbol that
-//! is an extent of a buffer is no parameter.
+//! The order of parameters is TVM's (`gen_call_tir_inputs` in `python/tvm/relax/utils.py`): inputs, scalars, outputs. A
+//! symbol that is an extent of a buffer is not a parameter. For example, `R.full(R.shape([n]), v)` passes no `n`, since
+//! the output buffer has the extent `n`.
 
 use super::kernels::Kernels;
 use crate::emit::Emitter;
@@ -15,11 +16,11 @@ use rx_ops::{CallInfo, Input, Kernel};
 use rx_tir::PrimFunc;
 use rx_tir::func::{Param, VarId};
 
-/// A call of a prim_func that does what `kernel` does, in the place of `call`, whose result has the type `result`; `variables` are
-/// the scalars among the function's variables.
+/// Builds the call of a prim_func with the loops of `kernel`, which replaces `call`. `result` is the type of its
+/// result, and `variables` are the scalar variables of the function.
 ///
 /// # Errors
-/// Where the call that is made is refused, which none is.
+/// A scalar has no value, or the type of the new call cannot be inferred; neither occurs for a valid `call`.
 pub(super) fn call(
     call: &CallInfo<'_>,
     kernel: Kernel,
@@ -51,7 +52,7 @@ pub(super) fn call(
     )?;
     match made.ty == *result {
         true => Ok(made),
-        // A tuple of one tensor, or of tuples.
+        // The result is a tuple of one tensor, or a nested tuple.
         false => {
             let is_one = made.ty.as_tuple().is_none();
             let whole = emitter.emit(made);
@@ -71,7 +72,7 @@ pub(super) fn call(
     }
 }
 
-/// A value of a type, of its tensors in order.
+/// Builds a value of type `ty` from its tensors, which `next` returns in order.
 fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassError> {
     match ty {
         StructInfo::Tuple(fields) => {
@@ -81,8 +82,8 @@ fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassE
     }
 }
 
-/// The function with its scalars between inputs and outputs, but for those that an extent gives; and which scalars are left,
-/// with their dtypes.
+/// Reorders the parameters to inputs, scalars, outputs, and drops scalars that an extent determines. Returns the
+/// function, and the indices and dtypes of the remaining scalars.
 fn with_parameters_in_order(mut func: PrimFunc, inputs: usize, outputs: usize) -> (PrimFunc, Vec<(usize, DType)>) {
     let scalars: Vec<VarId> = func.scalar_params().collect();
     let is_extent = |var: VarId| func.var(var).dtype == DType::INT64 && func.is_told(var);
@@ -96,7 +97,7 @@ fn with_parameters_in_order(mut func: PrimFunc, inputs: usize, outputs: usize) -
     (func, passed)
 }
 
-/// A tensor that a call passes; a field of a tuple that is a variable is bound first.
+/// Returns the tensor that a call passes for an input. A field of a tuple variable is bound to a variable first.
 fn tensor(call: &CallInfo<'_>, input: Input, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     let operand = call.operand(input.param);
     let operand = operand.ok_or_else(|| PassError(format!("nothing is passed for `{}`", input.param)))?;
@@ -105,14 +106,14 @@ fn tensor(call: &CallInfo<'_>, input: Input, emitter: &mut Emitter<'_>) -> Resul
         (ExprKind::Tuple(fields), Some(at)) => fields.get(at).cloned().unwrap_or_else(|| operand.clone()),
         (_, Some(at)) => match field(at) {
             Some(ty) => emitter.emit(Expr::new(ExprKind::TupleGet(Box::new(operand.clone()), at), ty)),
-            // A single tensor where a tuple may stand.
+            // A single tensor is allowed in place of a tuple.
             None => operand.clone(),
         },
         _ => operand.clone(),
     })
 }
 
-/// A scalar that a call passes: a variable, or a dim.
+/// Returns a scalar argument: a variable if `value` is one, otherwise a dim.
 fn scalar(value: &Dim, dtype: DType, variables: &NameMap<StructInfo>) -> Expr {
     let variable = value.as_symbol().and_then(|symbol| Some((symbol, variables.get(&symbol)?)));
     match variable {

@@ -1,4 +1,4 @@
-//! The prim_funcs that a pass makes: those that differ in nothing but names are one.
+//! The prim_funcs that `LegalizeOps` creates. Prim_funcs that differ only in names are shared.
 
 use super::target::{self, Target};
 use crate::Module;
@@ -11,23 +11,23 @@ use rx_tir::PrimFunc;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The prim_funcs of a module, those made so far among them.
+/// The prim_funcs of a module and those created so far.
 pub(super) struct Kernels {
     targets: Vec<Target>,
-    /// The names that the module's items have.
+    /// The names of the module's items and of new prim_funcs.
     taken: FreshNames,
-    /// Prim_funcs that may be called, by their loops without names.
+    /// The names of prim_funcs that can be reused, by their loops printed without names.
     known: HashMap<String, Name>,
-    /// Those that were made for a target, by that without one.
+    /// The names of prim_funcs for a target, by the name of the prim_func without a target and the text of the target.
     targeted: HashMap<(Name, Arc<str>), Name>,
     made: Vec<LoopFunction<PrimFunc>>,
-    /// What was asked for.
+    /// The prim_funcs that are called.
     called: NameSet,
 }
 
 impl Kernels {
-    /// Those of a module. One that other modules may call, or that says more of itself than what is made says, is not called
-    /// in the place of one that is made.
+    /// Collects the reusable prim_funcs of a module. A public one, or one with other attributes than new ones get, is
+    /// not reused.
     pub(super) fn of(module: &Module) -> Kernels {
         let plain = module.prim_funcs().filter(|function| function.private && function.attributes == attributes());
         let known = plain.filter_map(|function| Some((nameless(function.loops()?), function.name)));
@@ -41,8 +41,8 @@ impl Kernels {
         }
     }
 
-    /// The name of the prim_func that does what `func` does, for the device that the types of its results say: `hint`, or
-    /// `hint1`, `hint2`, … of a new one; behind it the kind of device.
+    /// Returns the name of a prim_func with the loops of `func`, for the device of the result types. A new one is
+    /// called `hint`, or `hint1`, `hint2`, …; for a device, followed by the kind, as in `add_llvm`.
     pub(super) fn named(&mut self, func: PrimFunc, hint: &str, results: &[StructInfo]) -> Name {
         let key = nameless(&func);
         let plain = match self.known.get(&key) {
@@ -72,7 +72,7 @@ impl Kernels {
         own
     }
 
-    /// Adds a prim_func under a name that nothing has.
+    /// Adds a prim_func under an unused name.
     fn add(&mut self, func: &PrimFunc, hint: &str, attributes: Vec<(Arc<str>, Attr)>) -> Name {
         let own = self.taken.numbered(name(hint), "");
         let body = LoopBody::Made(Arc::new(PrimFunc { name: own, ..func.clone() }));
@@ -80,8 +80,8 @@ impl Kernels {
         own
     }
 
-    /// Puts what was made and is called in front of the module's Relax functions. Functions that stood by themselves get a
-    /// class to call them by.
+    /// Inserts the created prim_funcs that are called before the module's Relax functions. A module without a class
+    /// gets one, so that the functions can refer to each other.
     pub(super) fn into_module(self, module: &mut Module) {
         let Kernels { made, called, .. } = self;
         let made: Vec<_> = made.into_iter().filter(|function| called.contains(&function.name)).collect();
@@ -94,7 +94,7 @@ impl Kernels {
     }
 }
 
-/// What a prim_func that is made says of itself: its buffers do not overlap.
+/// Returns the attributes of a created prim_func: its buffers do not alias.
 fn attributes() -> Vec<(Arc<str>, Attr)> {
     vec![(Arc::from("tirx.noalias"), Attr::Bool(true))]
 }

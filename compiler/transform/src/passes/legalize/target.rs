@@ -1,19 +1,19 @@
-//! What prim_funcs are made for: the devices that a module names, where types say them.
+//! The targets of prim_funcs: the virtual devices that a module declares and that tensor types refer to.
 
 use crate::Module;
 use rx_ir::{Attr, Item, StructInfo};
 use std::sync::Arc;
 
-/// A target as a module writes it.
+/// A target as the module declares it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Target {
-    /// `llvm`.
+    /// The kind, for example `llvm`.
     pub(super) kind: Arc<str>,
-    /// The attribute `target` of what is made for it.
+    /// The attribute `target` of prim_funcs for this target.
     pub(super) attribute: Attr,
 }
 
-/// The targets of a module's devices, in order: `I.module_global_infos({"vdevice": [I.vdevice(…), …]})`.
+/// Returns the targets of a module's devices, in the order of `I.module_global_infos({"vdevice": [I.vdevice(…), …]})`.
 pub(super) fn of_module(module: &Module) -> Vec<Target> {
     let texts = module.items.iter().filter_map(|item| match item {
         Item::Text { text, .. } if text.contains("module_global_infos") => Some(&**text),
@@ -22,16 +22,17 @@ pub(super) fn of_module(module: &Module) -> Vec<Target> {
     texts.flat_map(|text| text.split("I.vdevice(").skip(1)).filter_map(target).collect()
 }
 
-/// The target of what gives tensors of these types: that of the first that is somewhere (`LegalizeMutator::GetTarget`).
+/// Returns the target for results of these types: that of the first tensor with a device (TVM
+/// `LegalizeMutator::GetTarget`).
 pub(super) fn of_types<'t>(targets: &'t [Target], types: &[StructInfo]) -> Option<&'t Target> {
     let device = types.iter().find_map(|ty| ty.as_tensor()?.vdevice)?;
-    // `llvm:0:global`: the number counts the devices of a kind.
+    // In `llvm:0:global`, the number is the index among the devices of the kind `llvm`.
     let mut parts = device.0.as_str().split(':');
     let (kind, number) = (parts.next()?, parts.next().map_or(Some(0), |number| number.parse().ok())?);
     targets.iter().filter(|target| &*target.kind == kind).nth(number)
 }
 
-/// The target at the start of a device's arguments: a dictionary, or a string.
+/// Parses the target at the start of a device's arguments, which is a dictionary or a string.
 fn target(arguments: &str) -> Option<Target> {
     let written = first_argument(arguments)?.trim();
     let kind = match written.split_once("\"kind\": \"") {
@@ -41,7 +42,7 @@ fn target(arguments: &str) -> Option<Target> {
     Some(Target { kind: kind.into(), attribute: Attr::Opaque(format!("T.target({written})").into()) })
 }
 
-/// What stands in front of the first comma that is in no bracket and no string.
+/// Returns the text before the first comma that is outside of brackets and string literals.
 fn first_argument(text: &str) -> Option<&str> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Callers of functions whose weights are prepared.
+//! Updates of the callers of functions that now take prepared weights.
 
 use super::mistake;
 use crate::emit::{Emitter, rewrite_bindings};
@@ -11,22 +11,23 @@ use rx_ir::rewrite::Renaming;
 use rx_ir::{Argument, BoundValue, Call, Callee, Expr, ExprKind, Item, RelaxFunction, Shape, StructInfo};
 use std::sync::Arc;
 
-/// Functions that take prepared weights now.
+/// Functions that now take prepared weights.
 pub(super) struct Lifted {
-    /// What prepares the weights.
+    /// The function that prepares the weights.
     pub(super) transform: Name,
-    /// The functions, and how many of their parameters are no weights.
+    /// The functions, with the number of their parameters that are not weights.
     pub(super) inputs: Vec<(Name, usize)>,
-    /// What was moved out of them.
+    /// The computations that were moved out of them, as a function.
     pub(super) prepares: Arc<RelaxFunction>,
-    /// Whether weights had been prepared before.
+    /// Whether a function that prepared the weights existed before, so that `transform` now does both steps.
     pub(super) is_composed: bool,
 }
 
-/// Lets every caller in the module prepare the weights that it passes.
+/// Makes every caller in the module prepare the weights that it passes.
 ///
 /// # Errors
-/// A function that is no callee but a value, or weights that are prepared in two steps and called in between.
+/// A lifted function is used as a value; or a function calls one whose weights were prepared before, so that
+/// `transform` no longer takes the weights that this caller has.
 pub(super) fn rewrite(module: &mut Module, lifted: &[Lifted]) -> Result<(), PassError> {
     if lifted.is_empty() {
         return Ok(());
@@ -74,7 +75,8 @@ fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassErr
     })
 }
 
-/// Passes prepared weights: `p = cls.main_transform_params((w,))`, `cls.main(x, p[0])`.
+/// Passes prepared weights. For example, `cls.main(x, w)` becomes `prepared = cls.main_transform_params((w,))` and
+/// `cls.main(x, prepared[0])`.
 fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitter<'_>) -> Result<(), PassError> {
     let weights = call.arguments.split_off(inputs.min(call.arguments.len()));
     let tuple = Expr::tuple(weights.iter().filter_map(Argument::as_operand).cloned().collect());
@@ -88,7 +90,7 @@ fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitt
     Ok(())
 }
 
-/// The type with dims that are known where it is called; what is not is left open.
+/// Returns a type with its dims replaced by those known at the call. A shape with an unknown dim is left open.
 fn known_here(ty: &StructInfo, dims: &NameMap<Dim>) -> StructInfo {
     match ty {
         StructInfo::Tuple(fields) => StructInfo::Tuple(fields.iter().map(|field| known_here(field, dims)).collect()),

@@ -1,4 +1,4 @@
-//! Weights that are prepared in two steps.
+//! Composition of two functions that prepare weights, for a module in which weights were prepared before.
 
 use super::mistake;
 use crate::names::{FreshNames, of_function};
@@ -10,10 +10,10 @@ use rx_base::{Dim, Name};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{Block, RelaxFunction};
 
-/// The function that does what `first` does, and then what `second` does with its result.
+/// Returns a function that passes the result of `first` to `second`.
 ///
 /// # Errors
-/// Functions that do not take one tuple, or of which the second does not take what the first gives.
+/// A function does not take a single tuple, or `second` does not take the result of `first`.
 pub(super) fn composed(first: &RelaxFunction, mut second: RelaxFunction) -> Result<RelaxFunction, PassError> {
     let ([_], [(given, _)]) = (&first.params[..], &second.params[..]) else {
         return Err(mistake(&format!("`{}` is there already, and takes not one tuple", first.name)));

@@ -1,4 +1,5 @@
-//! Functions with the same weights, divided into what prepares the weights and what takes them prepared.
+//! Splitting of functions with the same weights into a function that prepares the weights and functions that take
+//! prepared ones.
 
 use super::weights::Weights;
 use super::{inputs, mistake};
@@ -18,17 +19,17 @@ use rx_ir::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Functions that take the same weights. What they share is in the names of the first.
+/// Functions that take the same weights. Shared values are named as in the first function.
 pub(super) struct Group<'f> {
     members: Vec<Member<'f>>,
     effects: &'f Effects,
-    /// The weights.
+    /// The weights: the trailing parameters of the first function.
     weights: &'f [(Name, StructInfo)],
-    /// What all of them compute of weights, in order.
+    /// The bindings that all members compute from weights, in order.
     shared: Vec<VarBinding>,
-    /// Symbolic dims of the weights that nothing prepared says.
+    /// The symbolic dims of weights that no prepared weight determines.
     symbols: Vec<Name>,
-    /// What is prepared: weights that stay as they are, and then what is computed of weights.
+    /// The prepared weights: first the weights that stay unchanged, then the computed values.
     outputs: Vec<(Name, StructInfo)>,
 }
 
@@ -36,17 +37,17 @@ struct Member<'f> {
     function: &'f RelaxFunction,
     inputs: usize,
     found: Weights<'f>,
-    /// What its variables are called in the group.
+    /// The group's names of the member's variables.
     called: NameMap<Name>,
-    /// What its symbolic dims are called in the group.
+    /// The group's names of the member's symbolic dims.
     symbols: NameMap<Name>,
 }
 
 impl<'f> Group<'f> {
-    /// Of functions that say `num_input`.
+    /// Analyzes functions that have the attribute `num_input`.
     ///
     /// # Errors
-    /// Weights that are not the same.
+    /// The functions have different weights.
     pub(super) fn of(functions: &'f [Arc<RelaxFunction>], effects: &'f Effects) -> Result<Group<'f>, PassError> {
         let alone = functions.len() == 1;
         let mut members = Vec::new();
@@ -69,7 +70,7 @@ impl<'f> Group<'f> {
         Ok(group)
     }
 
-    /// Whether a set that every member has holds a name of the group.
+    /// Whether the set `of` any member contains a variable that the group calls `wanted`.
     fn any(&self, of: impl for<'m> Fn(&'m Member<'f>) -> &'m NameSet, wanted: Name) -> bool {
         self.members
             .iter()
@@ -113,9 +114,9 @@ impl<'f> Group<'f> {
         missing
     }
 
-    /// Whether the weights are prepared already.
+    /// Whether nothing is left to lift, because the weights are prepared already.
     pub(super) fn is_identity(&self) -> bool {
-        // Dims are handed on by a shape in front, which nothing needs for itself.
+        // Dims are passed on as a leading shape parameter, which is no weight.
         let handed_on = match &self.symbols[..] {
             [] => self.weights,
             symbols => match self.weights.split_first() {
@@ -132,15 +133,15 @@ impl<'f> Group<'f> {
         same && !self.members.iter().any(|member| holds_back(member.function))
     }
 
-    /// How many parameters of each member are no weights.
+    /// Returns the number of each member's parameters that are not weights.
     pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
         self.members.iter().map(|member| member.inputs)
     }
 
-    /// The function that prepares the weights.
+    /// Builds the function that prepares the weights.
     ///
     /// # Errors
-    /// What an operator's rule says against a call, which had the same operands before.
+    /// An operator's rule rejects a call; this does not occur, since the operands are those of the original call.
     pub(super) fn transform(&self, own: Name) -> Result<RelaxFunction, PassError> {
         let taken = StructInfo::Tuple(self.weights.iter().map(|(_, ty)| ty.clone()).collect());
         let mut building = Building {
@@ -187,7 +188,8 @@ impl<'f> Group<'f> {
         Ok(function)
     }
 
-    /// The names that the function has that prepares the weights: those of weights are free.
+    /// Returns the names in use in the function that prepares the weights. The names of the weights are not among them,
+    /// so the fields of its parameter can take these names.
     fn names(&self, taken: &StructInfo) -> FreshNames {
         let blocks = vec![Block { outputs: None, bindings: self.shared.clone() }];
         FreshNames::of(&RelaxFunction {
@@ -201,10 +203,10 @@ impl<'f> Group<'f> {
         })
     }
 
-    /// The members, with prepared weights for parameters.
+    /// Builds the members, with prepared weights as parameters.
     ///
     /// # Errors
-    /// As [`Group::transform`].
+    /// Those of [`Group::transform`].
     pub(super) fn members(&self) -> Result<Vec<RelaxFunction>, PassError> {
         self.members.iter().map(|member| self.member(member)).collect()
     }
@@ -254,7 +256,7 @@ impl<'f> Group<'f> {
 }
 
 impl<'f> Member<'f> {
-    /// Gives its weights and their symbolic dims the names they have in the group.
+    /// Maps the member's weights and their symbolic dims to the names of the group.
     fn match_weights(&mut self, weights: &[(Name, StructInfo)]) -> Result<(), PassError> {
         let own = self.function.params.get(self.inputs..).unwrap_or_default();
         let function = self.function.name;
@@ -285,14 +287,14 @@ impl<'f> Member<'f> {
         Renaming { dim: &dim, variable: &|_| None }.ty(ty)
     }
 
-    /// Of a member that is alone: its names are those of the group.
+    /// Maps each variable to itself, for a group of one member. Returns the bindings to lift.
     fn keep_names(&mut self) -> Vec<VarBinding> {
         let lifted = self.found.liftable.iter().copied().cloned().collect::<Vec<_>>();
         self.called.extend(lifted.iter().map(|binding| (binding.variable, binding.variable)));
         lifted
     }
 
-    /// Its variables that the group calls so, in order.
+    /// Returns the member's variables that the group calls `called`, in order.
     fn own(&self, called: Name) -> Vec<Name> {
         let params = self.function.params.iter().map(|(param, _)| *param);
         let all = params.chain(self.found.liftable.iter().map(|binding| binding.variable));
@@ -305,9 +307,10 @@ impl<'f> Member<'f> {
     }
 }
 
-/// What all members compute of weights, in the group's names; afterwards they lift nothing else.
+/// Returns the bindings that all members compute from weights, in the group's names. Restricts the members to lifting
+/// these.
 fn share(members: &mut [Member<'_>], effects: &Effects, fresh: &mut FreshNames) -> Vec<VarBinding> {
-    /// A value that members compute, and which do.
+    /// A value, and the members that compute it.
     struct Value {
         binding: VarBinding,
         by: Vec<usize>,
@@ -349,7 +352,7 @@ fn share(members: &mut [Member<'_>], effects: &Effects, fresh: &mut FreshNames) 
     shared
 }
 
-/// The body of a function that prepares weights, as it grows.
+/// The body of a function that prepares weights, under construction.
 struct Building<'f> {
     fresh: FreshNames,
     origin: Origin,
@@ -371,7 +374,7 @@ impl Building<'_> {
         self.bindings.push(binding);
     }
 
-    /// Takes every weight that is named out of the tuple, where it is named, as TVM does.
+    /// Binds each weight that a value uses to a field of the parameter, directly before the value; TVM does so as well.
     fn replace(&mut self, value: &mut Expr) {
         let mut taken: Vec<(Name, Expr)> = Vec::new();
         value.each_mut(&mut |expr| {

@@ -1,4 +1,4 @@
-//! What a function computes of its weights, and what the rest of it needs.
+//! The analysis of which bindings depend only on weights, and which variables the rest of the function needs.
 
 use crate::effects::{Effects, makes_new_object};
 use crate::walk;
@@ -6,21 +6,22 @@ use rx_base::Name;
 use rx_base::name::NameSet;
 use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, VarBinding};
 
-/// What is found in a function.
+/// The result of the analysis of a function.
 pub(super) struct Weights<'f> {
-    /// Bindings that neither an input nor an effect reaches, in order.
+    /// The bindings that depend on no input and have no effect, in order.
     pub(super) liftable: Vec<&'f VarBinding>,
-    /// Weights, and what is computed of them: what depends on no weight is computed as soon anew as it is kept.
+    /// The weights, and the variables computed from them. A value that depends on no weight is computed in both
+    /// functions instead of being passed.
     pub(super) of_weights: NameSet,
-    /// Variables that what stays names.
+    /// The variables that the remaining bindings use.
     pub(super) needed: NameSet,
-    /// Symbolic dims that what stays names.
+    /// The symbolic dims that the remaining bindings use.
     pub(super) needed_symbols: NameSet,
 }
 
 impl<'f> Weights<'f> {
-    /// Of a function whose first `inputs` parameters are no weights. Only what `may` accepts is lifted; `symbolic` says whether
-    /// what names symbolic dims is.
+    /// Analyzes a function whose first `inputs` parameters are not weights. Lifts only variables for which `may`
+    /// returns true. `symbolic` states whether bindings that use symbolic dims can be lifted.
     pub(super) fn of(
         function: &'f RelaxFunction,
         inputs: usize,
@@ -63,7 +64,7 @@ impl<'f> Weights<'f> {
         if value.variables().iter().any(|variable| self.of_weights.contains(variable)) {
             self.of_weights.insert(binding.variable);
         } else {
-            // It is computed in both places.
+            // A value that depends on no weight is computed in both functions.
             self.needed_symbols.extend(binding.ty.symbols());
             value.each_symbol(&mut |symbol| {
                 self.needed_symbols.insert(symbol);
@@ -94,13 +95,13 @@ impl<'f> Weights<'f> {
         self.needed.extend(expr.variables());
         expr.each_symbol(&mut |symbol| {
             self.needed_symbols.insert(symbol);
-            // A scalar's value is the symbol of its name.
+            // A variable of a scalar type is also a symbolic dim of the same name.
             self.needed.insert(symbol);
         });
     }
 }
 
-/// What is known before the function is called.
+/// The variables and symbolic dims that are available without the function's inputs.
 #[derive(Default)]
 struct Known {
     variables: NameSet,
@@ -108,7 +109,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether it gives a binding's value, which may be computed at any time.
+    /// Whether the value of a binding depends only on these, and can be computed at another time.
     fn give(&self, binding: &VarBinding, effects: &Effects) -> bool {
         let BoundValue::Expr(value) = &binding.value else { return false };
         let held_back = value.as_op() == Some("builtin.stop_lift_params");

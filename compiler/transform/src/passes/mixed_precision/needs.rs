@@ -1,25 +1,27 @@
-//! With how many bits the tensors of a function are needed: found backwards, from uses to what is used.
+//! The float width that the uses of each variable need, found by a backward analysis from uses to definitions. For
+//! example, if `y` is used only as an operand of `R.matmul`, then it is needed with 16 bits, and so is the tensor in a
+//! tuple from which `y` is taken.
 
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_ir::{Block, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 use rx_ops::tvm::{Precision, precision};
 
-/// With how many bits a value is needed.
+/// The float width that the uses of a value need.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Need {
-    /// By nobody yet.
+    /// No use is known yet.
     Unknown,
-    /// With 16: only products and convolutions take it.
+    /// 16 bits: only products and convolutions use the value.
     Narrow,
-    /// With those it has.
+    /// The original width.
     Wide,
-    /// A tuple, field by field.
+    /// A tuple, with the need of each field.
     Tuple(Vec<Need>),
 }
 
 impl Need {
-    /// The same need of every tensor of a type.
+    /// Returns the same need for every tensor in a type.
     pub fn of(ty: &StructInfo, need: &Need) -> Need {
         match ty {
             StructInfo::Tuple(fields) => Need::Tuple(fields.iter().map(|field| Need::of(field, need)).collect()),
@@ -27,7 +29,7 @@ impl Need {
         }
     }
 
-    /// Where 16 bits are needed; nothing is known of the rest.
+    /// Returns the need restricted to the tensors that are needed with 16 bits; the others become unknown.
     pub fn narrow_parts(&self) -> Need {
         match self {
             Need::Narrow => Need::Narrow,
@@ -48,7 +50,7 @@ impl Need {
     }
 }
 
-/// Whether a type is a tensor, or a tuple of such.
+/// Whether a type is a tensor, or a tuple of tensors.
 pub(super) fn is_tensors(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tensor(_) => true,
@@ -57,21 +59,21 @@ pub(super) fn is_tensors(ty: &StructInfo) -> bool {
     }
 }
 
-/// What every variable of a function is needed with.
+/// The needs of all variables of a function.
 #[derive(Default)]
 pub(super) struct Needs {
     needs: NameMap<Need>,
 }
 
 impl Needs {
-    /// Of a function. What stands outside dataflow blocks needs values as they are.
+    /// Analyzes a function. Uses outside of dataflow blocks need the original width.
     pub fn of(function: &RelaxFunction) -> Needs {
         let mut needs = Needs::default();
         needs.sequence(&function.body);
         needs
     }
 
-    /// What a variable is needed with.
+    /// Returns the need of a variable.
     pub fn get(&self, variable: Name) -> &Need {
         self.needs.get(&variable).unwrap_or(&Need::Unknown)
     }
@@ -126,7 +128,7 @@ impl Needs {
         }
     }
 
-    /// Notes that all tensors of an expression are needed alike.
+    /// Records the same need for all tensors of an expression.
     fn need_all(&mut self, expr: &Expr, need: &Need) {
         if is_tensors(&expr.ty) {
             self.need(expr, Need::of(&expr.ty, need));
@@ -146,7 +148,7 @@ impl Needs {
         }
     }
 
-    /// Notes that everything an expression names is needed as it is.
+    /// Records that all variables in an expression are needed with the original width.
     fn wide(&mut self, expr: &Expr) {
         expr.each(&mut |expr| {
             if let ExprKind::Var(variable) = &expr.kind {

@@ -1,4 +1,4 @@
-//! How large symbolic dims may be.
+//! Upper bounds of symbolic dims, for the sizes of storages.
 
 use crate::pass::PassError;
 use rx_base::name::{NameMap, NameSet, name};
@@ -6,10 +6,11 @@ use rx_base::symbolic::{Atom, Bounds, prove};
 use rx_base::{Dim, Name};
 use rx_ir::{Attr, RelaxFunction};
 
-/// What the attributes of a function say of the dims of its signature.
+/// Returns the bounds that the attributes `tir_var_lower_bound` and `tir_var_upper_bound` give for dims of the
+/// signature.
 ///
 /// # Errors
-/// A bound that is no integer.
+/// An attribute is not a dictionary of integers.
 pub(super) fn of_function(function: &RelaxFunction) -> Result<Bounds, PassError> {
     let mut symbols = NameSet::default();
     let types = function.params.iter().map(|(_, ty)| ty).chain([&function.ret]);
@@ -30,7 +31,8 @@ pub(super) fn of_function(function: &RelaxFunction) -> Result<Bounds, PassError>
     Ok(bounds)
 }
 
-/// The largest that a dim may be: a number, or in terms of symbols that have no bound; the dim itself where it has none.
+/// Returns the largest value of a dim: a number if there is one, otherwise an expression in the symbols without bounds.
+/// Returns the dim itself if no bound can be found. For example, `n * m` with `n` at most 8 gives `8 * m`.
 pub(super) fn largest(dim: &Dim, bounds: &Bounds) -> Dim {
     match prove::upper(dim, bounds) {
         Some(upper) => Dim::constant(upper),
@@ -38,8 +40,9 @@ pub(super) fn largest(dim: &Dim, bounds: &Bounds) -> Dim {
     }
 }
 
-/// A sum of products with its bounded symbols at their bounds, which symbols are factors of that are not negative; `None` where one
-/// stands inside an operation.
+/// Replaces the bounded symbols in a sum of products with their extreme values: the upper bound in a term with a
+/// positive coefficient, otherwise the lower bound. The symbols are factors, and not negative. Returns `None` if a
+/// bounded symbol is inside another operation.
 fn without_bounded(dim: &Dim, bounds: &Bounds) -> Option<Dim> {
     let mut sum = Dim::constant(dim.constant_part());
     for (product, coefficient) in dim.terms() {

@@ -1,7 +1,8 @@
-//! Which tensors share a storage.
+//! The assignment of tensors to storages.
 //!
-//! Two walks over a function, as in TVM: the first counts where each tensor is passed and strikes out those of which it is not
-//! known when they are done with; the second gives storages out and takes them back.
+//! As in TVM, there are two walks over a function. The first ([`Uses`]) counts the uses of each tensor, and excludes
+//! tensors whose last use is unknown. The second ([`Giving`]) assigns a storage at each allocation, and frees it after
+//! the last use of its tensor.
 
 use super::Allocation;
 use crate::make;
@@ -12,26 +13,27 @@ use rx_ir::{Block, BoundValue, Callee, Expr, ExprKind, Pool, RelaxFunction, Sequ
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A piece of memory.
+/// A block of memory that tensors share.
 pub(super) struct Storage {
-    /// How large it is.
+    /// The size in bytes.
     pub(super) bytes: Dim,
-    /// What it is for.
+    /// The dtype of its tensors.
     pub(super) dtype: DType,
-    /// Where it is.
+    /// The memory scope, for example `global`.
     pub(super) scope: Arc<str>,
 }
 
-/// The storages of a function.
+/// The storages of a function and their tensors.
 pub(super) struct Plan {
-    /// The storages, in the order they are needed first.
+    /// The storages, in order of their first tensors.
     pub(super) storages: Vec<Storage>,
-    /// For each [`Allocation`] in the order of `rewrite_bindings` its storage; `None` where it stays what it is.
+    /// For each [`Allocation`], in the order of `rewrite_bindings`, the index of its storage; `None` if the allocation
+    /// stays.
     pub(super) storage_of: Vec<Option<usize>>,
 }
 
 impl Plan {
-    /// Of a function of a module whose prim_funcs are `loops`.
+    /// Plans the storages of a function. `loops` are the names of the module's prim_funcs.
     pub(super) fn of(function: &RelaxFunction, loops: &NameSet, bounds: &Bounds) -> Plan {
         let mut uses = Uses { loops, tensors: Vec::new(), held: NameMap::default(), blocks: 0 };
         uses.sequence(&function.body);
@@ -50,7 +52,7 @@ impl Plan {
     }
 }
 
-/// What a value holds: tensors of [`Uses`], or storages of [`Giving`], by index.
+/// The tensors of [`Uses`], or storages of [`Giving`], that a value consists of, by index.
 #[derive(Clone, Debug, Default)]
 enum Held {
     #[default]
@@ -76,7 +78,7 @@ impl Held {
     }
 }
 
-/// What a value that is no call holds.
+/// Returns the tensors or storages that a value which is not a call consists of.
 fn held_by(value: &Expr, of: &NameMap<Held>) -> Held {
     match &value.kind {
         ExprKind::Var(variable) => of.get(variable).cloned().unwrap_or_default(),
@@ -87,15 +89,15 @@ fn held_by(value: &Expr, of: &NameMap<Held>) -> Held {
     }
 }
 
-/// What a value does with tensors.
+/// The effect of a value on tensors.
 enum Deed<'a> {
-    /// It makes one.
+    /// Allocates a tensor.
     Makes(Allocation<'a>),
-    /// It is its operand in another form.
+    /// Is an alias of its operand.
     Is(&'a Expr),
-    /// It reads and writes its operands, and keeps none.
+    /// Reads and writes its operands, but does not keep references to them.
     Passes(Vec<&'a Expr>),
-    /// It may keep its operands.
+    /// May keep references to its operands.
     Keeps(Vec<&'a Expr>),
 }
 
@@ -124,7 +126,7 @@ impl<'a> Deed<'a> {
     }
 }
 
-/// The name of a packed function.
+/// Returns the name of a packed function.
 fn packed_name(function: &Expr) -> Option<&str> {
     match &function.kind {
         ExprKind::Extern(own) => Some(own.as_str()),
@@ -133,20 +135,20 @@ fn packed_name(function: &Expr) -> Option<&str> {
     }
 }
 
-/// Operators whose result is their operand's memory, and that operand.
+/// Operators whose result aliases an operand, with the name of that operand.
 const ALIASES: &[(&str, &str)] = &[("reshape", "x"), ("memory.view", "data"), ("memory.ensure_zero_offset", "data")];
 
-/// A tensor that is made.
+/// An allocated tensor.
 struct Tensor {
-    /// The block that makes it.
+    /// The block that allocates it.
     block: usize,
-    /// How often it is passed.
+    /// The number of calls that it is passed to.
     passed: usize,
-    /// Whether it is put into a storage.
+    /// Whether it gets a storage.
     planned: bool,
 }
 
-/// The first walk.
+/// The first walk: counts the uses of each tensor.
 struct Uses<'a> {
     loops: &'a NameSet,
     tensors: Vec<Tensor>,
@@ -164,7 +166,7 @@ impl Uses<'_> {
             self.blocks += 1;
             self.block(block, self.blocks);
         }
-        // What is seen behind the blocks lives longer than they.
+        // The result of the sequence outlives its blocks.
         self.keep(&sequence.result);
     }
 
@@ -187,7 +189,7 @@ impl Uses<'_> {
         }
     }
 
-    /// A nested function may keep whatever it names, and is left as it is.
+    /// Excludes all tensors that a nested function uses, since it may keep them. Its own allocations stay as well.
     fn function(&mut self, function: &RelaxFunction) {
         crate::walk::each_part(&function.body, &mut |expr| {
             self.keep(expr);
@@ -222,23 +224,23 @@ impl Uses<'_> {
     }
 }
 
-/// A storage while it is given out.
+/// A storage during the second walk.
 struct Given {
     storage: Storage,
-    /// How often the tensor in it is still passed.
+    /// The number of remaining uses of its current tensor.
     left: usize,
-    /// Where its variable is seen: a body, a branch, a dataflow block.
+    /// The scope of its variable: a body, a branch or a dataflow block.
     region: usize,
 }
 
-/// A storage is taken for a tensor of which it is at most so many times the size, or the tensor of it.
+/// The largest ratio between the sizes of a storage and a tensor, in either direction, for the storage to be reused.
 const RANGE: i64 = 16;
 
-/// The second walk.
+/// The second walk: assigns storages to tensors.
 struct Giving<'a> {
     loops: &'a NameSet,
     bounds: &'a Bounds,
-    /// The tensors that are made, in order.
+    /// The allocated tensors, in order.
     tensors: std::vec::IntoIter<Tensor>,
     held: NameMap<Held>,
     pool: Pool<Given>,
@@ -247,7 +249,7 @@ struct Giving<'a> {
 }
 
 impl Giving<'_> {
-    /// What `walk` binds is not seen behind it.
+    /// Runs `walk` in a new region. Storages that it binds cannot be reused after it.
     fn region(&mut self, walk: impl FnOnce(&mut Self, usize)) {
         self.regions += 1;
         let own = self.regions;
@@ -304,12 +306,12 @@ impl Giving<'_> {
                 }
                 Held::Nothing
             }
-            // Nothing that is planned is kept.
+            // Planned tensors are never operands here: the first walk excludes them.
             Deed::Keeps(_) => Held::Nothing,
         }
     }
 
-    /// A storage for a tensor that is passed so often: one that is free, or a new one.
+    /// Returns a storage for a tensor that is passed to `passed` calls: a free one if one fits, otherwise a new one.
     fn give(&mut self, wanted: Storage, passed: usize, region: usize) -> usize {
         match (passed > 0).then(|| self.take(&wanted)).flatten() {
             Some(at) => {
@@ -320,8 +322,8 @@ impl Giving<'_> {
         }
     }
 
-    /// Takes a free storage: of the sizes in range the smallest that is large enough, else the largest, which grows. A
-    /// storage of symbolic size must be just as large.
+    /// Takes a free storage for reuse: of those in range the smallest that is large enough, otherwise the largest,
+    /// which grows. A storage of symbolic size is reused only for exactly the same size.
     fn take(&mut self, wanted: &Storage) -> Option<usize> {
         let needed = wanted.bytes.as_constant();
         let taken = self.pool.take(|freed, Given { storage, .. }| {
@@ -332,7 +334,7 @@ impl Giving<'_> {
                 (Some(size), Some(needed)) if size >= needed => {
                     (size <= needed.saturating_mul(RANGE)).then_some(Rank::Large(size, freed))
                 }
-                // Of those of one size the one freed last.
+                // Of storages of equal size, the one freed last is preferred.
                 (Some(size), Some(needed)) => (size >= needed / RANGE).then_some(Rank::Small(Reverse((size, freed)))),
                 (None, None) => {
                     let is_same = prove::equal(&storage.bytes, &wanted.bytes, self.bounds) == Answer::Proved;
@@ -348,7 +350,7 @@ impl Giving<'_> {
         Some(taken)
     }
 
-    /// The tensor in a storage is passed once more; after the last time the storage is free.
+    /// Counts a use of the tensor in a storage. After the last use, the storage is free.
     fn pass(&mut self, at: usize) {
         let given = self.pool.get_mut(at);
         given.left = given.left.saturating_sub(1);
@@ -358,8 +360,9 @@ impl Giving<'_> {
     }
 }
 
-/// How well a free storage suits, the best first: a large one by its size, or a small one by its size; and by how many were freed
-/// before it.
+/// The order in which free storages are preferred; the least is best. Storages that are large enough come first,
+/// smallest first; then those that must grow, largest first. The second number is how many storages were freed before
+/// this one.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Large(i64, usize),
