@@ -1,5 +1,5 @@
-//! Modules of the conformance cases: what is printed checks clean and is the module that was read; and what passes make of
-//! modules is what TVM's make of them.
+//! Tests against the conformance cases: a printed module has no errors and parses back to the same module, and passes
+//! give the same modules as TVM's.
 
 use rx_db::{FileKind, Workspace};
 use rx_transform::Module;
@@ -15,7 +15,7 @@ fn cases(file: &str) -> Option<Vec<Value>> {
     Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// The module of a text without errors; `None` of another.
+/// Parses a module; `None` if the text has errors.
 fn read(text: &str) -> Option<Result<Module, String>> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -23,7 +23,7 @@ fn read(text: &str) -> Option<Result<Module, String>> {
     (!has_errors).then(|| workspace.module(workspace.first_module(file)))
 }
 
-/// What is wrong with a text.
+/// Returns the errors in a text, as a message.
 fn errors(text: &str) -> String {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -60,10 +60,11 @@ fn what_is_printed_reads_back() {
     assert!(mistakes.is_empty(), "{shown:#?}");
 }
 
-/// Passes that make prim_funcs: what is printed of them must be what was made.
+/// Passes that create prim_funcs. Their printed output must parse back to the same module.
 const READ_BACK: &[&str] = &["LegalizeOps"];
 
-/// The passes that can be run on any module: those that need no argument, and one that asks for layouts.
+/// Returns the passes that can run on any module: those without required arguments, and `ConvertLayout` with some
+/// layouts.
 fn general() -> impl Iterator<Item = Step> {
     const LAYOUTS: &str = r#"ConvertLayout({"relax.nn.conv1d": ["NWC", "OWI"], "relax.nn.conv2d": ["NHWC", "OHWI"],
         "relax.nn.conv3d": ["NDHWC", "ODHWI"], "relax.nn.conv2d_transpose": ["NHWC", "IHWO"]})"#;
@@ -71,7 +72,7 @@ fn general() -> impl Iterator<Item = Step> {
     free.chain(parse(LAYOUTS).expect("a pass"))
 }
 
-/// Texts with their names: the modules of the cases, a module for each call of an operator, the models.
+/// Returns named texts: the modules of the cases, a module for each operator call in the cases, and the models.
 fn texts() -> Option<Vec<(String, String)>> {
     let of = |rows: Vec<Value>, key: &'static str| {
         rows.into_iter().filter_map(move |row| Some((row["id"].as_str()?.to_owned(), row[key].as_str()?.to_owned())))
@@ -127,17 +128,18 @@ fn what_passes_make_of_any_module_has_no_errors() {
     assert!(mistakes.is_empty(), "{} {}", mistakes.len(), shown.iter().map(|text| text.as_str()).collect::<String>());
 }
 
-/// How the rows of a pass fared.
+/// The results of a pass over its rows.
 #[derive(Default)]
 struct Tally {
     rows: usize,
-    /// The output has no errors.
+    /// The rows whose output has no errors.
     accepted: usize,
     equal: usize,
     mistakes: Vec<String>,
 }
 
-/// The passes of a row with their arguments; `None` where rx lacks one, or an argument is a Python function.
+/// Returns the passes of a row with their arguments; `None` if rx lacks one of them, or if an argument is a Python
+/// function.
 fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;
@@ -152,7 +154,7 @@ fn steps(row: &Value) -> Option<Vec<Step>> {
     steps.collect()
 }
 
-/// Whether an argument is a Python function, or holds one.
+/// Whether an argument is or contains a Python function.
 fn holds_function(argument: &Value) -> bool {
     match argument {
         Value::Object(entries) => entries.contains_key("__repr__") || entries.values().any(holds_function),
@@ -161,7 +163,7 @@ fn holds_function(argument: &Value) -> bool {
     }
 }
 
-/// An argument in which symbolic dims that are objects in Python stand for their names.
+/// Replaces symbolic dims that are Python objects in an argument with their names.
 fn by_name(argument: Value) -> Value {
     let named =
         |key: &str| key.strip_prefix("{'__expr__': '").and_then(|rest| rest.strip_suffix("'}")).map(str::to_owned);
@@ -173,8 +175,8 @@ fn by_name(argument: Value) -> Value {
     }
 }
 
-/// Whether a row can be held against what rx makes. Rows that are not marked so are taken too where all that fails is TVM's
-/// parser on what TVM printed, as it does on every `R.layout_transform`.
+/// Whether rx's output for a row can be compared. Besides the rows marked `usable`, this includes rows where only TVM's
+/// parser fails on the text that TVM printed, as for every `R.layout_transform`.
 fn is_usable(row: &Value) -> bool {
     let is = |key: &str| row[key].as_bool() == Some(true);
     let unread =
@@ -182,7 +184,7 @@ fn is_usable(row: &Value) -> bool {
     is("usable") || unread && !is("expected_roundtrip")
 }
 
-/// What is wrong with what passes make of `before`.
+/// Runs the passes on a row's input and counts the result; returns a message if the output differs from TVM's.
 fn transformed(steps: &[Step], row: &Value, tally: &mut Tally) -> Result<(), String> {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
     let Some(before) = read(text("before")) else { return Ok(()) };
@@ -260,18 +262,19 @@ fn passes_refuse_what_tvm_refuses() {
     }
 }
 
-/// Passes of whose rows fewer than nine in ten come out as TVM's, each for a reason.
+/// Passes for which fewer than nine in ten rows equal TVM's output, each for a reason.
 ///
-/// `BindSymbolicVars`: one of two rows names the dim by the Python object, which tells dims of one name apart by function;
-/// a name in JSON means the dim of every function.
+/// `BindSymbolicVars`: one of two rows refers to a dim by its Python object, which distinguishes dims of the same name
+/// in different functions. In JSON, a name refers to the dim in every function.
 ///
-/// (`ConvertLayout` is TVM's in all rows but those of `test_conv2d_matchcast_bias_sub_indexed`: TVM splits the axis of a bias of
-/// an unknown extent, which may be 1 and then is repeated, not split. Of `test_conv2d_repeat_flatten` TVM takes the elements in
-/// another order; rx puts them back first.)
+/// (`ConvertLayout` equals TVM's output in all rows but those of `test_conv2d_matchcast_bias_sub_indexed`. There TVM
+/// splits the axis of a bias of unknown extent, although the extent may be 1, so that the axis is repeated, not split.
+/// In `test_conv2d_repeat_flatten` TVM takes the elements in another order; rx restores the order first.)
 ///
-/// `LegalizeOps`: the loops are rx's own compute definitions, which say some things in other ways than TVM's. What they compute is
-/// compared in `rx-execute`.
+/// `LegalizeOps`: the loops are rx's own compute definitions, which sometimes differ in form from TVM's. Tests of
+/// `rx-execute` compare the values.
 ///
-/// `ReorderTakeAfterMatmul`: its row takes by `mode="fast"` with indices of which nothing is known. TVM reorders; an index out
-/// of bounds then reads another element than before. rx reorders where indices are proved, or the mode says what they mean.
+/// `ReorderTakeAfterMatmul`: its row uses `mode="fast"` with unknown indices. TVM reorders, after which an
+/// out-of-bounds index reads another element than before. rx reorders only if the indices are proved to be in bounds,
+/// or if the mode defines out-of-bounds accesses.
 const ARGUED: &[&str] = &["BindSymbolicVars", "LegalizeOps", "ReorderTakeAfterMatmul"];

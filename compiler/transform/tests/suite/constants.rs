@@ -1,4 +1,4 @@
-//! Constants of modules: how they are printed and read, parameters that become constants, and what is computed of them.
+//! Tests of constants: printing and parsing them, binding parameters to constants, and constant folding.
 
 use crate::common::{apply, read};
 use rx_base::name::name;
@@ -21,7 +21,7 @@ class Module:
         return z
 ";
 
-/// What a pass makes, after a look that it reads back as the same.
+/// Runs passes, and checks that the output parses back to the same module.
 fn made(passes: &str, module: Module) -> Module {
     let made = apply(passes, module).expect("a module");
     let text = print(&made);
@@ -34,13 +34,13 @@ fn message(passes: &str, text: &str) -> String {
     apply(passes, read(text)).err().map(|error| error.0).unwrap_or_default()
 }
 
-/// What a module's function gives for these inputs.
+/// Returns the result of a function of the module for the given inputs.
 fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<f32> {
     let outputs = rx_execute::evaluate(module, name(function), inputs).expect("a value");
     outputs.iter().flat_map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
 }
 
-/// The text without its metadata section.
+/// Returns the printed module without its metadata section.
 fn body(module: &Module) -> String {
     let text = print(module);
     text.split_once("\"\"\")\n").map_or(text.clone(), |(_, body)| body.to_owned())
@@ -125,7 +125,7 @@ class Module:
 
 #[test]
 fn unused_constants_are_dropped_and_the_others_counted_anew() {
-    // The odd bits of a NaN and of a subnormal number among them.
+    // The elements include an unusual NaN and a subnormal number, whose bits must not change.
     let odd = ConstantData {
         shape: vec![2],
         dtype: rx_base::DType::FLOAT32,
@@ -155,7 +155,7 @@ fn unused_constants_are_dropped_and_the_others_counted_anew() {
 #[test]
 fn a_section_is_printed_as_it_was_read() {
     let mut text = print(&made("BindParams(\"main\", {\"a\": [1, 2], \"b\": [3, 4], \"c\": [5, 6]})", read(THREE)));
-    // Another writer's section: other spaces, another release.
+    // A section that another release wrote, with other white space.
     text = text.replace("0.27.0", "0.26.9").replace("      \\\"data\\\"", " \\\"data\\\"");
     assert_eq!(print(&read(&text)), text);
 }

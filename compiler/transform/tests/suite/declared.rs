@@ -1,8 +1,9 @@
-//! Declared types stay where a pass has no reason to change them, and constants whose data is left out stop nothing.
+//! Tests that declared types stay unless a pass has a reason to change them, and that constants without data do not
+//! make a pass fail.
 
 use crate::common::{apply, read};
 
-/// What passes print of a module with this function.
+/// Runs passes on a module with this function, and returns the printed output.
 fn printed(passes: &str, function: &str) -> String {
     let lines: String = function.lines().map(|line| format!("    {line}\n")).collect();
     let made = apply(passes, read(&format!("n = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n{lines}")));

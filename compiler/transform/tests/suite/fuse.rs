@@ -1,12 +1,12 @@
-//! Groups of calls, the kernels they become, and the storages of what is left: what each pass makes, as text, and that the
-//! values stay.
+//! Tests of `FuseOps`, `FuseTIR` and `StaticPlanBlockMemory`: the printed output of each pass, and that values stay the
+//! same.
 
 use crate::common::{apply, read};
 use rx_base::name::name;
 use rx_tensor::Tensor;
 use rx_transform::{Module, print};
 
-/// A prim_func of vectors of `n` elements: `Out[v] = value`, of this pattern.
+/// Returns the text of a prim_func over vectors of `n` elements, which computes `Out[v] = value` and has this pattern.
 fn vector(function: &str, params: &[&str], value: &str, pattern: i64) -> String {
     let mut text = format!("    @T.prim_func(private=True, s_tir=True)\n    def {function}(");
     params.iter().for_each(|param| text.push_str(&format!("var_{param}: T.handle, ")));
@@ -33,7 +33,8 @@ const IN_PLACE: &str = "    @T.prim_func(private=True, s_tir=True)
 
 ";
 
-/// `Module` with `add`, `exp`, `exp_inplace`, and `sort`, which is opaque, in front of these functions. `V` is a vector of `n`.
+/// Returns a module with the prim_funcs `add`, `exp`, `exp_inplace` and the opaque `sort`, followed by these functions.
+/// In `functions`, `V` is the type of a vector of `n` elements.
 fn module(functions: &str) -> Module {
     let mut text = String::from("n = TypeVar(\"n\")\nm = TypeVar(\"m\")\n@I.ir_module\nclass Module:\n");
     text.push_str(&vector("add", &["A", "B"], "A[v] + B[v]", 0));
@@ -44,7 +45,7 @@ fn module(functions: &str) -> Module {
     read(&short(&text, "V", "R.Tensor((n,), dtype=\"float32\")"))
 }
 
-/// The text with a type for each `: V`, `-> V` and `out_ty=V`.
+/// Replaces each type `letter`, as in `: V`, `-> V` and `out_ty=V`, with `ty`.
 fn short(text: &str, letter: &str, ty: &str) -> String {
     ["-> ", ": ", "out_ty=", "(", ", "].iter().fold(text.to_owned(), |text, before| {
         [")", ",", ":", " ="].iter().fold(text, |text, behind| {
@@ -53,7 +54,8 @@ fn short(text: &str, letter: &str, ty: &str) -> String {
     })
 }
 
-/// The Relax functions of what passes make, after a look that it has no errors; vectors of `n` as `V`.
+/// Runs passes, checks that the output has no errors, and returns its Relax functions, with `V` for vectors of `n`
+/// elements.
 fn relax_of(passes: &str, module: &Module) -> String {
     let made = apply(passes, module.clone()).expect("a module");
     let text = print(&made);
@@ -73,7 +75,7 @@ fn expect(made: &str, expected: &str) {
     assert_eq!(made, indented, "\n{made}");
 }
 
-/// What a function gives for vectors of these elements.
+/// Returns the results of a function for vectors of these elements.
 fn values(module: &Module, function: &str, inputs: &[&[f32]]) -> Vec<Vec<f32>> {
     let tensor = |values: &&[f32]| Tensor::from_f32s(&[values.len() as i64], values).expect("a tensor");
     let inputs: Vec<Tensor> = inputs.iter().map(tensor).collect();
@@ -81,7 +83,7 @@ fn values(module: &Module, function: &str, inputs: &[&[f32]]) -> Vec<Vec<f32>> {
     outputs.iter().map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
 }
 
-/// The values after each of the passes are those before.
+/// Checks that each of the passes keeps the values.
 fn keeps_values(module: &Module, function: &str, inputs: &[&[f32]]) {
     let before = values(module, function, inputs);
     for passes in ["FuseOps", "FuseOps, FuseTIR", "FuseOps, FuseTIR, CallTIRRewrite, StaticPlanBlockMemory"] {
@@ -186,7 +188,7 @@ def main(x: V) -> R.Tuple(V, V):
 
 #[test]
 fn what_others_name_is_given_in_a_tuple() {
-    // `a` is named behind the block, and by `sort`.
+    // `a` is used after the block, and by `sort`.
     let diamond = "\
 @R.function
 def main(x: V) -> R.Tuple(V, V):
@@ -321,7 +323,7 @@ def main(x: V) -> V:
 
 #[test]
 fn what_is_read_before_it_is_written_over_is_not_read_after() {
-    // `a` and `c` could be joined, but `a` reads `x` in front of what overwrites it.
+    // `a` and `c` could be fused, but `a` reads `x` before it is overwritten.
     let module = module(
         "\
 @R.function
@@ -414,7 +416,7 @@ def main(x: V, y: V) -> V:
     assert!(reduced.contains("cls.second(y)"), "{reduced}");
 }
 
-/// What is planned of these calls of prim_funcs that write, with vectors of four elements.
+/// Runs `StaticPlanBlockMemory` on calls of prim_funcs that write, with vectors of four elements.
 fn planned(attributes: &str, body: &str) -> String {
     let text = format!(
         "@R.function\ndef main(x: V, c: R.Tensor((), dtype=\"bool\")) -> V:\n    R.func_attr({{\"relax.force_pure\": True{attributes}}})\n    cls = Module\n{body}"
@@ -442,7 +444,7 @@ fn tensors_whose_lives_do_not_meet_share_a_storage() {
     return e"
     );
     let made = planned(", \"tir_var_upper_bound\": {\"n\": 16}", &body);
-    // Three lives, of which the first and the third do not meet; the result lives on.
+    // There are three lifetimes, of which the first and the third do not overlap. The result outlives the block.
     assert_eq!(made.matches(&storage("64")).count(), 2, "{made}");
     assert_eq!(made.matches("R.memory.alloc_tensor(storage, 0, R.shape([n])").count(), 2, "{made}");
     assert_eq!(made.matches("R.builtin.alloc_tensor").count(), 1, "{made}");

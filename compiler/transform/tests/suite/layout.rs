@@ -1,9 +1,10 @@
-//! What `ConvertLayout` makes of programs small enough to be read; that it keeps values, tests of `rx-execute` say.
+//! Tests of the printed output of `ConvertLayout` for small programs. Tests of `rx-execute` check that values stay the
+//! same.
 
 use crate::common::{apply, read};
 
-/// What is made of the lines of a dataflow block, of which the last is its output: names and values, no types, and no
-/// attributes that only say what is usual.
+/// Runs `ConvertLayout` on the lines of a dataflow block, whose last line is its output. Returns the lines of the
+/// result without types and without attributes that have their default values.
 fn made(layouts: &str, params: &str, lines: &[&str]) -> Vec<String> {
     let body = lines.join("\n            ");
     let output = lines.last().and_then(|line| line.split([':', ' ']).next()).unwrap_or_default();
@@ -32,7 +33,7 @@ fn with(more: &str) -> String {
     format!("{OPERANDS}, {more}")
 }
 
-/// A convolution's operands, and the convolution.
+/// The converted operands of a convolution, and the convolution.
 const CONV_NHWC: [&str; 3] = [
     "lv = R.permute_dims(x, axes=[0, 2, 3, 1])",
     "lv1 = R.permute_dims(w, axes=[0, 2, 3, 1])",
@@ -43,12 +44,12 @@ const CONV_NCHW4C: [&str; 3] = [
     "lv1 = R.layout_transform(w, index_map=T.index_map(lambda i0, i1, i2, i3: (i0 // 4, i1, i2, i3, i0 % 4)))",
     "a = R.nn.conv2d(lv, lv1, data_layout=\"NCHW4c\", kernel_layout=\"OIHW4o\", out_layout=\"NCHW4c\")",
 ];
-/// Its result put back.
+/// The conversion of its result back to the original layout.
 const BACK: &str = "lv2 = R.permute_dims(a, axes=[0, 3, 1, 2])";
 const JOINED: &str =
     "lv2 = R.layout_transform(a, index_map=T.index_map(lambda i0, i1, i2, i3, i4: (i0, i1 * 4 + i4, i2, i3)))";
 
-/// Checks what is made of a convolution `a` and lines behind it.
+/// Checks the output for a convolution `a` followed by more lines.
 fn check(layouts: &str, params: &str, behind: &[&str], wanted: &[&str]) {
     let conv = if layouts == NHWC { CONV_NHWC } else { CONV_NCHW4C };
     let lines = [&["a = R.nn.conv2d(x, w)"], behind].concat();
@@ -85,7 +86,7 @@ fn axes_are_split_where_extents_can_be() {
 fn a_split_axis_is_made_whole_where_an_operator_would_get_it_wrong() {
     let kept = ("b = R.sum(a, axis=1, keepdims=True)", "b = R.sum(lv2, axis=[1], keepdims=True)");
     let cut = ("b = R.split(a, [3], axis=1)", "b = R.split(lv2, indices_or_sections=[3], axis=1)");
-    // The axis of the bias that is to be split may have one element, which is repeated.
+    // The axis of the bias that would be split may have extent 1, in which case it is repeated.
     let added = ("b = R.add(a, y)", "b = R.add(lv2, y)");
     for (line, wanted) in [kept, cut, added] {
         check(NCHW4C, &with("y: R.Tensor((2, n, 1, 1), \"float32\")"), &[line], &[JOINED, wanted]);

@@ -1,15 +1,15 @@
-//! `LegalizeOps`: what calls of operators become.
+//! Tests of `LegalizeOps`: the calls and prim_funcs that operator calls become.
 
 use crate::common::{apply, read};
 use rx_transform::Module;
 
-/// A module with these functions, in which `n` is a dim.
+/// Returns a module with these functions, in which `n` is a symbolic dim.
 fn module(functions: &str) -> String {
     let lines: String = functions.lines().map(|line| format!("    {line}\n")).collect();
     format!("n = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n{lines}")
 }
 
-/// A function `main` of these parameters and statements.
+/// Returns a module with a function `main` of these parameters and statements.
 fn main(params: &str, ret: &str, body: &str) -> String {
     let lines: String = body.lines().map(|line| format!("    {line}\n")).collect();
     module(&format!("@R.function\ndef main({params}) -> {ret}:\n{lines}"))
@@ -17,18 +17,18 @@ fn main(params: &str, ret: &str, body: &str) -> String {
 
 fn legalized(text: &str) -> Module {
     let made = apply("LegalizeOps", read(text)).expect("a module");
-    // What is made has no errors.
+    // The output has no errors.
     read(&rx_transform::print(&made));
     made
 }
 
-/// The text of what is made, from the line behind `class Module:` on.
+/// Runs the pass, and returns the printed output after `class Module:`.
 fn printed(text: &str) -> String {
     let printed = rx_transform::print(&legalized(text));
     printed.split_once("class Module:\n").map(|(_, body)| body.to_owned()).unwrap_or(printed)
 }
 
-/// The statements of `main`.
+/// Returns the statements of `main` in the output.
 fn statements(text: &str) -> Vec<String> {
     let printed = printed(text);
     let main = printed.split("def main(").nth(1).unwrap_or_default();
@@ -36,7 +36,7 @@ fn statements(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// The headers of the prim_funcs.
+/// Returns the headers of the prim_funcs in the output.
 fn headers(text: &str) -> Vec<String> {
     let printed = printed(text);
     let lines = printed.lines().zip(printed.lines().skip(1));
@@ -121,7 +121,7 @@ return y",
     let twice = once.replace("return y", "z = R.exp(y)\n        return z");
     assert_eq!(headers(&twice).len(), 1);
     assert_eq!(statements(&twice)[1], "z = R.call_tir(cls.tir_exp, (y,), out_ty=R.Tensor((2,), dtype=\"float32\"))");
-    // A public one is for others.
+    // A public prim_func is not reused.
     let public = once.replace("private=True, ", "").replace("return y", "z = R.exp(y)\n        return z");
     assert_eq!(headers(&public).len(), 2);
     assert_eq!(statements(&public)[1], "z = R.call_tir(cls.tir_exp1, (y,), out_ty=R.Tensor((2,), dtype=\"float32\"))");

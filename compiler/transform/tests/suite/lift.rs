@@ -1,4 +1,4 @@
-//! Weights prepared by functions of their own: the same values before and after, every caller a right one.
+//! Tests of `LiftTransformParams`: values stay the same, and every caller passes prepared weights.
 
 use crate::common::{apply, read};
 use rx_base::name::name;
@@ -10,7 +10,7 @@ const TURNED: &str = "R.Tensor((2, 3), dtype=\"float32\")";
 const INPUT: &str = "R.Tensor((1, 2), dtype=\"float32\")";
 const RESULT: &str = "R.Tensor((1, 3), dtype=\"float32\")";
 
-/// A module of these functions, in which `W`, `V`, `X` and `Y` stand for the types above.
+/// Returns a module of these functions, in which `W`, `V`, `X` and `Y` are the types above.
 fn module(functions: &str) -> Module {
     let mut text = String::from("n = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n");
     for line in functions.lines() {
@@ -26,7 +26,7 @@ fn module(functions: &str) -> Module {
     read(&text)
 }
 
-/// What the pass makes, after a look that it has no errors and that a second time changes nothing.
+/// Runs the pass, and checks that the output has no errors and that a second run changes nothing.
 fn lifted(module: &Module) -> Module {
     let made = apply("LiftTransformParams", module.clone()).expect("a module");
     let again = apply("LiftTransformParams", read(&print(&made))).expect("a module");
@@ -46,9 +46,9 @@ fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<Tensor> {
     rx_execute::evaluate(module, name(function), inputs).expect("a value")
 }
 
-/// What `main` gives for weights that `transform` has prepared.
+/// Returns the result of `main` for weights that `transform` has prepared.
 fn prepared(module: &Module, transform: &str, input: &Tensor, weights: &str) -> Vec<f32> {
-    // A caller in the module, since a tuple is no argument that tensors make.
+    // The weights are prepared by a caller in the module, since a tuple cannot be passed as tensors.
     let caller = format!(
         "    @R.function
     def whole(x: {INPUT}, w: {WEIGHT}) -> {RESULT}:
@@ -174,7 +174,7 @@ def main(x: X, w: W) -> Y:
     let main = text.split("def main(").nth(1).unwrap_or_default();
     assert!(main.contains("R.print(w") && !main.contains("R.permute_dims"), "{text}");
     assert!(main.starts_with(&format!("x: {INPUT}, w: {WEIGHT}, turned: {TURNED})")), "{text}");
-    // Held back is what follows, once: the mark goes, as in TVM.
+    // The bindings after the mark are held back once: the pass removes the mark, as TVM does.
     let held = functions
         .replace("R.permute_dims(twice,", "R.permute_dims(held,")
         .replace("        turned: V", "        held: W = R.builtin.stop_lift_params(twice)\n        turned: V");
@@ -232,7 +232,7 @@ def main_transform_params(model_params: R.Tuple(R.Tensor((3, 2), dtype=\"float32
     assert_eq!(prepared(&after, "main_transform_params", &input, "(w,)"), [42.0, 86.0, 130.0]);
     let text = print(&after);
     assert!(!text.split("def main(").nth(1).unwrap_or_default().contains("R.permute_dims"), "{text}");
-    // Who calls it holds weights of the first step, of which nothing is left.
+    // The caller has weights of the first step, and no remaining function takes these.
     let caller = "\
 @R.function
 def outer(x: X, w: W) -> Y:

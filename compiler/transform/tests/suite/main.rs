@@ -1,4 +1,4 @@
-//! The integration tests of `rx-transform`: one module a subject, one program to link.
+//! The integration tests of `rx-transform`: one module for each subject, linked as one program.
 
 mod common;
 mod conformance;

@@ -1,10 +1,11 @@
-//! What kind of operator each prim_func is, as TVM 0.27 tells it (tests/scripts/tvm_op_patterns.py compares many more).
+//! Tests of the operator pattern of prim_funcs, compared with TVM 0.27. `tests/scripts/tvm_op_patterns.py` compares
+//! many more.
 
 use crate::common::{apply, read};
 use rx_schedule::op_pattern::{is_spatial, op_pattern};
 use rx_transform::Module;
 
-/// A prim_func over buffers of four rows or so: its parameters and statements.
+/// Returns a prim_func with these parameters, which are small buffers, and these statements.
 fn prim_func(params: &str, body: &str) -> String {
     let params: Vec<String> = params
         .split_whitespace()
@@ -20,7 +21,7 @@ fn prim_func(params: &str, body: &str) -> String {
     format!("@I.ir_module\nclass Module:\n    @T.prim_func(s_tir=True)\n    def f({}):\n{body}", params.join(", "))
 }
 
-/// What the pass says of the module's prim_funcs.
+/// Runs `AnnotateTIROpPattern`, and returns the pattern of each prim_func.
 fn patterns(text: &str) -> Vec<Option<i64>> {
     let module: Module = apply("AnnotateTIROpPattern", read(text)).expect("a module");
     module.prim_funcs().map(|function| function.attribute("op_pattern").and_then(rx_ir::Attr::as_int)).collect()
@@ -210,7 +211,7 @@ for i in range(T.int64(4)):
         v = T.axis.spatial(T.int64(4), i)
         C[v] = T.exp(A[v])";
     assert_eq!(patterns(&prim_func("A:4 C:4", body)), [Some(8)]);
-    // 0 is what TVM takes for nothing said.
+    // TVM treats the pattern 0 like a missing one.
     let none = body.replace("8}", "0}").replace("T.exp(A[v])", "A[T.int64(3) - v]");
     assert_eq!(patterns(&prim_func("A:4 C:4", &none)), [Some(2)]);
 }

@@ -1,8 +1,8 @@
-//! What each pass does, on programs small enough to be read.
+//! Tests of the printed output of each pass for small programs.
 
 use crate::common::{apply, read};
 
-/// The body of a module, where `T` is `R.Tensor((2,), dtype="float32")`.
+/// Returns a module with this body, where `T` is `R.Tensor((2,), dtype="float32")`.
 fn module(body: &str) -> String {
     let body =
         body.replace("T,", "R.Tensor((2,), dtype=\"float32\"),").replace("T)", "R.Tensor((2,), dtype=\"float32\"))");
@@ -12,7 +12,7 @@ fn module(body: &str) -> String {
     format!("n = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n{lines}")
 }
 
-/// Checks that the passes make of one body the other, as text.
+/// Checks that the passes turn the body `before` into `after`, compared as text.
 fn check(passes: &str, before: &str, after: &str) {
     let made = apply(passes, read(&module(before))).expect("a module");
     let printed = rx_transform::print(&made);
@@ -275,7 +275,7 @@ def main(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32
     check("CanonicalizeBindings", before, after);
 }
 
-/// A function of `x` and what else `params` says, whose dataflow block has these lines and gives `out`.
+/// Returns a function of `x` and the parameters `params`, whose dataflow block has these lines and returns `out`.
 fn dataflow(params: &str, lines: &str, out: &str) -> String {
     let lines: String = lines.lines().map(|line| format!("        {}\n", line.trim())).collect();
     format!(
@@ -383,7 +383,8 @@ fn columns_are_picked_from_the_product_with_mode_and_dtype_kept() {
         out_table: R.Tensor((2, 64), dtype=\"float32\") = R.matmul(x, table, out_dtype=\"float32\")
         out: R.Tensor((2, 32), dtype=\"float32\") = R.take(out_table, at, axis=1, mode=\"clip\")";
     check("ReorderTakeAfterMatmul", &dataflow(params, before, out), &dataflow(params, after, out));
-    // An index that nobody proved may be out of bounds: the table's neighbour is not the product's.
+    // An index that is not proved may be out of bounds. The element after the table differs from the element after the
+    // product.
     let unproved = before.replace("clip", "fast");
     check("ReorderTakeAfterMatmul", &dataflow(params, &unproved, out), &dataflow(params, &unproved, out));
     let proved = "at1: R.Tensor((32,), dtype=\"int64\") = R.arange(0, 64, 2, dtype=\"int64\")\n";
@@ -486,7 +487,7 @@ def main(x: T) -> T:
 "
     );
     check("CallTIRRewrite", &before, &after);
-    // What is made has the types that its text has.
+    // The types in the output are those that its text states.
     let made = apply("CallTIRRewrite", read(&module(&before))).expect("a module");
     assert!(rx_transform::equal::structurally_equal(&made, &read(&rx_transform::print(&made))));
 }
@@ -529,6 +530,6 @@ def main(x: R.Tensor(ndim=2), y: R.Tensor((\"n\", 2))):
 ";
     let printed = rx_transform::print(&read(text));
     assert!(printed.contains("-> R.Tuple(R.Tensor(dtype=\"float32\", ndim=2), R.Tensor((n, 2))):"), "{printed}");
-    // It has no errors.
+    // The output has no errors.
     assert_eq!(rx_transform::print(&read(&printed)), printed);
 }

@@ -1,4 +1,4 @@
-//! Prim_funcs in modules: what is written stays, what a pass changes is seen.
+//! Tests of prim_funcs in modules: the source text of one is kept, and changes by passes show in it.
 
 use crate::common::{apply, read};
 use rx_base::Dim;
@@ -27,7 +27,7 @@ fn copy(attributes: &str) -> String {
     format!("{HEAD}{header}{attributes}{LOOPS}")
 }
 
-/// The module with `op_pattern` 2 at its prim_func.
+/// Returns the module with the `op_pattern` 2 set on its prim_func.
 fn annotated(text: &str) -> Module {
     let mut module = read(text);
     for item in &mut module.items {
@@ -38,7 +38,7 @@ fn annotated(text: &str) -> Module {
     module
 }
 
-/// The lines of `copy` up to its first loop.
+/// Returns the lines of `copy` before its first loop.
 fn head(module: &Module) -> Vec<String> {
     let text = print(module);
     text.lines().skip(3).take_while(|line| !line.contains("for i")).map(|line| line.trim().to_owned()).collect()

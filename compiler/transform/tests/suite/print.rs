@@ -1,4 +1,4 @@
-//! What is printed, TVM 0.27 reads.
+//! Tests that TVM 0.27 can parse the printed text.
 
 use crate::common::{apply, read};
 
@@ -155,6 +155,6 @@ fn deep_nesting_is_printed_in_steps_that_grow_with_the_text() {
         let (indent, argument) = ("    ".repeat(at + 1), if at == 0 { "x".to_owned() } else { format!("p{}", at - 1) });
         text.push_str(&format!("{indent}r{at} = f{at}({argument})\n{indent}return r{at}\n"));
     }
-    // Twice the work for each function around would not end.
+    // Doing the work twice for each enclosing function would be exponential, and would not finish here.
     assert_eq!(printed("", &module(&text)).matches("@R.function").count(), DEPTH + 1);
 }

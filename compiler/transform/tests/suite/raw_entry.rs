@@ -1,4 +1,4 @@
-//! `KeepRawEntry`: a function whose weights are prepared stays callable with raw ones.
+//! Tests of `KeepRawEntry`: a function whose weights are prepared stays callable with raw weights.
 
 use crate::common::{apply, read};
 use rx_transform::equal::structurally_equal;

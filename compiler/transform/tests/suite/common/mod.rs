@@ -1,10 +1,10 @@
-//! What the tests of passes share.
+//! Helpers for the tests of passes.
 
 use rx_db::{FileKind, Workspace};
 use rx_transform::Module;
 use rx_transform::pass::{PassError, parse};
 
-/// The module of a text, which has no errors.
+/// Parses a module, whose text must have no errors.
 pub fn read(text: &str) -> Module {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Module {
     workspace.module(workspace.first_module(file)).expect("a module")
 }
 
-/// What passes make of a module, which can compute values.
+/// Runs passes on a module, with an evaluator of values.
 pub fn apply(passes: &str, mut module: Module) -> Result<Module, PassError> {
     for step in parse(passes)? {
         module = (step.pass.run)(module, &step.arguments.with_evaluator(rx_execute::evaluate))?;
