@@ -143,7 +143,7 @@ fn can_be_returned(ty: &StructInfo, params: &[(Name, StructInfo)]) -> bool {
 }
 
 /// Updates the declared return type after the type of the body's result has changed from `before`, if the function
-/// declared exactly `before`. Other declarations are weaker than `before`, or stated by the user, and remain valid.
+/// declared exactly `before`. Any other declaration is less specific than the result's type and stays valid.
 pub fn follow_result(function: &mut RelaxFunction, before: &StructInfo) {
     let now = &function.body.result.ty;
     if function.ret == *before && now != before && can_be_returned(now, &function.params) {

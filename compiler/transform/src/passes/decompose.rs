@@ -9,7 +9,7 @@
 //! lv2 = R.expand_dims(var, axis=[0, 2, 3])
 //! lv3 = R.add(lv2, R.const(1e-05, "float32"))
 //! …                                            # divide by the square root, multiply by gamma, add beta
-//! y = lv8, mean, var
+//! y = lv9, mean, var
 //! ```
 //!
 //! For inference, a batch norm uses its running statistics. For training, it uses the statistics of the batch and
@@ -17,8 +17,8 @@
 //! attribute `training`. `DecomposeOps` exists only in rx and follows the attribute `training` of each call, so it
 //! keeps the values.
 //!
-//! Requires a known rank and dtype; other calls stay. Guarantees that no decomposed operator is left, and that types
-//! are inferred again.
+//! Requires a known rank and dtype; other calls stay. Guarantees that types which depend on a decomposed call are
+//! inferred again.
 //!
 //! Reference: TVM `src/relax/transform/decompose_ops.cc`.
 

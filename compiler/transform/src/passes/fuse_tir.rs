@@ -1,13 +1,20 @@
 //! `FuseTIR`: turns each function with the attribute `Primitive` into one prim_func.
 //!
 //! ```text
-//! @R.function(private=True)                       @T.prim_func(private=True)
-//! def fused_add_exp(x, y):                        def fused_add_exp(x: …, y: …, out: …):
-//!     R.func_attr({"Primitive": True})                lv = T.alloc_buffer(…)
-//!     lv = R.call_tir(cls.add, (x, y), …)    →        for i in range(4): lv[i] = x[i] + y[i]
-//!     gv = R.call_tir(cls.exp, (lv,), …)              for i in range(4): out[i] = T.exp(lv[i])
+//! @R.function(private=True)
+//! def fused_add_exp(x, y):
+//!     R.func_attr({"Primitive": True})
+//!     lv = R.call_tir(cls.add, (x, y), out_ty=…)
+//!     gv = R.call_tir(cls.exp, (lv,), out_ty=…)
 //!     return gv
-//! gv = cls.fused_add_exp(x, y)               →    gv = R.call_tir(cls.fused_add_exp, (x, y), …)
+//! gv = cls.fused_add_exp(x, y)
+//! →
+//! @T.prim_func(private=True)
+//! def fused_add_exp(x, y, Out_intermediate_1):
+//!     Out_intermediate = T.sblock_alloc_buffer((4,), "float32")
+//!     for i in range(4): Out_intermediate[i] = x[i] + y[i]
+//!     for i in range(4): Out_intermediate_1[i] = T.exp(Out_intermediate[i])
+//! gv = R.call_tir(cls.fused_add_exp, (x, y), out_ty=…)
 //! ```
 //!
 //! The prim_func contains the loops of the called prim_funcs, one after the other ([`kernel`]). Its calls become

@@ -2,16 +2,16 @@
 //! prepared ones.
 //!
 //! ```text
-//! def main(x, wt): …                              # wt is w transposed
-//! def main_transform_params(params): …
+//! def main_transform_params(model_params): …
+//! def main(x, wt): …                                    # wt is w transposed
 //! →
+//! def main_prepared_transform_params(model_params): …   # has the attribute `ONCE`
 //! def main_prepared(x, wt): …
 //! def main(x, w):
 //!     prepared = cls.main_prepared_transform_params((w,))
 //!     wt = prepared[0]
 //!     result = cls.main_prepared(x, wt)
 //!     return result
-//! def main_prepared_transform_params(params): …   # has the attribute `ONCE`
 //! ```
 //!
 //! The transform function is marked with [`ONCE`], by which its result is memoized for the same weights.

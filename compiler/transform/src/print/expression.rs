@@ -102,8 +102,8 @@ fn rows(elements: &[Literal], dims: &[usize]) -> String {
     format!("[{}]", rows.join(", "))
 }
 
-/// Prints a scalar. An `int64` or a `bool` is printed as a plain Python number, which reads back as that dtype; others
-/// are printed as `T.float32(1.0)`.
+/// Prints a scalar. An `int64` or a `bool` is printed as a plain Python value, which reads back as that dtype. Scalars
+/// of other dtypes are printed with it, for example `T.float32(1.0)`.
 fn prim(value: &PrimValue, info: &StructInfo) -> String {
     let dtype = match info {
         StructInfo::Prim(prim) => prim.dtype,

@@ -41,8 +41,8 @@ pub(super) fn largest(dim: &Dim, bounds: &Bounds) -> Dim {
 }
 
 /// Replaces the bounded symbols in a sum of products with their extreme values: the upper bound in a term with a
-/// positive coefficient, otherwise the lower bound. The symbols are factors, and not negative. Returns `None` if a
-/// bounded symbol is inside another operation.
+/// positive coefficient, otherwise the lower bound. This gives an upper bound of the sum, because symbolic dims are not
+/// negative. Returns `None` if a bounded symbol is inside another operation.
 fn without_bounded(dim: &Dim, bounds: &Bounds) -> Option<Dim> {
     let mut sum = Dim::constant(dim.constant_part());
     for (product, coefficient) in dim.terms() {
