@@ -9,7 +9,8 @@
 //! tensor operands, such as `R.zeros`, is folded if the result has at most [`MAX_CREATED`] elements. Known shapes
 //! replace variables in operator calls, and `R.tensor_to_shape` of a constant becomes a shape.
 //!
-//! Requires [`Evaluate`]. Guarantees the same values: a call whose evaluation fails or takes too long stays.
+//! Requires that the caller supplies a function that computes values ([`Evaluate`]). Guarantees the same values: a call
+//! whose evaluation fails or takes too long stays.
 //!
 //! Reference: TVM `src/relax/transform/fold_constant.cc`.
 

@@ -116,7 +116,8 @@ impl<'f> Group<'f> {
 
     /// Whether nothing is left to lift, because the weights are prepared already.
     pub(super) fn is_identity(&self) -> bool {
-        // Dims are passed on as a leading shape parameter, which is no weight.
+        // After an earlier run, the first weight may be the shape that passes on dims. It is not used as a weight, so
+        // it is not among the outputs.
         let handed_on = match &self.symbols[..] {
             [] => self.weights,
             symbols => match self.weights.split_first() {
