@@ -1,4 +1,13 @@
-//! Leaving out what nothing reads.
+//! Dead code elimination: removes instructions, kernel outputs and stores whose results nothing reads.
+//!
+//! ```text
+//! r1, r2 = kernel split(r0)                    r2 = kernel split'(r0)
+//! r3 = kernel relu(r2)                 →       r3 = kernel relu(r2)
+//! return r3                                    return r3
+//! ```
+//!
+//! Checks, effects and calls remain, because they may end the run. Reference: TVM's
+//! `src/relax/transform/dead_code_elimination.cc`.
 
 use super::{Context, Rewrite};
 use crate::program::{Instruction, Operation, Output, Procedure, Program};
@@ -7,13 +16,15 @@ use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::rewrite::map_children;
 use rx_tir::{Expr, Stmt};
 
-/// Removes the instructions whose results nothing reads, and the outputs of kernels that nothing reads.
+/// Removes the instructions whose results nothing reads, and the kernel outputs that nothing reads.
 pub(super) fn remove(procedure: &mut Procedure, program: &mut Program, context: &Context<'_>) {
     let mut read = vec![false; procedure.types.len()];
     read[procedure.result.0 as usize] = true;
     procedure.code = block(std::mem::take(&mut procedure.code), &mut read, program, context);
 }
 
+/// Removes the dead instructions of a block, last to first. On entry, `read` marks the registers that are read after
+/// the block.
 fn block(
     mut code: Vec<Instruction>,
     read: &mut Vec<bool>,
@@ -63,7 +74,8 @@ fn block(
                     *condition = block(std::mem::take(condition), read, program, context);
                 }
             }
-            // Checks, effects and calls stay: they may end the run. So does what somebody watches.
+            // Checks, effects and calls remain, because they may end the run. `Bound` remains, because it reports its
+            // value.
             Operation::Match { .. }
             | Operation::Bound { .. }
             | Operation::Host { .. }
@@ -79,8 +91,8 @@ fn block(
     code
 }
 
-/// The function without the outputs that are `dead`: their buffers become temporaries, and stores to what nothing loads
-/// disappear. `None` where an extent of a dead output gives a symbol its value.
+/// Turns the `dead` outputs of a function into temporaries and removes stores to buffers that are never loaded. Returns
+/// `None` where a symbol takes its value from an extent of a dead output only.
 pub(super) fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> Option<PrimFunc> {
     let mut result = func.clone();
     let outputs: Vec<BufferId> = func.buffer_params().skip(inputs).collect();
@@ -94,7 +106,7 @@ pub(super) fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> 
     Some(without_dead_stores(result))
 }
 
-/// The function without stores to temporaries that nothing loads.
+/// Removes stores to temporaries that are never loaded, until there are none.
 pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
     loop {
         let mut loaded = vec![false; func.buffers.len()];
@@ -102,7 +114,7 @@ pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
             loaded[param.0 as usize] = true;
         }
         func.body.walk(&mut |stmt| {
-            // An update reads what it writes; that alone keeps nothing alive.
+            // A load in the store's own value (an update such as `t[i] = t[i] + x`) does not keep the buffer alive.
             let own = match stmt {
                 Stmt::Store { buffer, .. } => Some(*buffer),
                 _ => None,
@@ -125,6 +137,7 @@ pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
     }
 }
 
+/// Removes the stores to buffers that are not `loaded`, and the loops and blocks that become empty.
 fn prune(stmt: &Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
     if let Stmt::Store { buffer, .. } = stmt
         && !loaded[buffer.0 as usize]

@@ -1,10 +1,18 @@
-//! Whether a kernel's work can follow another's element by element: an epilogue.
+//! Recognizes epilogues: kernels that compute each element from the element of an input at the same indices.
+//!
+//! ```text
+//! y[i, j] = max(s[i, j] + b[j], 0)      # follows s, but not b
+//! ```
+//!
+//! Such a kernel can be merged into the reduction that computes the input (see `fuse`), because a schedule can apply it
+//! to each element as soon as the element is complete.
 
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{Expr, Stmt};
 
-/// For each of the first `inputs` buffers of a function without reductions, whether the function makes each element of its outputs from
-/// the element of that input at the same place, and from any elements of the others. The outputs then have the input's extents.
+/// For each of the first `inputs` buffers of a function without reductions: returns whether the function computes each
+/// output element from that input's element at the same indices, and from arbitrary elements of the other inputs. The
+/// outputs then have the input's shape.
 pub(crate) fn followed_inputs(func: &PrimFunc, inputs: usize) -> Box<[bool]> {
     let follows = |input| {
         let mut epilogue = Epilogue { func, along: vec![input] };
@@ -14,14 +22,16 @@ pub(crate) fn followed_inputs(func: &PrimFunc, inputs: usize) -> Box<[bool]> {
     func.buffer_params().take(inputs).map(follows).collect()
 }
 
+/// The check of one input.
 struct Epilogue<'f> {
     func: &'f PrimFunc,
-    /// The input, and what is made of it so far.
+    /// The input, and the buffers that have been computed from it so far.
     along: Vec<BufferId>,
 }
 
 impl Epilogue<'_> {
-    /// Whether all stores of a statement, in a block that has axes or not, follow.
+    /// Whether all stores of a statement satisfy [`Epilogue::store`]. `in_block` is whether the statement is in a block
+    /// with axes.
     fn statement(&mut self, stmt: &Stmt, in_block: bool) -> bool {
         match stmt {
             Stmt::Seq(statements) => statements.iter().all(|one| self.statement(one, in_block)),
@@ -32,7 +42,7 @@ impl Epilogue<'_> {
         }
     }
 
-    /// Whether what is read of the input, and of what is made of it, is read where it is stored, over the same extents.
+    /// Whether the loads of `along` buffers are at the store's indices, from buffers of the same shape.
     fn store(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> bool {
         let (mut reads, mut follows) = (false, true);
         value.walk(&mut |part| {
@@ -47,7 +57,7 @@ impl Epilogue<'_> {
         if reads && !self.along.contains(&buffer) {
             self.along.push(buffer);
         }
-        // Each element once, wherever it is.
+        // The indices must be distinct variables or constants, so each element is stored once.
         let axes = indices.iter().enumerate().all(|(axis, index)| match index {
             Expr::Var { .. } => !indices[..axis].contains(index),
             index => index.as_int().is_some(),
@@ -56,7 +66,7 @@ impl Epilogue<'_> {
     }
 }
 
-/// Whether an access is where the store is; an axis of one element has one place.
+/// Whether a load's indices equal the store's. On an axis of extent 1 all indices are equal.
 fn is_same_place(shape: &[Expr], at: &[Expr], stored: &[Expr]) -> bool {
     at.len() == stored.len()
         && at.iter().zip(stored).zip(shape).all(|((at, stored), extent)| at == stored || extent.as_int() == Some(1))

@@ -1,4 +1,17 @@
-//! Two kernels as one.
+//! Merges a producer kernel and its consumer into one kernel.
+//!
+//! ```text
+//! def add(a, b, out): out[i] = a[i] + b[i]              def fused_add_relu(a, b, y):
+//! def relu(x, y): y[i] = max(x[i], 0)            →          t = alloc_buffer(...)
+//!                                                           t[i] = a[i] + b[i]
+//!                                                           y[i] = max(t[i], 0)
+//! ```
+//!
+//! Requires that only the consumer reads the producer's outputs, or that the producer's instruction is kept for the
+//! other readers. Guarantees that the merged kernel has the consumer's outputs; the producer's outputs are temporaries,
+//! which later passes inline. Equal inputs and equal scalars become one parameter.
+//!
+//! Reference: TVM's `src/relax/transform/fuse_tir.cc`.
 
 use super::{Context, MAX_BUFFERS, MAX_NESTS};
 use crate::loops::Loops;
@@ -10,8 +23,9 @@ use rx_tir::rewrite::import;
 use rx_tir::{Expr, Stmt};
 use smallvec::SmallVec;
 
-/// The kernel that does what `producer` and then `consumer` do, where the consumer is the only reader of the producer's
-/// outputs. `None` where the joined kernel would take too many buffers or be too long, or lose sight of a symbol's value.
+/// Returns the instruction that computes the consumer's outputs from the inputs of both kernels. Returns `None` where
+/// the merged kernel would have more than [`MAX_BUFFERS`] buffers or [`MAX_NESTS`] nests, or where a symbol would no
+/// longer be an extent of a parameter.
 pub(super) fn merge(
     producer: &Instruction,
     consumer: &Instruction,
@@ -32,6 +46,7 @@ pub(super) fn merge(
     Some(Instruction { origin: consumer.origin.or(producer.origin), operation })
 }
 
+/// Returns the kernel that an instruction calls.
 fn kernel_of<'p>(instruction: &Instruction, program: &'p Program) -> Option<&'p Kernel> {
     match &instruction.operation {
         Operation::Kernel { kernel, .. } => Some(program.kernel(*kernel)),
@@ -39,11 +54,13 @@ fn kernel_of<'p>(instruction: &Instruction, program: &'p Program) -> Option<&'p 
     }
 }
 
-/// Registers of two kernels, numbered in the order of their first use: joined kernels do not depend on the program's numbers.
+/// The registers of a pair, numbered in the order of their first use. So the merged kernel, a key of the cache, does
+/// not depend on the numbers of the program's registers.
 #[derive(Default)]
 struct Registers(SmallVec<[Register; 16]>);
 
 impl Registers {
+    /// Returns the number of a register, and assigns one on its first use.
     fn number(&mut self, own: Register) -> Register {
         let at = self.0.iter().position(|known| *known == own).unwrap_or_else(|| {
             self.0.push(own);
@@ -52,6 +69,7 @@ impl Registers {
         Register(at as u32)
     }
 
+    /// Returns the program's register with a number.
     fn own(&self, number: Register) -> Register {
         self.0[number.0 as usize]
     }
@@ -63,6 +81,7 @@ impl Registers {
         }
     }
 
+    /// Describes a kernel call by numbered registers.
     fn part(&mut self, instruction: &Instruction, kernel: &Kernel) -> Option<Part> {
         let Operation::Kernel { inputs, outputs, scalars, .. } = &instruction.operation else { return None };
         Some(Part {
@@ -80,14 +99,14 @@ impl Registers {
     }
 }
 
-/// Two kernels of which the second reads what the first computes.
+/// A producer and a consumer to merge: the key of the query cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     producer: Part,
     consumer: Part,
 }
 
-/// A kernel and what is passed to it.
+/// A kernel's function and the arguments of its call, with the registers numbered by [`Registers`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Part {
     loops: Loops,
@@ -96,7 +115,7 @@ struct Part {
     scalars: Vec<Scalar>,
 }
 
-/// A pair as one kernel.
+/// The merged kernel of a pair, with the arguments to pass: registers are numbers, as in the pair.
 #[derive(Clone, Debug)]
 pub struct Merged {
     loops: Loops,
@@ -105,7 +124,7 @@ pub struct Merged {
 }
 
 impl Pair {
-    /// The two as one kernel, where that is possible.
+    /// Merges the two functions. Returns `None` where that is not possible.
     pub fn merged(&self) -> Option<Merged> {
         let Pair { producer: first, consumer: second } = self;
         if nests(&first.loops.body) + nests(&second.loops.body) > MAX_NESTS {
@@ -137,7 +156,7 @@ impl Pair {
     }
 }
 
-/// How many statements a body is made of, out of the blocks that only hold buffers.
+/// Counts the loop nests of a body, looking through blocks that only allocate buffers.
 fn nests(stmt: &Stmt) -> usize {
     match stmt {
         Stmt::Seq(statements) => statements.iter().map(nests).sum(),
@@ -146,16 +165,19 @@ fn nests(stmt: &Stmt) -> usize {
     }
 }
 
-/// The function that is being put together.
+/// The merged function under construction. Each buffer is listed with its numbered register.
 struct Joined {
     func: PrimFunc,
+    /// The input parameters.
     inputs: Vec<(Register, BufferId)>,
-    /// What the producer computes for the consumer.
+    /// The outputs of the producer, which are temporaries of the merged function.
     temporaries: Vec<(Register, BufferId)>,
+    /// The output parameters.
     written: Vec<(Register, BufferId)>,
+    /// The scalar parameters, with their arguments.
     scalars: Vec<(Scalar, VarId)>,
-    /// Buffers whose extents are still in terms of the function they come from, with the address of its part: both kernels may share
-    /// one function.
+    /// Buffers whose extents still refer to the variables of a source function, with the address of the [`Part`] that
+    /// they come from. The address, not the function, identifies the source: both kernels may share one function.
     foreign: Vec<(BufferId, usize)>,
 }
 
@@ -171,7 +193,8 @@ impl Joined {
         }
     }
 
-    /// Adds the parameter behind `register`, once; extents follow when the function's body is imported.
+    /// Adds the input parameter for `register`, unless there is one already. Its extents are translated in
+    /// [`Joined::adopt`].
     fn input(&mut self, register: Register, from: &Part, buffer: BufferId) {
         let same = |(known, own): &&(Register, BufferId)| {
             let own = self.func.buffer(*own);
@@ -185,14 +208,15 @@ impl Joined {
         }
     }
 
+    /// Copies a buffer of `from` into the merged function. Its extents are translated in [`Joined::adopt`].
     fn own(&mut self, from: &Part, buffer: BufferId) -> BufferId {
         let own = self.func.add_buffer(from.loops.buffer(buffer).clone());
         self.foreign.push((own, std::ptr::from_ref(from).addr()));
         own
     }
 
-    /// The body of one part in terms of the joined function. `makes` are outputs that become temporaries, `reads` are
-    /// temporaries it reads as inputs.
+    /// Imports the body of one part into the merged function. `makes` are the outputs that become temporaries; `reads`
+    /// are the temporaries that replace inputs.
     fn body_of(&mut self, part: &Part, makes: &[Register], reads: &[(Register, BufferId)]) -> Stmt {
         let params: Vec<BufferId> = part.loops.buffer_params().collect();
         for (output, buffer) in makes.iter().zip(params.iter().skip(part.inputs.len())) {
@@ -222,14 +246,14 @@ impl Joined {
         body
     }
 
-    /// The joined function's buffer of a register.
+    /// Returns the merged function's buffer for a register.
     fn buffer_of(&self, register: Register, reads: &[(Register, BufferId)]) -> Option<BufferId> {
         let all = reads.iter().chain(&self.temporaries).chain(&self.written).chain(&self.inputs);
         all.into_iter().find(|(known, _)| *known == register).map(|(_, buffer)| *buffer)
     }
 
-    /// Puts extents and symbols that came from `part` into the joined function's terms. `import` adds the variables that
-    /// have no value yet in order, from `first_var` on.
+    /// Translates the extents and symbols that came from `part` to variables of the merged function. `import` has added
+    /// the part's variables without a value in order, beginning at `first_var`.
     fn adopt(&mut self, part: &Part, first_var: usize, scalars: &[(VarId, Expr)]) {
         let mut renamed: Vec<Expr> = Vec::with_capacity(part.loops.vars.len());
         let mut next = first_var;
@@ -258,7 +282,7 @@ impl Joined {
         }
     }
 
-    /// The joined function's parameter for a scalar; equal scalars are one.
+    /// Returns the scalar parameter for an argument. Equal arguments of equal dtype share a parameter.
     fn scalar(&mut self, from: &PrimFunc, var: VarId, scalar: &Scalar) -> Expr {
         let theirs = *from.var(var);
         let known =
@@ -274,7 +298,8 @@ impl Joined {
         self.func.var_expr(own)
     }
 
-    /// Sets parameters and body; gives the scalars in the order of the parameters.
+    /// Sets the parameters and the body. Returns the arguments of the scalar parameters, in order. Returns `None` where
+    /// a symbol is not an extent of a parameter any more.
     fn finish(&mut self, body: Vec<Stmt>) -> Option<Vec<Scalar>> {
         let buffers = self.inputs.iter().chain(&self.written).map(|(_, buffer)| Param::Buffer(*buffer));
         let scalars = self.scalars.iter().map(|(_, var)| Param::Scalar(*var));
@@ -288,7 +313,8 @@ impl Joined {
     }
 }
 
-/// `fused_add_relu`, cut where it grows too long to be read. What has no name leaves the other's.
+/// Returns the name of the merged kernel, such as `fused_add_relu`, truncated to 80 characters. If the first kernel has
+/// no name, the second name is kept.
 fn joined_name(first: Name, second: Name) -> Name {
     if first.is_empty() {
         return second;

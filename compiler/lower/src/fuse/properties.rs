@@ -1,30 +1,34 @@
-//! Properties of a kernel's function that decide with which others it is joined.
+//! Properties of a kernel's function that decide which kernels are fused with it.
 
 use super::{chain, moves};
 use rx_schedule::op_pattern::is_spatial;
 use rx_tir::func::PrimFunc;
 use rx_tir::{Expr, Stmt};
 
-/// Properties of a function.
+/// The fusion-relevant properties of a function, computed once per function.
 #[derive(Debug)]
 pub(crate) struct Properties {
-    /// [`is_spatial`]: every block computes elements one by one.
+    /// Whether every block computes elements independently, without reductions ([`is_spatial`]): TVM's elementwise,
+    /// broadcast and injective patterns.
     pub(crate) is_injective: bool,
-    /// It only moves elements.
+    /// Whether it only copies elements (`moves::is_move`).
     pub(crate) is_move: bool,
-    /// Its output holds all elements of its input in their order.
+    /// Whether its output holds all elements of its input in the same order (`moves::is_view`).
     pub(crate) is_view: bool,
-    /// It adds up products of elements of different tensors.
+    /// Whether it contains a sum of products of elements of different tensors: a matmul or a convolution.
     pub(crate) is_product: bool,
-    /// It makes each element of at most one, by arithmetic that may as well be done at every reader.
+    /// Whether each element depends on at most one loaded element, by arithmetic cheap enough to be repeated at every
+    /// read.
     pub(crate) is_light: bool,
-    /// It computes each element by arithmetic that may as well be done at every reader.
+    /// Whether each element is computed by arithmetic cheap enough to be repeated at every read: it calls no function
+    /// such as `exp`.
     pub(crate) is_cheap: bool,
-    /// An index in it is checked when it runs.
+    /// Whether an index in it is checked at run time.
     pub(crate) is_checked: bool,
 }
 
 impl Properties {
+    /// Analyzes a function.
     pub(crate) fn of(func: &PrimFunc) -> Properties {
         let is_injective = is_spatial(func);
         let (loads, is_costly, is_checked) = values(func);
@@ -41,7 +45,8 @@ impl Properties {
     }
 }
 
-/// The most elements that a stored value reads, whether one calls a function, and whether an index is checked.
+/// Returns the maximum number of loads in a stored value, whether a stored value calls a function, and whether an index
+/// is checked at run time.
 fn values(func: &PrimFunc) -> (usize, bool, bool) {
     let (mut most, mut is_costly, mut is_checked) = (0, false, false);
     func.body.walk(&mut |stmt| {

@@ -1,8 +1,20 @@
-//! A kernel made to read a tensor under the shape it has before a view: `y = f(view(x))` as a function of `x`.
+//! View elimination: rewrites a kernel that reads a view so that it reads the tensor before the view.
 //!
-//! Both shapes are cut into groups of dims with as many elements, as far as they can. Where one dim of the tensor is several
-//! of the view, its index is made of theirs; where several are one, the loop that runs along the view's is cut into loops
-//! of theirs. So no index is divided: what would need that is left as it is.
+//! ```text
+//! x: [n, 32];  v: [n, 4, 8] = view(x)                                  # 1:n group
+//! for i, j, k in (n, 4, 8): y[i, j, k] = f(v[i, j, k])   →   ... y[i, j, k] = f(x[i, j * 8 + k])
+//!
+//! x: [n, 4, 8];  v: [n, 32] = view(x)                                  # n:1 group
+//! for i, j in (n, 32): y[i, j] = f(v[i, j])              →   for i, a, b in (n, 4, 8): y[i, a * 8 + b] = f(x[i, a, b])
+//! ```
+//!
+//! Both shapes are partitioned into the smallest groups of dims with equal element counts (MLIR calls them
+//! reassociation groups). Where one dim of the tensor is several dims of the view, its index is composed of theirs.
+//! Where several dims are one, the loop over the view's dim is split. Guarantees that no index is divided: a kernel
+//! that would need a division is not rewritten.
+//!
+//! Requires a buffer without strides. A loop that is split must bind one block axis directly and run over the whole
+//! view dim; the inner extents must be constants.
 
 use rustc_hash::FxHashMap;
 use rx_base::Dim;
@@ -11,15 +23,18 @@ use rx_tir::rewrite::{map_expr, map_stmt, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Iter, Stmt};
 use std::ops::Range;
 
-/// Dims of the tensor that are together dims of the view: one of the one are some of the other.
+/// A reassociation group of a reshape: dims `from` of the tensor have as many elements as dims `to` of the view. One of
+/// the two ranges has length 1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
+    /// The dims of the tensor, before the view.
     pub(super) from: Range<usize>,
+    /// The dims of the view.
     pub(super) to: Range<usize>,
 }
 
-/// The function with its input `buffer`, which has the extents `to`, read as a tensor of the extents `from`. `None` where an index
-/// would have to be divided. `is_cut` says whether dims of the tensor may be several of the view's.
+/// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. Returns `None` where an
+/// index would need a division. `is_cut` is whether one dim of the tensor may be several dims of the view.
 pub(super) fn reshaped(
     func: &PrimFunc,
     buffer: BufferId,
@@ -39,7 +54,8 @@ pub(super) fn reshaped(
     (!reshaping.failed).then_some(reshaping.func)
 }
 
-/// The groups of two shapes, dims of one element left out.
+/// Partitions two shapes into reassociation groups; dims of extent 1 belong to none. For example, `[n, 4, 8]` and `[n,
+/// 32]` give `n:n` and `[4, 8]:[32]`. Returns `None` where a group would have several dims on both sides.
 pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
     let product = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |all, dim| &all * dim);
     let is_one = |dim: &Dim| dim.as_constant() == Some(1);
@@ -51,7 +67,8 @@ pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
             return (at == from.len() && to_at == to.len()).then_some(groups);
         }
         let (rest, to_rest) = (from.len() - at, to.len() - to_at);
-        // One dim of the tensor, or one of the view.
+        // Candidates, shortest first: one dim of the tensor and several of the view, then several of the tensor and one
+        // of the view.
         let lengths = (1..=to_rest).map(|length| (1, length)).chain((2..=rest).map(|length| (length, 1)));
         let fits = |(length, to_length): &(usize, usize)| {
             let (a, b) = (product(&from[at..at + length]), product(&to[to_at..to_at + to_length]));
@@ -64,23 +81,30 @@ pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
     }
 }
 
+/// The rewrite of [`reshaped`], in progress.
 struct Reshaping<'d> {
     func: PrimFunc,
+    /// The buffer whose shape changes.
     buffer: BufferId,
+    /// The shape before the view.
     from: &'d [Dim],
     groups: Vec<Group>,
-    /// The view's extents in the function's terms.
+    /// The shape of the view as expressions of the function.
     view: Vec<Expr>,
+    /// Whether a load was found that cannot be rewritten.
     failed: bool,
 }
 
-/// The axes that axes are cut into, outermost first: their values and extents.
+/// The axes that each split axis is replaced by, outermost first, as pairs of value and extent.
 pub(super) type Digits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
 
-/// What a loop is cut into, or itself: variables and extents, outermost first.
+/// The loops that replace a loop, outermost first, as pairs of variable and extent. A loop that is not split is its own
+/// replacement.
 pub(super) type NewLoops = Vec<(VarId, Expr)>;
 
 impl Reshaping<'_> {
+    /// Rewrites a statement. Sets `failed` where the buffer is read outside a nest, or in a nest that cannot be
+    /// rewritten.
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
         if let Some((loops, block)) = nest_of(stmt) {
             return self.nest(&loops, block).unwrap_or_else(|| {
@@ -94,13 +118,15 @@ impl Reshaping<'_> {
         map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
     }
 
+    /// Whether an expression loads from the buffer.
     fn reads(&self, expr: &Expr) -> bool {
         let mut found = false;
         expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if *buffer == self.buffer));
         found
     }
 
-    /// Loops around a block that reads the buffer.
+    /// Rewrites a nest that reads the buffer. Splits the loops over the view dims of n:1 groups. Returns `None` where a
+    /// load has an index on such a dim that is neither a loop variable nor a constant.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block) -> Option<Stmt> {
         let mut indices: Vec<Vec<Expr>> = Vec::new();
         let mut collect = |expr: &Expr| {
@@ -156,7 +182,7 @@ impl Reshaping<'_> {
         in_loops(rewritten, loops, &new_loops)
     }
 
-    /// Cuts a block's axis, and its loop, into those of a group's dims.
+    /// Splits a block's axis and its loop along the tensor dims of an n:1 group.
     fn cut(
         &mut self,
         block: &mut Block,
@@ -170,11 +196,12 @@ impl Reshaping<'_> {
         Some(())
     }
 
+    /// Returns [`inner`] of a group.
     fn inner(&self, group: &Group) -> Option<Vec<i64>> {
         inner(self.from, group)
     }
 
-    /// The place in the tensor of a place in the view.
+    /// Translates indices of the view to indices of the tensor.
     fn indices(&self, at: &[Expr], digits: &Digits) -> Option<Vec<Expr>> {
         let mut indices = vec![Expr::int(0); self.from.len()];
         for group in &self.groups {
@@ -206,7 +233,7 @@ impl Reshaping<'_> {
         Some(indices)
     }
 
-    /// The tensor's extents in the function's terms.
+    /// Returns the shape before the view as expressions of the function.
     fn shape(&self) -> Option<Vec<Expr>> {
         let mut shape = vec![Expr::int(1); self.from.len()];
         for group in &self.groups {
@@ -223,13 +250,14 @@ impl Reshaping<'_> {
     }
 }
 
-/// The extents of a group's dims of the tensor but the first, which must be known; none may be empty.
+/// Returns the extents of a group's tensor dims without the first. Returns `None` unless they are positive constants.
 pub(super) fn inner(from: &[Dim], group: &Group) -> Option<Vec<i64>> {
     let dims = from.get(group.from.start + 1..group.from.end)?;
     dims.iter().map(|dim| dim.as_constant().filter(|extent| *extent > 0)).collect()
 }
 
-/// The extents of the loops that one along a dim is cut into, outermost first; `inner` are those behind the first.
+/// Returns the extents of the loops that a loop of the given extent is split into, outermost first. `inner` are all but
+/// the first. `dim` is the extent of the view's dim: a symbolic extent must equal it.
 pub(super) fn digit_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Option<Vec<Expr>> {
     let dtype = extent.dtype();
     let below: i64 = inner.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent))?;
@@ -241,7 +269,7 @@ pub(super) fn digit_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Optio
     Some(std::iter::once(outer).chain(inner.into_iter().map(|value| Expr::Int { value, dtype })).collect())
 }
 
-/// The value of an axis of the values it was cut into.
+/// Composes the value of a split axis from the axes that replace it: `[(a, _), (b, 8)]` gives `a * 8 + b`.
 pub(super) fn joined(digits: &[(Expr, Expr)]) -> Option<Expr> {
     let values = digits.iter().cloned();
     values
@@ -249,12 +277,13 @@ pub(super) fn joined(digits: &[(Expr, Expr)]) -> Option<Expr> {
         .map(|(all, _)| all)
 }
 
-/// Loops as they are.
+/// Returns each loop as its own replacement.
 pub(super) fn uncut(loops: &[(VarId, &Stmt)]) -> Vec<NewLoops> {
     loops.iter().map(|(var, stmt)| vec![(*var, extent_of(stmt))]).collect()
 }
 
-/// Cuts a block's axis, and its loop, into some of these extents, outermost first; gives the values and extents of the axes.
+/// Splits a block's axis and the loop that it is bound to into the given extents, outermost first. Returns the values
+/// and extents of the new axes, or `None` where the axis is not bound to a whole loop alone.
 pub(super) fn cut(
     func: &mut PrimFunc,
     block: &mut Block,
@@ -286,7 +315,7 @@ pub(super) fn cut(
     Some(values)
 }
 
-/// A block in what its loops were cut into.
+/// Wraps a block in the loops that replace `loops`.
 pub(super) fn in_loops(block: Block, loops: &[(VarId, &Stmt)], new_loops: &[NewLoops]) -> Option<Stmt> {
     let mut stmt = Stmt::Block(Box::new(block));
     for ((_, old), parts) in loops.iter().zip(new_loops).rev() {
@@ -299,6 +328,7 @@ pub(super) fn in_loops(block: Block, loops: &[(VarId, &Stmt)], new_loops: &[NewL
     Some(stmt)
 }
 
+/// Returns the extent of a loop.
 fn extent_of(stmt: &Stmt) -> Expr {
     match stmt {
         Stmt::For { extent, .. } => extent.clone(),
@@ -306,7 +336,7 @@ fn extent_of(stmt: &Stmt) -> Expr {
     }
 }
 
-/// Loops, outermost first, around one block with axes.
+/// Matches a nest: perfectly nested loops that start at 0, outermost first, around one block with axes.
 pub(super) fn nest_of(stmt: &Stmt) -> Option<(Vec<(VarId, &Stmt)>, &Block)> {
     let (mut loops, mut current) = (Vec::new(), stmt);
     loop {
@@ -321,7 +351,7 @@ pub(super) fn nest_of(stmt: &Stmt) -> Option<(Vec<(VarId, &Stmt)>, &Block)> {
     }
 }
 
-/// The block with its expressions mapped, but those of its axes.
+/// Applies `map` to the expressions of a block, except those of its axes.
 fn map_block(block: &Block, map: &mut dyn FnMut(&Expr) -> Expr) -> Block {
     Block {
         predicate: block.predicate.as_ref().map(&mut *map),

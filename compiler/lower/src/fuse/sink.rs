@@ -1,5 +1,18 @@
-//! Views below what is computed element by element: `f(view(x), y)` is `view(f(x, y'))`, where `y'` is a view of `y`. So what follows
-//! a reduction runs over its elements whatever shapes they go through, and can be its epilogue.
+//! View sinking: moves views after the elementwise kernels that read them, so that the kernel that follows a reduction
+//! runs over the reduction's shape and can become its epilogue.
+//!
+//! ```text
+//! s: [2, 12] = kernel matmul(...)              s: [2, 12] = kernel matmul(...)
+//! v: [2, 3, 4] = view(s)                 →     b': [2, 12] = view(b)
+//! y: [2, 3, 4] = kernel add(v, b)              t: [2, 12] = kernel add(s, b')
+//!                                              y: [2, 3, 4] = view(t)
+//! ```
+//!
+//! Requires a kernel that computes each element of its outputs from the element of the view at the same indices; the
+//! view and the reduction's result have no other reader. Other inputs that are loaded at the same indices are viewed,
+//! too; inputs that are loaded at other indices must not depend on the dims that are merged. Guarantees that no index
+//! is divided. Nothing changes where the kernel can read the reduction's result directly (each dim of the view is one
+//! or several whole dims of it).
 
 use super::block::left;
 use super::reshape::{Group, digit_extents, groups, inner, joined, nest_of};
@@ -13,7 +26,7 @@ use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Iter, IterKind, Stmt};
 use std::sync::Arc;
 
-/// Moves views of what reductions compute below the kernels that follow them element by element, in the procedure's own block.
+/// Sinks the views of reduction results in the outermost block of a procedure.
 pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &mut Program, context: &Context<'_>) {
     let mut sinking = Sinking {
         reads,
@@ -31,29 +44,37 @@ pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &m
     procedure.code = left(sinking.code);
 }
 
-/// A view in the code that is being written.
+/// A view instruction in the code that has been emitted.
 struct View {
+    /// The position of the view in the code.
     at: usize,
+    /// The viewed tensor.
     from: Register,
-    /// The extents before it, where they are known, and behind it.
+    /// The shape of the viewed tensor, if a kernel of this block computes it.
     before: Option<Arc<[Dim]>>,
+    /// The shape of the view.
     shape: Arc<[Dim]>,
 }
 
+/// The state of the pass: emits the instructions of a block one by one.
 struct Sinking<'p> {
     reads: &'p mut Vec<u32>,
     program: &'p mut Program,
     context: &'p Context<'p>,
-    /// By register, the extents of what a kernel of this block computes.
+    /// By register number: the shape, if a kernel of this block computes the register.
     shapes: Vec<Option<Arc<[Dim]>>>,
     types: &'p mut Vec<StructInfo>,
-    /// What reductions compute, and what follows them, with their extents.
+    /// The results of reductions, and of the elementwise kernels that follow them under the same shape.
     sums: FxHashSet<Register>,
+    /// The emitted views, by the register that they define.
     views: FxHashMap<Register, View>,
+    /// The emitted instructions; `None` where a view became unused.
     code: Vec<Option<Instruction>>,
 }
 
 impl Sinking<'_> {
+    /// Emits an instruction. A view of a view becomes a view of the original tensor; an elementwise kernel is sunk
+    /// through a view if possible.
     fn instruction(&mut self, mut instruction: Instruction) {
         if let Operation::View { from, .. } = &mut instruction.operation
             && let Some(first) = self.views.get(from).map(|view| view.from)
@@ -88,6 +109,7 @@ impl Sinking<'_> {
         self.code.push(Some(instruction));
     }
 
+    /// Adds a register that is read once.
     fn fresh(&mut self, ty: StructInfo) -> Register {
         let register = Register(self.types.len() as u32);
         self.types.push(ty);
@@ -96,7 +118,8 @@ impl Sinking<'_> {
         register
     }
 
-    /// Writes a kernel that follows a view of a sum as one that follows the sum, and the view behind it.
+    /// Emits a kernel that reads a view of a reduction's result as a kernel over the reduction's shape, followed by
+    /// views of its outputs. Returns `None`, and emits nothing, where that is not possible or not needed.
     fn sink(&mut self, instruction: &Instruction) -> Option<()> {
         let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
         let own = self.program.kernel(*kernel);
@@ -109,7 +132,8 @@ impl Sinking<'_> {
         let buffers: Vec<BufferId> = loops.buffer_params().collect();
         let (from, before, shape) = (view.from, view.before.clone()?, view.shape.clone());
         let found = groups(&before, &shape)?;
-        // Where every dim of the view is one or several of the sum's, the kernel can read them as they are.
+        // If every dim of the view is one or several whole dims of the result, the kernel can read the result without
+        // the view.
         if found.iter().all(|group| group.to.len() == 1) {
             return None;
         }
@@ -142,7 +166,7 @@ impl Sinking<'_> {
         Some(())
     }
 
-    /// What read a view reads the tensor behind it; a view that nothing reads is gone.
+    /// Moves one read from a view to the viewed tensor. Removes the view if that was its last read.
     fn reread(&mut self, view: Register, from: Register) {
         self.reads[view.0 as usize] -= 1;
         self.reads[from.0 as usize] += 1;
@@ -154,7 +178,8 @@ impl Sinking<'_> {
         }
     }
 
-    /// A register's value under other extents, which a kernel reads from here on.
+    /// Returns a register with the value of `register` under the given shape: the tensor that it views, if that has the
+    /// shape, otherwise a new view. The kernel that replaces `instruction` reads it.
     fn viewed(&mut self, register: Register, shape: &Arc<[Dim]>, instruction: &Instruction) -> Register {
         if let Some(view) = self.views.get(&register)
             && view.before.as_ref() == Some(shape)
@@ -171,8 +196,8 @@ impl Sinking<'_> {
     }
 }
 
-/// The function, which makes elements from those of `input` at the same place, over the extents `before`; and which of its buffers
-/// have these then.
+/// Rewrites an elementwise function to run over the shape `before` of the tensor that `input` views. Returns the
+/// function and the buffers whose shape changed to `before`.
 pub(super) fn sunk(
     func: &PrimFunc,
     input: BufferId,
@@ -200,25 +225,30 @@ pub(super) fn sunk(
         sunk.failed |= buffer.strides.is_some();
         buffer.shape.clone_from(&sunk.extents);
     }
-    // A buffer that is read in another way, too, would have two shapes; and a symbol needs an extent that tells it.
+    // A buffer that is also read at other indices would need both shapes. And every symbol must still be an extent of a
+    // parameter, from which its value is known.
     let two_ways = sunk.changed.iter().any(|buffer| sunk.elsewhere.contains(buffer));
     let told = sunk.func.symbols.iter().all(|symbol| sunk.func.is_told(*symbol));
     (!sunk.failed && !two_ways && told).then_some((sunk.func, sunk.changed))
 }
 
+/// The rewrite of [`sunk`], in progress.
 struct Sunk<'g> {
     func: PrimFunc,
+    /// The shape of the view.
     view: Vec<Expr>,
+    /// The shape before the view.
     extents: Vec<Expr>,
     groups: &'g [Group],
-    /// Buffers of the view's extents, which get the sum's.
+    /// The buffers whose shape changes from the view's to the one before it.
     changed: Vec<BufferId>,
-    /// Buffers that are read at another place than what is stored.
+    /// Buffers that are loaded at other indices than those of the store.
     elsewhere: Vec<BufferId>,
     failed: bool,
 }
 
 impl Sunk<'_> {
+    /// Rewrites a statement. Sets `failed` if it contains anything but the nests that [`Sunk::nest`] accepts.
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
         if let Some((loops, block)) = nest_of(stmt) {
             let loops: Vec<VarId> = loops.iter().map(|(var, _)| *var).collect();
@@ -231,7 +261,8 @@ impl Sunk<'_> {
         map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
     }
 
-    /// A nest that stores one element at its own place.
+    /// Rewrites a nest that stores every element of a buffer of the view's shape once: its loops become loops over the
+    /// shape before the view.
     fn nest(&mut self, loops: &[VarId], block: &Block) -> Option<Stmt> {
         let Stmt::Store { buffer, indices, value, site } = &block.body else { return None };
         let is_plain = |iter: &Iter| {
@@ -284,8 +315,9 @@ impl Sunk<'_> {
         Some(new_loops.into_iter().rev().fold(nest, |body, (var, extent)| Stmt::for_loop(var, extent, body)))
     }
 
-    /// What is stored at a place, over the new loops: what is read at the same place is read there, and what is read elsewhere must not
-    /// depend on loops that have become one.
+    /// Rewrites a stored value for the new loops. Loads at the store's old indices `at` become loads at the new indices
+    /// `place`. In other loads the old loop variables are composed of the new ones. Returns `None` where a load uses a
+    /// loop that was merged into another.
     fn value(&mut self, value: &Expr, at: &[Expr], (axes, place): (&[Option<VarId>], &[Expr])) -> Option<Expr> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         for group in self.groups.iter().filter(|group| group.to.len() == 1) {
