@@ -1,18 +1,31 @@
-//! Channels last: tensors that only kernels see lie in memory as convolutions read them fast.
+//! Layout assignment: stores the data of convolutions channels last in memory (NHWC), where the device reads that
+//! faster.
 //!
-//! Where a device reads several channels of a pixel at once ([`Preferences::channels_together`]), a convolution whose data has its
-//! channels last is faster than one that gathers what it reads. So tensors that a kernel makes and only kernels read may lie in
-//! another order of their axes than they are written in: their channels last, the other axes as they are. Kernels that write or
-//! read them follow (`rewrite`); no kernel is added that only turns a tensor. What enters and what is returned lies as it is written.
+//! ```text
+//! y: [1, 64, 56, 56] = kernel relu(x)                y: [1, 56, 56, 64] = kernel relu'(x)
+//! z: [1, 64, 56, 56] = kernel conv2d(y, w)     →     z: [1, 56, 56, 64] = kernel conv2d'(y, w')
+//! return kernel mean(z)                              return kernel mean'(z)
+//! ```
 //!
-//! - What a kernel's loops tell of axes (`reading`): of a sum of products by the roles of its loops which axis of its data, its
-//!   weight and its result is the channel; of other loops which axes of two tensors are one, because one loop walks both.
-//! - Which tensors of a procedure may lie otherwise (`registers`), and groups of those that go together (`groups`): from a
-//!   convolution's data along kernels that compute element by element, over windows, or along sums.
-//! - Whether a group is worth it (`cost`): bytes that are read apart before must be more than after.
-//! - Weights (`weights`) are put in order once by a procedure that keeps its result.
+//! Requires a device that reads several channels of a pixel in one access ([`Preferences::channels_together`]). Only
+//! tensors that a kernel writes and only kernels read may change; the kernels that use them are rewritten (`rewrite`).
+//! The axes before the channels keep their order.
 //!
-//! Layout assignment of this kind is XLA's (`layout_assignment.cc`): constraints of some instructions, spread to the others.
+//! Guarantees that no value that enters or leaves a procedure changes its layout, and that no kernel is added that only
+//! transposes an activation.
+//!
+//! The steps:
+//!
+//! - `reading` analyzes the loops of each kernel. In a sum of products, the roles of the loops (M, N, K) give the
+//!   channel axes of data, weight and result. In other nests, axes of two tensors correspond if the same loop indexes
+//!   both.
+//! - `registers` finds the tensors of a procedure whose layout may change. `groups` finds sets of tensors that change
+//!   together: it propagates from a convolution's data through elementwise kernels, windows and reductions.
+//! - `cost` decides whether a group changes: the bytes that are loaded uncoalesced must decrease.
+//! - `weights` transposes each weight once, by a procedure whose result is memoized.
+//!
+//! Reference: XLA's `layout_assignment.cc`, which also propagates the constraints of some instructions to the others.
+//! TVM's counterpart is `src/relax/transform/convert_layout.cc`.
 
 mod cost;
 mod groups;
@@ -32,10 +45,11 @@ use rx_schedule::Preferences;
 use rx_tir::PrimFunc;
 use rx_tir::permute::reordered;
 
-/// Which axis of a tensor each axis in memory is, outermost first.
+/// A layout as a permutation: for each axis in memory, outermost first, the axis of the tensor. For example, `[0, 2, 3,
+/// 1]` is NHWC for an NCHW tensor.
 type Order = Vec<usize>;
 
-/// Puts channels last where the device is faster then.
+/// Assigns channels-last layouts in all procedures where they reduce the cost. Does nothing if the device prefers none.
 pub(crate) fn assign(program: &mut Program, preferences: &dyn Preferences) {
     let together = |dtype: DType| preferences.channels_together(dtype).filter(|count| *count > 1);
     let wants = |func: &PrimFunc| func.buffers.iter().any(|buffer| together(buffer.dtype).is_some());
@@ -44,7 +58,8 @@ pub(crate) fn assign(program: &mut Program, preferences: &dyn Preferences) {
     }
     let readings: Vec<Option<Reading>> =
         program.kernels.iter().map(|kernel| Reading::of(&kernel.loops, &together)).collect();
-    // Kernels that are added have no readings; no procedure is looked at twice.
+    // The kernels that rewriting adds have no readings. They are not needed: each procedure is analyzed before it is
+    // rewritten, and once.
     for at in 0..program.procedures.len() {
         let registers = Registers::of(&program.procedures[at], program, &readings, at == 0);
         let groups = groups::of(&registers, program, &readings);
@@ -59,7 +74,8 @@ pub(crate) fn assign(program: &mut Program, preferences: &dyn Preferences) {
     crate::fuse::drop_unused(program);
 }
 
-/// The orders of a kernel's buffers where the groups' tensors have their channels last.
+/// Returns the layouts of a kernel call's buffers if the tensors of `groups` are stored channels last. `number` is the
+/// call's position in [`Registers::uses`].
 fn orders_of(groups: &[&Group], number: usize, one: &Use) -> Orders {
     let mut orders = Orders::default();
     for group in groups {
@@ -75,7 +91,7 @@ fn orders_of(groups: &[&Group], number: usize, one: &Use) -> Orders {
     orders
 }
 
-/// Whether less is read apart where a group's tensors have their channels last.
+/// Whether the channels-last layout of a group reduces the bytes that are loaded uncoalesced.
 fn is_worth(
     group: &Group,
     registers: &Registers,
@@ -95,7 +111,7 @@ fn is_worth(
     gain > 0.0
 }
 
-/// Rewrites a procedure's kernels for the groups that were chosen.
+/// Rewrites the kernels and weights of the procedure at index `at` for the chosen groups.
 fn apply(at: usize, groups: &[Group], registers: &Registers, program: &mut Program, rewriter: &mut Rewriter) {
     if groups.is_empty() {
         return;
@@ -122,7 +138,8 @@ fn apply(at: usize, groups: &[Group], registers: &Registers, program: &mut Progr
     program.procedures[at] = procedure;
 }
 
-/// Gives kernel instructions, in the order of [`Registers::uses`], their kernels, and their outputs the shapes they have then.
+/// Replaces the kernels of the instructions, in the order of [`Registers::uses`], the inputs that have transposed
+/// copies, and the shapes of outputs with a new layout.
 fn rewrite_code(
     code: &mut [Instruction],
     kernels: &mut dyn Iterator<Item = KernelId>,

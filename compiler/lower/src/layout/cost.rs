@@ -1,19 +1,22 @@
-//! What a layout costs: the bytes that kernels read apart.
+//! The cost model of layouts: the bytes that a kernel loads uncoalesced.
 //!
-//! Of a sum of products that tensor cores multiply, a factor is read apart where neither its own loops nor those that are summed over
-//! walk it 16 bytes at a time ([`FactorElement::is_in_chunks`]): then each element is a read of its own. Of everything else, what
-//! neighbouring threads read is apart where it is not near: where the loop that is contiguous in what is written takes more than a
-//! few elements in one step, and no loop that is reduced over walks neighbours.
+//! - In a sum of products that runs on tensor cores, an operand's loads are coalesced if its own loops or the reduction
+//!   loops run through it in chunks of 16 bytes ([`FactorElement::is_in_chunks`]). Otherwise every element is a
+//!   separate load.
+//! - In any other nest, loads are coalesced if neighbouring threads load from nearby addresses: one step of the loop
+//!   that is contiguous in the output moves the load by at most [`NEAR`] elements. They are also coalesced if a long
+//!   reduction is contiguous in the load.
 //!
-//! The bytes of an access are its element's bytes times the rounds of the loops it depends on, for a convolution's data `pixels ×
-//! channels × taps`. A group of tensors is worth another order where
+//! An access costs the bytes of its element times the iterations of the loops that it depends on; for a convolution's
+//! data these are `pixels × channels × taps`. A group of tensors gets the new layout where
 //!
 //! ```text
-//! Σ bytes apart before > Σ bytes apart after        over the kernels that write or read one of them
+//! Σ bytes uncoalesced before > Σ bytes uncoalesced after        over the kernels that write or read one of them
 //! ```
 //!
-//! What a convolution gains is on the left, what kernels at a group's border lose, whose other tensors lie as they are written, on
-//! the right. What is not known is taken for [`UNKNOWN`] on both sides. That weights are put in order once is not counted.
+//! The gains of the convolutions compete with the losses of kernels at the group's border, whose other tensors keep
+//! their layout. Unknown extents count as [`UNKNOWN`] on both sides. The transposition of weights is not counted, since
+//! it happens once.
 
 use super::reading::stores;
 use rx_base::DType;
@@ -22,25 +25,27 @@ use rx_schedule::{
 };
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, VarId};
 
-/// What an extent that is not known is taken for.
+/// The assumed value of an extent that is not a constant.
 const UNKNOWN: i64 = 64;
 
-/// Elements between neighbouring threads that still share most of what is read at once.
+/// The maximum distance, in elements, between the loads of neighbouring threads that still counts as coalesced.
 const NEAR: i64 = 4;
 
-/// A sum of more elements is made by threads that share it.
+/// The number of elements above which several threads share a reduction.
 const LONG: i64 = 128;
 
-/// The bytes that a function reads apart. `together`: how many elements of a dtype tensor cores have at once, where they have any.
+/// Returns the bytes that a function loads uncoalesced. `together` returns the elements per tensor-core chunk of a
+/// dtype, or `None` if tensor cores do not support it.
 pub(super) fn apart(func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
     let mut statements = Vec::new();
     rx_schedule::nests::top_level(&func.body, &mut Vec::new(), &mut statements);
     statements.iter().filter_map(|stmt| Nest::of(stmt, func)).map(|nest| of_nest(&nest, func, together)).sum()
 }
 
+/// Returns the cost of one nest.
 fn of_nest(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
     let mut own = func.clone();
-    // A transposed convolution is a product for each phase of its outputs.
+    // A transposed convolution is one product for each phase (each remainder of the output index modulo the stride).
     let phased = by_phases(nest, &mut own, false).map_or_else(|| nest.clone(), |phased| phased.nest);
     match ProductNest::of(&phased, &mut own) {
         Ok(found) if is_tiled(&found, together) => of_product(found, &own, together),
@@ -48,7 +53,8 @@ fn of_nest(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>
     }
 }
 
-/// Whether tensor cores multiply the factors, each of which has loops of its own.
+/// Whether the nest runs on tensor cores: both operands have a supported dtype of the same width, and each has separate
+/// loops (M and N).
 pub(super) fn is_tiled(found: &ProductNest, together: &dyn Fn(DType) -> Option<i64>) -> bool {
     let has = |wanted: Role| found.product.loops.iter().any(|(_, _, role)| *role == wanted);
     let [left, right] = [&found.product.left, &found.product.right].map(|factor| without_casts(factor).dtype());
@@ -59,6 +65,8 @@ pub(super) fn is_tiled(found: &ProductNest, together: &dyn Fn(DType) -> Option<i
         && has(Role::N)
 }
 
+/// Returns the cost of a sum of products: an operand that is not loaded in chunks costs one load per element and
+/// iteration.
 fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
     let loops: Vec<(VarId, Expr, Role)> = found
         .nest
@@ -85,7 +93,8 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
     for at in [0, 1] {
         let in_chunks = elements[at].as_ref().is_some_and(|element| {
             let mut rows = free[at].clone();
-            // What is contiguous in the result is walked first, where that is a loop of the factor.
+            // The loop that is contiguous in the result, or otherwise in the operand, is the innermost of the operand's
+            // loops.
             let first = |one: &Affine, rows: &[(VarId, Expr)]| {
                 rows.iter().map(|(var, _)| *var).find(|var| one.stride(*var).as_constant() == Some(1))
             };
@@ -100,17 +109,19 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
     bytes
 }
 
-/// The bytes that are read apart where neighbouring threads have neighbours of the result.
+/// Returns the cost of a nest in which neighbouring threads compute neighbouring elements of the result.
 fn of_map(nest: &Nest, func: &PrimFunc) -> f64 {
     stores(&nest.body).into_iter().map(|(buffer, indices, value)| of_store(nest, func, (buffer, indices), value)).sum()
 }
 
+/// Returns the cost of the loads in one stored value.
 fn of_store(nest: &Nest, func: &PrimFunc, (buffer, indices): (BufferId, &[Expr]), value: &Expr) -> f64 {
     let step = |at: &Affine, one: &Loop| at.stride(one.var).as_constant();
     let Some(target) = Affine::of(func, &nest.loops, buffer, indices) else { return 0.0 };
     let lane = nest.loops.iter().rev().find(|one| step(&target, one) == Some(1));
     let reduced = || nest.loops.iter().filter(|one| one.kind == IterKind::Reduce);
-    // Windows have few elements: neighbours there are not what threads have.
+    // Short reductions (pooling windows) run within a thread, so a load that is contiguous along them is not coalesced
+    // across threads.
     let is_long = reduced().map(|one| size(&one.extent)).fold(1i64, i64::saturating_mul) > LONG;
     let mut bytes = 0.0;
     value.walk(&mut |part| {
@@ -125,11 +136,12 @@ fn of_store(nest: &Nest, func: &PrimFunc, (buffer, indices): (BufferId, &[Expr])
     bytes
 }
 
-/// How often an expression has another value.
+/// Returns the number of iterations of the loops that an expression depends on.
 fn rounds(loops: &[Loop], expr: &Expr) -> f64 {
     loops.iter().filter(|one| expr.uses(one.var)).map(|one| size(&one.extent) as f64).product()
 }
 
+/// Returns the value of a constant extent, or [`UNKNOWN`].
 fn size(extent: &Expr) -> i64 {
     extent.as_int().unwrap_or(UNKNOWN).max(0)
 }

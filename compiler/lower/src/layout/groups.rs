@@ -1,4 +1,8 @@
-//! Groups of tensors that have their channels last together.
+//! Finds groups of tensors that get a channels-last layout together: a worklist propagates channel axes from
+//! convolutions to the tensors that are indexed by the same loops, and a union-find structure collects the groups.
+//!
+//! For example, `y[n, c, h, w] = relu(x[n, c, h, w])` propagates the channel axis 1 from `y` to `x`, because loop `c`
+//! indexes both.
 
 use super::Order;
 use super::reading::{Access, NestReading, Reading};
@@ -9,21 +13,22 @@ use rx_base::Dim;
 use rx_tir::{BufferId, Expr, PrimFunc};
 use std::collections::VecDeque;
 
-/// A tensor of a procedure.
+/// A tensor of a procedure, or a temporary of one of its kernel calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Node {
-    /// A register.
+    /// A tensor in a register.
     Register(Register),
-    /// What lives in the kernel of the instruction with this number.
+    /// A temporary buffer of the kernel call with this position in [`Registers::uses`].
     Local(usize, BufferId),
 }
 
-/// Tensors that are decided on together, with the orders in which their channels are last.
+/// Tensors whose layouts change together, or not at all.
 pub(super) struct Group {
+    /// Each tensor with its channels-last layout.
     pub(super) nodes: Vec<(Node, Order)>,
 }
 
-/// The groups that a procedure's convolutions ask for.
+/// Returns the groups that the convolutions of a procedure give rise to.
 pub(super) fn of(registers: &Registers, program: &Program, readings: &[Option<Reading>]) -> Vec<Group> {
     let mut spread = Spread {
         registers,
@@ -36,7 +41,7 @@ pub(super) fn of(registers: &Registers, program: &Program, readings: &[Option<Re
         waiting: VecDeque::new(),
     };
     spread.find_places();
-    // What is read comes first: it is what gains.
+    // Data comes first, because the gain is in its loads: where two wishes for a tensor clash, the first one wins.
     for wanted in [Part::Data, Part::Target] {
         for number in 0..registers.uses.len() {
             spread.begin(number, wanted);
@@ -45,27 +50,32 @@ pub(super) fn of(registers: &Registers, program: &Program, readings: &[Option<Re
     spread.groups()
 }
 
+/// The operand of a convolution from which propagation begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Data,
     Target,
 }
 
+/// The state of the propagation. The position of a call is that in [`Registers::uses`], its number.
 struct Spread<'p> {
     registers: &'p Registers,
     program: &'p Program,
     readings: &'p [Option<Reading>],
-    /// The instructions that write or read a register, with the buffer it is there.
+    /// By register: the calls that write or read it, each with the buffer that the register is passed for.
     places: FxHashMap<Register, Vec<(usize, BufferId)>>,
-    /// The axis of its channels and its number.
+    /// By tensor: its channel axis and its position in `found`.
     axes: FxHashMap<Node, (usize, usize)>,
+    /// The tensors that have a channel axis, in the order of discovery.
     found: Vec<Node>,
-    /// Groups: by number the number of another member; roots point at themselves.
+    /// The union-find forest over `found`: the position of each tensor's parent. A root is its own parent.
     parents: Vec<usize>,
+    /// The tensors whose channel axis has not been propagated yet.
     waiting: VecDeque<Node>,
 }
 
 impl<'p> Spread<'p> {
+    /// Fills `places`.
     fn find_places(&mut self) {
         for (number, one) in self.registers.uses.iter().enumerate() {
             for (register, buffer) in &one.buffers {
@@ -74,18 +84,21 @@ impl<'p> Spread<'p> {
         }
     }
 
+    /// Returns the call with this number, its function, and the readings of its nests (none if the kernel could not be
+    /// analyzed).
     fn using(&self, number: usize) -> (&'p Use, &'p PrimFunc, &'p [NestReading]) {
         let one = &self.registers.uses[number];
         let nests = self.readings.get(one.kernel.0 as usize).and_then(Option::as_ref);
         (one, &self.program.kernel(one.kernel).loops, nests.map_or(&[], |reading| &reading.nests))
     }
 
+    /// Returns the tensor that a buffer of a call is.
     fn node(&self, number: usize, buffer: BufferId) -> Node {
         let (one, ..) = self.using(number);
         one.register_of(buffer).map_or(Node::Local(number, buffer), Node::Register)
     }
 
-    /// The extents of a tensor, those that are known.
+    /// Returns the extents of a tensor, with `None` for those that are not constants.
     fn shape(&self, node: Node) -> Option<Vec<Option<i64>>> {
         Some(match node {
             Node::Register(register) => self.registers.shape(register)?.iter().map(Dim::as_constant).collect(),
@@ -96,14 +109,14 @@ impl<'p> Spread<'p> {
         })
     }
 
-    /// The order in which an axis of a tensor is last; `None` where its elements lie so already.
+    /// Returns the layout in which `axis` is last. Returns `None` where it is last already, up to axes of extent 1.
     fn order(&self, node: Node, axis: usize) -> Option<Order> {
         let shape = self.shape(node)?;
         let is_last = shape.get(axis + 1..)?.iter().all(|extent| *extent == Some(1));
         (!is_last).then(|| (0..shape.len()).filter(|at| *at != axis).chain([axis]).collect())
     }
 
-    /// Begins with the convolutions of an instruction.
+    /// Assigns and propagates the channel axes of the convolutions in the call with this number.
     fn begin(&mut self, number: usize, wanted: Part) {
         let (_, _, nests) = self.using(number);
         for channels in nests.iter().filter_map(|nest| nest.product.as_ref()) {
@@ -117,7 +130,9 @@ impl<'p> Spread<'p> {
                 }
                 Part::Target => {
                     let target = channels.target.and_then(|target| self.visit(number, target, false));
-                    // A weight whose outputs stand behind its channels is read along them, which then are no neighbours.
+                    // A weight with its input channels first (`[in, out, …]`, as of a transposed convolution) is read
+                    // along its output channels where the result is channels last. They are not contiguous, so the
+                    // weight needs another layout, too.
                     if target.is_some() && channels.weight.1 == 0 {
                         let weight = self.visit(number, channels.weight, true);
                         self.join(target, weight);
@@ -128,7 +143,9 @@ impl<'p> Spread<'p> {
         }
     }
 
-    /// Wants the channels of a buffer on this axis; gives its number where they are. `is_weight`: it is used as weights are.
+    /// Assigns the channel axis `axis` to a buffer of a call. Returns the tensor's position in `found`, or `None` where
+    /// the layout may not change or another axis was assigned before. Requires a rank of at least 3 and a channel
+    /// extent that is a multiple of 16 bytes. `is_weight` is whether the buffer is used as a weight.
     fn visit(&mut self, number: usize, (buffer, axis): (BufferId, usize), is_weight: bool) -> Option<usize> {
         let node = self.node(number, buffer);
         if let Some((own, at)) = self.axes.get(&node) {
@@ -158,7 +175,8 @@ impl<'p> Spread<'p> {
         Some(at)
     }
 
-    /// Spreads what is wanted to where the same loop walks other tensors' axes.
+    /// Propagates the assigned axes until none is waiting: to the tensors that the same loop indexes, and to the
+    /// weights of convolutions.
     fn go_on(&mut self) {
         while let Some(node) = self.waiting.pop_front() {
             let Some((axis, at)) = self.axes.get(&node).copied() else { continue };
@@ -176,7 +194,7 @@ impl<'p> Spread<'p> {
                     }
                 }
                 for channels in nests.iter().filter_map(|nest| nest.product.as_ref()) {
-                    // A convolution whose data was reached from elsewhere.
+                    // A convolution whose data got its axis by propagation.
                     if channels.data == (buffer, axis) {
                         let weight = self.visit(number, channels.weight, true);
                         self.join(Some(at), weight);
@@ -186,6 +204,7 @@ impl<'p> Spread<'p> {
         }
     }
 
+    /// Returns the root of a tensor's group.
     fn root(&self, mut at: usize) -> usize {
         while self.parents[at] != at {
             at = self.parents[at];
@@ -193,6 +212,7 @@ impl<'p> Spread<'p> {
         at
     }
 
+    /// Unites the groups of two tensors, if both were assigned.
     fn join(&mut self, a: Option<usize>, b: Option<usize>) {
         if let (Some(a), Some(b)) = (a, b) {
             let (a, b) = (self.root(a), self.root(b));
@@ -200,6 +220,7 @@ impl<'p> Spread<'p> {
         }
     }
 
+    /// Returns the groups, without tensors that have their channels last already.
     fn groups(self) -> Vec<Group> {
         let mut groups: Vec<(usize, Group)> = Vec::new();
         for (at, node) in self.found.iter().enumerate() {
@@ -214,8 +235,8 @@ impl<'p> Spread<'p> {
     }
 }
 
-/// The other tensors of a nest that have an axis which the loop along this axis of a buffer walks, and which axis that is. What has
-/// no other axis is the same in any order.
+/// Returns the other accesses in a nest that have exactly one axis indexed by the loop that indexes `axis` of `buffer`,
+/// with that axis. Accesses with a single varying axis are left out: their elements have the same order in any layout.
 fn beside(nest: &NestReading, buffer: BufferId, axis: usize) -> Vec<(&Access, usize)> {
     let own = nest.accesses.iter().filter(|access| access.buffer == buffer);
     let loops: Vec<_> = own.filter_map(|access| access.by.get(axis).copied().flatten()).collect();

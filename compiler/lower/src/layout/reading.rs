@@ -1,4 +1,7 @@
-//! What a kernel's loops tell of the axes of its tensors.
+//! Analyzes the loops of a kernel: which axes of its tensors are channels, and which axes of two tensors correspond.
+//!
+//! For example, in `y[n, o, h, w] += x[n, c, h + i, w + j] * w[o, c, i, j]` the channel axis of `x` and of `w` is 1
+//! (loop `c`), and that of `y` is 1 (loop `o`).
 
 use super::cost::is_tiled;
 use rx_base::{DType, Dim};
@@ -6,34 +9,35 @@ use rx_schedule::scope::Scope;
 use rx_schedule::{Nest, ProductNest, Role};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Scope as Memory, Stmt, VarId};
 
-/// A kernel's nests in order.
+/// The readings of a kernel's nests, in order.
 pub(super) struct Reading {
     pub(super) nests: Vec<NestReading>,
 }
 
-/// One nest.
+/// The reading of one nest.
 pub(super) struct NestReading {
-    /// The places of its tensors.
+    /// The loads and stores of the nest.
     pub(super) accesses: Vec<Access>,
-    /// Its channels, where it is a sum of products that tensor cores multiply: such a nest says no more of axes.
+    /// The channel axes, if the nest is a convolution on tensor cores. Axes are not propagated by the loops of such a
+    /// nest.
     pub(super) product: Option<Channels>,
-    /// Whether it is reduced over something.
+    /// Whether the nest has a reduction.
     pub(super) is_reduction: bool,
 }
 
-/// A place of a buffer.
+/// A load or a store.
 pub(super) struct Access {
     pub(super) buffer: BufferId,
-    /// By axis, the loop whose value alone, and something that no loop changes, is the index.
+    /// For each axis, the loop `i` if the index is `i + c`, where no loop changes `c`; otherwise `None`.
     pub(super) by: Vec<Option<VarId>>,
-    /// Whether an index is made of several loops: windows slide there.
+    /// Whether an index depends on several loops, as in a sliding window.
     pub(super) slides: bool,
-    /// How many axes have an index that loops change.
+    /// The number of axes whose index is not constant in the nest.
     pub(super) moving: usize,
 }
 
 impl Access {
-    /// The one axis that a loop alone walks.
+    /// Returns the only axis whose index is the given loop plus a constant.
     pub(super) fn axis_by(&self, var: VarId) -> Option<usize> {
         let mut axes = (0..self.by.len()).filter(|axis| self.by[*axis] == Some(var));
         let axis = axes.next()?;
@@ -41,19 +45,19 @@ impl Access {
     }
 }
 
-/// The axes of a convolution's channels.
+/// The channel axes of a convolution, each with its buffer.
 pub(super) struct Channels {
-    /// Of what is read for each pixel.
+    /// The channel axis of the data (the operand that is read for each pixel).
     pub(super) data: (BufferId, usize),
-    /// Of the weight: the channels of the data.
+    /// The input-channel axis of the weight.
     pub(super) weight: (BufferId, usize),
-    /// Of the result: what the weight alone has.
+    /// The output-channel axis of the result.
     pub(super) target: Option<(BufferId, usize)>,
 }
 
 impl Reading {
-    /// What the loops of a function tell. `None` where it is not made of loops around single blocks alone, or says which thread does
-    /// what: then it stays as it is.
+    /// Analyzes a function. Returns `None` where it does not consist of plain nests in global memory, or has loops that
+    /// are bound to threads already: such a kernel is not rewritten.
     pub(super) fn of(func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> Option<Reading> {
         let plain = func.buffers.iter().all(|buffer| buffer.strides.is_none() && buffer.scope == Memory::Global);
         let mut is_bound = false;
@@ -70,7 +74,7 @@ impl Reading {
     }
 }
 
-/// What the body of a nest stores, in order: where and which value.
+/// Returns the stores in the body of a nest, in order: buffer, indices and value.
 pub(super) fn stores(body: &Stmt) -> Vec<(BufferId, &[Expr], &Expr)> {
     let mut found: Vec<(BufferId, &[Expr], &Expr)> = Vec::new();
     body.walk(&mut |stmt| {
@@ -127,7 +131,7 @@ impl Access {
     }
 }
 
-/// Whether an index is the loop's value and something that none of `loops` changes.
+/// Whether an index is the value of loop `var` plus an expression that no loop of `loops` changes.
 fn is_step(scope: &mut Scope, index: &Expr, var: VarId, loops: &[VarId]) -> bool {
     let rest = &scope.dim(index) - &Dim::symbol(scope.symbol(var));
     let mut is_uniform = !rest.is_error();
@@ -135,8 +139,8 @@ fn is_step(scope: &mut Scope, index: &Expr, var: VarId, loops: &[VarId]) -> bool
     is_uniform
 }
 
-/// The axes of the channels of a sum of products that is a convolution: data that is read for each pixel, through windows or not, a
-/// weight that is the same for all of them, both of one channel at a time.
+/// Returns the channel axes of a sum of products, if it is a convolution. Its data depends on the pixel, through
+/// windows or not; its weight is the same for all pixels and batches; and both are indexed by the same channel loop.
 fn channels(found: &mut ProductNest) -> Option<Channels> {
     let (left, right) = (found.product.left.clone(), found.product.right.clone());
     let of = |found: &mut ProductNest, data: &Expr, weight: &Expr, pixels: Role, outputs: Role| {
@@ -144,7 +148,7 @@ fn channels(found: &mut ProductNest) -> Option<Channels> {
         let axis = channel_axis(found, data.1)?;
         let shared = sum_of(found, &data.1[axis])?;
         let of_weight = weight.1.iter().position(|index| sum_of(found, index) == Some(shared))?;
-        // Pixels are other axes of the data; a weight for each batch is no weight.
+        // The data must have other axes for the pixels. An operand with a batch axis is not a weight.
         let is_plane = data.1.iter().enumerate().any(|(at, index)| at != axis && uses_role(found, index, pixels));
         let is_batched = weight.1.iter().any(|index| is_batch(found, index));
         if data.1.len() < 3 || !is_plane || is_batched {
@@ -160,7 +164,7 @@ fn channels(found: &mut ProductNest) -> Option<Channels> {
     of(found, &left, &right, Role::M, Role::N).or_else(|| of(found, &right, &left, Role::N, Role::M))
 }
 
-/// The one element that a factor reads, where it reads one.
+/// Returns the only load of a factor that has at least three indices.
 fn only_load(factor: &Expr) -> Option<(BufferId, &[Expr])> {
     let mut loads: Vec<(BufferId, &[Expr])> = Vec::new();
     factor.walk(&mut |part| {
@@ -169,19 +173,20 @@ fn only_load(factor: &Expr) -> Option<(BufferId, &[Expr])> {
         }
     });
     let first = loads.first().copied()?;
-    // What the element is scaled with per channel may stand beside it.
+    // A per-channel scale of rank 1 or 2 may be loaded as well.
     let main = loads.iter().copied().max_by_key(|(_, indices)| indices.len()).unwrap_or(first);
     loads.iter().all(|one| one.1.len() < 3 || *one == main).then_some(main)
 }
 
-/// The axis of the data whose index is one summed value, and nothing else but which group it is of.
+/// Returns the only axis of the data whose index is a reduction loop, apart from an offset that depends on the batch
+/// (the group).
 fn channel_axis(found: &mut ProductNest, indices: &[Expr]) -> Option<usize> {
     let mut axes = (0..indices.len()).filter(|axis| sum_of(found, &indices[*axis]).is_some());
     let axis = axes.next()?;
     axes.next().is_none().then_some(axis)
 }
 
-/// The summed loop whose value an index is, beside what a batch decides.
+/// Returns the reduction loop `k` if an index is `k` plus an offset that depends only on batch loops.
 fn sum_of(found: &mut ProductNest, index: &Expr) -> Option<VarId> {
     if reads_memory(index) {
         return None;
@@ -197,17 +202,19 @@ fn sum_of(found: &mut ProductNest, index: &Expr) -> Option<VarId> {
     is_step(&mut found.scope, index, sum, &[sum]).then_some(sum)
 }
 
+/// Whether an index depends on a loop of the given role.
 fn uses_role(found: &ProductNest, index: &Expr, wanted: Role) -> bool {
     found.product.loops.iter().any(|(var, _, role)| *role == wanted && index.uses(*var))
 }
 
-/// Whether an index is a batch's alone.
+/// Whether an index depends on batch loops only.
 fn is_batch(found: &ProductNest, index: &Expr) -> bool {
     let used = found.product.loops.iter().filter(|(var, ..)| index.uses(*var));
     let mut roles = used.map(|(_, _, role)| *role).peekable();
     roles.peek().is_some() && roles.all(|role| role == Role::Batch)
 }
 
+/// Whether an index contains a load.
 fn reads_memory(index: &Expr) -> bool {
     let mut found = false;
     index.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));

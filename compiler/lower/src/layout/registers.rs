@@ -1,4 +1,5 @@
-//! Which tensors of a procedure may lie in memory otherwise than they are written.
+//! Finds the tensors of a procedure whose layout in memory may change: tensors that only rewritable kernels write and
+//! read, and weights.
 
 use super::reading::Reading;
 use crate::program::{Instruction, KernelId, Operation, Procedure, Program, Register, Scalar};
@@ -6,51 +7,55 @@ use rx_base::Dim;
 use rx_tir::{BufferId, PrimFunc};
 use std::sync::Arc;
 
-/// A kernel instruction, by its place among those of its procedure, branches included.
+/// A call of a kernel, identified by its position among the calls of its procedure, branches included.
 pub(super) struct Use {
-    /// Its kernel.
+    /// The called kernel.
     pub(super) kernel: KernelId,
-    /// What is passed for each buffer, inputs first.
+    /// The register that is passed for each buffer parameter, inputs first.
     pub(super) buffers: Vec<(Register, BufferId)>,
 }
 
 impl Use {
-    /// The buffers that a register is passed for.
+    /// Returns the buffers that a register is passed for.
     pub(super) fn buffers_of(&self, register: Register) -> impl Iterator<Item = BufferId> + '_ {
         self.buffers.iter().filter(move |(own, _)| *own == register).map(|(_, buffer)| *buffer)
     }
 
-    /// What is passed for a buffer.
+    /// Returns the register that is passed for a buffer.
     pub(super) fn register_of(&self, buffer: BufferId) -> Option<Register> {
         self.buffers.iter().find(|(_, own)| *own == buffer).map(|(register, _)| *register)
     }
 }
 
-/// What is known of a procedure's registers.
+/// The analysis of a procedure's registers.
 pub(super) struct Registers {
-    /// Its kernel instructions in order.
+    /// The procedure's kernel calls, in order.
     pub(super) uses: Vec<Use>,
-    /// Whether a kernel makes it, and only kernels see it that may be rewritten.
+    /// By register: whether a kernel writes it, and only rewritable kernels read and write it.
     inner: Vec<bool>,
-    /// Whether it is the same in every call: a weight, a constant, what a procedure keeps. Only kernels that may be rewritten read it.
+    /// By register: whether its value is the same in every call of the procedure (a weight, a constant, a memoized
+    /// result).
     steady: Vec<Steady>,
-    /// The extents of what kernels make, and of what is steady and only read as one shape that is known.
+    /// By register: the shape of kernel outputs, and of steady registers that all readers use with the same constant
+    /// shape.
     shapes: Vec<Option<Arc<[Dim]>>>,
 }
 
-/// Whether a register's value changes from call to call.
+/// Whether a register's value is the same in every call of its procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Steady {
-    /// It may.
+    /// It may change.
     No,
-    /// It may, but where it is used as weights are, it is one: nobody said how many parameters are inputs.
+    /// Unknown, because the number of input parameters was not declared. It counts as constant where it is used as a
+    /// weight.
     Maybe,
-    /// It does not.
+    /// It is the same.
     Yes,
 }
 
 impl Registers {
-    /// What is known of the registers of `procedure`, whose kernels have these readings. Of the entry, parameters may be weights.
+    /// Analyzes the registers of `procedure`. `readings` are the analyses of the program's kernels. The parameters of
+    /// the entry function may be weights.
     pub(super) fn of(
         procedure: &Procedure,
         program: &Program,
@@ -85,44 +90,49 @@ impl Registers {
         Registers { uses, inner, steady, shapes }
     }
 
-    /// Whether it is a tensor between kernels that may lie in any order.
+    /// Whether the register is an intermediate tensor whose layout may change.
     pub(super) fn is_inner(&self, register: Register) -> bool {
         self.inner.get(register.0 as usize).copied().unwrap_or(false)
     }
 
-    /// Whether it is the same in every call.
+    /// Returns whether the register's value is the same in every call.
     pub(super) fn steady(&self, register: Register) -> Steady {
         self.steady.get(register.0 as usize).copied().unwrap_or(Steady::No)
     }
 
-    /// Its extents, where they are known.
+    /// Returns the register's shape, where it is known.
     pub(super) fn shape(&self, register: Register) -> Option<&[Dim]> {
         self.shapes.get(register.0 as usize)?.as_deref()
     }
 }
 
+/// The analysis in progress; the vectors are indexed by register number.
 struct Found<'p> {
     program: &'p Program,
     readings: &'p [Option<Reading>],
     uses: Vec<Use>,
+    /// Written by a kernel.
     made: Vec<bool>,
-    /// Read by what is no kernel.
+    /// Read by an instruction that is not a kernel call.
     pinned: Vec<bool>,
-    /// Read or made by a kernel that is not rewritten.
+    /// Read or written by a kernel that cannot be rewritten.
     fixed: Vec<bool>,
     steady: Vec<Steady>,
     shapes: Vec<Option<Arc<[Dim]>>>,
 }
 
 impl Found<'_> {
+    /// Records a read by an instruction that is not a kernel call.
     fn pin(&mut self, register: Register) {
         self.pinned[register.0 as usize] = true;
     }
 
+    /// Returns the least steady state of some registers.
     fn steady_of(&self, registers: &[Register]) -> Steady {
         registers.iter().map(|one| self.steady[one.0 as usize]).min().unwrap_or(Steady::Yes)
     }
 
+    /// Analyzes the instructions of a block.
     fn code(&mut self, code: &[Instruction], is_outermost: bool) {
         for instruction in code {
             match &instruction.operation {
@@ -165,7 +175,8 @@ impl Found<'_> {
         }
     }
 
-    /// Notes the extents of what comes from outside, as a kernel has them.
+    /// Records the shapes of steady inputs, as the kernel declares them. An input with a symbolic or a second shape is
+    /// not steady.
     fn read_shapes(&mut self, inputs: &[Register], func: &PrimFunc) {
         for (register, buffer) in inputs.iter().zip(func.buffer_params()) {
             let at = register.0 as usize;
@@ -185,7 +196,7 @@ impl Found<'_> {
         }
     }
 
-    /// Notes where what an operation makes is the same value in every call.
+    /// Records whether the result of an operation is the same in every call.
     fn keeps(&mut self, operation: &Operation) {
         let (to, steady) = match operation {
             Operation::Constant { to, .. } => (*to, Steady::Yes),

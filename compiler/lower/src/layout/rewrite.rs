@@ -1,4 +1,11 @@
-//! Kernels whose tensors lie in another order.
+//! Rewrites kernels for permuted buffers.
+//!
+//! ```text
+//! for n, c, h, w: y[n, c, h, w] = f(x[n, c, h, w])    →    for n, h, w, c: y[n, h, w, c] = f(x[n, h, w, c])
+//! ```
+//!
+//! Requires nests whose loops do not depend on each other and are not bound to threads; the loops of other nests keep
+//! their order. Guarantees that each buffer holds the same elements in its new order.
 
 use super::Order;
 use super::reading::stores;
@@ -10,10 +17,10 @@ use rx_tir::rewrite::map_children;
 use rx_tir::{BufferId, IterKind, LoopKind, PrimFunc, Stmt, VarId, permuted};
 use std::collections::BTreeMap;
 
-/// The orders of a kernel's buffers that lie otherwise.
+/// The layouts of a kernel's buffers that change.
 pub(super) type Orders = BTreeMap<BufferId, Order>;
 
-/// Rewritten kernels, each made once for each way its buffers lie.
+/// A cache of rewritten kernels, by kernel and layouts.
 #[derive(Default)]
 pub(super) struct Rewriter {
     funcs: FxHashMap<(KernelId, Orders), Loops>,
@@ -21,13 +28,13 @@ pub(super) struct Rewriter {
 }
 
 impl Rewriter {
-    /// The kernel's function where its buffers lie so.
+    /// Returns the kernel's function, rewritten for the layouts.
     pub(super) fn func(&mut self, kernel: KernelId, func: &PrimFunc, orders: &Orders) -> Loops {
         let made = self.funcs.entry((kernel, orders.clone()));
         made.or_insert_with(|| Loops::new(rewritten(func, orders))).clone()
     }
 
-    /// The same as a kernel of the program.
+    /// Returns the id of the rewritten kernel, and adds it to the program on the first call.
     pub(super) fn kernel(&mut self, kernel: KernelId, orders: &Orders, program: &mut Program) -> KernelId {
         if let Some(known) = self.kernels.get(&(kernel, orders.clone())) {
             return *known;
@@ -39,14 +46,16 @@ impl Rewriter {
     }
 }
 
-/// The function where its buffers lie so. Loops around what is written in another order stand in that order, innermost what is
-/// last in memory: threads are given by it. Loops that are reduced over stay where they are.
+/// Permutes the buffers of a function. Spatial loops around a store to a permuted buffer are reordered to the buffer's
+/// order, with the last axis innermost, because threads are assigned in the order of the loops. Reduction loops keep
+/// their positions.
 fn rewritten(func: &PrimFunc, orders: &Orders) -> PrimFunc {
     let mut result = permuted(func, &|buffer| orders.get(&buffer).cloned());
     result.body = statement(&result.body, &result, orders);
     result
 }
 
+/// Reorders the loops of the nests in a statement.
 fn statement(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Stmt {
     match stmt {
         Stmt::For { .. } => in_order(stmt, func, orders).unwrap_or_else(|| stmt.clone()),
@@ -55,7 +64,7 @@ fn statement(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Stmt {
     }
 }
 
-/// One loop around something.
+/// A loop of a nest.
 struct Around {
     var: VarId,
     start: rx_tir::Expr,
@@ -63,8 +72,8 @@ struct Around {
     kind: LoopKind,
 }
 
-/// Loops around one block in the order of the axes that it writes; `None` where it writes nothing that lies in another order, or the
-/// loops depend on each other.
+/// Reorders the loops of a nest to the order of the axes that it stores. Returns `None` where it stores no permuted
+/// buffer, or where the loops depend on each other or are bound to threads.
 fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     let nest = Nest::of(stmt, func)?;
     let (_, indices, _) = stores(&nest.body).into_iter().find(|(buffer, ..)| orders.contains_key(buffer))?;
@@ -85,7 +94,7 @@ fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     let (mut spatial, rest): (Vec<_>, Vec<_>) =
         around.into_iter().enumerate().partition(|(_, one)| is_spatial(one.var));
     let places: Vec<usize> = spatial.iter().map(|(at, _)| *at).collect();
-    // What no index mentions goes outermost.
+    // Loops that occur in no index sort first, so they go outermost.
     spatial.sort_by_key(|(_, one)| place(one));
     let spatial = places.into_iter().zip(spatial).map(|(at, (_, one))| (at, one));
     let mut loops: Vec<(usize, Around)> = spatial.chain(rest).collect();

@@ -1,4 +1,9 @@
-//! Weights in another order: put so once, by a procedure that keeps its result.
+//! Transposes weights once: adds a call of a memoized procedure for each weight that needs another layout.
+//!
+//! ```text
+//! z = kernel conv2d(y, w)        →        w' = call w_in_order(w)        # runs once per tensor
+//!                                         z = kernel conv2d'(y, w')
+//! ```
 
 use super::Order;
 use super::registers::Registers;
@@ -12,9 +17,9 @@ use rx_tir::KernelBuilder;
 use rx_tir::permute::reordered;
 use smallvec::smallvec;
 
-/// For each register that comes from outside and is wanted in another order, the register of a tensor that is it, made by a call
-/// where the register is known. The call's procedure is run once for the same tensor ([`Procedure::once`]): from the second call
-/// on it costs nothing but the memory, which is as much as the tensor's.
+/// Adds a transposed copy of each register from outside that needs another layout. Returns the register of each copy.
+/// The call is inserted after the definition of the register; its procedure runs once for the same tensor
+/// ([`Procedure::once`]). From the second call on, the only cost is the memory of the copy.
 pub(super) fn copies(
     procedure: &mut Procedure,
     registers: &Registers,
@@ -38,14 +43,14 @@ pub(super) fn copies(
     copies
 }
 
-/// The extents and the dtype of what kernels read.
+/// Returns the shape and dtype of a register, as the kernels read it.
 fn tensor(register: Register, registers: &Registers, program: &Program) -> Option<(Vec<Dim>, DType)> {
     let one = registers.uses.iter().find_map(|one| Some((one.kernel, one.buffers_of(register).next()?)));
     let (kernel, buffer) = one?;
     Some((registers.shape(register)?.to_vec(), program.kernel(kernel).loops.buffer(buffer).dtype))
 }
 
-/// The place behind the instruction that makes a register; the front for a parameter.
+/// Returns the position after the instruction that defines a register; 0 for a parameter.
 fn defined_at(procedure: &Procedure, register: Register) -> usize {
     let makes = |instruction: &Instruction| match &instruction.operation {
         Operation::Constant { to, .. }
@@ -57,7 +62,7 @@ fn defined_at(procedure: &Procedure, register: Register) -> usize {
     procedure.code.iter().position(makes).map_or(0, |at| at + 1)
 }
 
-/// The procedure that puts a tensor in order.
+/// Adds the procedure that transposes a tensor to `order`, and returns its id.
 fn putting(
     of: &Procedure,
     register: Register,
