@@ -1,4 +1,15 @@
-//! Relax functions to procedures.
+//! Lowers Relax functions to procedures: [`lower()`] visits the entry function and every function that it calls, and
+//! emits instructions for their bindings in order.
+//!
+//! ```text
+//! with R.dataflow():
+//!     y = R.add(x, x)              →    r1 = kernel add(r0, r0)
+//!     z = R.reshape(y, [8])             r2 = view(r1)
+//! ```
+//!
+//! Each expression is lowered to a `Known`: a register, or a value known at compile time. The submodules lower calls of
+//! operators (`call`, `kernel`), of prim_funcs (`call_tir`, `memory`) and of packed functions (`packed`), operators
+//! that run on the host (`host`), calls whose types are not fully known (`open`), and shape heaps (`shape_heap`).
 
 mod call;
 mod call_tir;
@@ -26,42 +37,43 @@ use shape_heap::Heap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A module's items, as lowering asks for them.
+/// The items of a module that lowering needs.
 pub trait Module {
-    /// The Relax function called `name`.
+    /// Returns the Relax function called `name`.
     fn function(&self, name: Name) -> Option<Arc<Function>>;
-    /// The prim_func called `name`; `Err` says why it cannot be run.
+    /// Returns the prim_func called `name`; `Err` gives the reason why it cannot be run.
     fn prim_func(&self, name: Name) -> Option<Result<Loops, String>>;
-    /// Who answers questions about kernels.
+    /// Returns the object that computes, or looks up, the kernels of calls.
     fn queries(&self) -> &dyn Queries {
         &Direct
     }
 }
 
-/// Why something cannot be run, and where it stands.
+/// A lowering error: the reason why a statement cannot be run, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// The statement, where it is one.
+    /// The statement, if the error is in one.
     pub origin: Option<Origin>,
-    /// What is wrong, in a sentence without a full stop.
+    /// The message: a sentence without a full stop.
     pub message: String,
 }
 
-/// The program of the function `entry` and of all it calls.
+/// Lowers the function `entry` and all functions that it calls to a program.
 ///
 /// # Errors
-/// Everything in it that has no lowering.
+/// Returns an error for each construct that has no lowering.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, false, false)
 }
 
-/// As [`lower`], of a module whose types tell everything: no call waits for its operands.
+/// Like [`lower`], for a module whose types are fully known: no call becomes [`Operation::Dynamic`].
 pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, false, true)
 }
 
-/// As [`lower`], and every variable that is bound to a value, or to a tuple of some, is said to be ([`Operation::Bound`]).
-/// Functions have no value, and `_` is no variable. That of an `if` is bound in its branches.
+/// Like [`lower`], and reports every variable that is bound to a value or to a tuple of values ([`Operation::Bound`]).
+/// Variables that are bound to functions, and `_`, are not reported. The variable of an `if` is reported in each
+/// branch.
 ///
 /// # Errors
 /// As [`lower`].
@@ -69,6 +81,7 @@ pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Pr
     program(module, entry, true, false)
 }
 
+/// Lowers `entry`; `watched` is whether to emit [`Operation::Bound`], `complete` whether all types are fully known.
 fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> Result<Program, Vec<Problem>> {
     let _span = tracing::debug_span!("lower", entry = entry.as_str()).entered();
     let (program, ids, problems) = (Program::default(), NameMap::default(), Vec::new());
@@ -87,22 +100,25 @@ fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> R
     }
 }
 
+/// The state of lowering a module.
 struct Lowerer<'m> {
     module: &'m dyn Module,
     queries: &'m dyn Queries,
     program: Program,
+    /// The procedures of the functions that have been requested.
     ids: NameMap<ProcedureId>,
-    /// Functions that are called and have no code yet: a chain of calls may be longer than the host's stack.
+    /// Functions that have a procedure but no code yet. A worklist, not recursion: a chain of calls may be longer than
+    /// the host's stack.
     waiting: VecDeque<(ProcedureId, Arc<Function>)>,
     problems: Vec<Problem>,
-    /// Whether bindings are said.
+    /// Whether to emit [`Operation::Bound`] for bindings.
     watched: bool,
-    /// Whether types tell everything there is to know.
+    /// Whether all types are fully known, so that no call becomes [`Operation::Dynamic`].
     complete: bool,
 }
 
 impl Lowerer<'_> {
-    /// The procedure of the module's Relax function `function`, whose code may follow later.
+    /// Returns the procedure of the module's Relax function `function`. Its code may be lowered later.
     fn procedure(&mut self, function: Name) -> Option<ProcedureId> {
         if let Some(id) = self.ids.get(&function) {
             return Some(*id);
@@ -114,6 +130,7 @@ impl Lowerer<'_> {
         Some(id)
     }
 
+    /// Lowers the body of a function into its reserved procedure.
     fn body(&mut self, id: ProcedureId, definition: &Function) {
         let mut lowering = FunctionLowering::new(self);
         if id == ProcedureId(0) {
@@ -123,11 +140,13 @@ impl Lowerer<'_> {
         self.program.procedures[id.0 as usize] = procedure;
     }
 
+    /// Adds an empty procedure.
     fn reserve(&mut self, function: Name) -> ProcedureId {
         self.program.procedures.push(Procedure { name: function, ..Procedure::empty() });
         ProcedureId(self.program.procedures.len() as u32 - 1)
     }
 
+    /// Returns the id of a constant, and adds it if the program does not have it yet.
     fn constant(&mut self, constant: Constant) -> ConstantId {
         let constants = &mut self.program.constants;
         let at = constants.iter().position(|known| *known == constant).unwrap_or_else(|| {
@@ -138,17 +157,22 @@ impl Lowerer<'_> {
     }
 }
 
-/// One function on its way to a procedure.
+/// The state of lowering one function.
 struct FunctionLowering<'l, 'm> {
     lowerer: &'l mut Lowerer<'m>,
+    /// The values of the variables in scope.
     names: NameMap<Known>,
-    /// What is written into.
+    /// The tensors that may be written in place.
     tensors: Tensors,
+    /// The shape heaps, by number.
     heaps: Vec<Heap>,
-    /// How many symbols stand for what shape heaps hold.
+    /// The number of symbols made for the slots of shape heaps.
     heap_symbols: u32,
+    /// The instructions of the current block.
     code: Vec<Instruction>,
+    /// The types of the registers, by number.
     types: Vec<StructInfo>,
+    /// The statement that is being lowered.
     origin: Option<Origin>,
 }
 
@@ -166,27 +190,30 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// A new register for values of this type.
+    /// Adds a register of type `ty`.
     fn register(&mut self, ty: StructInfo) -> Register {
         self.types.push(ty);
         Register(self.types.len() as u32 - 1)
     }
 
-    /// The type of what a register holds.
+    /// Returns the type of a register.
     fn type_of(&self, register: Register) -> StructInfo {
         self.types.get(register.0 as usize).cloned().unwrap_or(StructInfo::Object)
     }
 
+    /// Appends an instruction to the current block.
     fn emit(&mut self, operation: Operation) {
         self.code.push(Instruction { origin: self.origin, operation });
     }
 
+    /// Reports an error at the current statement. Returns the value to continue with.
     fn problem(&mut self, message: impl Into<String>) -> Known {
         self.lowerer.problems.push(Problem { origin: self.origin, message: message.into() });
         Known::Broken
     }
 
-    /// The procedure of `function`; `captured` are names it sees of its surroundings, each one register.
+    /// Lowers `function` to a procedure. `captured` are the variables of enclosing functions that it uses; each becomes
+    /// a register after the parameters.
     fn function(mut self, function: &Function, captured: &[(Name, StructInfo)]) -> Procedure {
         let bindings = function.body.bindings.len();
         self.code.reserve(function.params.len() + bindings);
@@ -221,7 +248,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// Lowers bindings; gives the value they lead to.
+    /// Lowers bindings, and returns the value of the body's result.
     fn body(&mut self, body: &Body) -> Known {
         for binding in &body.bindings {
             self.binding(binding);
@@ -232,6 +259,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
+    /// Lowers one binding.
     fn binding(&mut self, binding: &Binding) {
         self.origin = Some(binding.origin);
         match &binding.kind {
@@ -239,7 +267,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
                 let known = self.expression(value);
                 let known = self.narrowed(known, *variable, &value.ty, ty);
                 self.bound(*variable, &known);
-                // A statement for its effect binds nothing: `_` may be a parameter.
+                // A call that is a statement binds no variable: `_` may be the name of a parameter.
                 if variable.as_str() != "_" || *ty != StructInfo::void() {
                     self.names.insert(*variable, known);
                 }
@@ -264,7 +292,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// Says what a variable is bound to, where somebody watches.
+    /// Reports the value of a variable if this is a watched program.
     fn bound(&mut self, variable: Name, known: &Known) {
         let has_value = !matches!(known, Known::Broken | Known::Global(_) | Known::Closure(..));
         if self.lowerer.watched && has_value && variable.as_str() != "_" {
@@ -273,7 +301,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// A value whose annotation says more than was inferred: checked when the program runs.
+    /// Checks a value at run time where its annotation is more precise than the inferred type. For example, `y:
+    /// R.Tensor((4,)) = f(x)`, where `f` returns `R.Tensor(ndim=1)`.
     fn narrowed(&mut self, known: Known, variable: Name, inferred: &StructInfo, declared: &StructInfo) -> Known {
         if inferred == declared || !declared.says_more_than(inferred) || matches!(known, Known::Broken) {
             return known;
@@ -283,6 +312,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         Known::Register(value)
     }
 
+    /// Lowers an `if` with its `elif` arms, and returns the register of its result.
     fn branches(&mut self, arms: &[(rx_ir::Expr, Body)], otherwise: &Body) -> Register {
         let mut conditions = Vec::with_capacity(arms.len());
         let mut branches = Vec::with_capacity(arms.len() + 1);
@@ -299,7 +329,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         branches.push(self.branch(otherwise));
         self.origin = origin;
         let (mut branches, written) = self.join_branches(branches);
-        // INVARIANT: the last was pushed above.
+        // INVARIANT: the `otherwise` branch was pushed above, so `branches` is not empty.
         let otherwise = branches.pop().unwrap_or(Branch { code: Vec::new(), result: Register(0) });
         let arms = conditions.into_iter().zip(branches);
         let arms: Vec<_> = arms.map(|((code, condition), branch)| (code, condition, branch)).collect();
@@ -309,7 +339,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         self.leave_branches(to, &written)
     }
 
-    /// A branch's code, and what it did to tensors; nothing of it is seen outside.
+    /// Lowers a branch. Returns its code, and the state of the tensors at its end. Names that it binds are not visible
+    /// outside.
     fn branch(&mut self, body: &Body) -> (Branch, Tensors) {
         let (names, tensors, heaps) = (self.names.clone(), self.tensors.clone(), self.heaps.clone());
         let outer = std::mem::take(&mut self.code);
@@ -321,7 +352,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         (Branch { code, result }, std::mem::replace(&mut self.tensors, tensors))
     }
 
-    /// A nested function: a closure over the registers behind the names it mentions.
+    /// Lowers a nested function to a closure that captures the registers of the variables that it mentions.
     fn nested(&mut self, function: &Function) {
         let mut free = Vec::new();
         let mut inherited = Vec::new();
@@ -355,7 +386,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
     }
 }
 
-/// The type of a value that is of one of some types.
+/// Returns the most precise type that all given types have in common.
 fn common(mut types: impl Iterator<Item = StructInfo>) -> StructInfo {
     let first = types.next().unwrap_or(StructInfo::Object);
     types.fold(first, |common, ty| match (&common, &ty) {

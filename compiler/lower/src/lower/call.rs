@@ -1,4 +1,4 @@
-//! Calls: operators by their compute definitions, functions.
+//! Lowers calls of operators (through their compute definitions), of functions and of closures.
 
 use super::FunctionLowering;
 use super::kernel::{OperatorCall, operand, placed};
@@ -15,9 +15,10 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
-    /// A call of an operator.
+    /// Lowers a call of the operator `R.{operator}`.
     pub(super) fn operator_call(&mut self, operator: Name, call: &Call, ty: &StructInfo) -> Known {
-        // `R.call_packed` is no operator of TVM; its arguments are recorded as those of `call_pure_packed`.
+        // `R.call_packed` is not a registered operator of TVM; its arguments are parsed like those of
+        // `call_pure_packed`.
         let operator = if operator.as_str() == "call_packed" { name("call_pure_packed") } else { operator };
         let Some(schema) = rx_ops::find(operator) else {
             return self.problem(format!("R.{operator} is no operator of Relax: rx does not know how to compute it"));
@@ -53,7 +54,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// A call of an operator with a compute definition.
+    /// Lowers a call of an operator that has a compute definition.
     pub(super) fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.compute {
             Some(Compute::View(_) | Compute::Loops(_)) if self.is_open(call, ty) => self.open(schema, call, ty),
@@ -65,6 +66,8 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Lowers an operator that only changes the shape (`R.reshape`, `R.expand_dims`). Nothing is emitted if the shape
+    /// stays the same.
     fn view(&mut self, schema: &'static Schema, call: &Call, param: &'static str, ty: &StructInfo) -> Known {
         let dims = ty.as_tensor().and_then(|tensor| tensor.shape.shared_dims());
         let (Some(dims), Some(operand)) = (dims, schema.operand(call, param)) else {
@@ -78,7 +81,7 @@ impl FunctionLowering<'_, '_> {
         self.view_of(value, dims)
     }
 
-    /// The tensor under another shape.
+    /// Emits a view of a tensor under another shape.
     pub(super) fn view_of(&mut self, value: Known, dims: &Arc<[Dim]>) -> Known {
         let from = self.materialize(value);
         let dtype = self.type_of(from).as_tensor().and_then(|tensor| tensor.dtype);
@@ -88,7 +91,7 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// What several workers do together is nothing where there is one.
+    /// Lowers a collective operator (`R.ccl.*`) to its operand: with a single worker it is the identity.
     fn identity(&mut self, schema: &'static Schema, call: &Call, param: &'static str) -> Known {
         let workers = schema.params.iter().any(|param| param.name == "num_workers");
         let workers = if workers { schema.argument(call, "num_workers").and_then(int_list) } else { None };
@@ -101,7 +104,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// The dims where they are known; else they are asked of the tensor.
+    /// Lowers `R.shape_of` to the dims if they are known, otherwise to a host call.
     fn shape_of(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.operand(call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
             Some(dims) => Known::Shape(dims.to_vec()),
@@ -109,8 +112,10 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Lowers an operator to a kernel with its loops.
     fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
-        // Operands first, in order; a scalar constant behind a variable is put into the call, to stand in the loops.
+        // Operands are lowered first, in order. A variable that is bound to a scalar constant is replaced by the
+        // constant, so that the kernel contains its value.
         let mut values: SmallVec<[(&'static str, Known); 4]> = SmallVec::new();
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for (argument, param) in call.arguments.iter().zip(schema.params) {
@@ -145,7 +150,7 @@ impl FunctionLowering<'_, '_> {
             let known = match (known, input.element) {
                 (Some(tuple @ (Known::Tuple(_) | Known::Register(_))), Some(at)) => self.field(tuple, at),
                 (Some(known), _) => known,
-                // A constant written in line that is no scalar.
+                // A tensor constant that is written in the call itself.
                 (None, _) => match schema.operand(call, input.param) {
                     Some(expr) => self.expression(expr),
                     None => Known::Broken,
@@ -156,7 +161,8 @@ impl FunctionLowering<'_, '_> {
         self.run_kernel(&kernel.loops, inputs, ty, kernel.scalars.clone())
     }
 
-    /// Emits a kernel whose outputs are the tensors of `ty`. Its unproved indices are marked.
+    /// Emits a call of a kernel whose outputs are the tensors of type `ty`. Indices that were not proved in range are
+    /// checked.
     pub(super) fn run_kernel(&mut self, loops: &Loops, inputs: Inputs, ty: &StructInfo, scalars: Vec<Scalar>) -> Known {
         let mut outputs = Outputs::new();
         let Some(result) = self.outputs(ty, &mut outputs) else {
@@ -167,19 +173,20 @@ impl FunctionLowering<'_, '_> {
         result
     }
 
-    /// A new kernel of this statement, whose checks name it.
+    /// Adds a kernel for the current statement. Its run-time checks report this statement.
     pub(super) fn kernel(&mut self, loops: &Loops, inputs: usize) -> KernelId {
         let kernel = Kernel::new(placed(loops, self.origin), inputs, self.origin);
         self.lowerer.program.add_kernel(kernel)
     }
 
-    /// A prim_func with its unproved indices marked, now that each is in its own loops: a message about one out of range names
-    /// its block and this statement, whatever loops it ends up in.
+    /// Marks the indices of a prim_func that cannot be proved in range. This happens before fusion, so the message
+    /// about such an index names its block and statement, even if the loops are merged or changed later.
     pub(super) fn guarded(&self, loops: Loops, inputs: usize) -> Loops {
         rewritten(self.lowerer.queries, &Rewrite::Guard { loops: loops.clone(), inputs }).unwrap_or(loops)
     }
 
-    /// Registers for the tensors of a type, tuples as they nest; `None` where a shape or dtype is not known.
+    /// Adds registers and outputs for the tensors of type `ty`. Nested tuples give nested tuples. Returns `None` where
+    /// a shape or dtype is not known.
     fn outputs(&mut self, ty: &StructInfo, outputs: &mut Outputs) -> Option<Known> {
         if let StructInfo::Tuple(fields) = ty {
             let fields: Option<Vec<Known>> = fields.iter().map(|field| self.outputs(field, outputs)).collect();
@@ -193,7 +200,7 @@ impl FunctionLowering<'_, '_> {
         Some(Known::Register(to))
     }
 
-    /// The fields of the tuple passed for a parameter.
+    /// Returns the fields of the tuple that is passed for a parameter.
     pub(super) fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
         match schema.operand(call, param).cloned() {
             Some(expr) => match self.expression(&expr) {
@@ -211,7 +218,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `cls.f(x)`.
+    /// Lowers a call of a function of the module: `cls.f(x)`.
     pub(super) fn global_call(&mut self, function: Name, call: &Call, ty: &StructInfo) -> Known {
         let arguments: Vec<Known> = self.plain_arguments(call);
         if arguments.contains(&Known::Broken) {
@@ -232,7 +239,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// A call of a function value.
+    /// Lowers a call of a function value: a closure, or an external function.
     pub(super) fn value_call(&mut self, function: &Expr, call: &Call, ty: &StructInfo) -> Known {
         if let ExprKind::Extern(symbol) = &function.kind {
             let arguments = call.arguments.iter().filter_map(|argument| match argument {
@@ -247,6 +254,7 @@ impl FunctionLowering<'_, '_> {
         self.call_value(function, arguments, ty)
     }
 
+    /// Lowers the arguments of a call.
     fn plain_arguments(&mut self, call: &Call) -> Vec<Known> {
         let operand = |argument: &Argument| match argument {
             Argument::Operand(expr) => Some(expr.clone()),
@@ -256,6 +264,7 @@ impl FunctionLowering<'_, '_> {
         operands.iter().map(|expr| self.expression(expr)).collect()
     }
 
+    /// Emits a call of a closure.
     fn call_value(&mut self, function: Known, arguments: Vec<Known>, ty: &StructInfo) -> Known {
         if function == Known::Broken || arguments.contains(&Known::Broken) {
             return Known::Broken;
@@ -267,7 +276,8 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// `R.make_closure(cls.f, (captured, …))`: the captured values are the function's last parameters.
+    /// Lowers `R.make_closure(cls.f, (captured, …))`. The captured values are passed for the function's last
+    /// parameters.
     fn make_closure(&mut self, schema: &'static Schema, call: &Call) -> Known {
         let function = match schema.operand(call, "func").map(|expr| &expr.kind) {
             Some(ExprKind::Global(function)) => *function,
@@ -284,6 +294,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
+/// Returns the integers of an attribute: a list, or one integer.
 fn int_list(argument: &Argument) -> Option<Vec<i64>> {
     match argument {
         Argument::Attr(Attr::List(items)) => items.iter().map(Attr::as_int).collect(),

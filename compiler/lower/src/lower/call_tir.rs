@@ -1,4 +1,11 @@
-//! Calls of prim_funcs for new tensors: `R.call_tir` and its like.
+//! Lowers calls of prim_funcs in destination-passing style: `R.call_tir` and its variants.
+//!
+//! ```text
+//! y = R.call_tir(cls.f, (a, b), out_ty=R.Tensor((n,), "float32"))    →    r2 = kernel f(r0, r1)
+//! ```
+//!
+//! `R.call_tir_inplace` has no in-place kernel: the kernel first copies the argument into a new output. The memory plan
+//! decides where the output is stored.
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -11,8 +18,8 @@ use rx_tir::Stmt;
 use rx_tir::func::{Param, PrimFunc};
 
 impl FunctionLowering<'_, '_> {
-    /// `R.call_tir(cls.f, (a, b), out_ty=…)`. `inplace` says for each output which argument's memory it takes: the
-    /// argument is copied first, since others may still read it.
+    /// Lowers `R.call_tir(cls.f, (a, b), out_ty=…)`. `inplace` gives for each output the argument whose memory it
+    /// takes, or -1. Such an argument is copied first, since other instructions may still read it.
     pub(super) fn call_tir(&mut self, schema: &'static Schema, call: &Call, inplace: Option<Vec<i64>>) -> Known {
         let Some(ExprKind::Global(function)) = schema.operand(call, "gvar").map(|expr| &expr.kind) else {
             return self.problem("call_tir calls no prim_func of the module");
@@ -26,7 +33,7 @@ impl FunctionLowering<'_, '_> {
         let Some(Argument::Types(types)) = schema.argument(call, "out_ty") else { return Known::Broken };
         let types = types.to_vec();
         let mut arguments = self.tuple_argument(schema, call, "args");
-        // Scalars of `tir_vars` are the function's last, as are those of a shape among the arguments.
+        // The scalars of `tir_vars` are passed for the last parameters, like the dims of a shape among the arguments.
         if let Some(scalars) = schema.operand(call, "tir_vars").cloned() {
             arguments.push(match &scalars.ty {
                 StructInfo::Shape(Shape::Known(dims)) => Known::Shape(dims.to_vec()),
@@ -52,7 +59,8 @@ impl FunctionLowering<'_, '_> {
         result.unwrap_or_else(|message| self.problem(format!("`{function}`: {message}")))
     }
 
-    /// A call some of whose outputs take an argument's memory, or of a function that does not look at all of its memory.
+    /// Lowers a call with outputs in the memory of arguments, or of a function with parameters that it never accesses
+    /// (handles).
     fn placed(
         &mut self,
         func: &PrimFunc,
@@ -89,7 +97,7 @@ impl FunctionLowering<'_, '_> {
         Ok(if all.len() == 1 { all.swap_remove(0) } else { Known::Tuple(all.into()) })
     }
 
-    /// What a prim_func leaves in an output that it never looks at: what new memory holds.
+    /// Returns a new tensor for an output that the prim_func never writes.
     fn untouched(&mut self, ty: &StructInfo) -> Known {
         match ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?))) {
             Some((dims, dtype)) => self.new_tensor(&dims, dtype),
@@ -97,13 +105,13 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Splits a call's arguments into buffers and scalars, as the prim_func's parameters take them.
+    /// Splits the arguments of a call into buffers and scalars, according to the parameters.
     fn prim_arguments(&mut self, func: &PrimFunc, arguments: &[Known]) -> Result<(Inputs, Vec<Scalar>), String> {
         let mut buffers = Inputs::new();
         let mut scalars = Vec::new();
         for (at, known) in arguments.iter().enumerate() {
             match (func.params.get(at), known) {
-                // The dims of a shape, which comes last, are those of the last parameters.
+                // The dims of a shape, which is the last argument, are passed for the last parameters.
                 (_, Known::Scalar(scalar)) => scalars.push(scalar.clone()),
                 (Some(Param::Handle(_)), _) => {}
                 (Some(Param::Scalar(_)), other) => scalars.push(Scalar::Register(self.materialize(other.clone()))),
@@ -118,7 +126,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// A call's arguments one by one: a shape stands for its dims.
+/// Replaces each shape among the arguments by its dims.
 fn in_full(arguments: Vec<Known>) -> Vec<Known> {
     let mut full = Vec::with_capacity(arguments.len());
     for argument in arguments {
@@ -130,30 +138,31 @@ fn in_full(arguments: Vec<Known>) -> Vec<Known> {
     full
 }
 
-/// One type for itself, several as a tuple.
+/// Returns a single type as it is, and several as a tuple.
 fn together(mut types: Vec<StructInfo>) -> StructInfo {
     if types.len() == 1 { types.swap_remove(0) } else { StructInfo::tuple(types) }
 }
 
-/// Whether a call of so many tensors with so many outputs passes each buffer.
+/// Whether `inputs` tensors and `outputs` results together are as many as the buffer parameters.
 fn fits(func: &PrimFunc, inputs: usize, outputs: usize) -> bool {
     func.buffer_params().count() == inputs + outputs
 }
 
+/// Whether a parameter is a handle that the function never accesses.
 fn has_handles(func: &PrimFunc) -> bool {
     func.params.iter().any(|param| matches!(param, Param::Handle(_)))
 }
 
-/// The parameters that tensors stand for, by their index among all.
+/// The parameters for which tensors are passed, by position among all parameters.
 struct Memory {
-    /// Those that arguments are passed for.
+    /// Those for which the call passes arguments.
     passed: Vec<usize>,
-    /// Those of new outputs.
+    /// Those for which the call has new outputs.
     fresh: Vec<usize>,
 }
 
 impl Memory {
-    /// `None`: so many arguments do not fit.
+    /// Assigns the parameters to a call with `arguments` arguments. Returns `None` if the numbers do not fit.
     fn of(func: &PrimFunc, arguments: usize) -> Option<Memory> {
         let is_memory = |at: &usize| !matches!(func.params.get(*at), None | Some(Param::Scalar(_)));
         let mut passed: Vec<usize> = (0..func.params.len()).filter(is_memory).collect();
@@ -162,7 +171,7 @@ impl Memory {
         Some(Memory { passed, fresh })
     }
 
-    /// For each output the parameter that it is written to.
+    /// Returns for each output the parameter that it is written to.
     fn places(&self, inplace: Option<&[i64]>, outputs: usize) -> Option<Vec<usize>> {
         let mut fresh = self.fresh.iter().copied();
         let new = vec![-1; outputs];
@@ -173,8 +182,8 @@ impl Memory {
         places.collect::<Option<Vec<usize>>>().filter(|places| places.len() == outputs)
     }
 
-    /// The prim_func with outputs of its own, and without parameters that it does not look at: each argument that an output
-    /// takes the memory of is copied to the output first, and the output stands in its place.
+    /// Rewrites a prim_func to have separate outputs, and no parameters that it never accesses. An argument whose
+    /// memory an output takes is copied to that output first.
     fn out_of_place(&self, func: &PrimFunc, places: &[usize]) -> PrimFunc {
         let mut result = func.clone();
         let (mut inputs, mut copies) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Expressions to known values.
+//! Lowers expressions to [`Known`] values.
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -7,7 +7,7 @@ use rx_base::{DType, Dim};
 use rx_ir::{Callee, Expr, ExprKind, PrimValue, StructInfo};
 
 impl FunctionLowering<'_, '_> {
-    /// The value of an expression; instructions that compute it are emitted on the way.
+    /// Lowers an expression: emits the instructions that compute it, and returns its value.
     pub(super) fn expression(&mut self, expr: &Expr) -> Known {
         match &expr.kind {
             ExprKind::Var(variable) => match self.names.get(variable) {
@@ -63,6 +63,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Emits a constant, and returns its register.
     fn constant(&mut self, constant: Constant, ty: &StructInfo) -> Known {
         let constant = self.lowerer.constant(constant);
         let to = self.register(ty.clone());
@@ -70,14 +71,14 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// A variable that is no binding: a symbolic dim used as a value.
+    /// Lowers a variable without a binding: a symbolic dim that is used as a value.
     fn scalar_variable(&mut self, expr: &Expr) -> Known {
         match &expr.ty {
             StructInfo::Prim(info) => match &info.value {
                 Some(value) => Known::Scalar(Scalar::Int(value.clone())),
                 None => self.problem("a scalar whose value is not known"),
             },
-            // Its own mistake was reported.
+            // The cause was reported before.
             _ => Known::Broken,
         }
     }

@@ -1,4 +1,4 @@
-//! Operators that the host computes from whole values.
+//! Lowers operators that the host computes on whole values: operators that have no loops, such as `R.print`.
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -9,7 +9,7 @@ use rx_ops::Schema;
 use rx_ops::schema::Purity;
 
 impl FunctionLowering<'_, '_> {
-    /// A call of an operator that is computed on the host: one value per parameter.
+    /// Emits a call of an operator that the host computes. There is one argument for each parameter.
     pub(super) fn host(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
@@ -28,7 +28,8 @@ impl FunctionLowering<'_, '_> {
         self.host_function(schema.name, arguments, schema.purity == Purity::Impure, ty)
     }
 
-    /// A call of the runtime's function of this name, which gives a value of the type `ty`.
+    /// Emits a call of the runtime's host function `function`, whose result has type `ty`. `effect` is whether it has
+    /// side effects.
     pub(super) fn host_function(
         &mut self,
         function: &str,
@@ -43,7 +44,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// An attribute as a value.
+/// Converts an attribute to a value.
 fn attribute(attr: &Attr) -> Known {
     match attr {
         Attr::None | Attr::Dict(_) => Known::Null,

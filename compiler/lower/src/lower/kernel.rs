@@ -1,4 +1,5 @@
-//! The kernel of an operator's call, and all that it depends on.
+//! The kernels of operator calls, as a query: an [`OperatorCall`] contains everything that its kernel depends on, so
+//! the result can be cached.
 
 use crate::loops::Loops;
 use crate::program::Scalar;
@@ -11,7 +12,8 @@ use rx_tir::Expr as TirExpr;
 use rx_tir::rewrite::{map_expr, map_stmt};
 use std::sync::Arc;
 
-/// A call of an operator, without what its kernel does not depend on: the names of variables, and places.
+/// The key of an operator call's kernel. It excludes everything that the kernel does not depend on: the names of
+/// variables, and source positions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperatorCall {
     operator: Name,
@@ -19,27 +21,27 @@ pub struct OperatorCall {
     result: StructInfo,
 }
 
-/// The kernel of a call.
+/// The kernel of an operator call.
 #[derive(Clone, Debug)]
 pub struct CallKernel {
-    /// Its function; indices that nothing proves in range are marked.
+    /// The function. Indices that cannot be proved in range are marked.
     pub(crate) loops: Loops,
-    /// Where its input buffers come from, in order.
+    /// The operands that are passed for its input buffers, in order.
     pub(crate) inputs: Vec<Input>,
-    /// The values passed for its scalars, in order.
+    /// The values that are passed for its scalars, in order.
     pub(crate) scalars: Vec<Scalar>,
 }
 
 impl OperatorCall {
-    /// A call with these arguments, one per parameter of the schema, whose result has the type `result`.
+    /// Creates a call with these arguments, one for each parameter of the schema, and a result of type `result`.
     pub(crate) fn new(schema: &Schema, arguments: Vec<Argument>, result: &StructInfo) -> OperatorCall {
         OperatorCall { operator: Name::from(schema.name), arguments, result: result.clone() }
     }
 
-    /// Its kernel.
+    /// Generates the kernel.
     ///
     /// # Errors
-    /// Why there is none, in a sentence without a full stop.
+    /// Returns the reason why there is no kernel: a sentence without a full stop.
     pub fn kernel(&self) -> Result<CallKernel, Arc<str>> {
         let Some(schema) = rx_ops::find(self.operator) else {
             return Err(format!("R.{} is no operator of Relax", self.operator).into());
@@ -55,7 +57,7 @@ impl OperatorCall {
     }
 }
 
-/// An operand as far as a kernel depends on it: literals as they are written, of everything else the type.
+/// Reduces an operand to the parts that a kernel depends on: its type and, for a literal, its value.
 pub(super) fn operand(expr: &Expr) -> Expr {
     let kind = match &expr.kind {
         ExprKind::Var(_) => ExprKind::Var(Name::default()),
@@ -70,7 +72,7 @@ pub(super) fn operand(expr: &Expr) -> Expr {
     Expr::new(kind, expr.ty.clone())
 }
 
-/// The function with the statement `origin` in its checks, whose messages name it.
+/// Sets the statement `origin` in the run-time checks of a function, for their messages.
 pub(super) fn placed(loops: &Loops, origin: Option<Origin>) -> Loops {
     if origin.is_none() || !loops.properties().is_checked {
         return loops.clone();

@@ -1,4 +1,5 @@
-//! What is known of a value while lowering.
+//! The values of expressions during lowering. Values that are known at compile time need no register, and no
+//! instruction, until an instruction reads them.
 
 use super::FunctionLowering;
 use crate::program::{Constant, Operation, ProcedureId, Register, Scalar};
@@ -7,12 +8,12 @@ use rx_base::{DType, Dim, Name};
 use rx_ir::{Argument, BindingKind, Body, Callee, Expr, ExprKind, Literal, PrimInfo, StructInfo};
 use std::sync::Arc;
 
-/// A value: in a register, or known so well that it needs none until somebody wants one.
+/// A value: in a register, or known at compile time and materialized on demand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Known {
-    /// In a register.
+    /// A value in a register.
     Register(Register),
-    /// A tuple of these, shared by whoever knows it: it may be wide, and is looked at field by field.
+    /// A tuple of values. It is shared, since a tuple may be wide and is read field by field.
     Tuple(Arc<[Known]>),
     /// A constant tensor of rank 0.
     Constant(Literal, DType),
@@ -22,25 +23,25 @@ pub(super) enum Known {
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
-    /// What stands for nothing.
+    /// The null value, for absent arguments and for storages.
     Null,
-    /// A shape heap, by number.
+    /// A shape heap, by its number in the function.
     Heap(usize),
     /// A function of the module.
     Global(Name),
-    /// A nested function with the registers it captured.
+    /// A nested function, with the registers that it captures.
     Closure(ProcedureId, Vec<Register>),
-    /// What a reported problem leaves behind.
+    /// The result of an expression with an error, which has been reported.
     Broken,
 }
 
 impl Known {
-    /// The tuple of no fields, which statements without a value have.
+    /// Returns the empty tuple: the value of statements that have none.
     pub(super) fn nothing() -> Known {
         Known::Tuple(Arc::new([]))
     }
 
-    /// Whether it is, in part, in registers.
+    /// Whether a part of the value is in a register.
     pub(super) fn has_registers(&self) -> bool {
         match self {
             Known::Register(_) | Known::Closure(..) | Known::Scalar(Scalar::Register(_)) => true,
@@ -51,7 +52,7 @@ impl Known {
 }
 
 impl FunctionLowering<'_, '_> {
-    /// A register that holds the value.
+    /// Returns a register that holds the value. Emits the instruction that defines it, if needed.
     pub(super) fn materialize(&mut self, known: Known) -> Register {
         match known {
             Known::Register(register) => register,
@@ -67,12 +68,12 @@ impl FunctionLowering<'_, '_> {
             Known::Shape(dims) => self.put(StructInfo::shape(dims.clone()), |to| Operation::Shape { to, dims }),
             Known::Scalar(value) => self.put(self.scalar_type(&value), |to| Operation::Scalar { to, value }),
             Known::String(value) => self.put(StructInfo::String, |to| Operation::String { to, value }),
-            // A storage and a shape heap are gone when the program runs.
+            // Storages and shape heaps do not exist at run time.
             Known::Null | Known::Heap(_) => self.put(StructInfo::Object, |to| Operation::Null { to }),
             Known::Closure(procedure, captured) => {
                 self.put(StructInfo::callable(), |to| Operation::Closure { to, procedure, captured })
             }
-            // A function of the module as a value has to be lowered before its closure is made.
+            // The function must have a procedure before a closure of it is made.
             Known::Global(function) => match self.lowerer.procedure(function) {
                 Some(procedure) => self.materialize(Known::Closure(procedure, Vec::new())),
                 None => {
@@ -80,24 +81,25 @@ impl FunctionLowering<'_, '_> {
                     self.tuple(Vec::new())
                 }
             },
-            // A problem was reported; the program is not run.
+            // An error was reported, so the program is never run; any register will do.
             Known::Broken => self.tuple(Vec::new()),
         }
     }
 
-    /// Emits an instruction that writes a new register.
+    /// Emits an instruction that defines a new register of type `ty`.
     fn put(&mut self, ty: StructInfo, operation: impl FnOnce(Register) -> Operation) -> Register {
         let to = self.register(ty);
         self.emit(operation(to));
         to
     }
 
-    /// A register that holds a tuple of others.
+    /// Emits a tuple of registers, and returns its register.
     pub(super) fn tuple(&mut self, fields: Vec<Register>) -> Register {
         let types: Vec<StructInfo> = fields.iter().map(|field| self.type_of(*field)).collect();
         self.put(StructInfo::tuple(types), |to| Operation::Tuple { to, fields })
     }
 
+    /// Returns the type of a scalar.
     fn scalar_type(&self, scalar: &Scalar) -> StructInfo {
         match scalar {
             Scalar::Int(dim) => StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim.clone()) }),
@@ -107,13 +109,13 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// A register that holds a field of a tuple.
+    /// Emits a read of a tuple's field, and returns its register.
     pub(super) fn tuple_field(&mut self, from: Register, index: usize) -> Register {
         let ty = self.type_of(from).as_tuple().and_then(|fields| fields.get(index).cloned());
         self.put(ty.unwrap_or(StructInfo::Object), |to| Operation::Field { to, from, index })
     }
 
-    /// A field of a tuple.
+    /// Returns a field of a tuple, without an instruction if the tuple is known.
     pub(super) fn field(&mut self, tuple: Known, index: usize) -> Known {
         match tuple {
             Known::Tuple(fields) => fields.get(index).cloned().unwrap_or(Known::Broken),
@@ -126,7 +128,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// The variables a body mentions, those it binds itself included.
+/// Returns the variables that a body mentions, sorted by name; they include those that it binds itself.
 pub(super) fn mentioned(body: &Body) -> Vec<Name> {
     let mut names = NameSet::default();
     in_body(body, &mut names);
@@ -135,6 +137,7 @@ pub(super) fn mentioned(body: &Body) -> Vec<Name> {
     names
 }
 
+/// Collects the variables that a body mentions.
 fn in_body(body: &Body, names: &mut NameSet) {
     for binding in &body.bindings {
         match &binding.kind {
@@ -154,6 +157,7 @@ fn in_body(body: &Body, names: &mut NameSet) {
     }
 }
 
+/// Collects the variables that an expression mentions.
 fn in_expression(expr: &Expr, names: &mut NameSet) {
     match &expr.kind {
         ExprKind::Var(variable) => {

@@ -1,8 +1,14 @@
-//! Memory that programs allocate and prim_funcs that write into it, as values.
+//! Converts writes into tensors to new values (SSA form), for programs that allocate memory explicitly.
 //!
-//! A register is written once; so a call that writes into a tensor makes a new one, and whoever reads the variable later reads
-//! that ([`Tensors::current`]). What the text says of storages plays no part: where tensors live is the plan's to say. A tensor
-//! that is written through a view is one with what it is a view of.
+//! ```text
+//! t = R.memory.alloc_tensor(…)             r1 = kernel alloc_tensor()
+//! cls.f(x, t)                       →      r2 = kernel f(r0)          # t is r2 from here on
+//! return t                                 return r2
+//! ```
+//!
+//! A register is written once, so a call that writes into a tensor defines a new register, and later reads of the
+//! variable use it ([`Tensors::current`]). The storages of the source program are ignored: the memory plan decides
+//! where tensors are stored. A write through a view is a write into the viewed tensor.
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -18,20 +24,20 @@ use smallvec::smallvec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is known of the tensors of a function that may be written.
+/// The state of the tensors that a function may write into.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tensors {
-    /// Extents and dtypes of the tensors that are the function's own.
+    /// The shapes and dtypes of the tensors that belong to the function: it may write into them.
     own: FxHashMap<Register, (Arc<[Dim]>, DType)>,
-    /// Those nothing was written into: what they hold is nobody's concern.
+    /// New tensors that have not been written. Their contents are irrelevant.
     fresh: FxHashSet<Register>,
-    /// What stands for a tensor since it was written.
+    /// For each tensor that was written: the register that holds its value after the write.
     replaced: FxHashMap<Register, Register>,
-    /// Views, each of a tensor that is no view.
+    /// The views of tensors that may be written. The viewed tensor is never a view itself.
     views: BTreeMap<Register, View>,
 }
 
-/// A tensor under another shape.
+/// A view of a tensor under another shape.
 #[derive(Clone, Debug)]
 struct View {
     of: Register,
@@ -39,7 +45,7 @@ struct View {
 }
 
 impl Tensors {
-    /// The register that holds the tensor now.
+    /// Returns the register that holds the current value of a tensor.
     pub(super) fn current(&self, register: Register) -> Register {
         let mut at = register;
         while let Some(next) = self.replaced.get(&at) {
@@ -48,11 +54,11 @@ impl Tensors {
         at
     }
 
-    /// The value, with what its tensors are now.
+    /// Replaces the registers of a value by those that hold the current values.
     pub(super) fn current_value(&self, known: &Known) -> Known {
         match known {
             Known::Register(register) => Known::Register(self.current(*register)),
-            // Mostly nothing was written since, and the tuple is as it was.
+            // The common case: nothing was written, so the tuple is unchanged.
             Known::Tuple(_) if self.replaced.is_empty() => known.clone(),
             Known::Tuple(fields) => Known::Tuple(fields.iter().map(|field| self.current_value(field)).collect()),
             Known::Scalar(Scalar::Register(register)) => Known::Scalar(Scalar::Register(self.current(*register))),
@@ -60,12 +66,12 @@ impl Tensors {
         }
     }
 
-    /// The register is a tensor of the function's own.
+    /// Records that a register is a tensor of this function.
     pub(super) fn add(&mut self, register: Register, shape: &Arc<[Dim]>, dtype: DType) {
         self.own.insert(register, (shape.clone(), dtype));
     }
 
-    /// `view` is `of` under another shape.
+    /// Records that `view` is a view of `of`.
     pub(super) fn add_view(&mut self, view: Register, of: Register, shape: &Arc<[Dim]>) {
         let of = self.root(of);
         if let Some((_, dtype)) = self.own.get(&of) {
@@ -74,11 +80,12 @@ impl Tensors {
         }
     }
 
+    /// Returns the tensor that a register views, or the register itself.
     fn root(&self, register: Register) -> Register {
         self.views.get(&register).map_or(register, |view| view.of)
     }
 
-    /// The tensors that were there before and were written since, in order.
+    /// Returns the tensors of `before` that have been written since, in order.
     fn written_since(&self, before: &Tensors) -> Vec<Register> {
         let mut written: Vec<Register> = before
             .own
@@ -92,7 +99,7 @@ impl Tensors {
 }
 
 impl FunctionLowering<'_, '_> {
-    /// A new tensor without values.
+    /// Lowers an allocation.
     pub(super) fn allocate(&mut self, shape: &Known, dtype: &Known) -> Known {
         let dtype = match dtype {
             Known::String(text) => DType::parse(text),
@@ -105,7 +112,7 @@ impl FunctionLowering<'_, '_> {
         self.new_tensor(&dims, dtype)
     }
 
-    /// A new tensor that nothing was written into: zeros.
+    /// Emits a new tensor of zeros that nothing has written into yet.
     pub(super) fn new_tensor(&mut self, dims: &[Dim], dtype: DType) -> Known {
         let mut builder = KernelBuilder::new(name("alloc_tensor"));
         let out = builder.param("out", dims, dtype);
@@ -121,7 +128,7 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// `cls.f(x, out)`: a prim_func called for what it writes into its arguments.
+    /// Lowers `cls.f(x, out)`: a call of a prim_func that writes into its arguments.
     pub(super) fn call_in_place(&mut self, function: Name, func: &PrimFunc, arguments: Vec<Known>) -> Known {
         if let Some(done) = self.shape_function(func, &arguments) {
             return done;
@@ -132,6 +139,8 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Emits a kernel for a prim_func that writes into its arguments. Each written argument becomes an output. It is
+    /// also an input if it may hold values already.
     fn in_place(&mut self, func: &PrimFunc, arguments: Vec<Known>) -> Result<(), String> {
         if arguments.len() != func.params.len() {
             return Err(format!("{} arguments are passed, {} are needed", arguments.len(), func.params.len()));
@@ -184,7 +193,8 @@ impl FunctionLowering<'_, '_> {
         Ok(())
     }
 
-    /// `new` stands for `old` from here on, and the views of it are views of that.
+    /// Records that the value of `old` is now in `new`. If `old` is a view, the viewed tensor is updated, too. All
+    /// other views of the tensor are made again.
     fn written(&mut self, old: Register, new: Register) {
         let root = self.tensors.root(old);
         let mut base = new;
@@ -215,8 +225,9 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Makes what branches of an `if` wrote into tensors from before it come out of them: each gives a tuple, of its result
-    /// and of those tensors as it leaves them. `branches` are code, result and what the branch knows of tensors at its end.
+    /// Passes the tensors that branches of an `if` have written out of them: each branch returns a tuple of its result
+    /// and the current values of these tensors. `branches` are pairs of a branch and the state of the tensors at its
+    /// end. Returns the written tensors, too.
     pub(super) fn join_branches(&mut self, branches: Vec<(Branch, Tensors)>) -> (Vec<Branch>, Vec<Register>) {
         let mut written: Vec<Register> =
             branches.iter().flat_map(|(_, tensors)| tensors.written_since(&self.tensors)).collect();
@@ -238,7 +249,7 @@ impl FunctionLowering<'_, '_> {
         (joined, written)
     }
 
-    /// Takes the result, and the written tensors, out of the tuple that the branches gave.
+    /// Reads the result and the written tensors from the tuple that the branches return.
     pub(super) fn leave_branches(&mut self, joined: Register, written: &[Register]) -> Register {
         if written.is_empty() {
             return joined;
@@ -251,12 +262,14 @@ impl FunctionLowering<'_, '_> {
             self.tensors.replaced.insert(*old, new);
             self.tensors.fresh.remove(old);
         }
-        // Each view came out by itself, and is one no more: what is written into it later is not seen by the others.
+        // Each view was returned as a separate tensor, so it is no view any more: a later write into it does not change
+        // the others.
         self.tensors.views.retain(|view, made| !written.contains(view) && !written.contains(&made.of));
         result
     }
 
-    /// The parameters of the entry function are its own: nobody looks at them after it.
+    /// Records the parameters of the entry function as its own tensors: no caller reads them after the call, so they
+    /// may be written.
     pub(super) fn own_params(&mut self, params: &[(Name, StructInfo)]) {
         for (at, (_, ty)) in params.iter().enumerate() {
             let tensor = ty.as_tensor();
@@ -267,7 +280,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// The buffer parameters that the function stores to.
+/// Returns the buffers that a function stores to.
 fn stored_buffers(func: &PrimFunc) -> Vec<BufferId> {
     let mut stored = Vec::new();
     func.body.walk(&mut |stmt| {
@@ -278,7 +291,8 @@ fn stored_buffers(func: &PrimFunc) -> Vec<BufferId> {
     stored
 }
 
-/// The function as a kernel: it reads `inputs` and what `old` buffers hold, which it copies into those it writes.
+/// Builds the kernel of a prim_func that writes into its arguments. It reads `inputs` and the contents of the `old`
+/// buffers, which it copies to the outputs before the body.
 fn writing(
     func: &PrimFunc,
     inputs: &[(BufferId, Register)],
@@ -300,7 +314,7 @@ fn writing(
     result
 }
 
-/// `to[i] = from[i]` for all of the buffers, which have one shape.
+/// Builds the loops `to[i] = from[i]` over all elements. Both buffers have the same shape.
 pub(super) fn copy(func: &mut PrimFunc, from: BufferId, to: BufferId) -> Stmt {
     let shape = func.buffer(from).shape.clone();
     let vars: Vec<_> = shape.iter().map(|extent| func.add_var(name("i"), extent.dtype())).collect();

@@ -1,4 +1,6 @@
-//! Calls whose types are open: what is known of them, kept for when they are made.
+//! Lowers calls whose types are not fully known at compile time (`R.Tensor(ndim=2)`, `R.Any`) to
+//! [`Operation::Dynamic`]. The call keeps its operator and arguments; at run time the types of its operands determine
+//! its kernel (`crate::dynamic`).
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -10,7 +12,8 @@ use rx_ops::Schema;
 use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
-    /// Whether a call has to wait for its operands: its type, or one of theirs, says too little to make loops of.
+    /// Whether a call must be lowered at run time: the type of its result or of an operand is not precise enough to
+    /// generate loops.
     pub(super) fn is_open(&self, call: &Call, ty: &StructInfo) -> bool {
         let open = |argument: &Argument| match argument {
             Argument::Operand(expr) => is_open_operand(expr),
@@ -20,7 +23,7 @@ impl FunctionLowering<'_, '_> {
         !self.lowerer.complete && (!is_told(ty) || call.arguments.iter().any(open))
     }
 
-    /// A call that is made into loops when the program runs.
+    /// Emits a call that is lowered at run time.
     pub(super) fn open(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let mut operands = Vec::new();
         let mut dtypes = Vec::new();
@@ -56,7 +59,7 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// A call of the operator with these operands, made into loops when the program runs.
+    /// Emits a call of an operator with these operands that is lowered at run time.
     pub(super) fn open_values(&mut self, schema: &'static Schema, values: Vec<Known>, ty: &StructInfo) -> Known {
         let operands: Vec<Register> = values.into_iter().map(|value| self.materialize(value)).collect();
         let arguments = (0..operands.len()).map(DynamicArgument::Register).collect();
@@ -67,7 +70,8 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// An operand: what is a literal stays one, since rules and compute definitions look at it. `None` where it is broken.
+    /// Lowers an operand of a dynamic call. A literal stays a literal, since inference rules and compute definitions
+    /// use its value; other operands are added to `operands`. Returns `None` after an error.
     fn open_operand(&mut self, expr: &Expr, operands: &mut Vec<Register>) -> Option<DynamicArgument> {
         let stays = |expr: Expr| Some(DynamicArgument::Written(Argument::Operand(expr)));
         if is_literal(expr) {
@@ -94,7 +98,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// The dtype of an operand that is a scalar.
+/// Returns the dtype of an operand that is a scalar.
 fn scalar_dtype(ty: &StructInfo) -> Option<DType> {
     match ty {
         StructInfo::Prim(info) => info.dtype,
@@ -102,7 +106,7 @@ fn scalar_dtype(ty: &StructInfo) -> Option<DType> {
     }
 }
 
-/// Whether an operand's value stands in the text.
+/// Whether the operand is a literal: its value is written in the source.
 fn is_literal(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Str(_) | ExprKind::DType(_) | ExprKind::Shape(_) => true,
@@ -112,7 +116,7 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// Whether the type tells every tensor's extents and dtype.
+/// Whether the type gives the shape and dtype of every tensor.
 fn is_told(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().all(is_told),
@@ -120,14 +124,14 @@ fn is_told(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether something is not known of an operand that its call's loops depend on.
+/// Whether the call's loops depend on a property of the operand's type that is not known.
 fn is_open_operand(expr: &Expr) -> bool {
     fn open(ty: &StructInfo) -> bool {
         match ty {
             StructInfo::Tuple(fields) => fields.iter().any(open),
             StructInfo::Object => true,
             StructInfo::Shape(shape) => shape.dims().is_none(),
-            // An integer is a dim; a float is known when it is there.
+            // A known integer is a dim. The value of a float is known at run time only.
             StructInfo::Prim(info) => info.value.is_none() || info.dtype.is_some_and(DType::is_float),
             ty => ty.as_tensor().is_some_and(|tensor| tensor.shape.dims().is_none() || tensor.dtype.is_none()),
         }

@@ -1,7 +1,13 @@
-//! Packed functions by name, and the operators of the virtual machine's stages.
+//! Lowers calls of packed functions, and the operators of the lower stages of TVM's pipeline (`R.memory.*`, `R.vm.*`).
 //!
-//! The table has what TVM's own passes put into a program (`vm.builtin.*`, TVM `src/runtime/vm/builtin.cc`). Each is made
-//! into instructions: no call by name is left when a program runs, and a name that is missing is said before it does.
+//! The table contains the functions that TVM's own passes insert (`vm.builtin.*`, TVM `src/runtime/vm/builtin.cc`).
+//! Each call is lowered to instructions, so the program contains no call by name, and an unknown name is a compile-time
+//! error.
+//!
+//! ```text
+//! s = R.call_packed("vm.builtin.alloc_storage", …)       →   (nothing: the memory plan allocates)
+//! t = R.call_packed("vm.builtin.reshape", x, R.shape([8]))  →   r1 = view(r0)
+//! ```
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -13,21 +19,22 @@ use rx_base::{DType, Dim};
 use rx_ir::{Argument, Call, Expr, ExprKind, Shape, StructInfo, TensorInfo};
 use rx_ops::Schema;
 
-/// A call of a packed function.
+/// The operands of a call of a packed function.
 struct Packed<'a> {
     arguments: Vec<Known>,
-    /// The arguments' types.
+    /// The types of the arguments.
     types: Vec<StructInfo>,
-    /// The type of the result, as the call declares it.
+    /// The type of the result that the call declares.
     ty: &'a StructInfo,
 }
 
+/// The type of a shape of unknown rank.
 const ANY_SHAPE: StructInfo = StructInfo::Shape(Shape::Unknown);
 
-/// How a packed function is made into instructions; `Err` says what is wrong with the call.
+/// A function that emits the instructions of a packed function's call. `Err` is the message about a malformed call.
 type Builtin = fn(&mut FunctionLowering<'_, '_>, Packed<'_>) -> Result<Known, String>;
 
-/// What there is, by name.
+/// The supported packed functions, by name.
 const BUILTINS: &[(&str, Builtin)] = &[
     ("vm.builtin.alloc_shape_heap", |lowering, call| lowering.alloc_shape_heap(&call.arguments)),
     ("vm.builtin.alloc_storage", |_, _| Ok(Known::Null)),
@@ -57,7 +64,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     }),
     ("vm.builtin.copy", |lowering, call| {
         let from = lowering.materialize(first(call.arguments)?);
-        // Another register: what is written into the one is not seen in the other.
+        // A separate register: a later write into the source must not change the copy.
         let to = lowering.register(lowering.type_of(from));
         lowering.emit(Operation::Copy { to, from });
         if let Some((dims, dtype)) = call.ty.as_tensor().and_then(|ty| Some((ty.shape.shared_dims()?, ty.dtype?))) {
@@ -94,7 +101,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
 ];
 
 impl FunctionLowering<'_, '_> {
-    /// `R.call_packed("name", …)` and its like.
+    /// Lowers `R.call_packed("name", …)` and the similar operators.
     pub(super) fn packed_call(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let function = match schema.operand(call, "func").map(|expr| &expr.kind) {
             Some(ExprKind::Extern(symbol)) => symbol.as_str().to_owned(),
@@ -110,7 +117,7 @@ impl FunctionLowering<'_, '_> {
         self.packed(&function, arguments, ty)
     }
 
-    /// A call of a packed function by its name.
+    /// Lowers a call of the packed function `function`.
     pub(super) fn packed(&mut self, function: &str, arguments: Vec<Expr>, ty: &StructInfo) -> Known {
         let Some((_, builtin)) = BUILTINS.iter().find(|(name, _)| *name == function) else {
             let known = nearest(function, BUILTINS.iter().map(|(name, _)| *name));
@@ -128,7 +135,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `R.memory.*`, `R.vm.*` and `R.builtin.alloc_tensor`.
+    /// Lowers `R.memory.*`, `R.vm.*` and `R.builtin.alloc_tensor`.
     pub(super) fn memory_call(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.name {
             "memory.alloc_storage" | "vm.alloc_storage" => Known::Null,
@@ -145,11 +152,12 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `R.memory.view`: all elements in another shape are a view of the tensor; anything else is cut out of its bytes on the host.
+    /// Lowers `R.memory.view`. A view of all elements with the same dtype is a view instruction; any other is a copy of
+    /// bytes, made on the host.
     fn memory_view(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let source = schema.operand(call, "data").and_then(|expr| expr.ty.as_tensor());
         let elements = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |count, dim| &count * dim);
-        // Of the same dtype, as many elements from the start.
+        // Whether the result has the source's dtype and as many elements.
         let is_whole = |dims: &[Dim], dtype| {
             let source = source.filter(|source| source.dtype == Some(dtype));
             source.and_then(|source| source.shape.dims()).is_some_and(|own| elements(own) == elements(dims))
@@ -175,7 +183,8 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `R.vm.call_tir_dyn(cls.f, (tensors…, R.shape([…])))`: the shape's dims are the function's scalars.
+    /// Lowers `R.vm.call_tir_dyn(cls.f, (tensors…, R.shape([…])))`. The dims of the shape are the function's scalar
+    /// arguments.
     fn call_tir_dyn(&mut self, schema: &'static Schema, call: &Call) -> Known {
         let Some(ExprKind::Global(function)) = schema.operand(call, "func").map(|expr| &expr.kind) else {
             return self.problem("R.vm.call_tir_dyn calls no prim_func of the module");
@@ -196,24 +205,27 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
+/// Returns a dim as a scalar value.
 fn scalar(dim: Dim) -> Known {
     Known::Scalar(crate::program::Scalar::Int(dim))
 }
 
+/// Returns the first argument.
 fn first(arguments: Vec<Known>) -> Result<Known, String> {
     arguments.into_iter().next().ok_or_else(|| "it takes a value".to_owned())
 }
 
-/// A number of dims, or -1 for any.
+/// Returns the rank that an argument gives: `Some(None)` for -1, any rank; `None` if the argument is not a constant.
 fn rank(known: &Known) -> Option<Option<usize>> {
     constant(known).map(|rank| usize::try_from(rank).ok())
 }
 
+/// Lowers a call to nothing: its check is part of the instructions already.
 fn nothing(_: &mut FunctionLowering<'_, '_>, _: Packed<'_>) -> Result<Known, String> {
     Ok(Known::nothing())
 }
 
-/// Checks the first argument, when the program runs; the last is what to call it.
+/// Emits a check that the first argument has type `ty`. The last argument names the value in the message.
 fn checked(lowering: &mut FunctionLowering<'_, '_>, call: &Packed<'_>, ty: StructInfo) -> Result<Known, String> {
     let context = match call.arguments.last() {
         Some(Known::String(text)) if text.contains("loc=") => Some(&**text),

@@ -1,5 +1,14 @@
-//! The shape heap of TVM's lowered stages: integers that `vm.builtin.match_shape` stores, prim_funcs compute with and
-//! `vm.builtin.make_shape` loads (TVM `src/runtime/vm/builtin.cc`). Here it is dims: nothing of it is left when a program runs.
+//! Lowers the shape heap of TVM's later stages to symbolic dims. `vm.builtin.match_shape` stores integers into the
+//! heap, prim_funcs compute with them, and `vm.builtin.make_shape` loads them (TVM
+//! `src/relax/backend/vm/vm_shape_lower.cc`, `src/runtime/vm/builtin.cc`).
+//!
+//! ```text
+//! match_shape(x, heap, 2, 1, 0, 0, 4)      # heap[0] = dim 0 of x; dim 1 is 4    →  check x: Tensor((h0, 4))
+//! shape_func(heap)                         # heap[1] = heap[0] * 2
+//! s = make_shape(heap, 1, 1, 1)            # (heap[1],)                          →  s = shape (h0 * 2,)
+//! ```
+//!
+//! Guarantees that no heap exists at run time.
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -10,14 +19,14 @@ use rx_ir::{Shape, StructInfo, TensorInfo};
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::{BinaryOp, Expr, Stmt};
 
-/// The dims that were stored, by slot.
+/// The dims in a heap, by slot; `None` where nothing was stored yet.
 pub(super) type Heap = Vec<Option<Dim>>;
 
-/// More slots than any program has; a heap is made at once.
+/// The limit of a heap's size, in slots: more than any program needs. All slots are allocated at once.
 const MAX_SLOTS: i64 = 1 << 20;
 
 impl FunctionLowering<'_, '_> {
-    /// `vm.builtin.alloc_shape_heap(size)`.
+    /// Lowers `vm.builtin.alloc_shape_heap(size)`.
     pub(super) fn alloc_shape_heap(&mut self, arguments: &[Known]) -> Result<Known, String> {
         match constants(arguments).as_deref() {
             Some([size @ 0..MAX_SLOTS]) => {
@@ -28,8 +37,9 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `vm.builtin.match_shape(value, heap, rank, (code, operand)…, context)`: each extent is compared with a number (0) or a
-    /// slot (3), stored into a slot (1) or passed over (2).
+    /// Lowers `vm.builtin.match_shape(value, heap, rank, (code, operand)…, context)`. The code says what happens to
+    /// each dim: it must equal the number `operand` (0), is stored into the slot `operand` (1), is ignored (2), or must
+    /// equal that slot (3).
     pub(super) fn match_shape(&mut self, arguments: &[Known], types: &[StructInfo]) -> Result<Known, String> {
         let [value, heap, rank, rest @ ..] = arguments else { return Err("it takes a value and a heap".to_owned()) };
         let (codes, context) = match rest {
@@ -61,7 +71,7 @@ impl FunctionLowering<'_, '_> {
         Ok(Known::nothing())
     }
 
-    /// A new symbol for what a slot holds, which no type so far names.
+    /// Returns a new symbol for the value of a slot, different from all symbols in the types so far.
     fn heap_symbol(&mut self, slot: i64) -> Name {
         loop {
             self.heap_symbols += 1;
@@ -72,7 +82,8 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `vm.builtin.make_shape(heap, rank, (code, operand)…)`: each dim is a number (0) or from a slot (1).
+    /// Lowers `vm.builtin.make_shape(heap, rank, (code, operand)…)`. Each dim is the number `operand` (code 0) or is
+    /// loaded from that slot (code 1).
     pub(super) fn make_shape(&mut self, arguments: &[Known]) -> Result<Known, String> {
         let [heap, rank, codes @ ..] = arguments else { return Err("it takes a heap and a rank".to_owned()) };
         let codes = pairs(rank, codes).ok_or("its codes are not one pair for each dim")?;
@@ -80,7 +91,7 @@ impl FunctionLowering<'_, '_> {
         dims.map(Known::Shape)
     }
 
-    /// `vm.builtin.make_prim_value(heap, code, operand)`.
+    /// Lowers `vm.builtin.make_prim_value(heap, code, operand)`.
     pub(super) fn make_prim_value(&mut self, arguments: &[Known]) -> Result<Known, String> {
         match (arguments.first(), constants(arguments.get(1..).unwrap_or_default()).as_deref()) {
             (Some(heap), Some([code, operand])) => {
@@ -90,6 +101,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Returns the dim that a code and its operand describe.
     fn made(&mut self, heap: &Known, (code, operand): (i64, i64)) -> Result<Dim, String> {
         match code {
             0 => Ok(Dim::constant(operand)),
@@ -98,6 +110,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Returns a slot of a heap.
     fn slot(&mut self, heap: &Known, at: i64) -> Result<&mut Option<Dim>, String> {
         let Known::Heap(heap) = heap else { return Err("it takes a shape heap".to_owned()) };
         let slots = self.heaps.get_mut(*heap);
@@ -105,11 +118,13 @@ impl FunctionLowering<'_, '_> {
         slot.ok_or_else(|| format!("the shape heap has no slot {at}"))
     }
 
+    /// Returns the dim in a slot, which must have been stored.
     fn load(&mut self, heap: &Known, at: i64) -> Result<Dim, String> {
         self.slot(heap, at)?.clone().ok_or_else(|| format!("slot {at} of the shape heap is read before it is written"))
     }
 
-    /// A call of a prim_func on a shape heap alone: its stores, done on dims. `None`: it is called on something else.
+    /// Evaluates a prim_func whose only argument is a shape heap: its stores are done on dims. Returns `None` for other
+    /// calls.
     pub(super) fn shape_function(&mut self, func: &PrimFunc, arguments: &[Known]) -> Option<Known> {
         let ([heap @ Known::Heap(_)], [Param::Buffer(buffer)]) = (arguments, &func.params[..]) else { return None };
         match self.store_dims(&func.body, heap, *buffer) {
@@ -118,6 +133,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Evaluates the stores of a statement.
     fn store_dims(&mut self, stmt: &Stmt, heap: &Known, buffer: BufferId) -> Result<(), String> {
         match stmt {
             Stmt::Seq(statements) => {
@@ -134,6 +150,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
+    /// Evaluates an integer expression as a dim.
     fn dim_of(&mut self, expr: &Expr, heap: &Known, buffer: BufferId) -> Result<Dim, String> {
         Ok(match expr {
             Expr::Int { value, .. } => Dim::constant(*value),
@@ -159,7 +176,7 @@ impl FunctionLowering<'_, '_> {
         })
     }
 
-    /// Checks, when the program runs, that the value is of the type. `context` is TVM's word for what it is.
+    /// Emits a run-time check that a value has type `ty`. `context` is TVM's description of the value, for the message.
     pub(super) fn check(&mut self, value: Known, ty: StructInfo, context: Option<&str>) {
         let part = |key: &str| {
             let (_, rest) = context?.split_once(key)?;
@@ -177,6 +194,7 @@ impl FunctionLowering<'_, '_> {
 
 const NOT_DIMS: &str = "it computes with a shape heap what rx does not follow";
 
+/// Returns the slot that constant indices address.
 fn slot_of(indices: &[Expr]) -> Option<i64> {
     match indices {
         [Expr::Checked { index, .. }] => index.as_int(),
@@ -185,7 +203,7 @@ fn slot_of(indices: &[Expr]) -> Option<i64> {
     }
 }
 
-/// Pairs of integer constants, as many as `count` says.
+/// Splits integer constants into `count` pairs.
 fn pairs(count: &Known, rest: &[Known]) -> Option<Vec<(i64, i64)>> {
     let count = usize::try_from(constant(count)?).ok()?;
     let rest = constants(rest)?;
@@ -196,11 +214,12 @@ fn pairs(count: &Known, rest: &[Known]) -> Option<Vec<(i64, i64)>> {
     if rest.len() == count.checked_mul(2)? { rest.chunks(2).map(pair).collect() } else { None }
 }
 
+/// Returns the values as integers, if all are constants.
 fn constants(values: &[Known]) -> Option<Vec<i64>> {
     values.iter().map(constant).collect()
 }
 
-/// The integer, where it is a constant one.
+/// Returns the value of an integer constant.
 pub(super) fn constant(value: &Known) -> Option<i64> {
     match value {
         Known::Scalar(Scalar::Int(dim)) => dim.as_constant(),
