@@ -1,8 +1,9 @@
-//! Calls of operators whose result's type is found out when they are made.
+//! Operator calls that are lowered at run time, because their types are not fully known at compile time.
 //!
-//! A text may leave shapes, ranks and dtypes open (`R.Tensor(ndim=2)`, `R.Tensor`, `R.Any`). Such a call keeps the operator
-//! and what is known of its arguments; when the program runs and every operand is there, [`DynamicCall::with`] makes it a
-//! call of known types, and [`specialize`] the program of that.
+//! A module may leave shapes, ranks and dtypes open (`R.Tensor(ndim=2)`, `R.Tensor`, `R.Any`). Such a call keeps its
+//! operator and arguments. At run time, when all operands have values, [`DynamicCall::with`] turns it into a call with
+//! known types, and [`specialize`] lowers that call to a program. For example, `R.add(x, y)` with `x: R.Tensor(ndim=1)`
+//! becomes `R.add` of two `R.Tensor((3,), "float32")`.
 
 use crate::loops::Loops;
 use crate::lower::{Module, lower_complete};
@@ -18,36 +19,36 @@ use rx_ops::{Arg, CallInfo, Problem, Schema};
 use rx_schedule::Preferences;
 use std::sync::Arc;
 
-/// A call of an operator; each operand is a register or a literal.
+/// A call of an operator that is lowered at run time. Each operand is a register or a literal.
 #[derive(Clone, Debug)]
 pub struct DynamicCall {
     /// The operator.
     pub schema: &'static Schema,
-    /// One per parameter of the schema.
+    /// The arguments, one for each parameter of the schema.
     pub arguments: Vec<DynamicArgument>,
-    /// The dtypes of those operands that are scalars, by their number.
+    /// For each operand register: the dtype, if the operand is a scalar.
     pub dtypes: Vec<Option<DType>>,
 }
 
-/// What a call passes for a parameter.
+/// An argument of a dynamic call.
 #[derive(Clone, Debug)]
 pub enum DynamicArgument {
-    /// What the text says: attributes and literals, whose symbols get their values when the call is made.
+    /// An attribute or literal of the source. Its symbols get their values at run time.
     Written(Argument),
-    /// The register of this number, among those the instruction reads.
+    /// The operand register with this index among those that the instruction reads.
     Register(usize),
-    /// The registers of these numbers, passed for a variadic parameter.
+    /// The operand registers with these indices, for a variadic parameter.
     Registers(Vec<usize>),
 }
 
-/// A value that is there, as far as an operator's rule looks at it.
+/// A run-time value, reduced to the properties that inference depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Actual {
-    /// A tensor: extents and dtype.
+    /// A tensor: shape and dtype.
     Tensor(Vec<i64>, DType),
     /// A shape.
     Shape(Vec<i64>),
-    /// An integer or truth value.
+    /// An integer or a Boolean.
     Int(i64),
     /// A float.
     Float(f64),
@@ -55,23 +56,24 @@ pub enum Actual {
     String(Arc<str>),
     /// A tuple.
     Tuple(Vec<Actual>),
-    /// What stands for nothing.
+    /// The null value.
     Null,
 }
 
-/// A call whose operands' types are known: equal ones have one program.
+/// A call whose operand types are known: the key of the cache of programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Specialized {
-    /// The operator, by its name.
+    /// The operator's name, without `R.`.
     operator: &'static str,
+    /// One argument for each parameter of the operator. Tensors refer to `params`.
     arguments: Vec<Argument>,
-    /// The tensors among the operands, in order, tuples flattened.
+    /// The program's parameters: the tensors among the operands, in order, with tuples flattened.
     params: Vec<(Name, StructInfo)>,
 }
 
 impl DynamicCall {
-    /// The call with these values in its registers, and these values of symbols. The program of it takes the tensors among
-    /// the values, in the order of [`DynamicCall::reads`], tuples flattened.
+    /// Returns the call with these operand values and symbol values. Its program takes the tensors among the values, in
+    /// the order of [`DynamicCall::reads`], with tuples flattened.
     pub fn with(&self, actuals: &[Actual], value_of: &dyn Fn(Name) -> Option<i64>) -> Specialized {
         let mut made = Specialized { operator: self.schema.name, arguments: Vec::new(), params: Vec::new() };
         let null = Actual::Null;
@@ -94,11 +96,12 @@ impl DynamicCall {
         made
     }
 
+    /// Returns the dtype of an operand register, if it is a scalar.
     fn dtype(&self, at: usize) -> Option<DType> {
         self.dtypes.get(at).copied().flatten()
     }
 
-    /// The registers it reads, by their number, in the order of its parameters.
+    /// Returns the indices of the operand registers, in the order of the operator's parameters.
     pub fn reads(&self) -> Vec<usize> {
         let each = self.arguments.iter().flat_map(|argument| match argument {
             DynamicArgument::Written(_) => Vec::new(),
@@ -110,7 +113,8 @@ impl DynamicCall {
 }
 
 impl Specialized {
-    /// A value as an operand: tensors are parameters, everything else stands in the call. A scalar is of the dtype given.
+    /// Converts a value to an operand: a tensor becomes a parameter, any other value a literal. A number gets the dtype
+    /// `scalar`, if there is one.
     fn operand(&mut self, actual: &Actual, scalar: Option<DType>) -> Option<Expr> {
         let prim = |value, dtype, known| {
             let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: known });
@@ -123,7 +127,8 @@ impl Specialized {
                 self.params.push((param, ty.clone()));
                 Expr::var(param, ty)
             }
-            // In a shape that is written in the call 0 copies a length; a value's lengths are what they are.
+            // In a literal shape of `R.reshape`, 0 means that the extent is copied from the input. The extents of a
+            // run-time shape are meant literally, so it is passed as a variable.
             Actual::Shape(shape) if self.operator == "reshape" => {
                 Expr::var(name("shape"), StructInfo::shape(dims(shape)))
             }
@@ -143,26 +148,27 @@ impl Specialized {
     }
 }
 
-/// A call's program.
+/// The program of a specialized call.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// Takes the tensors among the operands; gives the result.
+    /// The program. It takes the tensors among the operands, and returns the result.
     pub program: Program,
-    /// Whether the result stands for a scalar: it is a tensor without dims.
+    /// Whether the result is a scalar in Relax. The program returns it as a tensor of rank 0.
     pub scalar: bool,
 }
 
-/// The program of a call whose operands' types are known, for a device that prefers this.
+/// Lowers a call with known operand types, and runs the steps for a device with these preferences.
 ///
 /// # Errors
-/// What the operator's rule says of these operands, or why it cannot be computed; in a sentence without a full stop.
+/// Returns the error of the operator's inference rule, or the reason why the call cannot be lowered: a sentence without
+/// a full stop.
 pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<Made, String> {
     let schema = rx_ops::find(name(call.operator)).ok_or_else(|| format!("R.{} is no operator", call.operator))?;
     let mut arguments = call.arguments.clone();
     let mut ty = inferred(schema, &arguments)?;
     let scalar = matches!(ty, StructInfo::Prim(_));
     if scalar {
-        // Arithmetic of scalars is that of tensors without dims.
+        // Scalar arithmetic is computed on tensors of rank 0.
         arguments.iter_mut().for_each(scalar_to_tensor);
         ty = inferred(schema, &arguments)?;
     }
@@ -195,7 +201,7 @@ pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<M
     Ok(Made { program, scalar })
 }
 
-/// The type of the call's result.
+/// Infers the type of the call's result.
 fn inferred(schema: &'static Schema, arguments: &[Argument]) -> Result<StructInfo, String> {
     let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
     let bounds = Bounds::default();
@@ -205,7 +211,7 @@ fn inferred(schema: &'static Schema, arguments: &[Argument]) -> Result<StructInf
     })
 }
 
-/// A scalar operand as a constant tensor of its dtype.
+/// Converts a scalar operand to a constant tensor of rank 0 with the same dtype.
 fn scalar_to_tensor(argument: &mut Argument) {
     let Argument::Operand(expr) = argument else { return };
     let StructInfo::Prim(info) = &expr.ty else { return };
@@ -221,7 +227,7 @@ fn scalar_to_tensor(argument: &mut Argument) {
     }
 }
 
-/// A module of one function.
+/// A module that consists of one function.
 struct Alone(Arc<Function>);
 
 impl Module for Alone {
@@ -234,11 +240,12 @@ impl Module for Alone {
     }
 }
 
+/// Converts extents to constant dims.
 fn dims(shape: &[i64]) -> Vec<Dim> {
     shape.iter().copied().map(Dim::constant).collect()
 }
 
-/// What the text passes, with values for its symbols.
+/// Replaces the symbols in an argument of the source by their values.
 fn written(argument: &Argument, value_of: &dyn Fn(Name) -> Option<i64>) -> Argument {
     match argument {
         Argument::Operand(expr) => Argument::Operand(valued(expr, value_of)),
@@ -248,6 +255,7 @@ fn written(argument: &Argument, value_of: &dyn Fn(Name) -> Option<i64>) -> Argum
     }
 }
 
+/// Replaces the symbols in the shapes and integers of an expression by their values.
 fn valued(expr: &Expr, value_of: &dyn Fn(Name) -> Option<i64>) -> Expr {
     let dim = |dim: &Dim| dim.substitute(&|symbol| value_of(symbol).map(Dim::constant));
     let mut made = expr.clone();
@@ -267,6 +275,7 @@ fn valued(expr: &Expr, value_of: &dyn Fn(Name) -> Option<i64>) -> Expr {
     made
 }
 
+/// Replaces the symbols in an attribute by their values.
 fn valued_attr(attr: &Attr, value_of: &dyn Fn(Name) -> Option<i64>) -> Attr {
     match attr {
         Attr::Int(value) => Attr::Int(value.substitute(&|symbol| value_of(symbol).map(Dim::constant))),

@@ -1,4 +1,4 @@
-//! Functions of the loop-level IR as kernels share them: hashed once, with the properties that steps ask for.
+//! Shared functions of the loop-level IR. The hash is computed once, and so are the properties that the steps need.
 
 use crate::fuse::{Properties, followed_inputs};
 use rustc_hash::FxHasher;
@@ -8,8 +8,9 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// A function of the loop-level IR that kernels share. Equal functions are one key of a cache: they are compared by pointer, then by
-/// hash, and only then by contents. It has the operator's name; the name that a program gives its kernel is the kernel's.
+/// A shared function of the loop-level IR. Equal functions are the same key of a cache: they are compared by pointer,
+/// then by hash, then by content. The function has the operator's name; the name of a kernel in a program is
+/// [`crate::program::Kernel::name`].
 #[derive(Clone, Debug)]
 pub struct Loops(Arc<Shared>);
 
@@ -18,12 +19,12 @@ struct Shared {
     hash: u64,
     func: PrimFunc,
     properties: OnceLock<Properties>,
-    /// For a number of inputs, the answers of [`Loops::follows`].
+    /// The number of inputs, and for it the results of [`Loops::follows`].
     followed: OnceLock<(usize, Box<[bool]>)>,
 }
 
 impl Loops {
-    /// The function, without the statements that it comes from: kernels know these.
+    /// Wraps a function, and removes its list of source statements, which each [`crate::program::Kernel`] has.
     pub fn new(mut func: PrimFunc) -> Loops {
         func.origins.clear();
         let mut hasher = FxHasher::default();
@@ -32,8 +33,8 @@ impl Loops {
         Loops(Arc::new(Shared { hash: hasher.finish(), func, properties, followed }))
     }
 
-    /// The function with its scalars between inputs and outputs, where TVM has them (python/tvm/relax/utils.py,
-    /// `gen_call_tir_inputs`); the first `inputs` buffers are inputs.
+    /// Wraps a function whose first `inputs` buffers are inputs, and moves its scalar parameters between the inputs and
+    /// the outputs, TVM's order (python/tvm/relax/utils.py, `gen_call_tir_inputs`).
     pub(crate) fn ordered(mut func: PrimFunc, inputs: usize) -> Loops {
         let is_buffer = |param: &Param| matches!(param, Param::Buffer(_));
         let buffers = func.params.iter().filter(|param| is_buffer(param));
@@ -43,13 +44,13 @@ impl Loops {
         Loops::new(func)
     }
 
-    /// The properties that steps ask for, computed once.
+    /// Returns the properties that the steps need; they are computed once.
     pub(crate) fn properties(&self) -> &Properties {
         self.0.properties.get_or_init(|| Properties::of(&self.0.func))
     }
 
-    /// Whether the function, whose first `inputs` buffers are inputs, makes each element of its outputs from the element of an input
-    /// at the same place, and from any elements of its other inputs.
+    /// Whether the function computes each output element from the element of input number `input` at the same indices,
+    /// and from arbitrary elements of the other inputs. Its first `inputs` buffers are inputs.
     pub(crate) fn follows(&self, input: usize, inputs: usize) -> bool {
         let answers = || followed_inputs(&self.0.func, inputs);
         let (count, known) = self.0.followed.get_or_init(|| (inputs, answers()));
@@ -68,7 +69,7 @@ impl Deref for Loops {
 
 impl PartialEq for Loops {
     fn eq(&self, other: &Loops) -> bool {
-        // The hash is of the floats' bits, which comparing contents does not look at.
+        // The hash covers the bits of floats, which the comparison of contents does not distinguish.
         Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.func == other.0.func
     }
 }

@@ -1,16 +1,26 @@
-//! The static memory plan: kernels' outputs whose lifetimes do not meet share memory.
+//! Static memory planning: assigns the outputs of kernels to storages, so that outputs whose lifetimes do not overlap
+//! share memory.
 //!
-//! Lifetimes are of *classes*: a view or a tuple keeps what it is made of alive. What may outlive the procedure or flows
-//! into other code (calls, closures, branches) has memory of its own, counted by references.
+//! ```text
+//! r1 = kernel f(r0)            r1 in storage 0
+//! r2 = kernel g(r1)     →      r2 in storage 1      # r1 is still read
+//! r3 = kernel h(r2)            r3 in storage 0      # r1 is dead
+//! ```
+//!
+//! The lifetime belongs to a class of registers: views and tuples keep the tensors that they are made of alive. A
+//! register that may outlive the procedure, or that is passed to other code (calls, closures, branches), has separate,
+//! reference-counted memory.
+//!
+//! Reference: TVM's `src/relax/transform/static_plan_block_memory.cc`.
 
 use crate::program::{Instruction, Operation, Procedure, Register, StorageId, StorageSize};
 use rx_ir::Pool;
 
-/// Gives every output of `procedure` that may share memory its storage.
+/// Assigns a storage to every output of `procedure` that may share memory.
 pub fn plan(procedure: &mut Procedure) {
     let lifetimes = Lifetimes::of(procedure);
     let mut pool: Pool<Vec<StorageSize>> = Pool::default();
-    // Storages by the instruction after which they are free again.
+    // By instruction: the storages that are free after it.
     let mut ending: Vec<Vec<usize>> = vec![Vec::new(); procedure.code.len()];
     for (at, instruction) in procedure.code.iter_mut().enumerate() {
         if let Operation::Kernel { outputs, .. } = &mut instruction.operation {
@@ -27,13 +37,14 @@ pub fn plan(procedure: &mut Procedure) {
     procedure.storages = pool.into_storages();
 }
 
-/// A free storage that fits `size` best, or a new one.
+/// Returns the free storage that fits `size` best, or a new one.
 fn take(pool: &mut Pool<Vec<StorageSize>>, size: StorageSize) -> usize {
     let bytes = constant_bytes(std::slice::from_ref(&size));
     let fit = |_: usize, sizes: &Vec<StorageSize>| {
         Some(match (sizes.contains(&size), constant_bytes(sizes), bytes) {
             (true, ..) => (0, 0),
-            // The least memory that is too much, else the least that has to be added.
+            // Prefers the smallest storage that is large enough, otherwise the one that grows least. (The minimum of
+            // these pairs is taken.)
             (false, Some(have), Some(need)) if have >= need => (1, have - need),
             (false, Some(have), Some(need)) => (2, need - have),
             _ => (3, 0),
@@ -51,7 +62,7 @@ fn take(pool: &mut Pool<Vec<StorageSize>>, size: StorageSize) -> usize {
     }
 }
 
-/// The bytes of the largest, where all are known.
+/// Returns the size in bytes of the largest of `sizes`, or `None` if one of them is symbolic.
 fn constant_bytes(sizes: &[StorageSize]) -> Option<u64> {
     let bytes = |size: &StorageSize| {
         let count = size
@@ -63,17 +74,18 @@ fn constant_bytes(sizes: &[StorageSize]) -> Option<u64> {
     sizes.iter().map(bytes).try_fold(0, |largest, bytes| Some(largest.max(bytes?)))
 }
 
-/// For every class of registers that share memory: where it is read last, and whether it stays inside.
+/// The lifetimes of the classes of registers that share memory: a union-find structure.
 struct Lifetimes {
-    /// The class of each register, by the number of a member; roots point at themselves.
+    /// By register: another member of its class. A root is its own parent.
     parents: Vec<u32>,
-    /// By class: the last instruction that reads a member.
+    /// By root: the index of the last instruction that reads a member.
     last: Vec<usize>,
-    /// By class: whether a member flows out of sight.
+    /// By root: whether a member may outlive the procedure or is passed to other code.
     escapes: Vec<bool>,
 }
 
 impl Lifetimes {
+    /// Analyzes a procedure.
     fn of(procedure: &Procedure) -> Lifetimes {
         let count = procedure.types.len();
         let mut lifetimes =
@@ -85,6 +97,7 @@ impl Lifetimes {
         lifetimes
     }
 
+    /// Records the reads of an instruction, and unites the registers that share memory.
     fn instruction(&mut self, at: usize, instruction: &Instruction) {
         instruction.operation.for_each_read(&mut |register| {
             let root = self.root(register);
@@ -101,7 +114,7 @@ impl Lifetimes {
             | Operation::Scalar { .. }
             | Operation::String { .. }
             | Operation::Null { .. }
-            // It works on copies.
+            // Host functions get copies of tensors.
             | Operation::Host { .. }
             | Operation::Match { .. }
             | Operation::Bound { .. } => {}
@@ -113,6 +126,7 @@ impl Lifetimes {
         }
     }
 
+    /// Returns the root of a register's class.
     fn root(&self, register: Register) -> usize {
         let mut at = register.0 as usize;
         while self.parents[at] as usize != at {
@@ -121,6 +135,7 @@ impl Lifetimes {
         at
     }
 
+    /// Unites the classes of two registers.
     fn join(&mut self, a: Register, b: Register) {
         let (a, b) = (self.root(a), self.root(b));
         self.parents[a] = b as u32;
@@ -128,12 +143,13 @@ impl Lifetimes {
         self.escapes[b] |= self.escapes[a];
     }
 
+    /// Records that a register's class escapes.
     fn escape(&mut self, register: Register) {
         let root = self.root(register);
         self.escapes[root] = true;
     }
 
-    /// The instruction that reads the register's memory last; `None` where it flows out of sight.
+    /// Returns the index of the last instruction that reads the register's memory, or `None` if it escapes.
     fn last_use(&self, register: Register) -> Option<usize> {
         let root = self.root(register);
         (!self.escapes[root]).then_some(self.last[root])

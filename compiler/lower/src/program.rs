@@ -1,4 +1,5 @@
-//! Programs: what a device runs.
+//! The program representation that every device runs: procedures of instructions over registers, kernels, and
+//! constants.
 
 use crate::dynamic::DynamicCall;
 use crate::loops::Loops;
@@ -10,7 +11,7 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A value of a procedure, by number. Each is written once on every way through the procedure.
+/// A value of a procedure, by its number. Every register is written exactly once on every path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Register(pub u32);
 
@@ -26,252 +27,258 @@ pub struct ProcedureId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConstantId(pub u32);
 
-/// A piece of a procedure's memory, by its index in [`Procedure::storages`].
+/// A piece of memory for kernel outputs, by its index in [`Procedure::storages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageId(pub u32);
 
-/// An entry function made into procedures and kernels.
+/// A lowered entry function, with all procedures, kernels and constants that it needs.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The entry is the first.
+    /// The procedures; the first is the entry.
     pub procedures: Vec<Procedure>,
-    /// What computes.
+    /// The kernels.
     pub kernels: Vec<Kernel>,
-    /// Tensors that stand in the program.
+    /// The tensor constants.
     pub constants: Vec<Constant>,
 }
 
-/// A function of the loop-level IR: input buffers, output buffers, scalars.
+/// A kernel: a function of the loop-level IR whose parameters are input buffers, output buffers and scalars.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The function, which kernels that do the same share.
+    /// The function. Kernels with equal functions share it.
     pub loops: Loops,
-    /// Its name in the program: the function's, with a number where others have the same.
+    /// The unique name in the program: the function's name, with a number if others have the same.
     pub name: Name,
-    /// The Relax statements that it computes: one before fusion.
+    /// The Relax statements that the kernel computes: one before fusion, several after it.
     pub origins: SmallVec<[Origin; 1]>,
-    /// How many of its buffer parameters are inputs; the others are outputs.
+    /// The number of its leading buffer parameters that are inputs; the other buffers are outputs.
     pub inputs: usize,
-    /// Whether the device schedules it as it is: no step joins anything to it.
+    /// Whether the device schedules it as it is, so that no step merges anything into it.
     pub whole: bool,
 }
 
 impl Kernel {
-    /// A kernel of a statement, whose first `inputs` buffer parameters are inputs.
+    /// Creates the kernel of a statement. Its first `inputs` buffer parameters are inputs.
     pub(crate) fn new(loops: Loops, inputs: usize, origin: Option<Origin>) -> Kernel {
         Kernel { name: loops.name, loops, origins: origin.into_iter().collect(), inputs, whole: false }
     }
 
-    /// Whether it makes each element of its outputs from the element of an input at the same place ([`Loops::follows`]).
+    /// Whether each output element is computed from the element of an input at the same indices ([`Loops::follows`]).
     pub(crate) fn follows(&self, input: usize) -> bool {
         self.loops.follows(input, self.inputs)
     }
 
-    /// The same with another function.
+    /// Returns the kernel with another function.
     pub(crate) fn with(&self, loops: Loops) -> Kernel {
         Kernel { name: loops.name, loops, ..self.clone() }
     }
 
-    /// The function under the kernel's name, with the statements that it computes.
+    /// Returns the function with the kernel's name and source statements.
     pub fn func(&self) -> PrimFunc {
         PrimFunc { name: self.name, origins: self.origins.to_vec(), ..PrimFunc::clone(&self.loops) }
     }
 }
 
-/// A tensor that stands in the program.
+/// A constant tensor of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// A scalar: `R.const(1.0, "float32")`.
     Scalar(Literal, DType),
-    /// The elements of a list, row-major: `R.const([1, 2])`.
+    /// The elements of a list, in row-major order: `R.const([1, 2])`.
     Elements {
         /// The elements.
         elements: Arc<[Literal]>,
-        /// The extents; their product is the number of elements.
+        /// The shape. The product of its extents is the number of elements.
         shape: Vec<i64>,
         /// The element type.
         dtype: DType,
     },
-    /// A constant of the metadata section.
+    /// A constant in the metadata section of the module.
     Metadata {
-        /// Its key.
+        /// The key in the section.
         key: Name,
-        /// Its index under the key.
+        /// The index under the key.
         index: u32,
     },
 }
 
-/// A Relax function as instructions.
+/// A Relax function as a list of instructions.
 #[derive(Clone, Debug)]
 pub struct Procedure {
     /// The function's name.
     pub name: Name,
-    /// Parameters, which are the first registers; what a closure captured comes behind them.
+    /// The parameters. They are the first registers, followed by the captured values of a closure.
     pub params: Vec<(Name, StructInfo)>,
-    /// How many leading parameters are inputs and no weights, where the function says so.
+    /// The number of leading parameters that are inputs; the others are weights. `None` if the function does not
+    /// declare it.
     pub num_input: Option<i64>,
-    /// Whether its result is kept for the next call with the very same arguments ([`rx_ir::function::ONCE`]).
+    /// Whether its result is memoized: a call with the same argument tensors as the last one returns the same result
+    /// ([`rx_ir::function::ONCE`]).
     pub once: bool,
-    /// How many registers follow the parameters because the function is nested and sees its surroundings.
+    /// The number of registers after the parameters for captured values, in a nested function.
     pub captured: usize,
-    /// The types of the registers, as far as they are known before the program runs.
+    /// The types of the registers, as far as they are known at compile time.
     pub types: Vec<StructInfo>,
     /// The type of the result.
     pub ret: StructInfo,
-    /// Whether a call has no effect but its value.
+    /// Whether a call has no side effects.
     pub pure: bool,
-    /// What it does.
+    /// The instructions.
     pub code: Vec<Instruction>,
-    /// What it returns.
+    /// The register that is returned.
     pub result: Register,
-    /// The memory of kernels' outputs: sizes in bytes. Outputs whose lifetimes do not meet share one.
+    /// The memory of kernel outputs: for each storage, the sizes of the outputs that share it. Their lifetimes do not
+    /// overlap.
     pub storages: Vec<Vec<StorageSize>>,
 }
 
-/// The bytes of a tensor: a storage is as large as the largest of those that use it.
+/// The size of a tensor. A storage is as large as the largest tensor that uses it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StorageSize {
-    /// The extents.
+    /// The shape.
     pub shape: Arc<[Dim]>,
     /// The element type.
     pub dtype: DType,
 }
 
-/// An instruction and the Relax statement it comes from.
+/// An instruction, with the Relax statement that it comes from.
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// Where it comes from, where that is a statement.
+    /// The statement, if there is one.
     pub origin: Option<Origin>,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// The input buffers of a kernel.
+/// The registers of a kernel's input buffers.
 pub type Inputs = SmallVec<[Register; 4]>;
 
-/// The output buffers of a kernel: of most kernels one.
+/// The outputs of a kernel; most kernels have one.
 pub type Outputs = SmallVec<[Output; 1]>;
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// Runs a kernel.
     Kernel {
-        /// Which.
+        /// The kernel.
         kernel: KernelId,
-        /// Its input buffers.
+        /// The input buffers, in the order of the parameters.
         inputs: Inputs,
-        /// Its output buffers.
+        /// The output buffers, in the order of the parameters.
         outputs: Outputs,
-        /// Its scalars.
+        /// The scalar arguments.
         scalars: Vec<Scalar>,
     },
-    /// The tensor `from` under another shape of as many elements.
+    /// Views the tensor `from` under another shape with as many elements. No data is moved.
     View {
         /// The result.
         to: Register,
         /// The tensor.
         from: Register,
-        /// The new extents.
+        /// The new shape.
         shape: Arc<[Dim]>,
     },
-    /// The same value.
+    /// Copies a value to another register.
     Copy {
         /// The result.
         to: Register,
         /// The value.
         from: Register,
     },
-    /// A constant.
+    /// Loads a constant.
     Constant {
         /// The result.
         to: Register,
-        /// Which.
+        /// The constant.
         constant: ConstantId,
     },
-    /// A tuple.
+    /// Makes a tuple.
     Tuple {
         /// The result.
         to: Register,
         /// Its fields.
         fields: Vec<Register>,
     },
-    /// A field of a tuple.
+    /// Reads a field of a tuple.
     Field {
         /// The result.
         to: Register,
         /// The tuple.
         from: Register,
-        /// Which.
+        /// The index of the field.
         index: usize,
     },
-    /// A shape.
+    /// Makes a shape value.
     Shape {
         /// The result.
         to: Register,
         /// Its dims.
         dims: Vec<Dim>,
     },
-    /// A scalar that is no tensor.
+    /// Makes a scalar (not a tensor).
     Scalar {
         /// The result.
         to: Register,
         /// Its value.
         value: Scalar,
     },
-    /// A string.
+    /// Makes a string.
     String {
         /// The result.
         to: Register,
         /// Its text.
         value: Arc<str>,
     },
-    /// The value that stands for nothing.
+    /// Makes the null value.
     Null {
         /// The result.
         to: Register,
     },
-    /// Computes on the host, from whole values: what loops cannot.
+    /// Computes an operator on the host from whole values, if it cannot be expressed as loops.
     Host {
         /// The result.
         to: Register,
-        /// The operator, by its name without `relax.`; the runtime has a function of this name.
+        /// The operator's name without `relax.`. The runtime has a function of this name.
         function: Name,
-        /// One value per parameter of the operator, attributes too; those of a variadic parameter are a tuple.
+        /// One value for each parameter of the operator, attributes included. The operands of a variadic parameter are
+        /// a tuple.
         arguments: Vec<Register>,
-        /// Whether it does something besides: it is not left out, and keeps its place among the others.
+        /// Whether it has side effects, so that it may not be removed or reordered.
         effect: bool,
     },
-    /// Calls an operator whose result's type is found out then.
+    /// Calls an operator that is lowered at run time, when the types of the operands are known.
     Dynamic {
         /// The result.
         to: Register,
         /// The operator and its arguments.
         call: Arc<DynamicCall>,
-        /// The operands that are no literals.
+        /// The operands that are not literals.
         operands: Vec<Register>,
     },
-    /// Checks that the value is of the type; symbols of the type that have no value yet get theirs from it.
+    /// Checks that a value has a type. Symbols of the type that have no value yet get their values from it.
     Match {
-        /// The value.
+        /// The checked value.
         value: Register,
-        /// The type.
+        /// The expected type.
         ty: StructInfo,
-        /// What the value is, for the message: ``parameter `x` ``.
+        /// A description of the value for the message: ``parameter `x` ``.
         what: String,
     },
-    /// Says that a variable of the text is bound to the value: for those who watch a run. Only [`crate::lower_watched`] writes it.
+    /// Reports that a variable of the source is bound to a value, to the observer of a run. Only
+    /// [`crate::lower_watched`] emits it.
     Bound {
         /// The variable.
         variable: Name,
         /// Its value.
         value: Register,
     },
-    /// Runs the first of `arms` whose condition holds, else `otherwise`; then `to` is the register it ends in.
+    /// Runs the first of `arms` whose condition holds, otherwise `otherwise`. `to` gets the result of the branch that
+    /// ran.
     If {
-        /// Code that computes a condition, the condition, and what is done.
+        /// For each arm: the code that computes the condition, the condition's register, and the branch.
         arms: Vec<(Vec<Instruction>, Register, Branch)>,
-        /// What is done where no condition holds.
+        /// The branch to run if no condition holds.
         otherwise: Branch,
         /// The result.
         to: Register,
@@ -280,63 +287,63 @@ pub enum Operation {
     Call {
         /// The result.
         to: Register,
-        /// Which.
+        /// The procedure.
         procedure: ProcedureId,
-        /// Arguments, and what a nested function sees of its surroundings.
+        /// The arguments, followed by the captured values of a nested function.
         arguments: Vec<Register>,
     },
-    /// A function as a value.
+    /// Makes a closure.
     Closure {
         /// The result.
         to: Register,
-        /// Which.
+        /// The procedure.
         procedure: ProcedureId,
-        /// The values of its last registers.
+        /// The captured values, which are passed after the arguments.
         captured: Vec<Register>,
     },
-    /// Calls a function value.
+    /// Calls a closure.
     CallClosure {
         /// The result.
         to: Register,
-        /// The function value.
+        /// The closure.
         closure: Register,
-        /// Its arguments.
+        /// The arguments.
         arguments: Vec<Register>,
     },
 }
 
-/// A branch of an `if`: code and the register it ends in.
+/// A branch of an `if`.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// What is done.
+    /// The instructions.
     pub code: Vec<Instruction>,
-    /// What it ends in.
+    /// The register with the branch's result.
     pub result: Register,
 }
 
 /// A kernel's output.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The result.
+    /// The register that it defines.
     pub to: Register,
-    /// Its extents.
+    /// The shape.
     pub shape: Arc<[Dim]>,
-    /// Its element type.
+    /// The element type.
     pub dtype: DType,
-    /// Its memory; none has memory of its own: it may outlive the procedure.
+    /// The storage that holds it. `None` means separate memory: the output may outlive the procedure.
     pub storage: Option<StorageId>,
 }
 
-/// A scalar argument of a kernel. Floats are compared by their bits.
+/// A scalar argument of a kernel. Floats are equal if their bits are.
 #[derive(Clone, Debug)]
 pub enum Scalar {
-    /// An integer over the procedure's symbols.
+    /// An integer expression over the procedure's symbols.
     Int(Dim),
     /// A float.
     Float(f64),
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
-    /// The value of a register that is a scalar, or a tensor of one element.
+    /// The value of a register that holds a scalar or a tensor of one element.
     Register(Register),
 }
 
@@ -367,12 +374,13 @@ impl Hash for Scalar {
 }
 
 impl Program {
-    /// The kernel.
+    /// Returns a kernel.
     pub fn kernel(&self, id: KernelId) -> &Kernel {
         &self.kernels[id.0 as usize]
     }
 
-    /// The kernels that differ, each the first of those that do the same; and for each kernel which of them it is.
+    /// Groups the kernels by function. Returns for each kernel the index of its group, and the first kernel of each
+    /// group.
     pub fn distinct(&self) -> (Vec<usize>, Vec<&Kernel>) {
         let mut kernels: Vec<&Kernel> = Vec::new();
         let mut known: FxHashMap<&Loops, usize> = FxHashMap::default();
@@ -385,13 +393,13 @@ impl Program {
         (index.collect(), kernels)
     }
 
-    /// Adds a kernel.
+    /// Adds a kernel, and returns its id.
     pub(crate) fn add_kernel(&mut self, kernel: Kernel) -> KernelId {
         self.kernels.push(kernel);
         KernelId(self.kernels.len() as u32 - 1)
     }
 
-    /// Gives kernels and instructions the origins that `of` says; where it says none, they have none.
+    /// Replaces the origins of kernels and instructions by `of`; those for which it returns `None` are removed.
     pub fn map_origins(&mut self, of: &dyn Fn(Origin) -> Option<Origin>) {
         for kernel in &mut self.kernels {
             kernel.origins = kernel.origins.iter().filter_map(|origin| of(*origin)).collect();
@@ -399,12 +407,13 @@ impl Program {
         self.procedures.iter_mut().for_each(|procedure| map_origins(&mut procedure.code, of));
     }
 
-    /// The procedure.
+    /// Returns a procedure.
     pub fn procedure(&self, id: ProcedureId) -> &Procedure {
         &self.procedures[id.0 as usize]
     }
 }
 
+/// Replaces the origins of instructions, branches included.
 fn map_origins(code: &mut [Instruction], of: &dyn Fn(Origin) -> Option<Origin>) {
     for instruction in code {
         instruction.origin = instruction.origin.and_then(of);
@@ -419,13 +428,13 @@ fn map_origins(code: &mut [Instruction], of: &dyn Fn(Origin) -> Option<Origin>) 
 }
 
 impl Procedure {
-    /// A new register for values of this type.
+    /// Adds a register of type `ty`.
     pub(crate) fn add_register(&mut self, ty: StructInfo) -> Register {
         self.types.push(ty);
         Register(self.types.len() as u32 - 1)
     }
 
-    /// A procedure without instructions.
+    /// Returns a procedure without instructions.
     pub(crate) fn empty() -> Procedure {
         Procedure {
             name: Default::default(),
@@ -444,7 +453,7 @@ impl Procedure {
 }
 
 impl Operation {
-    /// Calls `visit` on every register it reads, those of its branches included.
+    /// Calls `visit` on every register that the operation reads, including the reads of its branches.
     #[inline]
     pub fn for_each_read(&self, visit: &mut impl FnMut(Register)) {
         match self {
@@ -461,7 +470,7 @@ impl Operation {
         }
     }
 
-    /// As [`Operation::for_each_read`], of what is neither a kernel nor a view.
+    /// Implements [`Operation::for_each_read`] for operations other than kernels and views.
     fn for_each_other_read(&self, visit: &mut dyn FnMut(Register)) {
         let visit = &mut |register| visit(register);
         match self {
@@ -499,6 +508,7 @@ impl Operation {
 }
 
 impl Branch {
+    /// Calls `visit` on every register that the branch reads, and on its result.
     fn for_each_read(&self, visit: &mut impl FnMut(Register)) {
         self.code.iter().for_each(|inner| inner.operation.for_each_read(visit));
         visit(self.result);

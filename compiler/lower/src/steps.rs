@@ -1,7 +1,8 @@
-//! The pass pipeline of the back end: from a program with a kernel for each operator to the kernels that a device runs.
+//! The pass pipeline of the back end: transforms a program with one kernel per operator into the kernels that a device
+//! runs.
 //!
-//! [`STEPS`] is the one list of its steps. Each takes a program to a program that computes the same; the last one's kernels are
-//! what runs, and `rx_build::to_module` shows the program between any two of them.
+//! [`STEPS`] lists all steps in order. Every step preserves the values that a program computes. `rx_build::to_module`
+//! shows the program after any step.
 
 use crate::fuse::{self, Context, Rewrite};
 use crate::loops::Loops;
@@ -10,15 +11,16 @@ use crate::queries::{Direct, Queries, rewritten};
 use crate::{layout, names, plan};
 use rx_schedule::Preferences;
 
-/// A step of the pipeline.
+/// A pass of the pipeline.
 #[derive(Debug)]
 pub struct Step {
-    /// Its name, in the manner of TVM's passes.
+    /// The name, in the style of TVM's passes.
     pub name: &'static str,
-    /// Its effect, in a sentence.
+    /// The effect, in a sentence.
     pub doc: &'static str,
-    /// Whether a reference run has it, too: the interpreter judges the others.
+    /// Whether reference runs include the step. The interpreter runs without the others, to check their results.
     always: bool,
+    /// The function that transforms the program.
     run: fn(&mut Program, &Context<'_>),
 }
 
@@ -89,18 +91,17 @@ pub const STEPS: &[Step] = &[
     },
 ];
 
-/// The steps for a device with these preferences; without preferences those of a reference run, in which each operator stays a
-/// kernel.
+/// Returns the steps of an optimized run, or those of a reference run, in which each operator remains a kernel.
 fn steps(optimized: bool) -> impl Iterator<Item = &'static Step> {
     STEPS.iter().filter(move |step| optimized || step.always)
 }
 
-/// Runs the steps on a program that [`crate::lower()`] made; without preferences those of a reference run.
+/// Runs the steps on a program that [`crate::lower()`] built. Without preferences, only the steps of a reference run.
 pub fn run(program: &mut Program, preferences: Option<&dyn Preferences>) {
     run_each(program, preferences, &mut |_, _| ());
 }
 
-/// As [`run`]; calls `after` with each step and the program as it is then.
+/// Like [`run`]; calls `after` with each step and the program after it.
 pub fn run_each(
     program: &mut Program,
     preferences: Option<&dyn Preferences>,
@@ -109,7 +110,7 @@ pub fn run_each(
     run_with(&Direct, program, preferences, after);
 }
 
-/// As [`run_each`]; `queries` answers questions about kernels.
+/// Like [`run_each`]; kernels are computed by `queries`.
 pub fn run_with(
     queries: &dyn Queries,
     program: &mut Program,
@@ -123,8 +124,8 @@ pub fn run_with(
     }
 }
 
-/// The program that is one prim_func and nothing that calls it, to be looked at: unproved indices are marked, and the
-/// loops are simplified where `optimized` says so.
+/// Returns a program that consists of one prim_func and no calls, for inspection. Indices that cannot be proved in
+/// range are marked. If `optimized`, the loops are simplified.
 pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let inputs = loops.buffer_params().count();
     let guarded = rewritten(queries, &Rewrite::Guard { loops: loops.clone(), inputs });
@@ -136,13 +137,14 @@ pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     program
 }
 
-/// Leaves out the kernels that nothing calls, and gives kernels that differ different names, as later steps do: to show a program
-/// before them.
+/// Removes kernels that are never called, and gives different kernels different names, as the last step does. It is
+/// used to show a program before that step.
 pub fn name_kernels(program: &mut Program) {
     fuse::drop_unused(program);
     names::assign(program);
 }
 
+/// Simplifies the functions of all kernels.
 fn simplify(program: &mut Program, context: &Context<'_>) {
     for kernel in &mut program.kernels {
         if let Some(loops) = rewritten(context.queries, &Rewrite::Simplify { loops: kernel.loops.clone() }) {
