@@ -1,22 +1,22 @@
-//! The device that a program is made for.
+//! The device that a program is compiled for.
 
 use rx_cuda::rules::Target;
 use rx_lower::{NoPreferences, Preferences};
 
-/// The device that a program is made for, whether it is there or not.
+/// The target of compilation. The device need not be present.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
-    /// The interpreter, the reference of the others: each operator stays a kernel.
+    /// The interpreter, which is the reference for the others: each operator remains a kernel.
     Interp,
-    /// The host.
+    /// The host's CPU.
     Cpu,
-    /// CUDA.
+    /// A CUDA device with the given properties.
     Cuda(Target),
 }
 
 impl Device {
-    /// The device that a text is made for, by its word in `rx.toml` and of `--device`. CUDA's texts (`is_cuda`) are made for CUDA
-    /// where the word is none of a device's own.
+    /// Returns the device for which a text is printed, from the device's name in `rx.toml` or `--device`. `is_cuda` is
+    /// whether the text is CUDA C: it is then printed for CUDA unless the name is `interp`.
     pub fn to_print_for(word: &str, target: &Target, is_cuda: bool) -> Device {
         match word {
             "interp" => Device::Interp,
@@ -26,7 +26,7 @@ impl Device {
         }
     }
 
-    /// The wishes of the device for its programs; `None`: each operator stays a kernel.
+    /// Returns the device's preferences. `None` means that each operator remains a kernel.
     pub fn preferences(&self) -> Option<&dyn Preferences> {
         match self {
             Device::Interp => None,

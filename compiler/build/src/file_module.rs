@@ -1,4 +1,4 @@
-//! A module of a file, as lowering takes it.
+//! Adapts a module of a file to the interface that lowering needs.
 
 use crate::device::Device;
 use crate::queries::{Kept, prim_func};
@@ -9,7 +9,7 @@ use rx_lower::{Loops, Module, Queries};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// A module's functions in the database.
+/// The functions of a module, read from the database.
 pub(crate) struct ScopeModule<'db> {
     kept: Kept<'db>,
     scope: Scope,
@@ -21,7 +21,7 @@ impl<'db> ScopeModule<'db> {
         ScopeModule { kept: Kept::new(db, &Device::Interp), scope, unreadable: RefCell::default() }
     }
 
-    /// The prim_funcs that were asked for and have mistakes.
+    /// Returns the prim_funcs with errors that lowering has requested.
     pub(crate) fn unreadable(self) -> Vec<Name> {
         let mut names = self.unreadable.into_inner();
         names.sort_unstable();

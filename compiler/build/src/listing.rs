@@ -1,4 +1,4 @@
-//! The kernels of a program as text, and the statements that each comes from.
+//! Prints the kernels of a program, with the statements that each comes from.
 
 use crate::queries::{self, LoopsKey};
 use rx_base::Span;
@@ -9,43 +9,43 @@ use rx_lower::{Kernel, Program};
 use rx_tir::Stmt;
 use std::ops::Range;
 
-/// A text, and its lines that are each kernel.
+/// A text, and the lines of each kernel in it.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// The text.
     pub text: String,
-    /// How many lines it has.
+    /// The number of lines.
     pub lines: usize,
     /// The kernels, in order.
     pub parts: Vec<Part>,
 }
 
-/// A kernel of a text; of passes a binding.
+/// The lines of one kernel; in a listing of passes, of one binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its name.
+    /// The name of the kernel or variable.
     pub name: String,
-    /// Its lines of the text, from 0.
+    /// The lines in the text, from 0.
     pub lines: Range<usize>,
-    /// The statements of the program that it comes from.
+    /// The statements of the source that it comes from.
     pub places: Vec<Span>,
 }
 
-/// Kernels that do the same.
+/// Kernels with equal functions.
 pub struct Group<'p> {
-    /// The first.
+    /// The first kernel of the group.
     pub first: &'p Kernel,
-    /// All of them.
+    /// All kernels of the group.
     pub kernels: Vec<&'p Kernel>,
 }
 
 impl Listing {
-    /// A text without kernels.
+    /// Wraps a text without kernels.
     pub fn of(text: String) -> Listing {
         Listing { lines: text.lines().count(), text, parts: Vec::new() }
     }
 
-    /// A text with a text for each group of kernels, after `head`.
+    /// Concatenates `head` and a text for each group of kernels.
     pub fn of_groups(
         head: String,
         (workspace, module): (&Workspace, ModuleId),
@@ -60,7 +60,7 @@ impl Listing {
         listing
     }
 
-    /// Adds a kernel's text, and an empty line.
+    /// Appends a kernel's text and an empty line.
     fn push(&mut self, name: String, text: &str, places: Vec<Span>) {
         let text = text.trim_end();
         let start = self.lines;
@@ -72,7 +72,7 @@ impl Listing {
     }
 }
 
-/// The kernels of a program, equal ones together.
+/// Groups the kernels of a program by function.
 pub fn groups(program: &Program) -> Vec<Group<'_>> {
     let (index, kernels) = program.distinct();
     let mut groups: Vec<Group<'_>> = kernels.into_iter().map(|first| Group { first, kernels: Vec::new() }).collect();
@@ -82,14 +82,14 @@ pub fn groups(program: &Program) -> Vec<Group<'_>> {
     groups
 }
 
-/// The kernels of a program as loops.
+/// Prints the kernels of a program as loops.
 pub fn loops(workspace: &Workspace, module: ModuleId, program: &Program) -> Listing {
     let groups = groups(program);
     let texts = groups.iter().map(|group| loops_text(workspace, group.first));
     Listing::of_groups(String::new(), (workspace, module), &groups, texts)
 }
 
-/// The kernels of a program as CUDA C. One that has none is a comment with the reason.
+/// Prints the kernels of a program as CUDA C. A kernel that cannot be compiled is a comment with the reason.
 pub fn cuda(workspace: &Workspace, module: ModuleId, program: &Program, target: &Target) -> Listing {
     let groups = groups(program);
     let rx_cuda::Listing { head, functions, .. } = cuda_text(workspace, &groups, target);
@@ -97,13 +97,13 @@ pub fn cuda(workspace: &Workspace, module: ModuleId, program: &Program, target: 
     Listing::of_groups(head, (workspace, module), &groups, texts)
 }
 
-/// A kernel's loops as TVMScript.
+/// Prints a kernel's loops as TVMScript.
 pub fn loops_text(workspace: &Workspace, kernel: &Kernel) -> String {
     let db = workspace.database();
     queries::loops_text(db, LoopsKey::new(db, &kernel.loops)).named(kernel.name.as_str())
 }
 
-/// The CUDA C of kernels as it is built, kernel by kernel, and how each is scheduled.
+/// Prints the CUDA C of kernels as it is compiled, with the schedule of each kernel.
 pub fn cuda_text(workspace: &Workspace, groups: &[Group<'_>], target: &Target) -> rx_cuda::Listing {
     let db = workspace.database();
     let scheduled = |group: &Group<'_>| queries::scheduled(db, LoopsKey::new(db, &group.first.loops), target.clone());
@@ -112,16 +112,18 @@ pub fn cuda_text(workspace: &Workspace, groups: &[Group<'_>], target: &Target) -
     rx_cuda::joined(&scheduled.iter().map(|scheduled| &**scheduled).zip(named).collect::<Vec<_>>())
 }
 
-/// A line of a comment; names and reasons may hold anything.
+/// Formats a comment line. Control characters and backslashes become spaces, since names and reasons may contain any
+/// character.
 pub fn comment(mark: &str, text: &str) -> String {
     let clean = |letter: char| if letter.is_control() || letter == '\\' { ' ' } else { letter };
     format!("{mark} {}\n", text.chars().map(clean).collect::<String>())
 }
 
-/// The statements that kernels come from, in the order of the text: those that call them, and those of prim_funcs in their loops.
+/// Returns the statements that kernels come from, in source order: the statements that call them, and those of
+/// prim_funcs in their loops.
 fn places(statements: &Statements<'_>, group: &Group<'_>) -> Vec<Span> {
     let mut origins: Vec<_> = group.kernels.iter().flat_map(|kernel| &kernel.origins).copied().collect();
-    // Kernels of a group have the same loops.
+    // All kernels of a group have equal loops, so the first is enough.
     group.first.loops.body.walk(&mut |stmt| {
         if let Stmt::Store { site, .. } = stmt {
             origins.extend(site.origin);

@@ -1,4 +1,5 @@
-//! A program as a module of Relax functions and prim_funcs: what a step of the pipeline made, to be read.
+//! Converts a program to a module of Relax functions and prim_funcs, so that the result of a step of the pipeline can
+//! be read.
 //!
 //! ```text
 //! kernel of inputs a, b with a scalar n      lv: R.Tensor(…) = R.call_tir(cls.fused_add, (a, b, n), out_ty=R.Tensor(…))
@@ -9,8 +10,9 @@
 //! closure                                    R.make_closure(cls.inner, (captured, …))
 //! ```
 //!
-//! The kernels are the prim_funcs, each once; nested functions are functions of the module whose last parameters are what they
-//! capture, as after TVM's `LambdaLift`. The text of the module checks clean and computes what the program computes.
+//! Each kernel becomes one prim_func. A nested function becomes a function of the module whose last parameters are the
+//! captured values, as after TVM's `LambdaLift`. The module's text has no errors, and computes the same values as the
+//! program.
 
 mod function;
 mod types;
@@ -23,7 +25,7 @@ use rx_lower::Program;
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
-/// The program in the place of the functions of the module that it was lowered from.
+/// Replaces the functions of the module `source` by those of a program that was lowered from it.
 pub fn to_module(program: &Program, source: &Module<PrimFunc>) -> Module<PrimFunc> {
     let _span = tracing::debug_span!("to_module").entered();
     let mut program = program.clone();
@@ -40,7 +42,7 @@ pub fn to_module(program: &Program, source: &Module<PrimFunc>) -> Module<PrimFun
     Module { prelude: source.prelude.clone(), constants: source.constants.clone(), class, items }
 }
 
-/// The kernels' functions, each once, with all the statements that it comes from.
+/// Returns the functions of the kernels, each once, with all statements that it comes from.
 fn prim_funcs(program: &Program) -> Vec<Item<PrimFunc>> {
     let mut funcs: Vec<PrimFunc> = Vec::new();
     let mut by_name: NameMap<usize> = NameMap::default();
@@ -63,7 +65,7 @@ fn prim_funcs(program: &Program) -> Vec<Item<PrimFunc>> {
     funcs.into_iter().map(item).collect()
 }
 
-/// The procedures' names, made different from each other: nested functions may be called alike.
+/// Returns unique names for the procedures: several nested functions may have the same name.
 fn procedure_names(program: &Program) -> Vec<Name> {
     let mut taken: NameSet = program.kernels.iter().map(|kernel| kernel.name).collect();
     let mut different = |own: Name| {

@@ -1,5 +1,5 @@
-//! A module before the first pass and after each, one text under the other: what passes make of it, or the steps that lead to the
-//! kernels of a device.
+//! Prints a module before the first pass and after each pass in one text: the passes of a pipeline, or the steps that
+//! lead to the kernels of a device.
 
 use crate::listing::{Listing, Part, comment};
 use crate::pipeline::{Pipeline, Unapplied};
@@ -8,43 +8,43 @@ use rx_base::Name;
 use rx_db::{ModuleId, Workspace};
 use std::ops::Range;
 
-/// The texts of a module on its way through passes.
+/// The texts of a module between passes, one after the other.
 pub struct Passes<'w> {
-    /// For the places of statements.
+    /// The workspace of the source, for the positions of statements.
     workspace: &'w Workspace,
     module: ModuleId,
     /// The text so far. Its parts are bindings.
     pub listing: Listing,
-    /// The module, then the result of each pass.
+    /// The module before the first pass, followed by the result of each pass.
     pub stages: Vec<Stage>,
 }
 
-/// The result of a pass in a text of several.
+/// The result of one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// The pass's name; none of the module before the first.
+    /// The name of the pass; `None` for the module before the first one.
     pub pass: Option<&'static str>,
-    /// Whether it changed the text.
+    /// Whether the pass changed the text.
     pub changed: bool,
-    /// The lines of the module, from 0.
+    /// The lines that contain the module, from 0.
     pub lines: Range<usize>,
-    /// Why it could not be applied.
+    /// The reason why the pass could not be applied.
     pub problem: Option<String>,
 }
 
-/// The end of the passes: one could not be applied, and the text says so.
+/// The end of the passes: one could not be applied, and its reason is in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended;
 
 impl<'w> Passes<'w> {
-    /// The module before the first pass. `module` is where it comes from.
+    /// Starts with the module before the first pass. `module` is the source of the statements' positions.
     pub fn new(workspace: &'w Workspace, module: ModuleId, pipeline: &Pipeline) -> Passes<'w> {
         let mut passes = Passes { workspace, module, listing: Listing::default(), stages: Vec::new() };
         passes.add(pipeline, None);
         passes
     }
 
-    /// Adds the steps that lead from a Relax function of the module to the kernels of a device.
+    /// Appends the result of each step from a Relax function of the module to the kernels of a device.
     pub fn lower(&mut self, pipeline: &mut Pipeline, entry: Name, device: &Device) {
         let mut before = pipeline.text().to_owned();
         let lowered = pipeline.lower(entry, device, &mut |step, pipeline, applied| {
@@ -57,10 +57,10 @@ impl<'w> Passes<'w> {
         }
     }
 
-    /// Adds the result of a pass over the module whose text was `before`.
+    /// Appends the result of a pass on the module whose text was `before`.
     ///
     /// # Errors
-    /// The pass could not be applied.
+    /// Returns [`Ended`] if the pass could not be applied.
     pub fn made(
         &mut self,
         (pipeline, before): (&Pipeline, &str),
@@ -95,21 +95,21 @@ impl<'w> Passes<'w> {
         self.stages.last().map_or(0..0, |stage| stage.lines.clone())
     }
 
-    /// Adds why a pass has no result.
+    /// Appends the reason why a pass has no result.
     fn problem(&mut self, pass: &'static str, problem: String) {
         let lines = self.last_lines();
         self.head(&problem);
         self.stages.push(Stage { pass: Some(pass), changed: false, lines, problem: Some(problem) });
     }
 
-    /// Adds a line that says what follows.
+    /// Appends a heading.
     fn head(&mut self, what: &str) {
         self.listing.text.push_str(&comment("#", &format!("----- {what} -----")));
         self.listing.text.push('\n');
         self.listing.lines += 2;
     }
 
-    /// Adds the module as it is now.
+    /// Appends the current module.
     fn add(&mut self, pipeline: &Pipeline, pass: Option<&'static str>) {
         self.head(pass.unwrap_or("the module"));
         let start = self.listing.lines;

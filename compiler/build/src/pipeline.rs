@@ -1,4 +1,4 @@
-//! A module on its way through passes, and through the steps of the back end, checked after each.
+//! Runs passes and the steps of the back end on a module, and checks the module after each of them.
 
 use crate::{Device, each_step, to_module};
 use rx_base::name::{NameMap, NameSet};
@@ -17,46 +17,49 @@ use rx_transform::{Module, pass_scalars_among_arguments, print_with_parts};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Constants of the metadata section by key and index, for a text that lacks their data.
+/// Constants of the metadata section, by key and index, for a text without their data.
 pub type GivenConstants = HashMap<(Name, u32), Tensor>;
 
-/// Looks at the module after a step: the step's name, the pipeline, and the module before it; an error ends the steps.
+/// A callback after each step. Its arguments are the step's name, the pipeline, and the outcome; an error ends the
+/// steps.
 pub type EachStep<'e, E> = dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E> + 'e;
 
-/// A module, and its text in the spelling of TVM 0.27.
+/// A module, with its text in the syntax of TVM 0.27.
 pub struct Pipeline {
     module: Module,
     text: String,
+    /// The origins of the lines of the text.
     parts: Vec<Part>,
-    /// Functions of the text that was read first whose statements other spellings count otherwise.
+    /// The functions whose numbers of statements differ between the source's syntax and that of TVM 0.27. Their origins
+    /// cannot be mapped.
     recounted: NameSet,
     operators: Arc<Operators>,
 }
 
-/// Why a pass has no result.
+/// The reason why a pass has no result.
 #[derive(Debug)]
 pub enum Unapplied {
-    /// It cannot be applied.
+    /// The pass cannot be applied.
     Refused(PassError),
-    /// It made a module with errors: its text, and what is wrong in it.
+    /// The pass made a module with errors: its text and the errors.
     Broken(String, Vec<Diagnostic<Span>>),
 }
 
-/// What a pass made of a module, as a file.
+/// The result of a pass, as a file.
 pub struct Applied {
-    /// The module before it.
+    /// The module before the pass.
     pub before: Module,
-    /// A workspace that holds what it made.
+    /// A workspace that contains the module after the pass.
     pub workspace: Workspace,
-    /// The file.
+    /// The file of that module.
     pub file: FileId,
 }
 
 impl Pipeline {
-    /// Of a module of a file without errors.
+    /// Starts a pipeline with a module of a file without errors.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// Returns the reason why the module cannot be read by itself.
     pub fn new(workspace: &Workspace, module: ModuleId, operators: Arc<Operators>) -> Result<Pipeline, String> {
         let document = workspace.document(module.file);
         let alone = Document::new(&workspace.alone(module), FileKind::Rx);
@@ -71,7 +74,7 @@ impl Pipeline {
         Ok(Pipeline { module, text, parts, recounted, operators })
     }
 
-    /// The same without `tir_vars`, where calls can do without: for text that TVM 0.27 reads.
+    /// Removes `tir_vars` from calls that do not need them, for text that TVM 0.27 can parse.
     #[must_use]
     pub fn without_tir_vars(mut self) -> Pipeline {
         pass_scalars_among_arguments(&mut self.module);
@@ -79,10 +82,10 @@ impl Pipeline {
         self
     }
 
-    /// The same with the data of constants that the text leaves out.
+    /// Adds the data of constants that the text lacks.
     ///
     /// # Errors
-    /// With these constants the module has errors.
+    /// Returns an error if the module has errors with these constants.
     pub fn with_constants(mut self, given: &GivenConstants) -> Result<Pipeline, String> {
         let mut named: HashMap<(Name, u32), ConstantData> = HashMap::new();
         for function in self.module.functions_mut() {
@@ -118,17 +121,17 @@ impl Pipeline {
         }
     }
 
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Its text.
+    /// Returns the module's text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What its lines come from; statements of the text that was read first, in its own spelling.
+    /// Returns the origins of the text's lines: statements of the original source.
     pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
         self.parts.iter().cloned().map(|mut part| {
             part.origins.retain(|origin| !self.recounted.contains(&origin.item));
@@ -136,16 +139,16 @@ impl Pipeline {
         })
     }
 
-    /// Its text, as a file.
+    /// Opens the text as a file of a new workspace.
     pub fn checked(&self) -> (Workspace, FileId) {
         checked(&self.text, self.operators.clone())
     }
 
-    /// Runs a pass and checks what it made; where that has no errors, the module is what it made from now on. `evaluate` computes
-    /// the values that the pass needs.
+    /// Runs a pass and checks its result. If it has no errors, it becomes the pipeline's module. `evaluate` computes
+    /// the values of constant expressions that the pass needs.
     ///
     /// # Errors
-    /// Why the pass has no result.
+    /// Returns the reason why the pass has no result.
     pub fn apply(&mut self, step: &Step, evaluate: Evaluate) -> Result<Applied, Unapplied> {
         let arguments = step.arguments.clone().with_evaluator(evaluate);
         let made = (step.pass.run)(self.module.clone(), &arguments)
@@ -153,11 +156,12 @@ impl Pipeline {
         self.take(made)
     }
 
-    /// Lowers a function of the module to a program and runs the back end's steps on it. After lowering (`LegalizeOps`) and
-    /// after each step the module is the program's; `each` is given the step's name and the outcome, and may end it.
+    /// Lowers a function of the module and runs the back end's steps. After lowering (`LegalizeOps`) and after each
+    /// step, the pipeline's module is the program as a module. `each` gets the step's name and the outcome; it may end
+    /// the steps.
     ///
     /// # Errors
-    /// Why the function has no program, or what `each` gives.
+    /// Returns the reason why the function has no program, or the error of `each`.
     pub fn lower<E>(
         &mut self,
         entry: Name,
@@ -181,7 +185,7 @@ impl Pipeline {
         Ok(ended)
     }
 
-    /// Takes a module that was made of this one, where it has no errors.
+    /// Replaces the module by one that was derived from it, if that has no errors.
     fn take(&mut self, made: Module) -> Result<Applied, Unapplied> {
         let (text, parts) = print_with_parts(&made);
         let (workspace, file) = checked(&text, self.operators.clone());
@@ -195,7 +199,8 @@ impl Pipeline {
     }
 }
 
-/// From a statement of a text of these parts to the statement that its line comes from.
+/// Returns a function that maps a statement of a text to the original statement that its line comes from. `parts` are
+/// the origins of the text's lines.
 fn first_origins<'w>(
     (workspace, module): (&'w Workspace, ModuleId),
     text: &str,
@@ -211,7 +216,7 @@ fn first_origins<'w>(
     }
 }
 
-/// Gives what was of an unknown type the type that follows from those of constants.
+/// Infers the types that were unknown, from those of the constants. `known` are the types of the variables in scope.
 fn settle(sequence: &mut Sequence, known: &mut NameMap<StructInfo>) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         let ty = match &mut binding.value {
@@ -255,17 +260,17 @@ fn settle_expr(expr: &mut Expr, known: &NameMap<StructInfo>) {
     expr.ty = ty.unwrap_or(StructInfo::Error);
 }
 
-/// The error with the name of the pass in front.
+/// Adds the pass's name to an error that does not begin with it.
 fn named(pass: &str, PassError(error): PassError) -> PassError {
     PassError(if error.starts_with(pass) { error } else { format!("{pass}: {error}") })
 }
 
-/// A text as a file.
+/// Opens a text as a file of a new workspace.
 pub fn checked(text: &str, operators: Arc<Operators>) -> (Workspace, FileId) {
     opened(text, FileKind::Rx, operators)
 }
 
-/// A text of this kind as a file.
+/// Opens a text of the given kind as a file of a new workspace.
 pub fn opened(text: &str, kind: FileKind, operators: Arc<Operators>) -> (Workspace, FileId) {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, kind);
@@ -273,14 +278,14 @@ pub fn opened(text: &str, kind: FileKind, operators: Arc<Operators>) -> (Workspa
     (workspace, file)
 }
 
-/// The errors of a file, whatever its comments say.
+/// Returns the errors of a file, including those that its comments suppress.
 pub fn errors(workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
     let mut found = workspace.unsuppressed_diagnostics(file);
     found.retain(|diagnostic| diagnostic.severity == Severity::Error);
     found
 }
 
-/// The functions of a module that do not have as many statements in its own text.
+/// Returns the functions whose number of statements differs between the module in its file and the module's own text.
 fn recounted((document, module): (&Document, Option<u32>), alone: &Document) -> NameSet {
     let counts = |document: &Document, module: Option<u32>| -> Vec<_> {
         let count = |item: &rx_syntax::document::Item| {

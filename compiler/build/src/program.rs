@@ -1,4 +1,4 @@
-//! Programs of the functions of checked files.
+//! Lowers the functions of checked files to programs.
 
 use crate::device::Device;
 use crate::queries::{self, Kept, Unlowered};
@@ -9,13 +9,14 @@ use rx_lower::Program;
 use rx_lower::steps::Step;
 use std::sync::Arc;
 
-/// A program, or everything that has no lowering, at its statement.
+/// A program, or a diagnostic for each construct without a lowering.
 pub type Lowered = Result<Arc<Program>, Vec<Diagnostic<Span>>>;
 
-/// The program of a Relax function of a module without errors, with its memory planned; else of the prim_func of this name alone.
+/// Returns the program of the function `entry`, with planned memory. `entry` is a Relax function of a module without
+/// errors, or otherwise a prim_func, whose program is that kernel alone.
 ///
 /// # Errors
-/// Everything that has no lowering, at its statement.
+/// Returns a diagnostic at each statement that has no lowering.
 pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &Device) -> Lowered {
     let db = workspace.database();
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
@@ -27,10 +28,11 @@ pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &De
     reported(workspace, module, lowered)
 }
 
-/// The program of a Relax function for the interpreter that says what variables are bound to: every value is there.
+/// Returns the program of a Relax function for the interpreter that reports the values of variables. No step removes
+/// values.
 ///
 /// # Errors
-/// As [`program`].
+/// Like [`program`].
 pub fn watched_program(workspace: &Workspace, module: ModuleId, entry: Name) -> Lowered {
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
     let lowered = queries::lowered(workspace.database(), scope, entry, true);
@@ -39,20 +41,20 @@ pub fn watched_program(workspace: &Workspace, module: ModuleId, entry: Name) -> 
     Ok(Arc::new(program))
 }
 
-/// Whether a Relax function of the module has this name, otherwise whether a prim_func has it.
+/// Returns the kind of the function called `name`: a Relax function, otherwise a prim_func.
 pub fn function_kind(workspace: &Workspace, module: ModuleId, name: Name) -> Option<FunctionKind> {
     let (scope, db) = (workspace.scope(module)?, workspace.database());
     [FunctionKind::Relax, FunctionKind::Prim].into_iter().find(|kind| scope.has(db, name, *kind))
 }
 
-/// The name of the step that makes a kernel of each operator: that of TVM's pass.
+/// The name of the step that makes one kernel of each operator, after TVM's pass.
 pub const LOWERING: &str = "LegalizeOps";
 
-/// Lowers a Relax function ([`LOWERING`]) and runs the steps for a device; `after` is given the name of each and the program as it
-/// is then. `origins` says for the statements of the module which others are shown in their place.
+/// Lowers a Relax function ([`LOWERING`]) and runs the steps for a device. `after` is called with the name of each step
+/// and the program after it. `origins` maps the statements of the module to those that are shown instead.
 ///
 /// # Errors
-/// As [`program`].
+/// Like [`program`].
 pub fn each_step(
     workspace: &Workspace,
     module: ModuleId,
@@ -75,7 +77,7 @@ fn missing(entry: Name) -> Diagnostic<Span> {
     Diagnostic::new(Code::NoLowering, Span::default(), format!("the module has no function `{entry}`"))
 }
 
-/// A program, or diagnostics at the places of what has none.
+/// Converts the errors of lowering to diagnostics at their statements.
 fn reported<T>(
     workspace: &Workspace,
     module: ModuleId,

@@ -1,11 +1,11 @@
-//! Salsa's tracked functions from a checked module to kernels.
+//! Salsa's tracked functions, from a checked module to kernels.
 //!
-//! Two kinds. Of a *function* of the text: its lowering, and the steps for a device; an edit of the function makes them run again.
-//! Of a *kernel*, keyed by content: the loops of an operator's call, two kernels merged, a function rewritten, its texts. These
-//! depend on nothing that an edit changes, so a function that is lowered again finds the kernels of its other statements, and
-//! repeated layers find the first one's.
+//! There are two kinds of queries. Queries of a *function* of the source (its lowering, the steps for a device) run
+//! again after an edit of that function. Queries of a *kernel* are keyed by content: the loops of an operator call, a
+//! merged pair, a rewritten function, a printed kernel. No edit invalidates them. So when a function is lowered again,
+//! the kernels of its unchanged statements are cached, and repeated layers share the kernels of the first one.
 //!
-//! Every query of a kernel is a place where a cancelled lowering ends.
+//! Every kernel query is a point at which a lowering can be cancelled.
 
 use crate::device::Device;
 use crate::file_module::ScopeModule;
@@ -22,20 +22,20 @@ use std::cell::RefCell;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Why a function has no program.
+/// The reasons why a function has no program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Unlowered {
-    /// The calls and functions that have no lowering.
+    /// The errors of lowering.
     pub(crate) problems: Vec<Problem>,
-    /// The prim_funcs that have mistakes.
+    /// The prim_funcs with errors.
     pub(crate) unreadable: Vec<Name>,
 }
 
-/// A program, or why there is none.
+/// A program, or the reasons why there is none.
 pub(crate) type Made = Result<Arc<Program>, Arc<Unlowered>>;
 
-/// A Relax function and what it calls, with a kernel for each operator. `watched`: with the values of variables
-/// ([`rx_lower::lower_watched`]).
+/// Lowers a Relax function and all functions that it calls, with one kernel for each operator. `watched` is whether the
+/// program reports the values of variables ([`rx_lower::lower_watched`]).
 pub(crate) fn lowered(
     db: &dyn salsa::Database,
     scope: Scope,
@@ -47,7 +47,7 @@ pub(crate) fn lowered(
     program.map_err(|problems| Arc::new(Unlowered { problems, unreadable: module.unreadable() }))
 }
 
-/// The program of a Relax function for a device.
+/// Builds the program of a Relax function for a device: lowers it and runs the steps.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Made {
     let mut program = lowered(db, scope, entry, false)?;
@@ -55,7 +55,7 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, devic
     Ok(Arc::new(program))
 }
 
-/// The program that is a prim_func alone.
+/// Builds the program that consists of one prim_func.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Made> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
@@ -63,15 +63,15 @@ pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimize
     Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept::new(db, &Device::Interp)))))
 }
 
-/// The loops of a prim_func of the text.
+/// Returns the loops of a prim_func of the source, or the message why it has none.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> Option<Result<Loops, String>> {
     let read = scope.prim_func(db, name)?;
     Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))))
 }
 
-/// Answers of the database to the questions of one run of lowering and of the steps, for a device. An answer is asked of the
-/// database once in a run: networks repeat their layers, and each question to the database is an edge that it keeps.
+/// The kernel queries of one run of lowering and of the steps, for a device. Each result is also kept in a local map,
+/// since networks repeat their layers and salsa records a dependency edge for every request.
 pub(crate) struct Kept<'db> {
     pub(crate) db: &'db dyn salsa::Database,
     device: &'db Device,
@@ -80,7 +80,7 @@ pub(crate) struct Kept<'db> {
     rewrites: Answers<Rewrite, Option<Arc<Rewritten>>>,
 }
 
-/// Answers by their questions.
+/// The results of one query, by key.
 type Answers<Q, A> = RefCell<FxHashMap<Q, A>>;
 
 impl<'db> Kept<'db> {
@@ -90,7 +90,7 @@ impl<'db> Kept<'db> {
     }
 }
 
-/// The answer that is known, else the one that `ask` gives.
+/// Returns the known result for a key, otherwise the result of `ask`.
 fn once<Q: Clone + Eq + Hash, A: Clone>(known: &Answers<Q, A>, question: &Q, ask: impl FnOnce() -> A) -> A {
     if let Some(answer) = known.borrow().get(question) {
         return answer.clone();
@@ -160,13 +160,13 @@ pub(crate) struct LoopsKey<'db> {
     loops: Loops,
 }
 
-/// The loops of a kernel as TVMScript, under the function's own name.
+/// Prints the loops of a kernel as TVMScript, under the function's own name.
 #[salsa::tracked(returns(clone), no_eq)]
 pub(crate) fn loops_text<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>) -> Arc<Script> {
     Arc::new(Script::of(key.loops(db)))
 }
 
-/// A kernel's function scheduled for CUDA and printed.
+/// Schedules a kernel's function for CUDA and prints it.
 #[salsa::tracked(returns(clone), no_eq)]
 pub(crate) fn scheduled<'db>(
     db: &'db dyn salsa::Database,
@@ -176,7 +176,7 @@ pub(crate) fn scheduled<'db>(
     Arc::new(rx_cuda::schedule(&rx_cuda::prepared(key.loops(db)), &target))
 }
 
-/// Whether CUDA makes one kernel of a function of several reductions.
+/// Whether the CUDA backend schedules a function with several reductions as one kernel.
 #[salsa::tracked(returns(copy), no_eq)]
 fn makes_one<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>, target: CudaTarget) -> bool {
     target.makes_one(key.loops(db))

@@ -1,4 +1,4 @@
-//! A procedure as a Relax function.
+//! Converts a procedure to a Relax function.
 
 mod call;
 
@@ -15,18 +15,19 @@ use rx_lower::{Constant, Instruction, Operation, Procedure, Program, Register, S
 use rx_transform::make;
 use std::sync::Arc;
 
-/// Writes the instructions of a procedure as bindings.
+/// Converts the instructions of a procedure to bindings.
 pub(super) struct Writer<'p> {
     program: &'p Program,
     /// The names of the program's procedures.
     names: &'p [Name],
     procedure: &'p Procedure,
-    /// The registers' values as operands: variables, and values that need none.
+    /// By register: its value as an operand, a variable or a literal.
     values: Vec<Option<Expr>>,
-    /// The variables of the procedure's storages that were bound.
+    /// By storage: its variable, if it is bound already.
     storages: Vec<Option<Expr>>,
+    /// The names that are used in the function.
     taken: NameSet,
-    /// How many variables are called `lv` and a number.
+    /// The number that the next variable gets (`lv`, `lv1`, …).
     numbered: usize,
     bindings: Vec<VarBinding>,
     origin: Origin,
@@ -52,7 +53,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// The function, under this name.
+    /// Returns the function, with the name `name`.
     pub(super) fn function(mut self, name: Name, private: bool) -> RelaxFunction {
         let procedure = self.procedure;
         let run_time = |(param, ty): &(Name, StructInfo)| (*param, types::run_time(ty));
@@ -129,7 +130,7 @@ impl<'p> Writer<'p> {
                 self.set(*to, value);
             }
             Operation::String { to, value } => self.is(*to, ExprKind::Str(value.clone())),
-            // It is bound where it is wanted.
+            // The null value is bound on first use.
             Operation::Null { .. } => {}
             Operation::Host { to, function, arguments, .. } => self.host(*to, *function, arguments),
             Operation::Dynamic { to, call, operands } => self.dynamic(*to, call, operands),
@@ -165,7 +166,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// The value of an `if`: of several arms, each but the first is an `if` in the `else` of the one before.
+    /// Returns the value of an `if`. Each arm after the first becomes an `if` in the `else` branch of the one before.
     fn branches(
         &mut self,
         arms: &[(Vec<Instruction>, Register, Branch)],
@@ -193,7 +194,7 @@ impl<'p> Writer<'p> {
         self.operand(branch.result)
     }
 
-    /// The bindings that `write` makes, and its result.
+    /// Returns the bindings that `write` adds, with its result.
     fn sequence(&mut self, write: impl FnOnce(&mut Self) -> Expr) -> Sequence {
         let outer = std::mem::take(&mut self.bindings);
         let result = write(self);
@@ -220,7 +221,7 @@ impl<'p> Writer<'p> {
         Argument::Operand(self.operand(register))
     }
 
-    /// The register's value as an operand. One without a value so far is null.
+    /// Returns the register's value as an operand. A register without a value is null.
     fn operand(&mut self, register: Register) -> Expr {
         if let Some(value) = self.value(register) {
             return value.clone();
@@ -237,7 +238,7 @@ impl<'p> Writer<'p> {
         self.procedure.types.get(register.0 as usize).map_or(StructInfo::Object, types::run_time)
     }
 
-    /// The register holds a value that needs no variable.
+    /// Sets the register's value to a literal, which needs no variable.
     fn is(&mut self, register: Register, kind: ExprKind) {
         let value = Expr::new(kind, self.type_of(register));
         self.set(register, value);
@@ -249,21 +250,21 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// Binds a new variable to the register's value.
+    /// Binds a new variable to a value, and sets it as the register's value.
     fn bind(&mut self, register: Register, value: Expr) {
         let ty = value.ty.clone();
         let variable = self.bind_as("lv", ty, BoundValue::Expr(value));
         self.set(register, variable);
     }
 
-    /// Binds a new variable.
+    /// Binds a new variable to a value, and returns the variable.
     fn bind_as(&mut self, like: &str, ty: StructInfo, value: BoundValue) -> Expr {
         let variable = self.fresh(like);
         self.bindings.push(VarBinding { origin: self.origin, variable, ty: ty.clone(), value });
         Expr::var(variable, ty)
     }
 
-    /// A name that the function does not have: `lv`, `lv1`, ….
+    /// Returns a name that is not used in the function: `lv`, `lv1`, ….
     fn fresh(&mut self, like: &str) -> Name {
         loop {
             let own = match self.numbered {
@@ -278,7 +279,7 @@ impl<'p> Writer<'p> {
     }
 }
 
-/// Bindings in a plain block; no block is empty.
+/// Returns the bindings as a plain block, or no block if there are none.
 fn blocks(bindings: Vec<VarBinding>) -> Vec<Block> {
     if bindings.is_empty() { Vec::new() } else { vec![Block { outputs: None, bindings }] }
 }

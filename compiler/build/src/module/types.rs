@@ -1,11 +1,11 @@
-//! Types as a program has them: of one device, without the variables of the text it comes from.
+//! Types of values at run time: without device meshes, and without the shape variables of the source.
 
 use rx_base::name::NameSet;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// The type of a value while it runs: a tensor over a mesh is one tensor, since one worker runs, and a shape that a variable of
-/// the text names is any of its rank.
+/// Converts a type to its run-time form. A distributed tensor becomes a plain tensor, since there is a single worker. A
+/// shape that is given by a variable becomes an unknown shape of the same rank.
 pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     let of_tensor = |tensor: &TensorInfo| match &tensor.shape {
         Shape::Var { ndim, .. } => TensorInfo { shape: Shape::of_rank(*ndim), ..tensor.clone() },
@@ -19,7 +19,8 @@ pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     }
 }
 
-/// The type without dims that `known` symbols do not tell: that of a result, which sees the parameters' symbols only.
+/// Removes the dims with symbols that are not in `known`. The type of a result may only use the symbols of the
+/// parameters.
 pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     if ty.symbols().is_subset(known) {
         return ty.clone();
@@ -35,7 +36,7 @@ pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     }
 }
 
-/// The type that says all that two types of one value say.
+/// Combines two types of the same value into one that is as precise as both.
 pub(super) fn both(known: &StructInfo, cast: &StructInfo) -> StructInfo {
     match (known, cast) {
         (StructInfo::Tuple(a), StructInfo::Tuple(b)) if a.len() == b.len() => {

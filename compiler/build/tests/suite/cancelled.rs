@@ -1,4 +1,4 @@
-//! Lowering that an edit cancels.
+//! Cancellation of a lowering by an edit.
 
 use rx_base::name::name;
 use rx_build::{Device, listing, program};
@@ -6,7 +6,7 @@ use rx_db::{Cancelled, FileKind, Workspace};
 use std::fmt::Write as _;
 use std::sync::mpsc::channel;
 
-/// A function of many products, each of other extents: none of their kernels is known from another.
+/// Returns the text of a function with many matmuls of different shapes, so that no kernel is cached from another.
 fn long() -> String {
     let mut text =
         "from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n    \
@@ -20,7 +20,7 @@ fn long() -> String {
     text + "        return x2000\n"
 }
 
-/// An edit waits for readers of a snapshot: it returns only because the lowering on the other thread ends before it is done.
+/// An edit waits until no snapshot is in use. It returns only because it cancels the lowering on the other thread.
 #[test]
 fn lowering_on_a_snapshot_ends_when_an_edit_comes() {
     let mut workspace = Workspace::new();
@@ -34,7 +34,7 @@ fn lowering_on_a_snapshot_ends_when_an_edit_comes() {
             let view = snapshot.view(file).expect("the file");
             let (workspace, module) = (view.workspace(), view.workspace().first_module(file));
             begun.send(()).expect("a listener");
-            // Nothing but the edit ends this.
+            // This loop ends only when the edit cancels it.
             loop {
                 let program = program(workspace, module, name("main"), &Device::Cpu).expect("a program");
                 listing::loops(workspace, module, &program);

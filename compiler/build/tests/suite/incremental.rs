@@ -1,4 +1,5 @@
-//! Incremental equals from scratch: after any edit, the programs and the texts of all stages are those of a fresh workspace.
+//! Checks that incremental results equal results from scratch: after any edit, the programs and the texts of all stages
+//! are those of a new workspace.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -12,7 +13,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Programs with branches, calls, prim_funcs, checks of indices, symbolic dims and attention.
+/// Programs with branches, calls, prim_funcs, index checks, symbolic dims and attention.
 const TEXTS: &[&str] = &[
     include_str!("../texts/net.rx"),
     include_str!("../texts/attention.rx"),
@@ -20,7 +21,7 @@ const TEXTS: &[&str] = &[
     include_str!("../../../../examples/transformer_block.rx"),
 ];
 
-/// Words that take each other's place: the program stays one, mostly.
+/// Rows of words that replace each other. Most replacements give a valid program.
 const WORDS: &[&[&str]] = &[
     &["R.nn.relu", "R.sigmoid", "R.negative", "R.nn.gelu", "R.exp"],
     &["R.add(", "R.multiply(", "R.subtract(", "R.maximum("],
@@ -33,20 +34,20 @@ const WORDS: &[&[&str]] = &[
     &["keepdims=True", "keepdims=False"],
 ];
 
-/// An edit at a place chosen by a number.
+/// An edit. Numbers select its position.
 #[derive(Clone, Debug)]
 enum Edit {
-    /// Replaces a word of a row of [`WORDS`] by another.
+    /// Replaces an occurrence of a word in a row of [`WORDS`] by another word of the row.
     Word(usize, usize, usize),
     /// Replaces a digit.
     Digit(usize, char),
-    /// Adds a line with a comment: the statements after it move.
+    /// Inserts a comment line, which moves the statements after it.
     Comment(usize),
-    /// Adds an unused binding before a line of a function.
+    /// Inserts an unused binding before a line of a function.
     Binding(usize),
     /// Deletes a line.
     Delete(usize),
-    /// Takes the last edit back.
+    /// Reverts the last edit.
     Undo,
 }
 
@@ -61,7 +62,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// The bytes an edit replaces, and by what; `None` where the text has no such place.
+/// Returns the bytes that an edit replaces, and the new text. `None` where the text has no such position.
 fn replacement(text: &str, edit: &Edit) -> Option<(Range<usize>, String)> {
     let nth = |places: Vec<Range<usize>>, at: usize| places.get(at % places.len().max(1)).cloned();
     let lines = || {
@@ -100,7 +101,7 @@ fn replacement(text: &str, edit: &Edit) -> Option<(Range<usize>, String)> {
     })
 }
 
-/// All stages of all functions of a file, where it has no errors.
+/// Returns the texts of all stages of all functions of a file, or its errors if it has some.
 fn stages(workspace: &Workspace, file: FileId, with_passes: bool) -> String {
     let errors = workspace.unsuppressed_diagnostics(file);
     if errors.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
@@ -143,7 +144,7 @@ fn seed() -> RngSeed {
 }
 
 proptest! {
-    // The same edits on every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look further.
+    // The same edits on every run. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` select others.
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(24),
         max_shrink_iters: 60,
@@ -183,7 +184,7 @@ proptest! {
     }
 }
 
-/// The lines around the first that differs.
+/// Returns the lines around the first difference.
 fn first_difference(made: &str, expected: &str) -> String {
     let at = made.lines().zip(expected.lines()).position(|(made, expected)| made != expected).unwrap_or(0);
     let around = |text: &str| text.lines().skip(at.saturating_sub(3)).take(6).collect::<Vec<_>>().join("\n");

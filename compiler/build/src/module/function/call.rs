@@ -1,4 +1,4 @@
-//! Calls: of kernels, of operators, of functions.
+//! Converts instructions to calls of kernels, operators and functions.
 
 use super::Writer;
 use rx_base::name::name;
@@ -12,6 +12,7 @@ use rx_transform::make;
 use std::sync::Arc;
 
 impl Writer<'_> {
+    /// Converts a kernel instruction: to `R.call_tir`, or to a call that writes into tensors if memory is planned.
     pub(super) fn kernel(&mut self, kernel: KernelId, inputs: &[Register], outputs: &[Output], scalars: &[Scalar]) {
         let function = self.program.kernel(kernel).name;
         let mut arguments: Vec<Expr> = inputs.iter().map(|input| self.operand(*input)).collect();
@@ -22,7 +23,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A call of a kernel for new tensors.
+    /// Emits `R.call_tir` for a kernel with new outputs.
     fn call_tir(&mut self, function: Name, arguments: Vec<Expr>, outputs: &[Output]) {
         let types: Vec<StructInfo> = outputs.iter().map(type_of).collect();
         let function = Expr::new(ExprKind::Global(function), StructInfo::callable());
@@ -44,7 +45,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A call of a kernel that writes into tensors made before.
+    /// Emits the allocation of the outputs, and a call of the kernel that writes into them.
     fn write_into(&mut self, function: Name, mut arguments: Vec<Expr>, outputs: &[Output]) {
         for output in outputs {
             let own = vec![("shape", Argument::Operand(shape(&output.shape))), ("dtype", dtype(output.dtype))];
@@ -71,7 +72,7 @@ impl Writer<'_> {
         self.writes = true;
     }
 
-    /// The variable of a storage, which is bound where it is used first.
+    /// Returns the variable of a storage, which is bound on first use.
     fn storage(&mut self, storage: StorageId) -> Expr {
         let at = storage.0 as usize;
         if let Some(known) = &self.storages[at] {
@@ -92,12 +93,12 @@ impl Writer<'_> {
         made
     }
 
-    /// A call of an operator that the host computes.
+    /// Emits a call of an operator that the host computes.
     pub(super) fn host(&mut self, to: Register, function: Name, arguments: &[Register]) {
         let params = rx_ops::find(function).map_or(&[][..], |schema| schema.params);
         let mut given = Vec::with_capacity(arguments.len());
         for (param, register) in params.iter().zip(arguments) {
-            // Null is passed for a parameter that is left out.
+            // A null value was passed for an omitted argument, so the parameter is omitted here.
             let Some(value) = self.value(*register).cloned() else { continue };
             given.push(match (param.kind, value.kind) {
                 (ParamKind::Variadic, ExprKind::Tuple(fields)) => (param.name, Argument::Operands(fields)),
@@ -108,7 +109,7 @@ impl Writer<'_> {
         self.operator(to, &function, given);
     }
 
-    /// A call of an operator whose types are open.
+    /// Emits a call of an operator that is lowered at run time.
     pub(super) fn dynamic(&mut self, to: Register, call: &DynamicCall, operands: &[Register]) {
         let mut argument = |argument: &DynamicArgument| match argument {
             DynamicArgument::Written(argument) => argument.clone(),
@@ -122,7 +123,8 @@ impl Writer<'_> {
         self.bind(to, Expr::new(ExprKind::Call(Arc::new(call)), self.type_of(to)));
     }
 
-    /// A call of a function value: of a function of known type directly, of a closure by its operator.
+    /// Emits a call of a function value. A variable with a known function type is called directly, a closure through
+    /// `R.invoke_pure_closure`.
     pub(super) fn call_closure(&mut self, to: Register, closure: Register, arguments: &[Register]) {
         let function = self.operand(closure);
         if matches!(&function.ty, StructInfo::Function(_)) && matches!(function.kind, ExprKind::Var(_)) {
@@ -147,7 +149,7 @@ impl Writer<'_> {
     }
 }
 
-/// A call of an operator that gives a value of this type.
+/// Returns a call of an operator with a result of type `ty`.
 fn call(operator: &str, given: Vec<(&str, Argument)>, ty: StructInfo) -> Expr {
     let call = make::untyped(operator, given);
     Expr::new(call.map_or(ExprKind::Error, |call| ExprKind::Call(Arc::new(call))), ty)
@@ -179,7 +181,7 @@ fn bytes(size: &StorageSize) -> Dim {
     size.shape.iter().fold(element, |bytes, dim| &bytes * dim)
 }
 
-/// The attribute that a value stands for.
+/// Converts a literal to an attribute.
 fn attribute(value: &ExprKind) -> Attr {
     match value {
         ExprKind::Prim(PrimValue::Int(dim)) => Attr::Int(dim.clone()),
