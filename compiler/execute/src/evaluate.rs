@@ -1,4 +1,4 @@
-//! Modules of passes, evaluated.
+//! Evaluates functions of modules for passes that need their values, such as constant folding.
 
 use crate::program::{GivenConstants, constants};
 use rx_base::{Name, Severity};
@@ -8,16 +8,17 @@ use rx_runtime::{Executor, Limits, interp::Interpreter};
 use rx_tensor::Tensor;
 use rx_transform::Module;
 
-/// The most rounds that all loops take: some seconds.
+/// The maximum number of loop iterations in one evaluation: some seconds.
 pub const ROUNDS: u64 = 50_000_000;
-/// The most bytes that results have, all together.
+/// The maximum total size of results in one evaluation, in bytes.
 pub const BYTES: u64 = 1 << 30;
 
-/// What `entry` returns for these inputs, one tensor per parameter: tensors in order, tuples flattened. The interpreter
-/// computes it, in at most [`ROUNDS`] rounds and [`BYTES`].
+/// Runs `entry` on the interpreter. There is one input tensor for each parameter. Returns the result's tensors in
+/// order, with tuples flattened. The limits are [`ROUNDS`] iterations and [`BYTES`].
 ///
 /// # Errors
-/// Why it has no value: the module has errors, cannot be lowered, fails when it runs, or takes too long.
+/// Returns the reason why there is no value: the module has errors, cannot be lowered, fails at run time, or exceeds a
+/// limit.
 pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     let mut workspace = Workspace::new();
     let file = workspace.add(&rx_transform::print(module), FileKind::Rx);

@@ -1,4 +1,4 @@
-//! Arguments: what they are, and how they are drawn from a seed.
+//! The arguments of functions, and how they are drawn from a seed.
 
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
@@ -21,10 +21,10 @@ pub enum Input {
 }
 
 impl Input {
-    /// The argument in a device's memory.
+    /// Copies the argument into the device's memory.
     ///
     /// # Errors
-    /// Where memory is lacking.
+    /// Returns an error if memory is exhausted.
     pub fn upload<B: Backend>(&self, executor: &mut Executor<B>) -> Result<Value<B::Memory>, RunError> {
         Ok(match self {
             Input::Tensor(tensor) => executor.upload(tensor)?,
@@ -37,10 +37,11 @@ impl Input {
         })
     }
 
-    /// As [`Input::upload`], of an argument that nobody else needs: on the host no tensor is copied.
+    /// Like [`Input::upload`], but consumes the argument: the CPU backend takes over the tensor's memory without a
+    /// copy.
     ///
     /// # Errors
-    /// Where memory is lacking.
+    /// Returns an error if memory is exhausted.
     pub fn give<B: Backend>(self, executor: &mut Executor<B>) -> Result<Value<B::Memory>, RunError> {
         match self {
             Input::Tensor(tensor) => executor.take(tensor),
@@ -53,12 +54,12 @@ impl Input {
     }
 }
 
-/// Why no argument can be drawn for a parameter.
+/// The reason why no argument can be drawn for a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undrawable {
-    /// Of its type there are no values to draw.
+    /// The type has no values that can be drawn; the message says why.
     Type(String),
-    /// A dim would be negative.
+    /// A dim would have this negative value.
     Negative(Dim, i64),
     /// A dim with symbols whose values are not known.
     Unknown(Dim, Vec<Name>),
@@ -74,24 +75,25 @@ impl fmt::Display for Undrawable {
     }
 }
 
-/// Draws arguments: the same from the same seed, as `docs/random.md` says.
+/// Draws arguments from a seed. The same seed gives the same arguments, as defined in `docs/random.md`.
 pub struct Drawing<'a> {
     /// The seed.
     pub seed: u64,
-    /// Values of symbolic dims.
+    /// The values of symbolic dims.
     pub symbols: &'a NameMap<i64>,
 }
 
 impl Drawing<'_> {
-    /// The value of a dim, where its symbols have values.
+    /// Returns the value of a dim if its symbols have values.
     pub fn value(&self, dim: &Dim) -> Option<i64> {
         dim.substitute(&|symbol| self.symbols.get(&symbol).copied().map(Dim::constant)).as_constant()
     }
 
-    /// An argument for parameter number `at`. Integers that index dims stay below the least of `indexed`.
+    /// Draws an argument for parameter number `at`. Integers that index the dims `indexed` are less than the smallest
+    /// of these dims.
     ///
     /// # Errors
-    /// A type without values to draw, dims that are not known.
+    /// Returns an error for a type that cannot be drawn, and for unknown dims.
     pub fn draw(&self, at: usize, ty: &StructInfo, indexed: &[Dim]) -> Result<Input, Undrawable> {
         let missing = |why: &str| Err(Undrawable::Type(why.to_owned()));
         match ty {
@@ -127,6 +129,7 @@ impl Drawing<'_> {
         }
     }
 
+    /// Returns the values of dims.
     fn extents(&self, dims: &[Dim]) -> Result<Vec<i64>, Undrawable> {
         let one = |dim: &Dim| match self.value(dim) {
             Some(value) if value >= 0 => Ok(value),

@@ -1,14 +1,14 @@
-//! Runs checked files: the parts that `rxrun` and `rxopt` share.
+//! Runs checked files: the code that `rxrun` and `rxopt` share.
 //!
-//! - [`modules`]: the module of a file that is meant; [`program`]: its constants, decoded; [`inputs`]: arguments drawn from a
+//! - [`modules`] chooses the module of a file. [`program`] decodes its constants. [`inputs`] draws arguments from a
 //!   seed.
-//! - [`values`]: the functions of two files run on the same arguments, which is the test of a pass; [`evaluate`]: a function run
-//!   by the interpreter within limits, for passes that need values.
+//! - [`values`] runs the functions of two files on the same arguments and compares the results, to test a pass.
+//!   [`evaluate`] runs a function on the interpreter within limits, for passes that need its value.
 //!
 //! # Invariants
 //!
-//! - Names of functions are looked up within one module (`rx_db::ModuleId`), never in a whole file.
-//! - A function that is not run is reported with the reason. Results that could not be compared never count as equal.
+//! - Function names are looked up in one module (`rx_db::ModuleId`), never in a whole file.
+//! - A function that is not run is reported with the reason. Results that cannot be compared never count as equal.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! How large the integers of a parameter may be: what it indexes, the smallest extent.
+//! Finds upper bounds for the integers of a parameter: the smallest extent that they index.
 //!
 //! Values drawn for index tensors must be in range, or every embedding would fail. The analysis follows a parameter
-//! through operators that keep its values and looks at what takes it as indices.
+//! through operators that keep its values, to the operators that use it as indices. For example, in `R.take(weight,
+//! R.reshape(ids, [8]), axis=0)` the parameter `ids` indexes dim 0 of `weight`.
 
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
@@ -9,7 +10,7 @@ use rx_base::{Dim, Name};
 use rx_ir::{Argument, Binding, BindingKind, Body, Call, Callee, Expr, ExprKind, Function};
 use rx_ops::{Arg, CallInfo};
 
-/// For each parameter the dims it indexes.
+/// Returns for each parameter the dims that its values index.
 pub fn indexed_dims(function: &Function) -> Vec<Vec<Dim>> {
     let mut limits = Limits {
         holds: NameMap::default(),
@@ -23,10 +24,12 @@ pub fn indexed_dims(function: &Function) -> Vec<Vec<Dim>> {
     limits.indexed
 }
 
+/// The state of the analysis.
 struct Limits<'a> {
-    /// The parameters whose values a variable may hold.
+    /// By variable: the parameters whose values it may contain.
     holds: NameMap<Vec<usize>>,
-    /// INVARIANT: one entry per parameter; `holds` has indices of parameters.
+    /// By parameter: the dims that its values index. INVARIANT: there is one entry for each parameter, and `holds`
+    /// contains indices of parameters.
     indexed: Vec<Vec<Dim>>,
     bounds: &'a Bounds,
 }
@@ -61,7 +64,7 @@ impl Limits<'_> {
         self.holds.insert(variable, held);
     }
 
-    /// The parameters whose values an expression may hold; what it indexes is noted on the way.
+    /// Returns the parameters whose values an expression may contain. Records the dims that they index in it.
     fn held(&mut self, expr: &Expr) -> Vec<usize> {
         match &expr.kind {
             ExprKind::Var(variable) => self.holds.get(variable).cloned().unwrap_or_default(),

@@ -1,44 +1,44 @@
-//! Which module of a file is run or transformed: the one asked for, else the only one that can be meant.
+//! Chooses the module of a file that is run or transformed: the requested one, otherwise the only plausible one.
 
 use rx_base::Name;
 use rx_db::{FileId, FunctionKind, FunctionRow, ModuleId, ModuleRow, OUTSIDE, Workspace};
 use std::fmt;
 
-/// The function that is run unless another is asked for.
+/// The function that is run if none is requested.
 pub const MAIN: &str = "main";
 
-/// Why no module is chosen.
+/// The reason why no module is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unchosen {
     /// The file has no module of this name.
     Unknown {
-        /// The name.
+        /// The requested name.
         wanted: String,
-        /// The modules that there are.
+        /// The modules of the file.
         known: Vec<ModuleRow>,
     },
-    /// Several modules can be meant.
+    /// Several modules are plausible.
     Several {
-        /// What they have in common: a class, a function, or nothing.
+        /// The property that they share.
         common: Common,
         /// The modules.
         candidates: Vec<ModuleRow>,
     },
 }
 
-/// What several modules have in common.
+/// A property that several modules share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Common {
     /// The name of their class.
     Class(String),
-    /// A function of this name.
+    /// Each has a function of this name.
     Function(String),
     /// None has a function of this name.
     NoFunction(String),
 }
 
 impl Unchosen {
-    /// The modules that can be chosen.
+    /// Returns the modules from which to choose.
     pub fn modules(&self) -> &[ModuleRow] {
         match self {
             Unchosen::Unknown { known, .. } => known,
@@ -69,7 +69,7 @@ impl fmt::Display for Unchosen {
     }
 }
 
-/// A module as a list names it.
+/// Describes a module for a list in a message.
 fn described(row: &ModuleRow) -> String {
     let ModuleRow { label, line, .. } = row;
     match &**label {
@@ -79,11 +79,11 @@ fn described(row: &ModuleRow) -> String {
     }
 }
 
-/// The module that is meant: the one called `wanted`; otherwise the only one, else the only one with the function `entry`, or
-/// `main`. Functions outside of modules count as a module where no class can be meant.
+/// Chooses a module: the one called `wanted`, otherwise the only one, otherwise the only one that has the function
+/// `entry` (or `main`). Functions outside of classes count as a module if no class is plausible.
 ///
 /// # Errors
-/// There is none of this name, or several can be meant.
+/// Returns an error if there is no module called `wanted`, or if several are plausible.
 pub fn choose(
     workspace: &Workspace,
     file: FileId,
@@ -125,7 +125,7 @@ pub fn choose(
     }
 }
 
-/// The only module of these; functions outside of modules count where there is no class.
+/// Returns the only class among the modules, or the first module if there is no class.
 fn only(rows: &[ModuleRow]) -> Option<&ModuleRow> {
     let mut classes = rows.iter().filter(|row| row.module.is_some());
     match (classes.next(), classes.next()) {
@@ -135,7 +135,7 @@ fn only(rows: &[ModuleRow]) -> Option<&ModuleRow> {
     }
 }
 
-/// The module of this label, or the only one whose class is called so.
+/// Returns the module with this label, or the only one whose class has this name.
 fn called(rows: &[ModuleRow], wanted: &str) -> Result<ModuleRow, Unchosen> {
     if let Some(row) = rows.iter().find(|row| row.label == wanted) {
         return Ok(row.clone());
@@ -169,7 +169,7 @@ mod tests {
         format!("@T.prim_func\ndef {name}(a: T.Buffer((2,), \"float32\")):\n    a[0] = a[1]\n")
     }
 
-    /// The label of the module that is chosen, or why there is none.
+    /// Returns the label of the chosen module, or the error message.
     fn chosen(parts: &[String], module: Option<&str>, entry: Option<&str>) -> String {
         let mut workspace = Workspace::new();
         let file = workspace.add(&format!("{HEAD}{}", parts.concat()), FileKind::Rx);

@@ -1,4 +1,4 @@
-//! The tensors that a program names: those of its text, and those given beside it.
+//! Collects the constant tensors of a program: those in the source, and those that are given separately.
 
 use rx_base::name::name;
 use rx_base::{DType, Name};
@@ -8,10 +8,10 @@ use rx_lower::{Constant, Program};
 use rx_tensor::{Tensor, TensorError};
 use rx_transform::constant::{of_elements, of_literal};
 
-/// Takes the arrays of a file, called by key and index: `ir.GenericConst[0]`.
+/// Adds the arrays of a file to `given`. Their names are a key and an index, such as `ir.GenericConst[0]`.
 ///
 /// # Errors
-/// An array that is called as no constant is.
+/// Returns an error for an array whose name is not of that form.
 pub fn give_constants(arrays: Vec<(String, Tensor)>, given: &mut GivenConstants) -> Result<(), String> {
     for (array, tensor) in arrays {
         let Some((key, index)) = place(&array) else {
@@ -23,16 +23,17 @@ pub fn give_constants(arrays: Vec<(String, Tensor)>, given: &mut GivenConstants)
     Ok(())
 }
 
-/// The key and the index that an array is called by: `ir.GenericConst[0]`.
+/// Parses the name of an array into key and index: `ir.GenericConst[0]`.
 fn place(array: &str) -> Option<(&str, u32)> {
     let (key, index) = array.strip_suffix(']')?.rsplit_once('[')?;
     Some((key, index.parse().ok()?)).filter(|(key, _)| !key.is_empty())
 }
 
-/// The tensors that stand in a program, in order; of the metadata section those of `given` before what the text has.
+/// Returns the constants of a program, in order. Constants in `given` take precedence over the metadata section of the
+/// source.
 ///
 /// # Errors
-/// Tensors of the metadata section that are not there or cannot be decoded; one that memory is lacking for.
+/// Returns an error for constants that are missing or cannot be decoded, and if memory is exhausted.
 pub fn constants(
     workspace: &Workspace,
     file: FileId,
@@ -56,7 +57,7 @@ pub fn constants(
             Constant::Elements { elements, shape, dtype } => of_elements(elements, shape, *dtype),
             Constant::Metadata { key, index } => match given.get(&(*key, *index)) {
                 Some(tensor) => tensor.duplicate(),
-                // One was decoded for each that is not given.
+                // One constant was decoded for each that is not given.
                 None => match decoded.next() {
                     Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
                     None => Tensor::zeros(DType::UINT8, &[0]),
@@ -68,7 +69,7 @@ pub fn constants(
     tensors.map_err(|error| format!("a constant of the program: {error}"))
 }
 
-/// Which constants have no data, why, and where TVM writes it.
+/// Formats the error for constants without data: their names, the reason, and how TVM prints them.
 fn missing(wanted: &[(Name, u32)], why: &str) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = wanted.iter().take(SHOWN).map(|(key, at)| format!("metadata[\"{key}\"][{at}]")).collect();

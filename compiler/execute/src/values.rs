@@ -1,7 +1,7 @@
-//! Whether the functions of two files give the same values: what a pass must not change.
+//! Compares the values that the functions of two files compute: a pass must not change them.
 //!
-//! Both are run on the same arguments, drawn from a seed, symbolic dims with small values. What is large is run as machine
-//! code, which tests hold against the interpreter; everything else by the interpreter.
+//! Both are run on the same arguments, which are drawn from a seed; symbolic dims get small values. Functions with much
+//! arithmetic run as machine code (its results are tested against the interpreter), all others on the interpreter.
 
 mod arguments;
 
@@ -24,38 +24,38 @@ use rx_transform::Bound;
 use rx_transform::equal::structurally_equal;
 use std::sync::Arc;
 
-/// The most arithmetic operations of a function that the interpreter runs: it is asked twice for each pass of a pipeline, and above
-/// this many it takes longer than compiling does.
+/// The maximum number of arithmetic operations for the interpreter. Above it, interpretation takes longer than
+/// compilation. Each function is run twice for every pass of a pipeline.
 const INTERPRETED: i64 = 1_000_000;
-/// The most arithmetic operations of a function that is run at all.
+/// The maximum number of arithmetic operations of a function that is run at all.
 const MOST_OPERATIONS: i64 = 100_000_000_000;
 
-/// What relative and absolute error is allowed: of 16-bit floats and narrower ones, and of others.
+/// The relative and absolute tolerance for floats of 16 bits or fewer (`NARROW`), and for wider ones (`WIDE`).
 const NARROW: f64 = 2e-2;
 const WIDE: f64 = 1e-4;
 
-/// What came out of running a function of two files.
+/// The result of comparing a function of two files.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// The values agree; the largest difference.
+    /// The values agree. Contains the largest absolute difference.
     Same(f64),
-    /// They do not; where, or what happened.
+    /// The values differ, or the function fails after the pass. Contains the position of the difference, or the error.
     Differs(String),
-    /// The function could not be run, or not before; why.
+    /// The function could not be run before the pass, or not be compared. Contains the reason.
     NotRun(String),
 }
 
 /// A file of a workspace.
 #[derive(Clone, Copy)]
 pub struct File<'w> {
-    /// Where it is.
+    /// The workspace that contains it.
     pub workspace: &'w Workspace,
-    /// Which it is.
+    /// The file in the workspace.
     pub file: FileId,
 }
 
-/// Runs every public Relax function of `before` that `after` has too, and compares what they return. Of the function that
-/// `bound` speaks of, some parameters have become constants.
+/// Runs every public Relax function of `before` that `after` also has, and compares the results. In the function of
+/// `bound`, some parameters were replaced by constants.
 pub fn compare_functions(before: File<'_>, after: File<'_>, bound: Option<&Bound>, seed: u64) -> Vec<(Name, Verdict)> {
     let public = before.workspace.functions(before.file).into_iter();
     let public = public.filter(|function| function.kind == FunctionKind::Relax && !function.private);
@@ -71,28 +71,29 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, bound: &NameM
     }
 }
 
-/// A function before and after a pass.
+/// A function before and after a pass, and the way to draw its arguments.
 struct Comparison<'w> {
     name: Name,
     old: Side<'w>,
     new: Side<'w>,
-    /// Parameters that have become constants.
+    /// The parameters that were replaced by constants.
     bound: &'w NameMap<Tensor>,
     seed: u64,
 }
 
-/// A function on one side of a pass.
+/// A function before or after a pass.
 struct Side<'w> {
     file: File<'w>,
     function: Arc<Function>,
     program: Arc<Program>,
-    /// Of a function that takes prepared weights, what prepares them.
+    /// The transform of its weights, if the function takes prepared weights.
     preparing: Option<Preparing>,
 }
 
 impl<'w> Comparison<'w> {
     /// # Errors
-    /// Why the two cannot be compared.
+    ///
+    /// Returns the reason why the two cannot be compared.
     fn of(
         before: File<'w>,
         after: File<'w>,
@@ -116,11 +117,11 @@ impl<'w> Comparison<'w> {
         Ok(Comparison { name, old, new, bound, seed })
     }
 
-    /// What comes out with the first arguments that the function before the pass can be run on.
+    /// Compares the two functions on the first arguments on which the function before the pass runs.
     fn verdict(&self) -> Verdict {
         let mut reason = None;
         let params = self.params();
-        // Where a type says no dtype, the program may say it.
+        // Where a type has no dtype, the program may require one: try a float and an integer.
         let is_open = |ty: &StructInfo| concrete(ty, DType::FLOAT32) != concrete(ty, DType::INT32);
         let dtypes = match params.iter().any(|(_, ty)| is_open(ty)) {
             true => &[DType::FLOAT32, DType::INT32][..],
@@ -133,7 +134,7 @@ impl<'w> Comparison<'w> {
                 match self.with(&params, symbols, open, integers) {
                     Ok(verdict) => return verdict,
                     Err(Unable::Never(why)) => return Verdict::NotRun(reason.unwrap_or(why)),
-                    // The first is what a user would see who runs it.
+                    // The first error is reported: it is the one that a user who runs the function sees.
                     Err(Unable::SoFar(why)) => reason = reason.or(Some(why)),
                 }
                 if !params.iter().any(|(_, ty)| integers_of_choice(ty)) {
@@ -144,8 +145,8 @@ impl<'w> Comparison<'w> {
         Verdict::NotRun(reason.unwrap_or_default())
     }
 
-    /// The parameters that arguments are drawn for, raw weights among them: as declared before the pass, with the types after
-    /// it, which may say more.
+    /// Returns the parameters for which arguments are drawn, including raw weights. They have the names from before the
+    /// pass and the types after it, which may be more precise.
     fn params(&self) -> Vec<(Name, StructInfo)> {
         match (&self.old.preparing, &self.new.preparing) {
             (None, None) => types(&self.old.function, &self.new.function),
@@ -159,10 +160,11 @@ impl<'w> Comparison<'w> {
         }
     }
 
-    /// Runs both with these dims, this dtype where types say none, and such integers.
+    /// Runs both functions with the values `symbols` of dims, the dtype `open` where types have none, and such
+    /// integers.
     ///
     /// # Errors
-    /// Why the function before the pass cannot be run so.
+    /// Returns the reason why the function before the pass cannot be run on these arguments.
     fn with(
         &self,
         params: &[(Name, StructInfo)],
@@ -177,7 +179,8 @@ impl<'w> Comparison<'w> {
         let work = work.ok_or(Unable::Never("it computes too much, or how much is not known".to_owned()))?;
         let draw = || arguments(&self.old.function, params, self.bound, &drawing, open, integers);
         let given = draw().map_err(Unable::SoFar)?;
-        // What only the new function names has its value there; the old one reads its symbols off the arguments.
+        // Symbols that only the new function has get their values from `symbols`; the old function reads its symbols
+        // from its arguments.
         let left = self.old.run(given, symbols, work).map_err(Unable::SoFar)?;
         // The same seed gives the same arguments.
         let given = draw().map_err(Unable::SoFar)?;
@@ -189,16 +192,16 @@ impl<'w> Comparison<'w> {
     }
 }
 
-/// Why a function is not run.
+/// The reason why a function could not be run.
 enum Unable {
-    /// Other arguments may do.
+    /// Other arguments may work.
     SoFar(String),
-    /// No arguments do.
+    /// No arguments can work.
     Never(String),
 }
 
 impl Side<'_> {
-    /// Runs the function; of one that takes prepared weights these are raw, and prepared first.
+    /// Runs the function. If it takes prepared weights, `given` contains raw ones, which are prepared first.
     fn run(&self, given: Vec<Input>, symbols: &NameMap<i64>, work: i64) -> Result<Vec<Tensor>, String> {
         let own = own_symbols(&self.function, symbols);
         match &self.preparing {
@@ -212,18 +215,19 @@ impl Side<'_> {
     }
 }
 
-/// What prepares the weights of a function, as `LiftTransformParams` makes it: the function takes prepared ones.
+/// The transform of a function's weights that `LiftTransformParams` creates. The function takes the weights that it
+/// returns.
 struct Preparing {
     transform: Name,
     program: Arc<Program>,
-    /// The types of raw weights.
+    /// The types of the raw weights.
     raw: Vec<StructInfo>,
-    /// How many parameters in front are no weights.
+    /// The number of leading parameters that are not weights.
     inputs: usize,
 }
 
-/// What prepares the weights of a function before and after a pass, where these are other weights: only one side takes prepared
-/// ones, or the two have them prepared otherwise.
+/// Returns the weight transforms of a function before and after a pass, if they differ: only one side takes prepared
+/// weights, or the two sides prepare them differently.
 fn prepares(before: File<'_>, after: File<'_>, old: &Function, new: &Function) -> (Option<Name>, Option<Name>) {
     if is_unchanged(before, after, new.name) {
         return (None, None);
@@ -234,13 +238,13 @@ fn prepares(before: File<'_>, after: File<'_>, old: &Function, new: &Function) -
     }
 }
 
-/// The function beside `function` that prepares its weights, if it takes prepared ones.
+/// Returns the name of the function that prepares the weights of `function`, if it takes prepared weights.
 fn transform_of(file: File<'_>, function: &Function) -> Option<Name> {
     if function.is_stated(RAW_ENTRY) {
         return None;
     }
     let inputs = function.num_input.and_then(|count| usize::try_from(count).ok())?;
-    // All functions that share one have the same weights.
+    // Functions that share a transform have the same weights.
     let names = [format!("{}_transform_params", function.name), "transform_params".to_owned()];
     names.iter().map(|known| Name::from(known.as_str())).find(|known| {
         let transform = file.function(*known).filter(|_| *known != function.name);
@@ -251,7 +255,8 @@ fn transform_of(file: File<'_>, function: &Function) -> Option<Name> {
     })
 }
 
-/// Whether a function is the same up to names: of those that could share what prepares weights, one may be left alone.
+/// Whether a function is structurally equal before and after. A pass may change only one of the functions that could
+/// share a transform.
 fn is_unchanged(before: File<'_>, after: File<'_>, name: Name) -> bool {
     let alone = |file: File<'_>| {
         let mut module = file.workspace.module(file.module()).ok()?;
@@ -263,7 +268,8 @@ fn is_unchanged(before: File<'_>, after: File<'_>, name: Name) -> bool {
 
 impl Preparing {
     /// # Errors
-    /// What prepares them cannot be lowered.
+    ///
+    /// Returns an error if the transform cannot be lowered.
     fn of(file: File<'_>, function: &Function, transform: Name) -> Result<Preparing, String> {
         let prepares = file.function(transform).ok_or_else(|| format!("`{transform}` is gone"))?;
         let raw = prepares.params.first().and_then(|(_, ty)| ty.as_tuple()).unwrap_or_default().to_vec();
@@ -271,7 +277,7 @@ impl Preparing {
         Ok(Preparing { transform, program: file.lower(transform)?, raw, inputs })
     }
 
-    /// The arguments with prepared weights in the place of raw ones.
+    /// Replaces the raw weights among the arguments by prepared ones.
     fn prepared(
         &self,
         file: File<'_>,
@@ -291,7 +297,7 @@ impl Preparing {
 }
 
 impl File<'_> {
-    /// What a pass made has one module.
+    /// Returns the module of the file. A module that a pass made is the only one.
     fn module(&self) -> ModuleId {
         self.workspace.first_module(self.file)
     }
@@ -305,7 +311,7 @@ impl File<'_> {
             .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))
     }
 
-    /// The arithmetic operations of a function.
+    /// Returns the number of arithmetic operations of a function for these values of symbols.
     fn operations(&self, name: Name, symbols: &NameMap<i64>) -> Option<i64> {
         let row = self.workspace.stats(self.file).into_iter().find(|row| row.name == name)?;
         let FunctionOrLoops::Relax(stats) = row.stats else { return None };
@@ -358,7 +364,7 @@ fn agreement(before: &[Tensor], after: &[Tensor], narrow: bool) -> Verdict {
         let allowed = match old.dtype().is_float() {
             true if narrow => NARROW,
             true => WIDE,
-            // Integers are exact.
+            // Integers must be equal.
             false => 0.0,
         };
         match compare(new, old, allowed, allowed) {

@@ -1,4 +1,4 @@
-//! Arguments that a function may be run on, drawn from its types.
+//! Draws arguments for a function, from its types.
 
 use crate::indexed_dims;
 use crate::inputs::{Drawing, Input};
@@ -7,10 +7,11 @@ use rx_base::{DType, Dim, Name};
 use rx_ir::{Function, StructInfo};
 use rx_tensor::{Scalar, Tensor};
 
-/// The most elements of an argument.
+/// The maximum number of elements of an argument.
 const MOST_ELEMENTS: i64 = 1 << 27;
 
-/// Values for the symbolic dims of a function's parameters: different ones, then equal ones, then 1, which fits most.
+/// Returns values for the symbolic dims of parameters, in the order in which to try them: all different, all equal, and
+/// all 1, which fits most constraints.
 pub(super) fn small_values(params: &[(Name, StructInfo)]) -> Vec<NameMap<i64>> {
     let mut symbols: Vec<Name> = Vec::new();
     for (_, ty) in params {
@@ -30,7 +31,7 @@ pub(super) fn small_values(params: &[(Name, StructInfo)]) -> Vec<NameMap<i64>> {
     values
 }
 
-/// The values of the symbols that a function's own parameters name.
+/// Returns the values of the symbols in a function's own parameters.
 pub(super) fn own_symbols(function: &Function, symbols: &NameMap<i64>) -> NameMap<i64> {
     let mut own: NameMap<i64> = NameMap::default();
     for (_, ty) in &function.params {
@@ -39,7 +40,7 @@ pub(super) fn own_symbols(function: &Function, symbols: &NameMap<i64>) -> NameMa
     own
 }
 
-/// The old function's parameters, with the new one's types, which may say more.
+/// Returns the old function's parameters with the new function's types, which may be more precise.
 pub(super) fn types(old: &Function, new: &Function) -> Vec<(Name, StructInfo)> {
     let all_there = old.params.len() == new.params.len();
     let of = |(at, (param, own)): (usize, &(Name, StructInfo))| {
@@ -53,13 +54,13 @@ pub(super) fn types(old: &Function, new: &Function) -> Vec<(Name, StructInfo)> {
     old.params.iter().enumerate().map(of).collect()
 }
 
-/// Which integers are drawn where nothing says what they are for: of vectors and scalars that shapes, axes or places may be made
-/// of. Where the first do not do, others may.
+/// The integers to draw for vectors and scalars of unknown purpose: they may be shapes, axes or indices. The variants
+/// are tried in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Integers {
-    /// As `docs/random.md` has them: 0 or 1.
+    /// As defined in `docs/random.md`: 0 or 1.
     Drawn,
-    /// The extents of the first tensor that has some, and ones behind them: the shape that it may be given.
+    /// The extents of the first tensor that has some, followed by ones: a valid shape for a reshape of it.
     Extents,
     /// Ones.
     Ones,
@@ -70,7 +71,7 @@ pub(super) enum Integers {
 impl Integers {
     pub(super) const ALL: [Integers; 4] = [Integers::Drawn, Integers::Extents, Integers::Ones, Integers::Zeros];
 
-    /// `count` of them, beside a tensor with these extents.
+    /// Returns `count` integers, given the extents of the first tensor. `None` keeps the drawn ones.
     fn chosen(self, extents: &[i64], count: usize) -> Option<Vec<i64>> {
         match self {
             Integers::Drawn => None,
@@ -80,7 +81,7 @@ impl Integers {
                 let kept = extents.len().min(count);
                 let mut chosen: Vec<i64> =
                     extents.iter().take(kept).copied().chain(std::iter::repeat(1)).take(count).collect();
-                // What does not fit is the last one's.
+                // If there are more extents than integers, the last integer is the product of the rest.
                 if let (Some(last), Some(rest)) = (chosen.last_mut(), extents.get(kept..)) {
                     *last = rest.iter().fold(*last, |product, extent| product.saturating_mul(*extent));
                 }
@@ -90,7 +91,8 @@ impl Integers {
     }
 }
 
-/// Whether a type is of integers that are chosen: a vector or a scalar of integers, a shape of which too little is known.
+/// Whether a type consists of integers of unknown purpose: a vector or scalar of integers, or a shape with unknown
+/// dims.
 pub(super) fn integers_of_choice(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tensor(tensor) => {
@@ -103,10 +105,10 @@ pub(super) fn integers_of_choice(ty: &StructInfo) -> bool {
     }
 }
 
-/// Arguments of these types, but for parameters that are bound.
+/// Draws arguments of these types; parameters in `bound` get their constants.
 ///
 /// # Errors
-/// A parameter of which no values can be drawn.
+/// Returns an error for a parameter that cannot be drawn.
 pub(super) fn arguments(
     old: &Function,
     types: &[(Name, StructInfo)],
@@ -125,7 +127,7 @@ pub(super) fn arguments(
         if elements(ty, drawing) > MOST_ELEMENTS {
             return Err(format!("the parameter `{param}` is large"));
         }
-        // Weights that are prepared now are parameters of another function.
+        // Raw weights, which are prepared in a separate function, are not parameters of `old`.
         let is_own = old.params.get(at).is_some_and(|(own, _)| own == param);
         let below = indexed.get(at).filter(|_| is_own).map(Vec::as_slice).unwrap_or_default();
         let input = drawing
@@ -143,7 +145,7 @@ pub(super) fn arguments(
     Ok(drawn)
 }
 
-/// The extents of the first tensor in an argument that has some and is no vector of integers.
+/// Returns the shape of the first tensor in an argument that has dims and is not a vector of integers.
 fn extents(input: &Input) -> Option<Vec<i64>> {
     match input {
         Input::Tensor(tensor) => {
@@ -155,7 +157,7 @@ fn extents(input: &Input) -> Option<Vec<i64>> {
     }
 }
 
-/// Puts chosen integers in the place of drawn ones.
+/// Replaces drawn integers of unknown purpose by chosen ones.
 fn choose(input: &mut Input, ty: &StructInfo, integers: Integers, beside: &[i64]) {
     match (input, ty) {
         (Input::Tuple(fields), StructInfo::Tuple(types)) => {
@@ -175,7 +177,7 @@ fn choose(input: &mut Input, ty: &StructInfo, integers: Integers, beside: &[i64]
     }
 }
 
-/// A type that a value may have of which less is said: a tensor's dtype is `open`, and extents are 2.
+/// Completes a type that is not fully known: a missing dtype becomes `open`, and missing extents become 2.
 pub(super) fn concrete(ty: &StructInfo, open: DType) -> StructInfo {
     match ty {
         StructInfo::Tensor(tensor) if tensor.shape.dims().is_none() || tensor.dtype.is_none() => {
@@ -193,6 +195,7 @@ pub(super) fn concrete(ty: &StructInfo, open: DType) -> StructInfo {
     }
 }
 
+/// Returns the number of elements of a type.
 fn elements(ty: &StructInfo, drawing: &Drawing<'_>) -> i64 {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().map(|field| elements(field, drawing)).fold(0, i64::saturating_add),

@@ -1,21 +1,22 @@
-//! `ConvertLayout` keeps what programs compute: every operator that has a layout rule stands behind a convolution and in front
-//! of one, in several layouts; so do chains of operators drawn by a seed.
+//! Checks that `ConvertLayout` preserves values: every operator that has a layout rule is placed after a convolution
+//! and before one, in several layouts. Random chains of operators are checked as well.
 
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_transform::pass::parse;
 use std::collections::BTreeSet;
 
-/// The layouts that are asked for: axes permuted in several ways, and split.
+/// The requested layouts: permuted axes, and split axes.
 const LAYOUTS_2D: &[[&str; 2]] =
     &[["NHWC", "OHWI"], ["CWHN", "HWIO"], ["NCHW4c", "OIHW4o"], ["NHWC4c", "OHWI4o"], ["NCHW2n4c", "OIHW2i4o"]];
 const LAYOUTS_1D: &[[&str; 2]] = &[["NWC", "OWI"], ["WCN", "WIO"], ["NCW4c", "OIW4o"]];
 const LAYOUTS_3D: &[[&str; 2]] = &[["NDHWC", "ODHWI"], ["NHWDC", "HWDIO"], ["NCDHW4c", "OIDHW4o"]];
 
-/// Operators of two operands that take integers.
+/// Binary operators that take integers.
 const OF_INTEGERS: &[&str] = &["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"];
 
-/// Calls of operators on `a`, which a convolution has given; of `;` the parts are bindings, the last is the result.
+/// Calls of operators on `a`, the result of a convolution. Parts separated by `;` are bindings, and the last part is
+/// the result.
 const CALLS_2D: &[(&str, &[&str])] = &[
     ("astype", &["R.astype(a, \"float16\")"]),
     ("bitwise_not", &["i = R.astype(a, \"int32\"); R.bitwise_not(i)"]),
@@ -134,7 +135,7 @@ const CALLS_3D: &[(&str, &[&str])] = &[
     ("image.resize3d", &["R.image.resize3d(a, R.shape([3, 5, 6]), layout=\"NCDHW\")"]),
 ];
 
-/// The parameters that calls name.
+/// The parameters that the calls use.
 const PARAMS_2D: &[(&str, &str)] = &[
     ("x", "R.Tensor((2, 8, 4, 4), \"float32\")"),
     ("w", "R.Tensor((8, 8, 3, 3), \"float32\")"),
@@ -168,7 +169,7 @@ fn read(text: &str) -> Result<(Workspace, FileId), String> {
     }
 }
 
-/// A function of these parameters whose dataflow block holds these lines, the last of them `name = …`.
+/// Returns a function with these parameters whose dataflow block contains these lines. The last line is `name = …`.
 fn program(params: &[(&str, &str)], lines: &[String]) -> String {
     let body = lines.join("\n            ");
     let names =
@@ -182,7 +183,7 @@ fn program(params: &[(&str, &str)], lines: &[String]) -> String {
     )
 }
 
-/// What is wrong with what the pass makes of a program; how far apart values are.
+/// Runs the pass on a program and compares the values. Returns the largest difference, or the error.
 fn kept(text: &str, operator: &str, layouts: &[&str]) -> Result<f64, String> {
     let steps = parse(&format!("ConvertLayout({{\"relax.{operator}\": {layouts:?}}})")).map_err(|error| error.0)?;
     let (before, file) = read(text)?;
@@ -201,7 +202,7 @@ fn kept(text: &str, operator: &str, layouts: &[&str]) -> Result<f64, String> {
     }
 }
 
-/// A call behind a convolution, and in front of one where it gives what that takes.
+/// Returns the lines of a call after a convolution. If the shape of its result fits, another convolution follows it.
 fn around(call: &str, conv: &str, params: &[(&str, &str)]) -> String {
     let mut lines = vec![format!("a = R.{conv}(x, w, padding=1)")];
     let mut parts: Vec<&str> = call.split("; ").collect();
@@ -212,13 +213,14 @@ fn around(call: &str, conv: &str, params: &[(&str, &str)]) -> String {
     if read(&in_front).is_ok() { in_front } else { program(params, &lines) }
 }
 
-/// Operands of operators of two, and attributes of reductions; of operators that share a rule all are tried with one.
+/// The operands of binary operators, and the attributes of reductions. For operators that share a rule, all of them are
+/// tried with one operator.
 const OPERANDS: &[&str] =
     &["a, column", "row, a", "a, y", "y, a", "a, a", "stripe, a", "plane, a", "a, one", "R.const(2.5), a"];
 const REDUCED: &[&str] =
     &["a, axis=1", "a, axis=[1, 2], keepdims=True", "a", "a, axis=[-2, -1]", "a, axis=[0, 3]", "a, 3, keepdims=True"];
 
-/// Calls of an operator that has a layout rule.
+/// Returns calls of an operator that has a layout rule.
 fn calls(schema: &rx_ops::Schema) -> Vec<String> {
     let name = schema.name;
     let params: Vec<&str> = schema.params.iter().map(|param| param.name).collect();
@@ -271,7 +273,7 @@ fn every_operator_with_a_layout_rule_keeps_values() {
     assert!(mistakes.is_empty(), "{} mistakes\n{shown}", mistakes.len());
 }
 
-/// Layouts that other operators can be asked for.
+/// Layouts that can be requested for other operators than convolutions.
 #[test]
 fn what_is_asked_for_is_done_and_keeps_values() {
     let asked: &[(&str, &[&str], &str)] = &[
@@ -288,7 +290,7 @@ fn what_is_asked_for_is_done_and_keeps_values() {
     }
 }
 
-/// Lines of which each makes a tensor of the shape of `x` out of two others.
+/// Expressions that each compute a tensor of the shape of `x` from two others.
 const LINKS: &[&str] = &[
     "R.nn.conv2d({p}, w, padding=1)",
     "R.nn.conv2d({p}, w, padding=1)",
@@ -326,7 +328,7 @@ fn chains_of_operators_keep_values() {
             let (link, p, q) = (LINKS[below(LINKS.len())], below(at), below(at));
             lines.push(format!("v{at} = {}", link.replace("{p}", &format!("v{p}")).replace("{q}", &format!("v{q}"))));
         }
-        // Nothing of it is left unused.
+        // All values are used, so none is removed.
         let sum = (1..9).fold("v0".to_owned(), |sum, at| format!("R.add({sum}, v{at})"));
         lines.push(format!("all = {sum}"));
         let text = program(PARAMS_2D, &lines);

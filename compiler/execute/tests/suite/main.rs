@@ -1,4 +1,4 @@
-//! The integration tests of `rx-execute`: one module a subject, one program to link.
+//! The integration tests of `rx-execute`, linked into one binary: one module for each subject.
 
 mod layouts;
 mod operators;

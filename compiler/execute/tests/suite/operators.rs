@@ -1,5 +1,6 @@
-//! The default pipeline keeps what every operator computes: the calls of `tests/operators` as they are and with every value that
-//! schemas let one think of for an attribute, their tensors as parameters and as constants.
+//! Checks that the default pipeline preserves the values of every operator: the calls of `tests/operators`, and
+//! variants with every value that a schema suggests for an attribute. Tensors are passed as parameters and as
+//! constants.
 
 use rx_base::Severity;
 use rx_base::name::name;
@@ -14,16 +15,16 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Room for walks that are recursive.
+/// The stack size of threads for recursive visitors, in bytes.
 const STACK: usize = 256 << 20;
 
-/// How many functions a module has: it is printed and checked behind each pass.
+/// The number of functions of a module: the module is printed and checked after each pass.
 const FUNCTIONS: usize = 60;
 
-/// What is drawn for an operator at random differs, or depends on how it is computed: which operators, and why.
+/// Operators that are not compared, with the reason: their results are random or depend on the way they are computed.
 const NOT_COMPARED: &[(&str, &str)] = &[];
 
-/// The cases that have results, by operator.
+/// Returns the cases that have results, by operator.
 pub(crate) fn cases() -> BTreeMap<String, Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators");
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -41,7 +42,7 @@ pub(crate) fn cases() -> BTreeMap<String, Vec<Value>> {
     cases
 }
 
-/// Values worth trying for an attribute.
+/// Returns values to try for an attribute.
 fn values_of(kind: AttrKind, given: Option<&Value>) -> Vec<Value> {
     match kind {
         AttrKind::Bool => vec![json!(false), json!(true)],
@@ -62,7 +63,7 @@ fn values_of(kind: AttrKind, given: Option<&Value>) -> Vec<Value> {
     }
 }
 
-/// The case with each attribute set to each of its values.
+/// Returns variants of a case, each with one attribute set to another value.
 fn one_changed(schema: &'static Schema, case: &Value) -> Vec<Value> {
     let mut changed = Vec::new();
     for param in schema.params {
@@ -77,7 +78,7 @@ fn one_changed(schema: &'static Schema, case: &Value) -> Vec<Value> {
     changed
 }
 
-/// A value as Python writes it.
+/// Formats a value in Python syntax.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -91,16 +92,17 @@ fn python(value: &Value) -> String {
     }
 }
 
-/// A function that calls the operator as a case does.
+/// Writes a function that calls an operator as in a case.
 struct Writer<'c> {
     case: &'c Value,
-    /// Whether tensors are constants.
+    /// Whether tensors are passed as constants.
     constant: bool,
     params: Vec<String>,
 }
 
 impl Writer<'_> {
-    /// `None` of what has no text: an extent that is computed of symbols, a number that is none in JSON.
+    /// Returns the text of the function, or `None` for a case that has none: an extent computed from symbols, or a
+    /// number that JSON cannot represent.
     fn function(mut self, own: &str) -> Option<String> {
         let operator = self.case["operator"].as_str()?;
         let schema = rx_ops::find(name(operator))?;
@@ -182,7 +184,7 @@ fn nested(elements: &[Value], shape: &[usize]) -> Value {
     Value::Array(elements.chunks(size).map(|row| nested(row, inner)).collect())
 }
 
-/// The functions of a module, without those that have errors.
+/// Returns a module of these functions, without those that have errors.
 pub(crate) fn module(functions: &[String]) -> String {
     let text = |functions: &[String]| {
         let mut text = "@I.ir_module\nclass Module:\n".to_owned();
@@ -211,7 +213,7 @@ pub(crate) fn module(functions: &[String]) -> String {
     text(&kept)
 }
 
-/// What became of functions.
+/// The counts of outcomes.
 #[derive(Default)]
 struct Tally {
     same: usize,
@@ -219,15 +221,15 @@ struct Tally {
     wrong: Vec<String>,
 }
 
-/// Why a module does not come to the end of the pipeline.
+/// The reason why a module does not reach the end of the pipeline.
 enum Untransformed {
-    /// A pass refuses it.
+    /// A pass refuses the module.
     Refused(String),
-    /// The checker finds errors in what a pass made: the index that a loop computes is out of range, say.
+    /// The checker finds errors in the result of a pass: for example, an index of a loop is out of range.
     Broken(String),
 }
 
-/// A module after the default pipeline.
+/// Runs the default pipeline on a module.
 fn transformed(text: &str, operators: Arc<Operators>) -> Result<Pipeline, Untransformed> {
     let (workspace, file) = checked(text, operators.clone());
     let pipeline = Pipeline::new(&workspace, workspace.first_module(file), operators);
@@ -244,8 +246,8 @@ fn transformed(text: &str, operators: Arc<Operators>) -> Result<Pipeline, Untran
     Ok(pipeline)
 }
 
-/// Compares the functions of a module one by one, after a pass showed a mistake in one of them. A function may have it only if it
-/// fails when it runs as it was written.
+/// Compares the functions of a module separately, after a pass reported an error in one of them. A function may cause
+/// an error only if it also fails when the original is run.
 fn compare_apart(text: &str, why: &str, operators: Arc<Operators>, tally: &mut Tally) {
     let functions: Vec<String> =
         text.split("    @R.function\n").skip(1).map(|function| format!("    @R.function\n{function}")).collect();
@@ -260,7 +262,7 @@ fn compare_apart(text: &str, why: &str, operators: Arc<Operators>, tally: &mut T
     }
 }
 
-/// Takes a module through the default pipeline, and compares its functions before and after.
+/// Runs the default pipeline on a module, and compares its functions before and after.
 fn compare(text: &str, tally: &mut Tally) {
     let operators = Arc::new(Operators::default());
     let pipeline = match transformed(text, operators.clone()) {
@@ -283,7 +285,7 @@ fn compare(text: &str, tally: &mut Tally) {
     }
 }
 
-/// The functions that call an operator as its cases do.
+/// Returns functions that call an operator as in its cases.
 pub(crate) fn functions(operator: &str, cases: &[Value]) -> Vec<String> {
     let Some(schema) = rx_ops::find(name(operator)) else { return Vec::new() };
     let mut all: Vec<Value> = cases.to_vec();

@@ -1,4 +1,4 @@
-//! Passes keep what programs compute: every public function of the conformance cases is run before and after.
+//! Checks that passes preserve values: every public function of the conformance cases is run before and after.
 
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Room for interpreters and walks that are recursive.
+/// The stack size of threads for recursive interpreters and visitors, in bytes.
 const STACK: usize = 256 << 20;
 
 fn read(text: &str) -> Option<(Workspace, FileId)> {
@@ -18,11 +18,11 @@ fn read(text: &str) -> Option<(Workspace, FileId)> {
     (!has_errors).then_some((workspace, file))
 }
 
-/// What becomes of the public functions of a text; `None` where a pass cannot be run on it.
+/// Runs the steps on a text and compares its public functions. Returns `None` where a pass cannot be run.
 fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
     let (before, file) = read(text)?;
     let mut module = before.module(before.first_module(file)).ok()?;
-    // A row binds parameters in one step.
+    // A row has at most one step that binds parameters.
     let bound = steps.iter().find_map(|step| rx_transform::bound(&module, step));
     for step in steps {
         module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate)).ok()?;
@@ -30,7 +30,7 @@ fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
     compared((&before, file), &rx_transform::print(&module), bound.as_ref())
 }
 
-/// What becomes of the public functions of a file in another text; `None` where that has errors.
+/// Compares the public functions of a file with those of another text. Returns `None` if that text has errors.
 fn compared(
     (before, file): (&Workspace, FileId),
     after: &str,
@@ -51,7 +51,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts a verdict; gives the difference, if it is one.
+    /// Counts a verdict. Returns the difference if it is one.
     fn count(&mut self, verdict: Verdict) -> Option<String> {
         match verdict {
             Verdict::Same(error) => {
@@ -77,7 +77,7 @@ impl Tally {
     }
 }
 
-/// The steps of a row; `None` where rx lacks a pass, or an argument is nothing that JSON says.
+/// Parses the steps of a row. Returns `None` where rx lacks a pass, or an argument cannot be read from JSON.
 fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;
@@ -89,8 +89,9 @@ fn steps(row: &Value) -> Option<Vec<Step>> {
     steps.collect()
 }
 
-/// `DecomposeOpsForInference` says that a program is for inference, whatever its calls say: it is held against a text that
-/// says so too; `DecomposeOpsForTraining` likewise.
+/// Adapts a text to the mode of a pass. `DecomposeOpsForInference` declares the whole program to be for inference,
+/// whatever its calls declare, so its result is compared with a text that does so, too. `DecomposeOpsForTraining`
+/// likewise.
 fn in_its_mode(text: &str, pass: &str) -> String {
     match pass {
         "DecomposeOpsForInference" => text.replace("training=True", "training=False"),
@@ -132,10 +133,10 @@ fn all_rows(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
     (tallies, mistakes)
 }
 
-/// Passes that make kernels: what TVM makes of the same texts is run as well.
+/// Passes that make kernels. TVM's results for the same texts are run as well.
 const THREE_WAYS: &[&str] = &["LegalizeOps", "FuseOps", "FuseTIR"];
 
-/// Rows in which what TVM makes computes something else than the text before, each for a reason.
+/// Rows in which TVM's result computes other values than the original, with the reason.
 const TVM_DIFFERS: &[(&str, &str)] = &[];
 
 #[test]
@@ -153,7 +154,8 @@ fn kernels_of_passes_and_of_tvm_compute_what_the_text_before_does() {
     assert!(mistakes.is_empty(), "{mistakes:#?}");
 }
 
-/// The text before each row against what rx makes of it, and against what TVM makes of it. Reasons name the row.
+/// Compares the text before each row with rx's result and with TVM's. Returns the counts, and the differences with
+/// their rows.
 fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut mistakes = Vec::new();
@@ -174,7 +176,7 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
             let all = found.unwrap_or_else(|why| vec![("all".to_owned(), Verdict::NotRun(why.to_owned()))]);
             for (function, verdict) in all {
                 let verdict = match verdict {
-                    // TVM's text was kept without its constants.
+                    // TVM's result was recorded without its constants.
                     Verdict::Differs(why) if who == "TVM" && why.contains("has no metadata section") => {
                         Verdict::NotRun(format!("{test}, `{function}`: {why}"))
                     }
@@ -191,7 +193,8 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
     (tallies, mistakes)
 }
 
-/// `cargo test -p rx-execute --test suite passes:: -- --ignored --nocapture` prints the table; `RX_PASS` names one pass.
+/// `cargo test -p rx-execute --test suite passes:: -- --ignored --nocapture` prints the table; `RX_PASS` selects one
+/// pass.
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn what_any_module_computes_stays() {
@@ -212,14 +215,15 @@ fn what_any_module_computes_stays() {
     assert!(mistakes.is_empty(), "{mistakes:#?}");
 }
 
-/// For each pass how many functions agree and how many are not run, of modules that it changes; and those that differ.
+/// Returns for each pass the number of functions that agree and that are not run, in modules that it changes; and the
+/// differences.
 fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec<String>) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut mistakes = Vec::new();
     let general = ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }));
     let layouts = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})"#).expect("a pass");
     let split = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]})"#).expect("a pass");
-    // All of them take minutes.
+    // A run of all passes takes minutes.
     let wanted = std::env::var("RX_PASS").ok();
     let is_wanted = |step: &Step| wanted.as_ref().is_none_or(|wanted| wanted == step.pass.name);
     let general: Vec<Step> = general.chain(layouts).chain(split).filter(is_wanted).collect();
@@ -244,7 +248,7 @@ fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec
     (counts, mistakes)
 }
 
-/// Whether a pass makes another text of a module.
+/// Whether a pass changes the text of a module.
 fn changes(text: &str, step: &Step) -> bool {
     let made = |module| {
         (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate))

@@ -1,4 +1,4 @@
-//! The default pipeline keeps what programs compute; weights are prepared once.
+//! Checks that the default pipeline preserves values, and that weights are prepared once.
 
 use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
@@ -14,10 +14,10 @@ use rx_transform::pipeline::steps;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Room for walks that are recursive.
+/// The stack size of threads for recursive visitors, in bytes.
 const STACK: usize = 256 << 20;
 
-/// The text after the default pipeline.
+/// Runs the default pipeline on a text.
 fn transformed(text: &str) -> Result<Pipeline, String> {
     let (workspace, file) = checked(text, Arc::new(Operators::default()));
     let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
@@ -38,7 +38,7 @@ fn verdicts(text: &str) -> Result<Vec<(Name, Verdict)>, String> {
     Ok(compare_functions(File { workspace: &before, file }, File { workspace: &after, file: new }, None, 0))
 }
 
-/// The programs of a folder.
+/// Returns the programs in a folder.
 fn programs(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
     let mut programs: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "rx")).collect();
@@ -46,7 +46,7 @@ fn programs(folder: &Path) -> Vec<PathBuf> {
     programs
 }
 
-/// Compares all programs of a folder; how many functions agree.
+/// Compares all programs of a folder. Returns the number of functions that agree.
 fn compare(folder: &Path) -> usize {
     let (mut same, mut wrong) = (0, Vec::new());
     for path in programs(folder) {
@@ -91,7 +91,7 @@ fn examples_keep_their_values() {
     });
 }
 
-/// All models that `RX_MODELS` names.
+/// Checks all models in the folder `RX_MODELS`, if it is set.
 #[test]
 fn models_keep_their_values() {
     let Some(models) = std::env::var_os("RX_MODELS").map(PathBuf::from) else { return };
@@ -114,7 +114,7 @@ class Module:
         return gv
 ";
 
-/// Counts kernels.
+/// Counts kernel launches.
 #[derive(Default)]
 struct Kernels(Vec<usize>);
 
@@ -132,7 +132,7 @@ fn executor(workspace: &Workspace, file: FileId) -> Executor<Interpreter> {
     Executor::new(program, Interpreter::default(), &[], &mut |_| ()).expect("it builds")
 }
 
-/// The results of runs with these weights, and how many kernels each took.
+/// Runs the program with these weights. Returns the results, and the number of kernels of each run.
 fn runs(weights: &[usize]) -> (Vec<Vec<f32>>, Vec<usize>) {
     let (workspace, file) = transformed(WEIGHTS).expect("a module").checked();
     let mut executor = executor(&workspace, file);

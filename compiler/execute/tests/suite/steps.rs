@@ -1,4 +1,5 @@
-//! Steps of the pass pipeline keep the values of programs: the module that each step makes is checked and run beside the text.
+//! Checks that the steps of the pass pipeline preserve values: the module after each step is checked, run, and compared
+//! with the source.
 
 use crate::operators::{cases, functions, module};
 use rx_build::{Device, to_module};
@@ -8,27 +9,27 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Room for interpreters and walks that are recursive.
+/// The stack size of threads for recursive interpreters and visitors, in bytes.
 const STACK: usize = 256 << 20;
 
-/// What became of the modules that steps made.
+/// The counts of outcomes for the modules of steps.
 #[derive(Default)]
 struct Tally {
-    /// Modules that compute the same.
+    /// The number of modules that compute the same values.
     same: usize,
-    /// Why functions were not compared, and how often.
+    /// The reasons why functions were not compared, with their counts.
     not_run: BTreeMap<String, usize>,
     mistakes: Vec<String>,
 }
 
 impl Tally {
-    /// Checks the modules of the steps for both devices of a text's function `entry`.
+    /// Checks the modules of the steps of a text's function `entry`, for both devices.
     fn text(&mut self, id: &str, text: &str, entry: &str) {
         self.steps(id, text, entry, &Device::Cpu);
         self.steps(id, text, entry, &Device::Cuda(Default::default()));
     }
 
-    /// Checks the module of each step for a device of a text's function `entry`.
+    /// Checks the module after each step of a text's function `entry`, for one device.
     fn steps(&mut self, id: &str, text: &str, entry: &str, device: &Device) {
         let mut workspace = Workspace::new();
         let file = workspace.add(text, FileKind::Rx);
@@ -56,7 +57,8 @@ impl Tally {
         let new = after.add(text, FileKind::Rx);
         let old = File { workspace: before, file };
         if let Some(error) = has_errors(&after, new) {
-            // Loops show mistakes of values that the call alone does not: only of a function that fails when it runs.
+            // Loops may reveal errors in values that the call alone does not. They are accepted only for a function
+            // that also fails when it is run.
             match compare_functions(old, old, None, 0).into_iter().find(|(name, _)| name.as_str() == entry) {
                 Some((_, Verdict::NotRun(why))) => *self.not_run.entry(why).or_default() += 1,
                 _ => self.mistakes.push(format!("{what}: {error}\n{text}")),
@@ -77,7 +79,8 @@ impl Tally {
     }
 
     /// # Panics
-    /// Where a step changed what a program computes, or made a module with errors.
+    ///
+    /// Panics if a step changed the values of a program, or made a module with errors.
     fn finish(self, least: usize) {
         println!("{} modules of steps compute the same", self.same);
         self.not_run.iter().for_each(|(why, count)| println!("    {count} not run: {why}"));
@@ -96,7 +99,7 @@ fn has_errors(workspace: &Workspace, file: FileId) -> Option<String> {
     Some(format!("line {}: {}", line + 1, error.message))
 }
 
-/// The rows of a file of the conformance cases.
+/// Returns the rows of a file of conformance cases.
 fn rows(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(file);
     let text = std::fs::read_to_string(path).expect("the project's own cases");
@@ -108,7 +111,7 @@ fn in_large_stack(check: impl FnOnce() + Send + 'static) {
     worker.join().expect("the worker ends");
 }
 
-/// The public Relax functions of a text.
+/// Returns the public Relax functions of a text.
 fn entries(text: &str) -> Vec<String> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -145,8 +148,8 @@ fn step_of_operators_keeps_values() {
     });
 }
 
-/// Checks the steps of every call of `tests/operators`, as it is and with every attribute set to each value that its schema lets one
-/// think of.
+/// Checks the steps of every call of `tests/operators`, and of variants with every value that a schema suggests for an
+/// attribute.
 fn operators_for(device: Device) {
     in_large_stack(move || {
         let mut tally = Tally::default();
