@@ -16,7 +16,8 @@ pub enum Device {
 
 impl Device {
     /// Returns the device for which a text is printed, from the device's name in `rx.toml` or `--device`. `is_cuda` is
-    /// whether the text is CUDA C: it is then printed for CUDA unless the name is `interp`.
+    /// whether the text is CUDA C. For example, with the name `cpu` the loops are printed for the CPU, but CUDA C is
+    /// printed for `target`.
     pub fn to_print_for(word: &str, target: &Target, is_cuda: bool) -> Device {
         match word {
             "interp" => Device::Interp,

@@ -65,7 +65,7 @@ fn prim_funcs(program: &Program) -> Vec<Item<PrimFunc>> {
     funcs.into_iter().map(item).collect()
 }
 
-/// Returns unique names for the procedures: several nested functions may have the same name.
+/// Returns unique names for the procedures. For example, two nested functions `inner` are called `inner` and `inner1`.
 fn procedure_names(program: &Program) -> Vec<Name> {
     let mut taken: NameSet = program.kernels.iter().map(|kernel| kernel.name).collect();
     let mut different = |own: Name| {

@@ -1,8 +1,8 @@
 //! Finds upper bounds for the integers of a parameter: the smallest extent that they index.
 //!
 //! Values drawn for index tensors must be in range, or every embedding would fail. The analysis follows a parameter
-//! through operators that keep its values, to the operators that use it as indices. For example, in `R.take(weight,
-//! R.reshape(ids, [8]), axis=0)` the parameter `ids` indexes dim 0 of `weight`.
+//! through operators that keep its values, to the operators that use it as indices. For example, in
+//! `R.take(weight, R.reshape(ids, [8]), axis=0)` the parameter `ids` indexes dim 0 of `weight`.
 
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;

@@ -9,12 +9,12 @@
 //! Fusion has three stages:
 //!
 //! 1. *Epilogues*: an elementwise kernel that is the only reader of a reduction's result is merged into the reduction
-//!   (for example a convolution followed by its normalization and activation). A schedule can then keep each element in
-//!   a register.
+//!    (for example a convolution followed by its normalization and activation). A schedule can then keep each element in
+//!    a register.
 //! 2. *Chains*: several kernels that the device can schedule as one (attention) are merged (`chain`).
 //! 3. *Prologues*: an injective kernel whose outputs are read exactly once, all by the same kernel, is merged into that
-//!   kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is decided
-//!   later (`rx_schedule::inline`).
+//!    kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is decided
+//!    later (`rx_schedule::inline`).
 //!
 //! A view between two kernels does not prevent fusion if the consumer can read the tensor under its shape before the
 //! view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only moves

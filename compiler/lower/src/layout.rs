@@ -45,8 +45,8 @@ use rx_schedule::Preferences;
 use rx_tir::PrimFunc;
 use rx_tir::permute::reordered;
 
-/// A layout as a permutation: for each axis in memory, outermost first, the axis of the tensor. For example, `[0, 2, 3,
-/// 1]` is NHWC for an NCHW tensor.
+/// A layout as a permutation: for each axis in memory, outermost first, the axis of the tensor. For example,
+/// `[0, 2, 3, 1]` is NHWC for an NCHW tensor.
 type Order = Vec<usize>;
 
 /// Assigns channels-last layouts in all procedures where they reduce the cost. Does nothing if the device prefers none.

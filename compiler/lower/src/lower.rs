@@ -301,8 +301,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// Checks a value at run time where its annotation is more precise than the inferred type. For example, `y:
-    /// R.Tensor((4,)) = f(x)`, where `f` returns `R.Tensor(ndim=1)`.
+    /// Checks a value at run time where its annotation is more precise than the inferred type. For example,
+    /// `y: R.Tensor((4,)) = f(x)`, where `f` returns `R.Tensor(ndim=1)`.
     fn narrowed(&mut self, known: Known, variable: Name, inferred: &StructInfo, declared: &StructInfo) -> Known {
         if inferred == declared || !declared.says_more_than(inferred) || matches!(known, Known::Broken) {
             return known;

@@ -19,8 +19,8 @@ pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     }
 }
 
-/// Removes the dims with symbols that are not in `known`. The type of a result may only use the symbols of the
-/// parameters.
+/// Removes the dims with symbols that are not in `known`: a result may only use the symbols of the parameters. For
+/// example, `R.Tensor((n, m), "float32")` becomes `R.Tensor(ndim=2, dtype="float32")` if only `n` is known.
 pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     if ty.symbols().is_subset(known) {
         return ty.clone();
@@ -36,7 +36,8 @@ pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     }
 }
 
-/// Combines two types of the same value into one that is as precise as both.
+/// Combines two types of the same value into one that is as precise as both. For example, `R.Tensor((4,))` and
+/// `R.Tensor(ndim=1, dtype="float32")` give `R.Tensor((4,), "float32")`.
 pub(super) fn both(known: &StructInfo, cast: &StructInfo) -> StructInfo {
     match (known, cast) {
         (StructInfo::Tuple(a), StructInfo::Tuple(b)) if a.len() == b.len() => {

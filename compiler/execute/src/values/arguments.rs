@@ -60,7 +60,8 @@ pub(super) fn types(old: &Function, new: &Function) -> Vec<(Name, StructInfo)> {
 pub(super) enum Integers {
     /// As defined in `docs/random.md`: 0 or 1.
     Drawn,
-    /// The extents of the first tensor that has some, followed by ones: a valid shape for a reshape of it.
+    /// The extents of the first tensor that has some, to be a valid shape for a reshape of it. For example, `[2, 3, 4]`
+    /// gives `[2, 12]` for two integers and `[2, 3, 4, 1]` for four.
     Extents,
     /// Ones.
     Ones,

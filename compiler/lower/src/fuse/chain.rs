@@ -346,8 +346,8 @@ fn as_kernel(
 
 /// Builds a kernel that copies a tensor of shape `from` into one of shape `to`, in row-major order, with the values of
 /// its scalar parameters. Its loops are the common factors of both shapes, so no index needs a division. For example,
-/// `[6, 4]` viewed as `[2, 12]` has the loops `a < 2, b < 3, c < 4`: the kernel stores `out[a, b * 4 + c] = x[a * 3 +
-/// b, c]`.
+/// `[6, 4]` viewed as `[2, 12]` has the loops `a < 2, b < 3, c < 4`: the kernel stores
+/// `out[a, b * 4 + c] = x[a * 3 + b, c]`.
 pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(PrimFunc, Vec<Scalar>)> {
     let mut builder = KernelBuilder::new(name(""));
     let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));

@@ -2,8 +2,8 @@
 //! a merged function have common loops.
 //!
 //! ```text
-//! for i in 24: t[i] = ...                         for a, b in (2, 12): t[a, b] = ...
-//! for a, b in (2, 12): y[a, b] = t[a * 12 + b]  →   for a, b in (2, 12): y[a, b] = t[a, b]
+//! for i in 24: t[i] = ...                            for a, b in (2, 12): t[a, b] = ...
+//! for a, b in (2, 12): y[a, b] = t[a * 12 + b]   →   for a, b in (2, 12): y[a, b] = t[a, b]
 //! ```
 //!
 //! Composite indices remain where a view was between two of the merged kernels.
@@ -113,8 +113,8 @@ impl Symbols {
         whole.then(|| [self.expr(&high, func), Expr::int(by)])
     }
 
-    /// Collects, by buffer and axis, the coefficients in the indices of the `wanted` buffers. For example, `t[a * 12 +
-    /// b]` adds 12 and 1.
+    /// Collects, by buffer and axis, the coefficients in the indices of the `wanted` buffers. For example,
+    /// `t[a * 12 + b]` adds 12 and 1.
     fn factors(&self, func: &PrimFunc, wanted: &[BufferId]) -> FxHashMap<(BufferId, usize), FxHashSet<i64>> {
         let mut factors: FxHashMap<(BufferId, usize), FxHashSet<i64>> = FxHashMap::default();
         let mut add = |buffer: BufferId, indices: &[Expr]| {
@@ -269,8 +269,8 @@ impl Cutting<'_> {
         }
     }
 
-    /// Rewrites an expression: splits the indices of loads, and replaces variables of split loops by `outer * factor +
-    /// inner`.
+    /// Rewrites an expression: splits the indices of loads, and replaces variables of split loops by
+    /// `outer * factor + inner`.
     fn expr(&self, expr: &Expr, digits: &Digits) -> Expr {
         let read = map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, indices, dtype } if buffer == self.buffer => {

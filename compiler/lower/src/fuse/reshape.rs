@@ -54,8 +54,8 @@ pub(super) fn reshaped(
     (!reshaping.failed).then_some(reshaping.func)
 }
 
-/// Partitions two shapes into reassociation groups; dims of extent 1 belong to none. For example, `[n, 4, 8]` and `[n,
-/// 32]` give `n:n` and `[4, 8]:[32]`. Returns `None` where a group would have several dims on both sides.
+/// Partitions two shapes into reassociation groups; dims of extent 1 belong to none. For example, `[n, 4, 8]` and
+/// `[n, 32]` give `n:n` and `[4, 8]:[32]`. Returns `None` where a group would have several dims on both sides.
 pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
     let product = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |all, dim| &all * dim);
     let is_one = |dim: &Dim| dim.as_constant() == Some(1);

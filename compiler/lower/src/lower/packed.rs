@@ -5,8 +5,8 @@
 //! error.
 //!
 //! ```text
-//! s = R.call_packed("vm.builtin.alloc_storage", …)       →   (nothing: the memory plan allocates)
-//! t = R.call_packed("vm.builtin.reshape", x, R.shape([8]))  →   r1 = view(r0)
+//! s = R.call_packed("vm.builtin.alloc_storage", …)           →   (nothing: the memory plan allocates)
+//! t = R.call_packed("vm.builtin.reshape", x, R.shape([8]))   →   r1 = view(r0)
 //! ```
 
 use super::FunctionLowering;
