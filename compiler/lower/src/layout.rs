@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Requires a device that reads several channels of a pixel in one access ([`Preferences::channels_together`]). Only
-//! tensors that a kernel writes and only kernels read may change; the kernels that use them are rewritten (`rewrite`).
-//! The axes before the channels keep their order.
+//! weights, and tensors that only kernels write and read, may change; the kernels that use them are rewritten
+//! (`rewrite`). The axes before the channels keep their order.
 //!
 //! Guarantees that no value that enters or leaves a procedure changes its layout, and that no kernel is added that only
 //! transposes an activation.

@@ -76,7 +76,7 @@ pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program
 /// branch.
 ///
 /// # Errors
-/// As [`lower`].
+/// Like [`lower`].
 pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, true, false)
 }
