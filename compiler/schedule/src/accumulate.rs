@@ -1,4 +1,5 @@
-//! Loop nests around one block, and reductions in them.
+//! Perfect loop nests around one block, and the reductions in them. All pattern matching of this crate starts from a
+//! [`Nest`].
 
 use crate::roles::Declined;
 use crate::simplify::replace_var;
@@ -9,51 +10,60 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_children, substitute};
 use rx_tir::stmt::{Block, IterKind, LoopKind, Site, Stmt};
 
-/// A loop of a [`Nest`], from 0.
+/// A loop of a [`Nest`], with start 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Its variable.
+    /// The loop's variable.
     pub var: VarId,
-    /// How many values it takes.
+    /// The trip count.
     pub extent: Expr,
-    /// What the block's axes that it binds are for; [`IterKind::Ordered`] where they are of several kinds or none.
+    /// The iteration kind of the block axes that the loop is bound to; [`IterKind::Ordered`] if it is bound to axes of
+    /// several kinds or to none.
     pub kind: IterKind,
 }
 
-/// Loops with nothing between them around one block, whose axes are replaced by their bindings.
+/// A perfect loop nest around one block, in which the block's axes are replaced by their bindings.
+///
+/// ```text
+/// for i, k:                               loops: i (spatial), k (reduce)
+///     with T.sblock("sum"):               name:  sum
+///         vi, vk = T.axis.remap("SR", [i, k])
+///         with T.init(): C[vi] = 0.0      init:  C[i] = 0.0
+///         C[vi] = C[vi] + A[vi, vk]       body:  C[i] = C[i] + A[i, k]
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nest {
-    /// The block's name; the function's operator where there is no block.
+    /// The block's name, or the function's name if there is no block.
     pub name: Name,
-    /// Its loops, outermost first, from 0.
+    /// The loops, outermost first.
     pub loops: Vec<Loop>,
-    /// Instances where it does not hold are left out.
+    /// The block's predicate: instances where it is false are not executed.
     pub predicate: Option<Expr>,
-    /// Done where all reduction axes are at their first values.
+    /// The statement that is executed before the body where all reduction axes have their first values.
     pub init: Option<Stmt>,
-    /// What it does.
+    /// The block's body.
     pub body: Stmt,
 }
 
-/// An element updated by a value at each iteration: `buffer[indices] = combine(buffer[indices], value)`.
+/// A reduction of one element: `buffer[indices] = combine(buffer[indices], value)` in each iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
     /// The buffer.
     pub buffer: BufferId,
-    /// The element; no loop that is reduced over occurs in it.
+    /// The indices of the reduced element. No reduction loop occurs in them.
     pub indices: Vec<Expr>,
-    /// Its first value; none where it is updated from what it holds.
+    /// The initial value; none if the reduction continues from the element's old value.
     pub init: Option<Expr>,
-    /// The update.
+    /// The reduction operation.
     pub combine: BinaryOp,
-    /// What it is updated with; does not read the buffer.
+    /// The value that each iteration contributes. It does not read the buffer.
     pub value: Expr,
-    /// What a run-time error names.
+    /// The statement that a run-time error names.
     pub site: Site,
 }
 
 impl Nest {
-    /// The nest a statement is; `None` where it is of another form.
+    /// Matches a statement as a nest; returns `None` if it has another form.
     pub fn of(stmt: &Stmt, func: &PrimFunc) -> Option<Nest> {
         let mut loops: Vec<Loop> = Vec::new();
         let mut current = stmt.clone();
@@ -85,7 +95,7 @@ impl Nest {
         if !is_plain(&block.body) {
             return None;
         }
-        // By variable, the kind of the axes that it binds; none where they are of several.
+        // Maps each variable to the kind of the axes that it is bound to, or to `None` if they have several kinds.
         let mut kinds: FxHashMap<VarId, Option<IterKind>> = FxHashMap::default();
         for iter in &block.iters {
             iter.binding.walk(&mut |part| {
@@ -112,8 +122,9 @@ impl Nest {
         })
     }
 
-    /// The nest with a loop cut in two where its variable is divided by a constant: `head // 4` and `head % 4` are then
-    /// loops of their own. Sums of products only; of other loops that would only be more to read.
+    /// Splits (delinearizes) each loop whose variable is divided by a constant, so that quotient and remainder become
+    /// two loops. For example, with `head` of 32 iterations, `K[head // 4, head % 4]` becomes `K[outer, inner]` over
+    /// `outer` of 8 and `inner` of 4. Used for sums of products and windows only; other nests gain nothing from it.
     pub(crate) fn with_digits(mut self, func: &mut PrimFunc) -> Nest {
         let mut at = 0;
         while at < self.loops.len() {
@@ -143,7 +154,7 @@ impl Nest {
         self
     }
 
-    /// The constant by which the loop's variable is divided, where it divides the extent.
+    /// Returns the constant that the loop's variable is divided by, if the constant divides the extent.
     fn digit(&self, of: &Loop) -> Option<i64> {
         let extent = of.extent.as_int()?;
         let mut found = None;
@@ -162,15 +173,15 @@ impl Nest {
         found
     }
 
-    /// As [`Nest::reduction`].
+    /// Returns [`Nest::reduction`] with a reason if there is none.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If the body is not a reduction of one element.
     pub fn update(&self) -> Result<Reduction, Declined> {
         self.reduction().ok_or(Declined("no update of one element"))
     }
 
-    /// The reduction its body is; `None` where it is of another form.
+    /// Matches the body as a reduction; returns `None` if it has another form.
     pub fn reduction(&self) -> Option<Reduction> {
         let Stmt::Store { buffer, indices, value, site } = &self.body else { return None };
         let Expr::Binary { op, left, right } = value else { return None };
@@ -179,7 +190,8 @@ impl Nest {
         let value = match () {
             () if accumulator(left) => right,
             () if commutes && accumulator(right) && !right.dtype().is_float() => left,
-            // Of floats, `a + b` is `b + a` to the bit; of the others a NaN may decide.
+            // Float addition and multiplication are commutative to the bit. Minimum and maximum are not: the result
+            // with a NaN depends on the order of the operands.
             () if matches!(op, BinaryOp::Add | BinaryOp::Mul) && accumulator(right) => left,
             () => return None,
         };
@@ -200,13 +212,13 @@ impl Nest {
         Some(Reduction { buffer, indices, init, combine, value: (**value).clone(), site: *site })
     }
 
-    /// The nest as statements without block and init: the reduction loops innermost, and before them what begins the sum.
-    /// `None` where the loops cannot be put into that order.
+    /// Returns the nest without block and init: the reduction loops are innermost, after the statement that initializes
+    /// the element. Returns `None` if the loops cannot be put into that order.
     pub fn explicit(&self) -> Option<Stmt> {
         let (reduced, outer): (Vec<&Loop>, Vec<&Loop>) =
             self.loops.iter().partition(|inner| inner.kind == IterKind::Reduce);
         let of_reduced = |var: &VarId| reduced.iter().any(|inner| inner.var == *var);
-        // An ordered loop stays where it stands among the others.
+        // A loop of kind `Ordered` must keep its position among the other loops.
         let moved = self.loops.iter().skip_while(|l| l.kind != IterKind::Reduce).any(|l| l.kind != IterKind::Reduce);
         let ordered = outer.iter().any(|l| l.kind != IterKind::Spatial);
         if moved && ordered || outer.iter().any(|l| mentions(&l.extent, &of_reduced)) {
@@ -232,10 +244,10 @@ impl Nest {
     }
 }
 
-/// The function without blocks that have an init or axes: nests with their reduction loops innermost and the init in front
-/// of them, for targets that know no blocks. Blocks that hold buffers stay, without axes.
+/// Removes the axes and init of all blocks, for targets without blocks: reduction loops become innermost, and the init
+/// precedes them. Blocks that allocate buffers stay, without axes.
 ///
-/// A sum over no elements, which a block leaves undefined, is its init here.
+/// A reduction without iterations, which a block leaves undefined, yields its initial value here.
 pub fn explicit_loops(func: &PrimFunc) -> PrimFunc {
     PrimFunc { body: explicit_stmt(&func.body, func), ..func.clone() }
 }
@@ -255,7 +267,8 @@ fn explicit_stmt(stmt: &Stmt, func: &PrimFunc) -> Stmt {
     }
 }
 
-/// A block whose loops have another form: its init stands under the condition that names the first iteration.
+/// Rewrites a block whose loops are not a [`Nest`]: its init is executed under the condition that all reduction axes
+/// are at their first values.
 fn explicit_block(block: Block) -> Stmt {
     let value = |var: VarId| block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone());
     let replace = |stmt: &Stmt| rx_tir::rewrite::map_stmt(stmt, &mut |expr| substitute(expr, &value));
@@ -269,7 +282,7 @@ fn explicit_block(block: Block) -> Stmt {
     Stmt::holding(block.name, block.allocations, body)
 }
 
-/// Whether the statement holds no blocks and loops.
+/// Whether the statement contains no blocks and loops.
 fn is_plain(stmt: &Stmt) -> bool {
     !stmt.any(&|part| matches!(part, Stmt::Block(_) | Stmt::For { .. } | Stmt::While { .. }))
 }
@@ -279,7 +292,7 @@ pub(crate) fn reads(expr: &Expr, wanted: BufferId) -> bool {
     expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if *buffer == wanted))
 }
 
-/// Whether the expression mentions a variable of a set.
+/// Whether the expression mentions a variable that `wanted` accepts.
 pub(crate) fn mentions(expr: &Expr, wanted: &dyn Fn(&VarId) -> bool) -> bool {
     expr.any(&|part| matches!(part, Expr::Var { var, .. } if wanted(var)))
 }

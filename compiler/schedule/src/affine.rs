@@ -1,4 +1,7 @@
-//! Affine accesses: the place of an element in memory as a sum over loops; and neighbouring loops that every access walks as one.
+//! *Affine access maps*: the linear address of an element as a sum over loops, and fusion of loops that every access
+//! traverses as one.
+//!
+//! For example, `A[i * 2 + 1, j]` in a buffer of shape `[n, 32]` has base 32 and the strides `i: 64`, `j: 1`.
 
 use crate::accumulate::{Loop, mentions};
 use crate::multiples::Multiples;
@@ -10,25 +13,26 @@ use rx_base::{DType, Dim, Name};
 use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 
-/// The place of an element in a buffer, which is dense and row-major: `base + Σ loop · stride + Σ opaque · stride`, counted in
+/// The linear address of an element in a dense row-major buffer: `base + Σ loop · stride + Σ opaque · stride`, in
 /// elements. Only [`Affine::with_opaque`] makes opaque terms.
 ///
-/// This is the one form of an access that is proved: its dims are what [`Scope`] knows of the indices. [`crate::Poly`] is an
-/// index as it is written.
+/// The coefficients are [`Dim`]s that follow from what [`Scope`] knows of the indices, so facts about ranges can be
+/// proved of them. [`crate::Poly`] in contrast is an index as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Affine {
     /// The buffer.
     pub buffer: BufferId,
-    /// The place where all loops and opaque indices are 0.
+    /// The address where all loops and opaque indices are 0, in elements.
     pub base: Dim,
-    /// Elements from one value of a loop to the next; loops that move nothing are left out.
+    /// The stride of each loop, in elements. Loops with stride 0 are left out.
     pub strides: FxHashMap<VarId, Dim>,
-    /// Indices that are no sums over the loops, each with the elements between its neighbours.
+    /// Indices that are not affine in the loops, each with the stride of its axis in elements.
     opaque: Vec<(Expr, Dim)>,
 }
 
 impl Affine {
-    /// The place that indices name, over loops whose extents are of the function's scalars; `None` where it is not affine.
+    /// Returns the address of `buffer[indices]` over loops whose extents depend on the function's scalars, or `None` if
+    /// it is not affine.
     pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let mut scope = Scope::new(func);
         for inner in loops {
@@ -37,8 +41,8 @@ impl Affine {
         Affine::sum(&mut scope, func, loops, buffer, indices)
     }
 
-    /// The place that indices name, in `scope`, which has the loops entered; `None` where it is not affine, or an index is
-    /// checked or read from memory.
+    /// Returns the address of `buffer[indices]`. The loops must have been entered in `scope`. Returns `None` if the
+    /// address is not affine, or if an index is checked or read from memory.
     pub(crate) fn sum(
         scope: &mut Scope,
         func: &PrimFunc,
@@ -56,8 +60,9 @@ impl Affine {
         Some(Affine { buffer, base, strides, opaque: Vec::new() })
     }
 
-    /// The place of an access, with the indices that are no sums over the loops as opaque terms. `None` where the place cannot be
-    /// written down.
+    /// Returns the address of `buffer[indices]`, with the non-affine indices as opaque terms. Returns `None` if a
+    /// stride or the base cannot be expressed over variables. For example, `A[C[i], j]` has the opaque term `C[i]` and
+    /// the stride `j: 1`.
     pub fn with_opaque(
         scope: &mut Scope,
         func: &PrimFunc,
@@ -81,7 +86,8 @@ impl Affine {
                 None => return None,
             }
         }
-        // The digits of a number, each on an axis of its own, may be that number.
+        // If the indices are the digits of one number, as in `A[x // 8, x % 8]` of shape `[n, 8]`, each index alone is
+        // not affine, but the flat address is: `x`.
         if !place.opaque.is_empty()
             && !indices.iter().any(has_access)
             && let Some(flat) = flat(func, buffer, indices).map(|flat| scope.dim(&flat))
@@ -103,57 +109,61 @@ impl Affine {
         }
     }
 
-    /// Elements from one value of a loop to the next; of a loop in an opaque index, what it moves besides.
+    /// Returns the loop's stride in elements. For a loop that also occurs in an opaque index, this is only its share
+    /// outside of that index.
     pub fn stride(&self, var: VarId) -> Dim {
         self.strides.get(&var).cloned().unwrap_or(Dim::constant(0))
     }
 
-    /// Whether an index that is no sum over the loops mentions the loop.
+    /// Whether an opaque index mentions the loop.
     pub fn is_opaque(&self, var: VarId) -> bool {
         self.opaque.iter().any(|(index, _)| mentions(index, &|one| *one == var))
     }
 
-    /// Whether the place depends on the loop.
+    /// Whether the address depends on the loop.
     pub fn uses(&self, var: VarId) -> bool {
         self.strides.contains_key(&var) || self.is_opaque(var)
     }
 
-    /// Whether all indices are sums over the loops.
+    /// Whether the address is affine: no term is opaque.
     pub fn is_sum(&self) -> bool {
         self.opaque.is_empty()
     }
 
-    /// Indices that are no sums over the loops.
+    /// Returns the indices that are not affine in the loops.
     pub fn opaque(&self) -> impl Iterator<Item = &Expr> {
         self.opaque.iter().map(|(index, _)| index)
     }
 
-    /// As it is with the opaque indices replaced.
+    /// Replaces the opaque indices.
     pub fn map_opaque<E>(&self, map: &mut dyn FnMut(&Expr) -> Result<Expr, E>) -> Result<Affine, E> {
         let opaque = self.opaque.iter().map(|(index, stride)| Ok((map(index)?, stride.clone())));
         Ok(Affine { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
     }
 
-    /// Whether neighbours along the loop are neighbours in memory, and every group of as many as `multiples` are of, counted
-    /// from 0, begins at a multiple.
+    /// Whether the access can be vectorized along the loop: the loop has stride 1, and each vector that starts at a
+    /// multiple of the vector width along the loop has an address that is a multiple of it. The width is the number of
+    /// `multiples`.
     pub fn is_vector(&self, along: VarId, multiples: &Multiples) -> bool {
         self.alignment(along).is_some_and(|mut all| all.all(|dim| multiples.has(dim)))
     }
 
-    /// Where neighbours along the loop are neighbours in memory, what must be multiples of a number so that groups of so many
-    /// begin at multiples.
+    /// If the loop has stride 1, returns the dims that the vector width must divide so that vectors along the loop are
+    /// aligned: the base and all other strides. Otherwise returns `None`.
     pub fn alignment(&self, along: VarId) -> Option<impl Iterator<Item = &Dim>> {
         let strides = self.strides.iter().filter(move |(var, _)| **var != along).map(|(_, stride)| stride);
         let all = [&self.base].into_iter().chain(self.opaque.iter().map(|(_, stride)| stride)).chain(strides);
         (self.stride(along).as_constant() == Some(1) && !self.is_opaque(along)).then_some(all)
     }
 
-    /// Whether `outer` and `inner`, `extent` values of it, are walked as one loop by the name of `inner`.
+    /// Whether the access traverses `outer` and `inner` as one loop: the stride of `outer` is `extent`, the extent of
+    /// `inner`, times the stride of `inner`.
     fn is_joint(&self, outer: VarId, inner: VarId, extent: &Dim) -> bool {
         !self.is_opaque(outer) && !self.is_opaque(inner) && self.stride(outer) == &self.stride(inner) * extent
     }
 
-    /// Its number, an `int64`.
+    /// Returns the address as an `int64` expression, with terms in the order of `loops`, or `None` if a stride cannot
+    /// be expressed.
     pub fn expr(&self, scope: &Scope, loops: &[VarId], func: &PrimFunc) -> Option<Expr> {
         let mut sum: Option<Expr> = None;
         let mut add = |part: Expr| {
@@ -182,13 +192,14 @@ impl Affine {
     }
 }
 
-/// Whether every value of a symbolic integer is a multiple of a constant.
+/// Whether a symbolic integer is a multiple of a constant for all values of its symbols.
 pub fn is_multiple(dim: &Dim, of: i64) -> bool {
     Multiples::of(of).has(dim)
 }
 
-/// Joins neighbouring loops, outermost first, that all accesses walk as one: the inner one's variable then counts both.
-/// `is_used` says which variables occur elsewhere, so that they must stay.
+/// Fuses adjacent loops, outermost first, where every access traverses the pair as one loop. The variable of the inner
+/// loop then counts both. `is_used` returns whether a variable occurs elsewhere; such loops are not fused. For example,
+/// for `A[i, j]` of shape `[n, 32]`, the loops `i` of `n` and `j` of 32 become one loop `j` of `32 · n`.
 pub fn join(loops: &mut Vec<(VarId, Dim)>, accesses: &mut [&mut Affine], is_used: &dyn Fn(VarId) -> bool) {
     let mut at = 1;
     while at < loops.len() {
@@ -209,7 +220,8 @@ pub fn join(loops: &mut Vec<(VarId, Dim)>, accesses: &mut [&mut Affine], is_used
     }
 }
 
-/// The dim as `base + Σ stride · variable` over the loops; `None` where it is none.
+/// Splits a dim into `base + Σ stride · loop`. Returns `None` if it is not affine in the loops. (TVM:
+/// `arith::DetectLinearEquation`.)
 pub(crate) fn linear(scope: &Scope, loops: &[Loop], dim: Dim) -> Option<(Dim, FxHashMap<VarId, Dim>)> {
     let symbols: Vec<(VarId, Name)> = loops.iter().map(|inner| (inner.var, scope.symbol(inner.var))).collect();
     let (mut base, mut strides) = (dim, FxHashMap::default());
@@ -227,7 +239,8 @@ pub(crate) fn linear(scope: &Scope, loops: &[Loop], dim: Dim) -> Option<(Dim, Fx
     (constant(&base) && strides.values().all(constant)).then_some((base, strides))
 }
 
-/// Takes the symbol's terms out of the dim and gives their coefficient; `None` where it occurs otherwise.
+/// Removes the symbol's terms from the dim and returns their coefficient, or `None` if the dim is not linear in the
+/// symbol.
 pub(crate) fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
     let squared = |(atom, exponent): &(Atom, u32)| *atom == Atom::Symbol(symbol) && *exponent > 1;
     if inside_atoms(dim, symbol) || dim.terms().iter().any(|(product, _)| product.iter().any(squared)) {
@@ -238,12 +251,12 @@ pub(crate) fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
     Some(coefficient)
 }
 
-/// Whether the expression reads memory, or has an index that is checked.
+/// Whether the expression reads memory or contains a checked index.
 pub fn has_access(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part, Expr::Load { .. } | Expr::Checked { .. }))
 }
 
-/// The number of an element in a dense, row-major buffer.
+/// Returns the flat index of an element in a dense row-major buffer.
 fn flat(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Expr> {
     let wide = |expr: &Expr| expr.clone().cast(DType::INT64);
     let next = |all: Expr, (index, extent): (&Expr, &Expr)| all * wide(extent) + wide(index);
@@ -251,7 +264,7 @@ fn flat(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Expr> {
     Some(rest.iter().zip(func.buffer(buffer).shape.get(1..)?).fold(wide(first), next))
 }
 
-/// Elements between neighbours along each axis of a dense, row-major buffer.
+/// Returns the stride of each axis of a dense row-major buffer, in elements.
 fn dense_strides(scope: &mut Scope, func: &PrimFunc, buffer: BufferId) -> Vec<Dim> {
     let shape = &func.buffer(buffer).shape;
     let mut strides = vec![Dim::constant(1); shape.len()];

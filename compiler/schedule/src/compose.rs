@@ -1,4 +1,21 @@
-//! A sum of products that another sum gathers, as one sum of products: what is gathered then never reaches memory.
+//! *Composition of two sums*: a sum of products that a second sum gathers becomes one sum of products.
+//!
+//! Before, with an intermediate tensor `products`:
+//!
+//! ```text
+//! for i, k: products[i] += a[i, k] * b[i, k]
+//! for o, r: out[o]      += select(c(o, r), products[f(o, r)], 0)
+//! ```
+//!
+//! After, with `f(o, r)` in place of `i`:
+//!
+//! ```text
+//! for o, r, k: out[o] += select(c(o, r), a[f(o, r), k], 0) * select(c(o, r), b[f(o, r), k], 0)
+//! ```
+//!
+//! Requires two sums that start at 0, without predicates, where the first stores at `products[i, …]` with one loop an
+//! axis. Guarantees the same terms; floats are added in another order. `rx-cuda` composes a transposed convolution that
+//! is written as a product followed by a scatter or gather (col2im).
 
 use crate::accumulate::{Nest, Reduction};
 use rustc_hash::FxHashMap;
@@ -7,11 +24,14 @@ use rx_tir::func::{BufferId, VarId};
 use rx_tir::rewrite::substitute;
 use rx_tir::stmt::{IterKind, Stmt};
 
-/// `out[…] = Σ_r Σ_k a · b` for `products[…] = Σ_k a · b` and `out[…] = Σ_r products[…]`; where the second sum reads under a
-/// condition, both factors are 0 elsewhere. Gives the nest and the buffer that it no longer needs. `None` where the nests are of
-/// other forms.
+/// Composes `out[…] = Σ_r products[…]` with `products[…] = Σ_k a · b` into `out[…] = Σ_r Σ_k a · b`.
 ///
-/// As with a padded convolution, a factor that is infinite or no number makes a term no number where the other is 0.
+/// Returns the composed nest and the buffer `products`, which the nest does not read. Where the second sum reads
+/// `products` under a condition, both factors are 0 if the condition is false. Returns `None` if one of the nests has
+/// another form.
+///
+/// The conditions that a factor had before stay on that factor alone. So `0 * Inf` is still NaN, as in a padded
+/// convolution.
 pub fn composed(first: &Nest, second: &Nest) -> Option<(Nest, BufferId)> {
     let (inner, outer) = (sum(first)?, sum(second)?);
     let (condition, read) = match &outer.value {
@@ -57,7 +77,7 @@ pub fn composed(first: &Nest, second: &Nest) -> Option<(Nest, BufferId)> {
     Some((Nest { loops: loops.collect(), body, ..second.clone() }, inner.buffer))
 }
 
-/// The sum from 0 that a nest is, over loops that are for what they are said to be for.
+/// Matches `nest` as an unpredicated sum with initial value 0 over spatial and reduction loops only.
 fn sum(nest: &Nest) -> Option<Reduction> {
     let reduction = nest.reduction()?;
     let plain = nest.loops.iter().all(|one| matches!(one.kind, IterKind::Spatial | IterKind::Reduce));
@@ -65,7 +85,8 @@ fn sum(nest: &Nest) -> Option<Reduction> {
     (plain && from_zero && nest.predicate.is_none() && reduction.combine == BinaryOp::Add).then_some(reduction)
 }
 
-/// The value where a condition holds, elsewhere 0; under casts, so that an element stays one.
+/// Returns `select(condition, value, 0)`. The selection is put inside casts and merged into an existing selection with
+/// 0, so that a load under them is still recognized as an element of a factor.
 pub(crate) fn where_it_holds(value: Expr, condition: Expr) -> Expr {
     match value {
         Expr::Cast { dtype, value } => where_it_holds(*value, condition).cast(dtype),

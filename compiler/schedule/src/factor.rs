@@ -1,4 +1,5 @@
-//! Factors of a sum of products that are elements of memory, and which of them are neighbours there: what a device reads at once.
+//! Factors of a sum of products that are elements of memory, with the contiguous runs that a device can load as one
+//! vector.
 
 use crate::affine::{Affine, is_multiple};
 use crate::roles::ProductNest;
@@ -7,22 +8,23 @@ use rx_base::dtype::TypeCode;
 use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 
-/// An element that is a factor where a condition holds; elsewhere the factor is 0.
+/// A factor of the form `select(condition, buffer[indices], 0)`, or `buffer[indices]` without a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorElement {
     /// The buffer.
     pub buffer: BufferId,
-    /// Its indices.
+    /// The indices of the element.
     pub indices: Vec<Expr>,
-    /// Where it counts; everywhere if there is none.
+    /// The condition under which the element counts; none if it always does.
     pub condition: Option<Expr>,
-    /// Where it stands; of each product of a batch where only that is evenly spaced, as of phases.
+    /// The address of the element. If it is affine only within one product of the batch, as in [`crate::phases`], the
+    /// batch loops are part of the base.
     pub at: Affine,
 }
 
 impl FactorElement {
-    /// The element that a factor, without casts that lose nothing ([`without_casts`]), is. `None` where it is computed, or its
-    /// elements are not evenly spaced.
+    /// Matches a factor as an element. The caller has removed lossless casts with [`without_casts`]. Returns `None` if
+    /// the factor is computed, or if its address is not affine.
     pub fn of(narrow: &Expr, found: &mut ProductNest, func: &PrimFunc) -> Option<FactorElement> {
         let (load, condition) = match narrow {
             Expr::Select { condition, then, otherwise } if is_zero(otherwise) => (&**then, Some(&**condition)),
@@ -33,14 +35,15 @@ impl FactorElement {
         Some(FactorElement { buffer: *buffer, indices: indices.clone(), condition: condition.cloned(), at })
     }
 
-    /// Whether the loop's values are neighbours in memory.
+    /// Whether the loop has stride 1.
     pub fn is_contiguous(&self, var: VarId) -> bool {
         self.at.stride(var).as_constant() == Some(1)
     }
 
-    /// Whether `count` values of an axis, from a multiple of it, are neighbours in memory that begin at a multiple of it, and
-    /// count all or none. The axis is loops with their extents, outermost first; those that are walked as one in memory are one
-    /// here.
+    /// Whether an axis can be loaded in aligned vectors of `count` elements: each group of `count` values, from a
+    /// multiple of `count`, is contiguous in memory, starts at a multiple of `count`, and is under one value of the
+    /// condition. The axis is given as loops with their extents, outermost first. Loops that are contiguous in memory
+    /// together count as one: for loops `i` of 4 and `j` of 2 over `A[i, j]`, vectors of 8 fit.
     pub fn is_in_chunks(&self, axis: &[(VarId, Expr)], count: i64) -> bool {
         let (mut span, mut within) = (1, Vec::new());
         for (var, extent) in axis.iter().rev() {
@@ -59,19 +62,19 @@ impl FactorElement {
     }
 }
 
-/// A factor as [`order_sums`] weighs it.
+/// A factor with its weight in [`order_sums`].
 #[derive(Clone, Copy, Debug)]
 pub struct Weighed<'f> {
-    /// The element it is, if it is one.
+    /// The factor as an element, if it is one.
     pub element: Option<&'f FactorElement>,
-    /// How many elements of its own it has for each summed value.
+    /// The number of its elements for each value of the K loops.
     pub count: i64,
-    /// How many neighbours are read at once.
+    /// The number of elements of a vector load.
     pub chunk: i64,
 }
 
-/// Puts the loops that are summed over in the order in which more is read in chunks: innermost is one whose values are neighbours
-/// in a factor. Where it makes no difference that is one of the second.
+/// Orders the K loops so that as many elements as possible are loaded as vectors: the innermost loop is contiguous in
+/// one of the factors. If both factors gain the same, it is contiguous in the second one.
 pub fn order_sums(sums: &[(VarId, Expr)], [first, second]: [Weighed<'_>; 2]) -> Vec<(VarId, Expr)> {
     let with_last = |mut order: Vec<(VarId, Expr)>, factor: &Weighed<'_>| {
         if let Some(element) = factor.element
@@ -91,7 +94,7 @@ pub fn order_sums(sums: &[(VarId, Expr)], [first, second]: [Weighed<'_>; 2]) -> 
     if in_chunks(&other) > in_chunks(&usual) { other } else { usual }
 }
 
-/// The value without casts that lose nothing: of the dtype in which it stands in memory, mostly.
+/// Removes lossless casts, which mostly yields the value in the dtype that it has in memory.
 pub fn without_casts(value: &Expr) -> &Expr {
     let mut narrow = value;
     while let Expr::Cast { dtype, value } = narrow {
@@ -111,7 +114,7 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
-/// Whether every value of a dtype is one of another.
+/// Whether every value of dtype `from` is a value of dtype `to`.
 fn is_exact(from: DType, to: DType) -> bool {
     use TypeCode::{BFloat, Float, Int, UInt};
     match (from.code, to.code) {

@@ -1,4 +1,5 @@
-//! Matrix products: operands that stand in memory as matrices, or are packed into one by loops of their own.
+//! The result of scheduling: steps, and matrix products over strided or packed operands. `matmul` builds them, the CPU
+//! back end generates code for them.
 
 use crate::window::Window;
 use rx_base::DType;
@@ -6,39 +7,39 @@ use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::{Site, Stmt};
 
-/// A part of a function, to be run in order.
+/// A part of a scheduled function. Steps run in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// A loop nest, or any other statement.
+    /// A loop nest or any other statement.
     Nest(Stmt),
     /// A matrix product.
     Gemm(Box<Gemm>),
-    /// A sum of few products along an axis.
+    /// A windowed sum.
     Window(Box<Window>),
-    /// The steps for each value of a variable from 0, in order.
+    /// A serial loop over steps, from 0.
     Loop {
-        /// The variable.
+        /// The loop's variable.
         var: VarId,
-        /// How many values it takes; none where it is not positive.
+        /// The trip count; no iterations if it is not positive.
         extent: Expr,
-        /// What is done for each.
+        /// The steps of an iteration.
         body: Vec<Step>,
     },
 }
 
-/// `C = A · B`, or `C += A · B`, for each value of the batch's axes.
+/// `C = A · B` or `C += A · B` for each value of the batch axes.
 ///
-/// All expressions are `int64` over the function's scalars and the variables of the loops around. No element that a
-/// product reads or writes is out of its buffer.
+/// All expressions are `int64` over the function's scalars and the variables of the enclosing loops. All elements that
+/// a product reads or writes are proved to be in their buffers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gemm {
-    /// Axes of independent products, outermost first.
+    /// The batch axes, outermost first.
     pub batch: Vec<BatchAxis>,
-    /// Rows of `A` and `C`.
+    /// The number of rows of `A` and `C`.
     pub m: Expr,
-    /// Columns of `B` and `C`.
+    /// The number of columns of `B` and `C`.
     pub n: Expr,
-    /// Columns of `A`, rows of `B`.
+    /// The number of columns of `A` and rows of `B`.
     pub k: Expr,
     /// The left factor, `m × k`.
     pub a: Matrix,
@@ -46,56 +47,57 @@ pub struct Gemm {
     pub b: Matrix,
     /// The result, `m × n`.
     pub c: Matrix,
-    /// Whether the products are added to what `C` holds.
+    /// Whether the product is added to the values in `C`.
     pub accumulate: bool,
-    /// The element type of all three: `float32` or `float64`.
+    /// The element type of all three matrices: `float32` or `float64`.
     pub dtype: DType,
-    /// What a run-time error names.
+    /// The statement that a run-time error names.
     pub site: Site,
 }
 
-/// A matrix in a buffer: element `(i, j)` is the buffer's element `offset + i · row + j · column`, counted in memory.
+/// A strided matrix in a buffer: element `(i, j)` has the flat index `offset + i · row + j · column`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     /// The buffer.
     pub buffer: BufferId,
-    /// Where its first element stands, in elements.
+    /// The flat index of element `(0, 0)`.
     pub offset: Expr,
-    /// Elements from a row to the next.
+    /// The distance from one row to the next, in elements.
     pub row: Expr,
-    /// Elements from a column to the next.
+    /// The distance from one column to the next, in elements.
     pub column: Expr,
 }
 
-/// An axis of independent products: how far each matrix moves from one to the next; 0 where it is the same.
+/// A batch axis with the stride of each matrix along it. The stride is 0 for a matrix that all products share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchAxis {
-    /// How many.
+    /// The number of products.
     pub extent: Expr,
-    /// Elements between the left factors.
+    /// The stride of the left factor, in elements.
     pub a: Expr,
-    /// Elements between the right factors.
+    /// The stride of the right factor, in elements.
     pub b: Expr,
-    /// Elements between the results.
+    /// The stride of the result, in elements.
     pub c: Expr,
 }
 
-/// A function cut into steps.
+/// A function split into steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduled {
-    /// The function, for its parameters and tables; its body is what the steps were made of. Variables and buffers that
-    /// steps add are in its tables.
+    /// The function, for its parameters and tables. Its body is the statement that the steps were built from. Its
+    /// tables also contain the variables and buffers that the steps add.
     pub func: PrimFunc,
-    /// Buffers that live as long as the steps run: what the function's outermost blocks held, and packed operands.
+    /// Buffers that are allocated while the steps run: those of the function's outermost blocks, and packed operands.
     pub temporaries: Vec<BufferId>,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Why each nest that is neither a matrix product nor a windowed sum is no matrix product, in the order of the nests.
+    /// For each nest that is neither a matrix product nor a windowed sum, the reason why it is no matrix product, in
+    /// the order of the nests.
     pub declined: Vec<&'static str>,
 }
 
 impl Scheduled {
-    /// How many matrix products the steps hold, each counted once.
+    /// Returns the number of matrix products in the steps. A product in a loop counts once.
     pub fn gemm_count(&self) -> usize {
         fn count(steps: &[Step]) -> usize {
             let of = |step: &Step| match step {

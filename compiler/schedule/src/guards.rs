@@ -1,4 +1,11 @@
-//! Marking every access that is not proved to lie in its buffer.
+//! *Bounds-check insertion*: marks every access that is not proved in range.
+//!
+//! ```text
+//! B[i] = A[C[i]]   ->   B[i] = A[checked(C[i] < extent of A)]
+//! ```
+//!
+//! Here `i` is proved to be less than the extent of `B` by its loop, and nothing is known of the value `C[i]`. Requires
+//! nothing. Guarantees that an index without [`Expr::Checked`] is in `0..extent` for all values of symbols and scalars.
 
 use crate::scope::Scope;
 use crate::walk::{Rewrite, rewrite_stmt};
@@ -7,17 +14,17 @@ use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::stmt::Site;
 
-/// How many indices a function has, and how many of them are checked when it runs.
+/// The number of indices in a function, by whether they need a check at run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuardCount {
-    /// Proved in range.
+    /// Indices that are proved in range.
     pub proved: usize,
-    /// Wrapped in [`Expr::Checked`].
+    /// Indices that are wrapped in [`Expr::Checked`].
     pub checked: usize,
 }
 
-/// The function with every index that is not proved to lie in `0..extent` wrapped in [`Expr::Checked`], of loads and
-/// stores alike. Indices wrapped before are left as they are.
+/// Wraps every index of a load or store that is not proved to lie in `0..extent` in [`Expr::Checked`]. Indices that are
+/// already wrapped do not change.
 pub fn guards(func: &PrimFunc) -> (PrimFunc, GuardCount) {
     let mut scope = Scope::new(func);
     let mut guarding = Guarding { func, count: GuardCount::default() };
@@ -55,7 +62,7 @@ impl Rewrite for Guarding<'_> {
     }
 }
 
-/// Whether `0 <= index < extent` is proved.
+/// Whether the scope proves `0 <= index < extent`.
 fn is_in_range(scope: &mut Scope, index: &Expr, extent: &Expr) -> bool {
     let index = scope.dim(index);
     let extent = scope.dim(extent);

@@ -1,11 +1,11 @@
-//! Statements that may be done in any order, or at the same time.
+//! Dependence test between loop nests, for running them in any order or at the same time.
 
 use crate::accumulate::Nest;
 use crate::scope::Scope;
 use rx_base::Dim;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
 
-/// What a nest reads, and where it writes.
+/// The buffers that a nest reads, and the elements that it writes.
 struct Accesses<'n> {
     reads: Vec<BufferId>,
     writes: Vec<(BufferId, &'n [Expr])>,
@@ -39,7 +39,7 @@ impl Accesses<'_> {
     }
 }
 
-/// Whether neither of two nests touches an element that the other writes: `false` also where that is not proved.
+/// Whether the nests are proved independent: neither reads or writes an element that the other writes.
 pub fn are_independent(a: &Nest, b: &Nest, func: &PrimFunc) -> bool {
     let (of_a, of_b) = (Accesses::of(a), Accesses::of(b));
     if of_a.reads_what(&of_b) || of_b.reads_what(&of_a) {
@@ -58,7 +58,7 @@ pub fn are_independent(a: &Nest, b: &Nest, func: &PrimFunc) -> bool {
     })
 }
 
-/// What is known inside all loops of some nests.
+/// Returns a scope inside all loops of the nests.
 fn within(nests: &[&Nest], func: &PrimFunc) -> Scope {
     let mut scope = Scope::new(func);
     for inner in nests.iter().flat_map(|nest| &nest.loops) {
@@ -67,7 +67,7 @@ fn within(nests: &[&Nest], func: &PrimFunc) -> Scope {
     scope
 }
 
-/// Whether one index always is below the other.
+/// Whether one index is proved to be less than the other for all values of the loops.
 fn are_apart(scope: &mut Scope, one: &Expr, other: &Expr) -> bool {
     let distance = &scope.dim(other) - &scope.dim(one);
     let step = Dim::constant(1);
@@ -82,7 +82,8 @@ mod tests {
     use rx_base::{DType, Dim};
     use rx_tir::{Expr, KernelBuilder, PrimFunc, Stmt};
 
-    /// Statements that each write `width` columns of `out` from `first` on; and one that reads all of it.
+    /// Builds nests that each write `width` columns of `out`, starting at `first`, and a last nest that reads all of
+    /// `out`.
     fn pieces(of: &[(&Dim, &Dim)]) -> (PrimFunc, Vec<Nest>) {
         let mut builder = KernelBuilder::new(name("pieces"));
         let rows = Dim::constant(4);

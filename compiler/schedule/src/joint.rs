@@ -1,4 +1,23 @@
-//! Several elements that a nest reduces at once, where an update reads the others: a maximum and where it is.
+//! *Tuple reductions*: nests that reduce several elements together, where an update depends on the other elements. TVM
+//! calls the combiner of several values a `comm_reducer`.
+//!
+//! For example, argmax keeps a maximum and its index:
+//!
+//! ```text
+//! init:  best[i] = -inf, at[i] = -1
+//! for k: if x[i, k] > best[i]: best[i] = x[i, k], at[i] = k
+//! ```
+//!
+//! It becomes two parts, with placeholders for the two sides of each:
+//!
+//! ```text
+//! best: left b0, right b1, element x[i, k], combined select(b1 > b0, b1, b0)
+//! at:   left p0, right p1, element k,       combined select(b1 > b0, p1, p0)
+//! ```
+//!
+//! Requires that each update is an operation with the old value, or a choice between the old and a new value by
+//! comparisons. Guarantees that the combiner is associative, so that threads may reduce parts of the iterations and
+//! combine their results.
 
 use crate::accumulate::{Nest, mentions, reads};
 use rustc_hash::FxHashMap;
@@ -9,40 +28,42 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, substitute};
 use rx_tir::stmt::{IterKind, Site, Stmt};
 
-/// Elements that end up with one of the values they are given, at most: all cases of these are tried.
+/// The maximum number of parts whose result is always one of their inputs. All cases of such parts are enumerated.
 const MOST_CHOSEN: usize = 3;
 
-/// One of the elements that are reduced at once. What all parts of the reduction have in `left` and in `right` come, combined, to
-/// their `combined`. That is associative, and where a side is chosen `init` may come in any number of times.
+/// One element of a tuple reduction. Given the partial results `left` and `right` of all parts, `combined` of each part
+/// is the partial result of both. The combiner is associative. Where a part chooses a side, `init` may be combined in
+/// any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JointPart {
-    /// The buffer.
+    /// The buffer of the reduced element.
     pub buffer: BufferId,
-    /// The element; no loop that is reduced over occurs in it.
+    /// The indices of the element. No reduction loop occurs in them.
     pub indices: Vec<Expr>,
-    /// Its first value.
+    /// The initial value.
     pub init: Expr,
-    /// What each iteration brings; reads none of the buffers.
+    /// The value that each iteration contributes. It reads none of the reduced buffers.
     pub element: Expr,
-    /// Stands for what is there.
+    /// The placeholder for the accumulated value.
     pub left: VarId,
-    /// Stands for what comes to it: an iteration's element, or what other iterations come to.
+    /// The placeholder for the value to combine with it: an iteration's element, or the partial result of other
+    /// iterations.
     pub right: VarId,
-    /// What both come to.
+    /// The combiner's result, over the `left` and `right` of all parts.
     pub combined: Expr,
-    /// The operation, where it is one of this element alone; else one side is chosen.
+    /// The operation, if this part does not depend on the others. Otherwise the combiner selects a side.
     pub operation: Option<BinaryOp>,
-    /// What a run-time error names.
+    /// The statement that a run-time error names.
     pub site: Site,
 }
 
 impl Nest {
-    /// The reduction of several elements at once that its body is; `None` where it is of another form, or where what several
-    /// iterations come to cannot be read out of it.
+    /// Matches the nest's body as a tuple reduction and returns its parts. Returns `None` if the body has another form,
+    /// or if no combiner of two partial results can be derived from it.
     ///
-    /// Each element is either combined with a value by an operation, or keeps what it has or gets a value, as comparisons
-    /// of what the elements have with what they would get say. (TVM matches such bodies against its registered reducers,
-    /// `src/s_tir/schedule/primitive/reduction.cc`.)
+    /// Each element must either be combined with a value by an operation, or keep its value or take a new one,
+    /// depending on comparisons between the elements' old values and new ones. TVM instead matches such bodies against
+    /// its registered reducers (`src/s_tir/schedule/primitive/reduction.cc`).
     pub fn joint_reduction(&self, func: &mut PrimFunc) -> Option<Vec<JointPart>> {
         let reader = Reader { targets: self.targets(func)? };
         let values = reader.targets.iter().map(|target| func.var_expr(target.left)).collect();
@@ -54,7 +75,7 @@ impl Nest {
         is_associative(&parts).then_some(parts)
     }
 
-    /// The elements that its init stores.
+    /// Returns the elements that `init` stores. Adds a variable for the old value of each.
     fn targets(&self, func: &mut PrimFunc) -> Option<Vec<Target>> {
         let init = self.init.as_ref()?;
         let stores = match init {
@@ -79,24 +100,25 @@ impl Nest {
     }
 }
 
-/// An element that is reduced.
+/// A reduced element.
 struct Target {
     buffer: BufferId,
     indices: Vec<Expr>,
     init: Expr,
-    /// Stands for what is there before an iteration.
+    /// The placeholder for the value before an iteration.
     left: VarId,
     site: Site,
 }
 
-/// What names stand for, and what the elements hold, in terms of what they held before.
+/// The values of `let` variables and the current values of the elements, both as expressions over the elements' values
+/// before the iteration.
 #[derive(Clone)]
 struct State {
     names: FxHashMap<VarId, Expr>,
     values: Vec<Expr>,
 }
 
-/// Follows one iteration.
+/// Symbolic execution of one iteration.
 struct Reader {
     targets: Vec<Target>,
 }
@@ -135,7 +157,8 @@ impl Reader {
         }
     }
 
-    /// An expression in terms of what the elements held before; `None` where it reads another element of their buffers.
+    /// Returns the expression over the elements' values before the iteration, or `None` if it reads another element of
+    /// their buffers.
     fn value(&self, expr: &Expr, state: &State) -> Option<Expr> {
         let mut is_known = true;
         let named = substitute(expr, &|var| state.names.get(&var).cloned());
@@ -149,7 +172,8 @@ impl Reader {
     }
 }
 
-/// The part that an element's new value is.
+/// Splits a target's new value into the old value, the iteration's element and the operation or choice that combines
+/// them.
 fn part(func: &mut PrimFunc, target: Target, value: &Expr) -> Option<JointPart> {
     let Target { buffer, indices, init, left, site } = target;
     let dtype = func.var(left).dtype;
@@ -178,7 +202,8 @@ fn part(func: &mut PrimFunc, target: Target, value: &Expr) -> Option<JointPart> 
     Some(JointPart { buffer, indices, init, element, left, right, combined, operation, site })
 }
 
-/// Whether `a` with `b` is `b` with `a`; of floats, the smaller and the larger of a number and a NaN hang on which comes first.
+/// Whether the operation is commutative. The minimum and maximum of floats are not: with a number and a NaN, the result
+/// depends on the order of the operands.
 fn is_free_in_order(op: BinaryOp, dtype: DType) -> bool {
     match op {
         BinaryOp::Min | BinaryOp::Max => !dtype.is_float(),
@@ -190,8 +215,9 @@ fn is_free_in_order(op: BinaryOp, dtype: DType) -> bool {
     }
 }
 
-/// Puts the right sides' variables where choices compare with an iteration's elements; `None` where a choice hangs on
-/// something else than comparisons of an element's two sides, or an iteration's element on what is there.
+/// Replaces the iteration's elements by the right placeholders in the conditions of choices. Returns `None` if a
+/// condition is not made of comparisons between the two sides of an element, or if an iteration's element depends on
+/// the accumulated values.
 fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
     let known: Vec<(VarId, VarId, Expr, bool)> =
         parts.iter().map(|part| (part.left, part.right, part.element.clone(), is_chosen(part))).collect();
@@ -199,7 +225,7 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
     if known.iter().any(|(_, _, element, _)| mentions(element, &is_left)) {
         return None;
     }
-    // An element may stand in another: the larger is found first.
+    // One element may be a subexpression of another, so the larger one is replaced first.
     let mut by_size: Vec<_> = known.iter().collect();
     by_size.sort_by_key(|(_, _, element, _)| std::cmp::Reverse(element.size()));
     for part in parts {
@@ -207,7 +233,7 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
         let condition = by_size.iter().fold(condition.as_ref().clone(), |condition, (_, right, element, _)| {
             map_expr(&condition, &mut |part| if part == *element { func.var_expr(*right) } else { part })
         });
-        // A side that is compared with itself is asked whether it is a NaN.
+        // Comparing a side with itself is a test for NaN.
         let is_pair = |a: VarId, b: VarId| {
             let one = |(left, right, _, is_chosen): &(VarId, VarId, Expr, bool)| {
                 *is_chosen && [a, b].iter().all(|side| side == left || side == right)
@@ -222,12 +248,12 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
     Some(())
 }
 
-/// Whether an element ends up with one of the values that it is given.
+/// Whether the part's result is always one of its two inputs: a choice, a minimum or a maximum.
 fn is_chosen(part: &JointPart) -> bool {
     matches!(part.operation, None | Some(BinaryOp::Min | BinaryOp::Max))
 }
 
-/// Whether a condition is made of comparisons of variables that `is_pair` allows.
+/// Whether a condition consists of comparisons between variables that `is_pair` accepts.
 fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> bool {
     match condition {
         Expr::Compare { left, right, .. } => match (&**left, &**right) {
@@ -242,9 +268,12 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
     }
 }
 
-/// Whether it is one how iterations are grouped, and how often the first values of what is chosen come in: each group begins
-/// with them, and they must not take the place of what equals them. Operations are, but for rounding. What is chosen depends on how an
-/// element's two sides compare, and three sides have no more than three values, and NaN where it is asked for: all there are of these are tried.
+/// Whether the combiner is associative, and idempotent in the initial values.
+///
+/// Every group of iterations starts from `init`, so `init` may be combined in several times, and must not replace a
+/// value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Operations satisfy this up to rounding. The result of a
+/// choice depends only on how the two sides of an element compare. Three sides have at most three different values, and
+/// NaN if the condition tests for it, so all cases can be enumerated.
 fn is_associative(parts: &[JointPart]) -> bool {
     let is_operation = |part: &&JointPart| part.operation.is_some();
     if !parts
@@ -266,19 +295,21 @@ fn is_associative(parts: &[JointPart]) -> bool {
         && triples.into_iter().all(|(a, b, c)| both(both(a, b), c) == both(a, both(b, c)))
 }
 
-/// Whether all parts choose a side, and the same one whichever side comes first: iterations may then be combined in any order. So it is with a
-/// maximum and its index where the smaller index of equal values is kept, and not where the first that comes is.
+/// Whether the combiner is commutative: all parts choose a side, and the choice does not depend on the order of the
+/// sides. Iterations may then be combined in any order. This holds for a maximum with its index if the smaller index
+/// wins a tie, and not if the first one that is seen wins.
 pub fn commutes(parts: &[JointPart]) -> bool {
     let chosen: Vec<&JointPart> = parts.iter().filter(|part| part.operation.is_none()).collect();
     let Some(Cases { count, table }) = Cases::of(&chosen).filter(|_| chosen.len() == parts.len()) else { return false };
     (0..count * count).all(|at| table[at] == table[at % count * count + at / count])
 }
 
-/// The result of each pair of sides. A side has a digit for each part, which is its value; the digit 3 is NaN.
+/// The combiner as a table over all pairs of sides. A side is a number with one digit a part, least significant first,
+/// in base 3 (values 0 to 2) or 4 (digit 3 is NaN).
 struct Cases {
-    /// How many sides there are.
+    /// The number of possible sides.
     count: usize,
-    /// By the left side times `count` plus the right side.
+    /// The resulting side, at index `left * count + right`.
     table: Vec<usize>,
 }
 
@@ -294,12 +325,12 @@ impl Cases {
     }
 }
 
-/// Whether an expression compares a variable with itself.
+/// Whether an expression compares a variable with itself, which tests for NaN.
 fn asks_for_nan(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part, Expr::Compare { left, right, .. } if left == right))
 }
 
-/// The result of two sides whose elements' values are digits.
+/// Evaluates the combiner for two sides, given as numbers with one digit a part.
 fn both(parts: &[&JointPart], values: usize, left: usize, right: usize) -> Option<usize> {
     let digit = |number: usize, at: usize| number / values.pow(at as u32) % values;
     let digit_of = |var: VarId| {
@@ -325,7 +356,7 @@ fn both(parts: &[&JointPart], values: usize, left: usize, right: usize) -> Optio
     })
 }
 
-/// Whether a condition of comparisons holds.
+/// Evaluates a condition of comparisons for the given digits.
 fn holds(condition: &Expr, digit_of: &dyn Fn(VarId) -> Option<usize>) -> Option<bool> {
     let value = |expr: &Expr| match expr {
         Expr::Var { var, dtype } => {

@@ -1,27 +1,31 @@
-//! Analysis and rewriting of functions of the loop-level IR for compiled targets.
+//! Analysis and rewriting of loop-level IR functions for the compiled targets.
 //!
-//! Each pass has one purpose: [`mod@simplify`] makes index arithmetic and loops small, [`mod@guards`] marks every access that is
-//! not proved in range, [`mod@inline`] fuses element-wise producers into their consumers, and [`nests`] cuts a function into loop
-//! nests, matrix products ([`gemm`]) and windowed sums ([`Window`]), recognized by their access maps ([`roles`]). [`rounds`]
-//! counts the iterations of loops before they run.
+//! Passes: [`mod@simplify`] normalizes index arithmetic and removes trivial loops, [`mod@guards`] marks every access
+//! that is not proved in range, and [`mod@inline`] fuses element-wise producers into their consumers. [`nests`] splits
+//! a function into loop nests, matrix products ([`gemm`]) and windowed sums ([`Window`]). Those are recognized by their
+//! access maps ([`roles`]), as a polyhedral compiler does. [`rounds`] computes the trip counts of loops before they
+//! run.
 //!
-//! Recognized patterns that CUDA schedules use, too: overlapping windows ([`slide`]), the factors of a product that are
-//! contiguous in memory ([`factor`]), tuple reductions such as argmax (`joint`), running sums (`recurrence`), sorting by counting
-//! (`ranking`), transposed convolutions by phase ([`phases`]) and a sum of gathered sums as one sum ([`compose`]). The CPU uses
-//! neither of the last two.
+//! Patterns that the CUDA schedules match as well: overlapping windows ([`slide`]), the factors of a product that are
+//! contiguous in memory ([`factor`]), tuple reductions such as argmax (`joint`), prefix scans (`recurrence`), sorting
+//! by counting (`ranking`), transposed convolutions by phase ([`phases`]), and a sum of gathered sums as one sum
+//! ([`compose`]). The CPU uses neither of the last two.
 //!
 //! # Invariants
 //!
-//! - Every pass keeps every bit of every result; tests compare with the interpreter. So `legalize_sub_byte` computes with 4-bit
-//!   dtypes in bytes as the interpreter computes with them directly.
-//! - An access that is not proved in range is marked (`Expr::Checked`), and stays marked until it is proved. `schedule_unguarded`
-//!   omits guards and assertions; only `rx_cpu::CheckCost` calls it, to measure their cost.
-//! - Roles (batch, M, N, K) follow from access maps, after loops of one iteration are removed; never from positions or names.
-//! - A tuple reduction is recognized only if it is associative: all cases of three operands are tried, with NaN where the update
-//!   tests for it.
+//! - Every pass keeps each result to the bit, and tests compare with the interpreter. Exceptions: a recognized sum of
+//!   floats may be added in another order, and [`phases`] omits terms that have a factor 0. For example,
+//!   `legalize_sub_byte` computes 4-bit values in bytes to the same bits as the interpreter, which computes with 4-bit
+//!   dtypes directly.
+//! - An access that is not proved in range is marked (`Expr::Checked`), and stays marked until it is proved.
+//!   `schedule_unguarded` omits guards and assertions; only `rx_cpu::CheckCost` calls it, to measure their cost.
+//! - Roles (batch, M, N, K) follow from access maps, after loops of one iteration are removed; never from positions or
+//!   names.
+//! - A tuple reduction is recognized only if its combiner is associative. This is tested by enumeration: all cases of
+//!   three operands, with NaN as a fourth value where the update tests for it.
 //! - A rule may decline, with its reason; the fallback is the loop nest as it is written.
-//! - The conditions of a window are exactly those of the nest: an out-of-bounds tap is not loaded and contributes `0 * w`, so NaN
-//!   and Inf in `w` propagate.
+//! - The conditions of a window are exactly those of the nest: an out-of-bounds tap is not loaded and contributes `0 *
+//!   w`, so NaN and Inf in `w` propagate.
 
 pub mod accumulate;
 pub mod affine;

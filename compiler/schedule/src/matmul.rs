@@ -1,4 +1,20 @@
-//! From a sum of products to a matrix product: which loops are rows, columns and sums, and where operands are packed.
+//! *Matrix product scheduling*: maps a sum of products to a strided matrix product, and packs operands that are no
+//! matrices in memory.
+//!
+//! ```text
+//! for i, j, k: C[i, j] += select(i < n, A[i, k], 0) * B[k, j]
+//! ```
+//!
+//! becomes, since the left factor is not an element of memory,
+//!
+//! ```text
+//! for tile:
+//!     for i, k: packed[i, k] = select(tile * rows + i < n, A[tile * rows + i, k], 0)
+//!     C[tile rows, :] = packed · B
+//! ```
+//!
+//! Requires `float32` or `float64` and a matched [`Product`]. Guarantees the same terms, added in another order.
+//! Declines if a factor would be packed for a single row of the other, where packing costs as much as the sum.
 
 use crate::accumulate::Nest;
 use crate::affine::Affine;
@@ -13,25 +29,26 @@ use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::Stmt;
 
-/// Fewer columns than this in a strided operand are packed instead where that gives more.
+/// A strided operand with fewer rows or columns than this is packed if packing allows more.
 const FEW: i64 = 64;
 
-/// Loops that together are one axis of a matrix, innermost first: each has the extent of the ones before as its stride.
+/// Loops that form one axis of a matrix, innermost first: the stride of each loop is the stride of the one before it
+/// times that one's extent.
 type Chain = Vec<(VarId, Dim)>;
 
-/// One factor.
+/// A factor of the product.
 pub(crate) struct Operand {
     expr: Expr,
-    /// Where it stands, if it stands in memory as a matrix.
+    /// The factor's address, if it is an element of memory. Removed if the factor is to be packed.
     strided: Option<Affine>,
-    /// Whether it is the factor whose free loops are N.
+    /// Whether it is the factor with the N loops.
     is_right: bool,
 }
 
-/// The steps of a nest that is a matrix product.
+/// Schedules a nest as a matrix product and returns its steps.
 ///
 /// # Errors
-/// Where it is none, or would gain nothing.
+/// If the nest is no matrix product, or if it would gain nothing.
 pub(crate) fn gemm_steps(
     nest: &Nest,
     func: &mut PrimFunc,
@@ -59,12 +76,12 @@ pub(crate) fn gemm_steps(
     Ok(building.steps)
 }
 
-/// The loops by what they are in the matrix product.
+/// The loops by their axis in the matrix product.
 struct Axes {
     m: Chain,
     n: Chain,
     k: Chain,
-    /// The rest: each value is a product of its own.
+    /// All other loops. Each of their values is a separate product.
     batch: Vec<(VarId, Dim)>,
 }
 
@@ -76,7 +93,8 @@ impl Axes {
         };
         let k = sum_chain(&of(Role::K), a, b);
         let (rows, columns) = (of(Role::M), of(Role::N));
-        // A packed factor is read once for each row of the other; without any, packing is all of the work.
+        // A packed factor is used once for each row of the other factor. Without rows to share it, packing would be all
+        // of the work.
         let mut m = free_chain(&rows, &product.target, a, !columns.is_empty());
         let mut n = free_chain(&columns, &product.target, b, !rows.is_empty());
         match (b.strided.is_none(), a.strided.is_none()) {
@@ -94,7 +112,8 @@ impl Axes {
     }
 }
 
-/// The summed loops in an order in which they are one axis of as many operands as possible; the others are packed.
+/// Orders the K loops so that they are one axis of both operands, or otherwise of one. An operand in which they are not
+/// one axis is packed.
 fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain {
     let whole = |operand: &Operand| {
         let strides = operand.strided.as_ref()?;
@@ -118,8 +137,8 @@ fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain 
     })
 }
 
-/// The free loops of a factor that are one axis of the result, and of the factor where it stands in memory. A factor that
-/// has too few of them at even distances is packed, where it may be.
+/// Chooses the free loops of a factor that form one axis of the result, and of the factor unless it is packed. A
+/// strided factor with too few such loops is packed if `may_pack` holds.
 fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, may_pack: bool) -> Chain {
     let packed = longest_chain(loops, &[target]);
     let Some(strides) = &operand.strided else { return packed };
@@ -132,8 +151,8 @@ fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, ma
     strided
 }
 
-/// Leaves out the outermost loops of a packed chain until one value of the last loop has elements that fit a tile: what is
-/// left out becomes loops around the product.
+/// Removes the outermost loops of a packed chain until one iteration of the outermost remaining loop fits into a tile.
+/// The removed loops become loops around the product.
 fn trim(chain: &mut Chain, depth: &Dim) {
     let fits = |chain: &Chain| {
         let row = &size(&chain[..chain.len() - 1]) * depth;
@@ -144,11 +163,11 @@ fn trim(chain: &mut Chain, depth: &Dim) {
     }
 }
 
-/// The longest sequence of loops, innermost first, in which each loop's stride is the one before it times its extent, in
-/// every access.
+/// Finds the longest chain: in every access, the stride of each loop is the stride of the loop before it times that
+/// loop's extent.
 fn longest_chain(loops: &[(VarId, Dim)], accesses: &[&Affine]) -> Chain {
     let mut best: Chain = Vec::new();
-    // Loops further in come first among equals: their elements are nearer to each other.
+    // Of equally long chains, prefer inner loops: their elements are closer together in memory.
     for first in loops.iter().rev() {
         let mut chain: Chain = vec![first.clone()];
         while let Some((last, extent)) = chain.last() {
@@ -170,12 +189,12 @@ fn same(a: &Dim, b: &Dim) -> bool {
     !a.is_error() && !b.is_error() && prove::equal(a, b, &Bounds::default()) == Answer::Proved
 }
 
-/// The number of elements along a chain.
+/// Returns the number of elements along a chain.
 pub(crate) fn size(chain: &[(VarId, Dim)]) -> Dim {
     chain.iter().fold(Dim::constant(1), |size, (_, extent)| &size * extent)
 }
 
-/// Steps being built.
+/// The state of building steps.
 struct Building<'a> {
     func: &'a mut PrimFunc,
     temporaries: &'a mut Vec<BufferId>,
@@ -193,7 +212,7 @@ struct Outer {
 }
 
 impl Building<'_> {
-    /// The first values, where they are not 0: a nest of their own, and products are added.
+    /// If the initial value is not 0, emits a separate nest that stores it. The product is then accumulated.
     fn begin(&mut self, nest: &Nest) -> Result<(), Declined> {
         let Some(init) = &nest.init else { return Ok(()) };
         if self.starts_at_zero() {
@@ -218,14 +237,14 @@ impl Building<'_> {
         }
     }
 
-    /// Builds the product; `None` where something is not expressible.
+    /// Emits the steps of the product; returns `None` if an extent or stride cannot be expressed.
     fn build(&mut self, a: &Operand, b: &Operand) -> Option<()> {
         let depends = |operand: &Operand, var: VarId| operand.strided.is_none() && operand.expr.uses(var);
         let batch = std::mem::take(&mut self.axes.batch);
-        // Loops that a packed operand depends on are around its packing; the others are the product's own.
+        // Loops that a packed operand depends on enclose its packing. The other loops are batch axes of the product.
         let (mut around, own): (Vec<_>, Vec<_>) =
             batch.into_iter().partition(|(var, _)| depends(a, *var) || depends(b, *var));
-        // The packing of an operand is not repeated in loops it does not depend on, as far as one order allows.
+        // The loops that the packing of `a` depends on are outermost, so that it is not repeated in the others.
         around.sort_by_key(|(var, _)| !depends(a, *var));
         let for_a = around.iter().filter(|(var, _)| depends(a, *var)).count();
         let tile = self.tile(a, b)?;
@@ -234,7 +253,7 @@ impl Building<'_> {
         let mut a_packed = Vec::new();
         let a_matrix = match (&a.strided, b.strided.is_none()) {
             (Some(strides), _) => self.strided(strides, &self.axes.m, &self.axes.k, &around, None)?,
-            // Where both are packed, the left one is packed whole.
+            // If both factors are packed, the left one is packed whole, and the right one in tiles.
             (None, true) => self.packed(a, None, &mut a_packed)?,
             (None, false) => self.packed(a, tile.as_ref(), &mut a_packed)?,
         };
@@ -271,7 +290,7 @@ impl Building<'_> {
         Some(())
     }
 
-    /// The tiles of the packed operand: of the right one where both are.
+    /// Chooses the tiles of the packed operand, or of the right one if both are packed.
     fn tile(&mut self, a: &Operand, b: &Operand) -> Option<Option<Tile>> {
         let chain = match (b.strided.is_none(), a.strided.is_none()) {
             (true, _) => self.axes.n.clone(),
@@ -282,7 +301,8 @@ impl Building<'_> {
         Tile::choose(&mut self.scope, self.func, &chain, &k).map(Some)
     }
 
-    /// A factor or the result where it stands, at the current values of the loops around and of the tile.
+    /// Returns a factor or the result as a matrix in its own buffer, at the current values of the enclosing loops and
+    /// of the tile.
     fn strided(
         &self,
         at: &Affine,
@@ -300,13 +320,13 @@ impl Building<'_> {
         }
         let stride = |chain: &Chain| match chain.first() {
             Some((var, _)) => self.expr(&at.stride(*var)),
-            // One row or column: where the next would stand is never asked.
+            // The axis has one row or column, so its stride is never used.
             None => Some(Expr::int(1)),
         };
         Some(Matrix { buffer: at.buffer, offset, row: stride(rows)?, column: stride(columns)? })
     }
 
-    /// A factor packed into a buffer of its own by statements put into `steps`.
+    /// Packs a factor into a new buffer; appends the packing nest to `steps`.
     fn packed(&mut self, operand: &Operand, tile: Option<&Tile>, steps: &mut Vec<Step>) -> Option<Matrix> {
         let packing = Packing {
             expr: &operand.expr,
@@ -339,7 +359,16 @@ impl Building<'_> {
     }
 }
 
-/// The loops around the packing of the left factor, it, the other loops, the tiles, the packing in each, the product.
+/// Nests the steps:
+///
+/// ```text
+/// for loops that the packing of A depends on:
+///     pack A                     (here if A is packed whole)
+///     for other loops:
+///         for tiles:
+///             pack the tile of B, or of A
+///             product
+/// ```
 fn nested(
     mut outer: Vec<Outer>,
     for_a: usize,

@@ -1,16 +1,18 @@
-//! What is a multiple of a number: for any values of its symbols, or where some integers are asked for at run time.
+//! Divisibility: integers that are multiples of a constant, for all values of symbols or under assumptions that are
+//! checked at run time.
 
 use rx_base::Dim;
 use rx_base::symbolic::Atom;
 
-/// Multiples of a number, and integers that are taken for such.
+/// The multiples of a constant, with a list of integers that are assumed to be multiples. For example, a kernel that
+/// loads vectors of 8 may assume `n % 8 == 0`, and is launched only if that holds.
 #[derive(Clone, Debug)]
 pub struct Multiples {
     of: i64,
     given: Vec<(Dim, Rest)>,
 }
 
-/// What an integer is, but for a multiple: terms and a constant.
+/// The remainder of an integer modulo the constant: the terms and the constant that are not known to be multiples.
 #[derive(Clone, Debug, PartialEq)]
 struct Rest {
     terms: Vec<(Vec<(Atom, u32)>, i64)>,
@@ -18,28 +20,30 @@ struct Rest {
 }
 
 impl Multiples {
-    /// Multiples of a positive number, for any values of symbols.
+    /// Creates the multiples of a positive number, without assumptions.
     pub fn of(number: i64) -> Multiples {
         Multiples { of: number.max(1), given: Vec::new() }
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn number(&self) -> i64 {
         self.of
     }
 
-    /// Integers that must be multiples where what [`Multiples::has`] says is relied on.
+    /// Returns the assumed integers. A caller that relies on [`Multiples::has`] must check at run time that they are
+    /// multiples.
     pub fn given(&self) -> impl Iterator<Item = &Dim> {
         self.given.iter().map(|(dim, _)| dim)
     }
 
-    /// Whether the integer is one.
+    /// Whether the integer is a multiple for all values of symbols, under the assumptions.
     pub fn has(&self, dim: &Dim) -> bool {
         let rest = self.rest(dim);
         !dim.is_error() && rest.constant == 0 && rest.terms.is_empty()
     }
 
-    /// Takes the integer for one. False, and nothing is taken, where it is none if the others are.
+    /// Assumes that the integer is a multiple. Returns `false`, and adds no assumption, if it cannot be one under the
+    /// other assumptions.
     pub fn assume(&mut self, dim: &Dim) -> bool {
         let rest = self.rest(dim);
         if dim.is_error() || rest.terms.is_empty() {
@@ -61,7 +65,7 @@ impl Multiples {
 }
 
 impl Rest {
-    /// Whether it is one term that divides another.
+    /// Whether the remainder is one term without constant, and that term divides the given product.
     fn divides(&self, product: &[(Atom, u32)], coefficient: i64) -> bool {
         let [(own, factor)] = &self.terms[..] else { return false };
         let has = |(atom, exponent): &(Atom, u32)| product.iter().any(|(one, often)| one == atom && often >= exponent);
@@ -97,7 +101,7 @@ mod tests {
         assert!(eights.assume(&n));
         assert!(eights.has(&n) && eights.has(&(&n * &m)) && eights.has(&(&(&n * &n) + &Dim::constant(8))));
         assert!(!eights.has(&m) && !eights.has(&(&n + &m)));
-        // One more than a multiple is none.
+        // `n + 1` cannot be a multiple of 8 if `n` is one.
         assert!(!eights.assume(&(&n + &Dim::constant(1))));
         assert_eq!(eights.given().count(), 1);
     }

@@ -1,4 +1,4 @@
-//! Cutting a function into loop nests, matrix products and windowed sums.
+//! Scheduling of a function as loop nests, matrix products and windowed sums, for the CPU back end.
 
 use crate::accumulate::Nest;
 use crate::gemm::{Scheduled, Step};
@@ -13,24 +13,26 @@ use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::stmt::Stmt;
 
-/// The function in steps: matrix products and windowed sums where its nests are some, its other statements as they are.
+/// Schedules the function as steps. Nests that match become matrix products or windowed sums; all other statements stay
+/// as they are.
 ///
-/// The function is simplified first, so that loops of one iteration are gone before roles are looked for; reductions over
-/// nothing are begun; and accesses are guarded: what is not proved in range is [`rx_tir::Expr::Checked`] in the steps.
+/// The function is simplified first, so that loops of one iteration are gone before roles are classified. Then
+/// reductions without iterations get their initial value, and accesses are guarded: an index that is not proved in
+/// range is [`rx_tir::Expr::Checked`] in the steps.
 pub fn schedule(func: &PrimFunc) -> Scheduled {
     let (func, _) = guards(&begin_empty_reductions(&simplify(func)));
     in_steps(func)
 }
 
-/// As [`schedule`] without guards and without assertions: to know what those cost. What an index out of range leads to is
-/// not defined.
+/// Schedules as [`schedule`] does, but without guards and assertions, to measure their cost. An index out of range is
+/// undefined behavior.
 pub fn schedule_unguarded(func: &PrimFunc) -> Scheduled {
     let mut func = begin_empty_reductions(&simplify(func));
     func.body = without_checks(&func.body);
     in_steps(func)
 }
 
-/// The statement without assertions, its indices not checked.
+/// Removes assertions and index checks.
 fn without_checks(stmt: &Stmt) -> Stmt {
     let mut index_alone = |part: Expr| match part {
         Expr::Checked { index, .. } => *index,
@@ -42,7 +44,7 @@ fn without_checks(stmt: &Stmt) -> Stmt {
     }
 }
 
-/// The function's statements, simplified and with whatever guards they have, as steps.
+/// Schedules the statements of a function that is simplified and has its guards.
 fn in_steps(func: PrimFunc) -> Scheduled {
     let mut temporaries = Vec::new();
     let mut statements = Vec::new();
@@ -66,7 +68,8 @@ fn in_steps(func: PrimFunc) -> Scheduled {
     scheduled
 }
 
-/// The statements in order, out of the blocks that only hold buffers around them.
+/// Appends the top-level statements to `into`, in order, and the buffers of the blocks that only allocate to
+/// `temporaries`.
 pub fn top_level(stmt: &Stmt, temporaries: &mut Vec<BufferId>, into: &mut Vec<Stmt>) {
     match stmt {
         Stmt::Seq(statements) => {

@@ -1,10 +1,11 @@
-//! Classification of prim_funcs for fusion: which kind of operator one is.
+//! *Operator pattern analysis*: classifies prim_funcs for fusion.
 //!
-//! [`op_pattern`] is TVM's `src/relax/analysis/tir_op_pattern_kind.cc`, rule by rule: what two passes decide of one function must
-//! agree, whoever made it. Each block is judged by how the indices of what it loads follow from those of what it stores. Indices
-//! are compared as TVM compares them, by identity: two variables are the same index, two sums are not.
+//! [`op_pattern`] follows TVM's `src/relax/analysis/tir_op_pattern_kind.cc` rule by rule, since fusion must decide
+//! alike for functions from TVM and from here. It classifies each block by how the indices of its loads relate to the
+//! indices of its store. For example, `C[i, j] = A[i, j] + B[j]` is elementwise, and `C[i, j] = A[j, i]` is injective.
+//! As in TVM, indices are compared by identity: two uses of a variable are the same index, two equal sums are not.
 //!
-//! [`is_spatial`] is asked by the steps that lead to kernels, which may join more than TVM does. The two differ:
+//! [`is_spatial`] is the test of the lowering steps, which may fuse more than TVM does. The two differ:
 //!
 //! | function | `op_pattern` | `is_spatial` |
 //! |---|---|---|
@@ -15,27 +16,29 @@
 
 use rx_tir::{BinaryOp, Block, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
-/// What fusion may do with a function (TVM `include/tvm/relax/op_attr_types.h`). A later one may do less.
+/// The fusion class of a function (TVM `include/tvm/relax/op_attr_types.h`), from the least to the most restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OpPattern {
-    /// Each element is made of those at the same place.
+    /// Each element is computed from the elements at the same indices.
     Elementwise = 0,
-    /// Each element is made of those at the same place, operands repeated along axes they lack.
+    /// As [`OpPattern::Elementwise`], with operands repeated along axes that they lack.
     Broadcast = 1,
-    /// Each element is made of elements at places that its own place tells.
+    /// Each element is computed from elements whose indices are functions of its own indices: a transposition, a slice,
+    /// a concatenation.
     Injective = 2,
     /// A reduction along whole axes.
     CommutativeReduction = 3,
-    /// A product, a window, a softmax: what is done with each element of the result can be done at once.
+    /// A product, a window or a softmax: element-wise operations on its result can be fused into it.
     OutElementwiseFusable = 4,
     /// A tuple.
     Tuple = 7,
-    /// What must stay alone.
+    /// A function that must not be fused.
     Opaque = 8,
 }
 
 impl OpPattern {
-    /// What `op_pattern` of a prim_func says; what is no kind of a prim_func must stay alone.
+    /// Returns the pattern of the attribute `op_pattern` of a prim_func. Numbers that are no pattern of a prim_func
+    /// give [`OpPattern::Opaque`].
     pub const fn of_number(number: i64) -> OpPattern {
         match number {
             0 => OpPattern::Elementwise,
@@ -47,21 +50,22 @@ impl OpPattern {
         }
     }
 
-    /// The number that stands for it in `op_pattern`.
+    /// Returns the number of the pattern in the attribute `op_pattern`.
     pub const fn number(self) -> i64 {
         self as i64
     }
 }
 
-/// What kind of operator a prim_func is.
+/// Classifies a prim_func.
 pub fn op_pattern(func: &PrimFunc) -> OpPattern {
     let mut analyzer = Analyzer { func, pattern: OpPattern::Elementwise, store: None, loads: Vec::new() };
     analyzer.stmt(&func.body);
     analyzer.pattern
 }
 
-/// Whether every block computes elements one by one, from nothing the function itself computes: each may be computed where it is
-/// read. That holds of every function of at most [`OpPattern::Injective`] without predicates and first values, and of others.
+/// Whether every block computes its elements independently, without reductions and temporaries of its own, so that an
+/// element may be computed where it is read. This holds for every function of at most [`OpPattern::Injective`] without
+/// predicates and initial values, and for some others.
 pub fn is_spatial(func: &PrimFunc) -> bool {
     !func.body.any(&|stmt| match stmt {
         Stmt::Block(block) => {
@@ -85,9 +89,9 @@ struct Access<'f> {
 struct Analyzer<'f> {
     func: &'f PrimFunc,
     pattern: OpPattern,
-    /// What the block stores last.
+    /// The block's last store.
     store: Option<Access<'f>>,
-    /// What it loads.
+    /// The block's loads.
     loads: Vec<Access<'f>>,
 }
 
@@ -97,7 +101,8 @@ impl<'f> Analyzer<'f> {
             Stmt::Block(block) if block.name == "root" => self.stmt(&block.body),
             Stmt::Block(block) => self.block(block),
             Stmt::Store { buffer, indices, .. } => {
-                // A block stores one element; another element makes it more than this analysis knows.
+                // This analysis covers blocks that store one element. A store to a second element makes the function
+                // opaque.
                 if self.store.is_some_and(|store| !same_indices(indices, store.indices)) {
                     self.pattern = OpPattern::Opaque;
                     return;
@@ -129,7 +134,7 @@ impl<'f> Analyzer<'f> {
             return;
         };
         match self.index_pattern(store) {
-            // A reduction whose result is then spread out: softmax.
+            // A reduction whose result is then broadcast: softmax.
             Some(_) if self.pattern == OpPattern::CommutativeReduction && self.writes_parameter(&block.body) => {
                 self.pattern = OpPattern::OutElementwiseFusable;
             }
@@ -138,8 +143,8 @@ impl<'f> Analyzer<'f> {
         }
     }
 
-    /// How what is loaded stands to what is stored; nothing where an index is neither of the store's variables nor made of
-    /// them.
+    /// Classifies the loads against the store's indices. Returns `None` if an index of a load is neither a variable of
+    /// the store's indices nor computed from them alone.
     fn index_pattern(&self, store: Access<'_>) -> Option<OpPattern> {
         let mut pattern = OpPattern::Elementwise;
         let mut has_elementwise = false;
@@ -154,18 +159,18 @@ impl<'f> Analyzer<'f> {
                 return None;
             }
         }
-        // `A[i, j] + B[i]` is as good as elementwise.
+        // `A[i, j] + B[i]` is classified as elementwise, since one operand is.
         Some(if pattern == OpPattern::Broadcast && has_elementwise { OpPattern::Elementwise } else { pattern })
     }
 
-    /// Whether the load's indices are some of the store's, in order, but for axes of extent 1.
+    /// Whether the load's indices are a subsequence of the store's. Indices 0 of axes of extent 1 are ignored.
     fn is_broadcast(&self, store: Access<'_>, load: Access<'_>) -> bool {
         let mut left = store.indices;
         let shape = &self.func.buffer(load.buffer).shape;
         load.indices.iter().zip(shape).all(|(index, extent)| {
             let is_unit = extent.as_int() == Some(1) && index.as_int() == Some(0);
             let next = left.iter().position(|stored| same_index(stored, index));
-            // The one that is found may be found again: `B[i, i]`.
+            // The same store index may match again: `B[i, i]`.
             left = next.and_then(|at| left.get(at..)).unwrap_or(if is_unit { left } else { &[] });
             is_unit || next.is_some()
         })
@@ -184,14 +189,14 @@ impl<'f> Analyzer<'f> {
             true => OpPattern::Opaque,
             false if is_multiply_add(&block.body, store) => OpPattern::OutElementwiseFusable,
             false if self.loads.iter().all(is_pure) => OpPattern::CommutativeReduction,
-            // A window: pooling.
+            // A windowed reduction, such as pooling.
             false => OpPattern::OutElementwiseFusable,
         };
         self.pattern = self.pattern.max(pattern);
     }
 }
 
-/// Whether two indices are one: the same variable.
+/// Whether two indices are the same variable.
 fn same_index(a: &Expr, b: &Expr) -> bool {
     matches!((a, b), (Expr::Var { var: a, .. }, Expr::Var { var: b, .. }) if a == b)
 }
@@ -200,7 +205,7 @@ fn same_indices(a: &[Expr], b: &[Expr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_index(a, b))
 }
 
-/// The variables that the store is indexed by; nothing where it is indexed by anything else.
+/// Returns the variables that index the store, or `None` if an index is not a variable.
 fn variables(store: Access<'_>) -> Option<Vec<VarId>> {
     let variable = |index: &Expr| match index {
         Expr::Var { var, .. } => Some(*var),
@@ -209,8 +214,8 @@ fn variables(store: Access<'_>) -> Option<Vec<VarId>> {
     store.indices.iter().map(variable).collect()
 }
 
-/// Whether the load's indices are made of the store's alone. To TVM a buffer is a variable, too: an index that is loaded is made of
-/// another.
+/// Whether the load's indices are computed from the store's index variables alone. An index that is itself loaded is
+/// not: to TVM, the buffer of such a load is one more variable.
 fn is_injective(store: Access<'_>, load: Access<'_>) -> bool {
     let Some(stored) = variables(store) else { return false };
     let is_stored = |part: &Expr| match part {
@@ -220,18 +225,19 @@ fn is_injective(store: Access<'_>, load: Access<'_>) -> bool {
     load.indices.iter().all(|index| index.all(&is_stored))
 }
 
-/// Whether an element of the load serves several of the store: an index of the store is none of the load's.
+/// Whether one loaded element contributes to several stored elements, because some index variable of the store does not
+/// occur in the load.
 fn is_reused(store: Access<'_>, load: Access<'_>) -> bool {
     variables(store).is_some_and(|stored| stored.iter().any(|var| !load.indices.iter().any(|index| index.uses(*var))))
 }
 
-/// Whether an index that mentions a reduced variable is that variable.
+/// Whether the index either mentions no reduction variable or is just a variable.
 fn is_whole_axis(index: &Expr, reduced: &[VarId]) -> bool {
     let mentions = reduced.iter().any(|var| index.uses(*var));
     !mentions || matches!(index, Expr::Var { .. })
 }
 
-/// Whether a block is `C[i, j] = C[i, j] + A[i, k] * B[j, k]`, conversions aside.
+/// Whether a block is `C[i, j] = C[i, j] + A[i, k] * B[j, k]`, ignoring casts.
 fn is_multiply_add(body: &Stmt, store: Access<'_>) -> bool {
     let Stmt::Store { value, .. } = body else { return false };
     let Expr::Binary { op: BinaryOp::Add, left, right } = without_casts(value) else { return false };

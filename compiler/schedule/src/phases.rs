@@ -1,8 +1,23 @@
-//! Transposed convolutions by phase. Output `o` meets input `i` and tap `k` where `i * stride + k * dilation = o + padding`: outputs
-//! of one remainder by the stride, a *phase*, meet the same taps. With a loop over phases and one over the outputs of a
-//! phase only those are summed; the gather over all taps multiplies most with nothing.
+//! *Phase decomposition of transposed convolutions* (sub-pixel convolution): splits the outputs by their remainder
+//! modulo the stride.
 //!
-//! What meets is read off the indices: quotients and remainders of a loop of the result, and conditions that a remainder is 0.
+//! Output `o` uses input `i` and tap `k` if `i * stride + k * dilation = o + padding`. All outputs with one remainder
+//! by the stride, a *phase*, use the same taps. Without phases, every output gathers over all taps, and most terms are
+//! multiplied by 0.
+//!
+//! ```text
+//! for o, k:        out[o] += select((o + 1 - k) % 2 == 0, x[(o + 1 - k) // 2], 0) * w[k]
+//! ```
+//!
+//! becomes, with `o = 2 * q + p` and `k = first(p) + 2 * t`,
+//!
+//! ```text
+//! for q, p, t:     out[2 * q + p] += x[q + (p + 1 - first(p)) // 2 - t] * w[first(p) + 2 * t]
+//! ```
+//!
+//! Requires a sum in which a loop of the result is divided by one constant of at most 16, and conditions `(axis + step
+//! · tap + offset) % constant == 0` whose step is invertible modulo the constant. Guarantees the same sum for finite
+//! factors: the omitted terms are `0 * w`, which is NaN if `w` is infinite or NaN.
 
 use crate::accumulate::{Loop, Nest};
 use crate::affine::linear;
@@ -15,28 +30,28 @@ use rx_tir::expr::{BinaryOp, CompareOp, Expr};
 use rx_tir::func::{Buffer, PrimFunc, VarId};
 use rx_tir::stmt::{IterKind, Site, Stmt};
 
-/// The largest stride that is looked at.
+/// The maximum stride.
 const MOST_PHASES: i64 = 16;
 
-/// A nest by phases.
+/// A nest that is split into phases.
 #[derive(Clone, Debug)]
 pub struct Phased {
-    /// The nest. Where a phase is longer than the result, it counts elements that are none.
+    /// The nest. If the stride does not divide an output extent, some of its iterations are outside of the result.
     pub nest: Nest,
-    /// What holds of elements that are some; none where all are.
+    /// The condition under which an iteration is inside the result; none if all are.
     pub condition: Option<Expr>,
-    /// How many phases there are.
+    /// The number of phases.
     pub count: i64,
 }
 
-/// `loop + … + offset`, divided by `by` with or without remainder.
+/// A loop whose sum with other terms is divided by the constant `by`, as the dividend of a quotient or remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Divided {
     of: VarId,
     by: i64,
 }
 
-/// A tap and what must be divisible: `axis + step * tap + offset`.
+/// A tap that contributes only where `axis + step * tap + offset` is divisible by `by`.
 struct Meeting {
     axis: VarId,
     tap: VarId,
@@ -45,9 +60,9 @@ struct Meeting {
     by: i64,
 }
 
-/// The sum of products by phases; loops that are parted get new variables of `func`. `is_gathered`: its indices name the taps that
-/// meet an output, so that no condition must tell them. `None` where there are no phases, or it is not proved what each of
-/// them reads.
+/// Splits a sum of products into phases. Loops that are split get new variables of `func`. `is_gathered` holds if the
+/// indices already select the taps of an output, so that no divisibility conditions are needed. Returns `None` if there
+/// are no phases, or if a condition cannot be eliminated.
 pub fn by_phases(nest: &Nest, func: &mut PrimFunc, is_gathered: bool) -> Option<Phased> {
     let mut is_checked = false;
     parts(nest, &mut |part| is_checked |= matches!(part, Expr::Checked { .. }));
@@ -97,7 +112,7 @@ fn scope_of(nest: &Nest, func: &PrimFunc) -> Scope {
     scope
 }
 
-/// The dividend and the constant divisor of a quotient or remainder.
+/// Matches a quotient or remainder by a constant; returns the dividend and the divisor.
 fn division(expr: &Expr) -> Option<(&Expr, i64)> {
     match expr {
         Expr::Binary { op: BinaryOp::FloorDiv | BinaryOp::FloorMod, left, right } => {
@@ -108,7 +123,7 @@ fn division(expr: &Expr) -> Option<(&Expr, i64)> {
     }
 }
 
-/// The dividend and divisor of a remainder that must be 0.
+/// Matches `dividend % divisor == 0`; returns the dividend and the divisor.
 fn is_meeting(expr: &Expr) -> Option<(&Expr, i64)> {
     match expr {
         Expr::Compare { op: CompareOp::Eq, left, right } if right.as_int() == Some(0) => match &**left {
@@ -127,7 +142,8 @@ fn parts(nest: &Nest, visit: &mut dyn FnMut(&Expr)) {
     });
 }
 
-/// The loops of the result whose sum with something is divided; each by one constant. `None` where there are none.
+/// Finds the loops of the result that are divided, each by one constant. Returns `None` if there are none, or if a
+/// dividend has another form.
 fn divided(nest: &Nest, scope: &mut Scope) -> Option<Vec<Divided>> {
     let mut dividends: Vec<(Expr, i64)> = Vec::new();
     parts(nest, &mut |part| {
@@ -156,7 +172,7 @@ fn divided(nest: &Nest, scope: &mut Scope) -> Option<Vec<Divided>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The taps that a condition selects.
+/// Finds the taps that divisibility conditions select. Returns `None` if a condition has another form.
 fn meetings(nest: &Nest, scope: &mut Scope, divided: &[Divided]) -> Option<Vec<Meeting>> {
     let mut conditions: Vec<(Expr, i64)> = Vec::new();
     parts(nest, &mut |part| {
@@ -182,13 +198,13 @@ fn meetings(nest: &Nest, scope: &mut Scope, divided: &[Divided]) -> Option<Vec<M
     Some(found)
 }
 
-/// What times the step is 1 more than a multiple.
+/// Returns the inverse of `step` modulo `by`, if it exists.
 fn inverse(step: i64, by: i64) -> Option<i64> {
     (1..by).find(|one| (one * step.rem_euclid(by)).rem_euclid(by) == 1)
 }
 
-/// Parts a loop of the result into one over the outputs of a phase and one over phases. Gives the latter, and what holds of its
-/// values where there are others.
+/// Splits a loop of the result into one over the outputs of a phase and one over the phases. Returns the variable of
+/// the latter, and the condition that an output exists if the stride does not divide the extent.
 fn part(nest: &mut Nest, func: &mut PrimFunc, Divided { of, by }: Divided) -> Option<(VarId, Option<Expr>)> {
     let at = nest.loops.iter().position(|one| one.var == of)?;
     let Loop { extent, kind, .. } = nest.loops[at].clone();
@@ -205,8 +221,8 @@ fn part(nest: &mut Nest, func: &mut PrimFunc, Divided { of, by }: Divided) -> Op
     Some((phase, (!is_whole).then(|| value.cast(extent.dtype()).lt(extent))))
 }
 
-/// Puts a loop over the taps of a phase in the place of one over all taps; gives what holds of taps that there are, where others
-/// are counted.
+/// Replaces the loop over all taps by a loop over the taps of a phase. Returns the condition that a tap exists if the
+/// stride does not divide the number of taps.
 fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: VarId) -> Option<Option<Expr>> {
     let Meeting { tap, step, offset, by, .. } = *meeting;
     let at = nest.loops.iter().position(|one| one.var == tap)?;
@@ -215,10 +231,11 @@ fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: Var
     let (name, dtype) = (func.var(tap).name, func.var(tap).dtype);
     let number = func.add_var(name, dtype);
     let int = |value: i64| Expr::Int { value, dtype };
-    // The phase's first tap is congruent to `-(phase + offset) / step`.
+    // The first tap `k` of a phase solves `phase + step · k + offset ≡ 0`, so it is congruent to `-(phase + offset) /
+    // step`.
     let of_phase = (-inverse(step, by)?).rem_euclid(by);
     let first = func.var_expr(phase).cast(dtype) * int(of_phase) + int((offset.rem_euclid(by) * of_phase) % by);
-    // A remainder written out, so that what it is divided by cancels.
+    // The remainder is written as `a - a // by * by`, so that `a` cancels in the indices.
     let first = first.clone() - first.floor_div(int(by)) * int(by);
     let value = first + func.var_expr(number) * int(by);
     nest.loops[at] = Loop { var: number, extent: Expr::int((extent + by - 1) / by), kind };
@@ -226,8 +243,9 @@ fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: Var
     Some((extent % by != 0).then(|| value.lt(int(extent))))
 }
 
-/// Gives each factor the conditions that are over its own loops, those it had and new ones; and those of its indices that are not
-/// proved in range: of outputs and taps that are none nothing was known. `None` where a condition is over neither's loops.
+/// Attaches conditions to the factors: those that they had, the new ones, and bounds of indices that are no longer
+/// proved in range because of iterations outside of the outputs and taps. Each condition is attached to every factor
+/// that mentions all of its loops. Returns `None` if a condition fits neither factor.
 fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()> {
     let reduction = nest.reduction()?;
     let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else { return None };
@@ -257,7 +275,7 @@ fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()>
     Some(())
 }
 
-/// The factor under the conditions that its indices are in range, of those that are not proved to be.
+/// Wraps the factor in the bounds of its indices that are not proved in range.
 fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
     let mut func = func.clone();
     let (name, dtype, shape) = (func.name, factor.dtype(), vec![Expr::int(1)]);
@@ -284,7 +302,7 @@ fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
     conditions.into_iter().fold(factor, where_it_holds)
 }
 
-/// The factor without its conditions, which are added to a list.
+/// Removes the conditions from the factor and appends them to `conditions`.
 fn bare(factor: &Expr, conditions: &mut Vec<Expr>) -> Expr {
     match factor {
         Expr::Cast { dtype, value } => bare(value, conditions).cast(*dtype),
@@ -316,7 +334,7 @@ mod tests {
     use rx_tir::KernelBuilder;
     use rx_tir::builder::in_range;
 
-    /// `out[o] = Σ_k x[i] * w[k]` where `i * stride + k * dilation = o + 1`, for 5 inputs.
+    /// Builds `out[o] = Σ_k x[i] * w[k]` where `i * stride + k * dilation = o + 1`, for 5 inputs.
     fn transposed(outputs: i64, taps: i64, stride: i64, dilation: i64) -> (PrimFunc, Nest) {
         let mut builder = KernelBuilder::new(name("transposed"));
         let dims = |size: i64| [Dim::from(size)];

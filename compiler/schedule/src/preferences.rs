@@ -1,29 +1,30 @@
-//! Preferences of a device for the programs that it runs.
+//! Target information for the passes before scheduling: which rewrites are profitable on a device.
 
 use rx_base::DType;
 use rx_tir::PrimFunc;
 
-/// What is worth doing to a program on one device and not on another. Whatever the answers, the program computes the same.
+/// The rewrites that are profitable on a device. They never change the results of a program.
 pub trait Preferences {
-    /// Whether [`Preferences::makes_one`] is worth asking at all.
+    /// Whether [`Preferences::makes_one`] can return `true` for some function. If not, nobody builds candidates for it.
     fn joins_chains(&self) -> bool {
         false
     }
 
-    /// Whether the device makes one kernel of a function of several reductions, so that what is between them never reaches its
-    /// memory. Such functions are made for it where programs have them apart: products, softmax and weighted sums.
+    /// Whether the device schedules `func`, a function of several reductions, as one kernel, so that its intermediate
+    /// results never reach device memory. The lowering fuses separate statements into such functions for it. For
+    /// example, a product, a softmax and a weighted sum become one attention kernel.
     fn makes_one(&self, _func: &PrimFunc) -> bool {
         false
     }
 
-    /// How many channels of a convolution's data of this element type the device reads at once where they are neighbours in memory,
-    /// if its convolutions are faster then.
+    /// Returns the number of channels of a convolution's data that the device loads as one vector if they are
+    /// contiguous in memory, for this element type. Returns `None` if a channels-innermost layout is not faster.
     fn channels_together(&self, _dtype: DType) -> Option<i64> {
         None
     }
 }
 
-/// No wishes: those of the CPU and of the interpreter.
+/// The absence of preferences: the target information of the CPU and of the interpreter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPreferences;
 

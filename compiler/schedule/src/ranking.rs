@@ -1,4 +1,12 @@
-//! Ranks by counting: nests that say of every element of a row how many elements come before it when the row is sorted.
+//! *Ranking by counting*: nests that count, for each element of a row, the elements that precede it in sorted order.
+//! This is how argsort and top-k are defined as loops.
+//!
+//! ```text
+//! for i, j: ranks[i] += select(x[j] < x[i] or x[j] == x[i] and j < i, 1, 0)
+//! ```
+//!
+//! Requires one reduction loop over the same extent as one loop of the result. Guarantees that `ranks` is the stable
+//! sort permutation by `key`, so that a kernel may sort instead of counting.
 
 use crate::accumulate::Nest;
 use crate::roles::Declined;
@@ -9,43 +17,45 @@ use rx_tir::rewrite::substitute;
 use rx_tir::stmt::IterKind;
 use std::cmp::Ordering;
 
-/// `ranks[…, i, …] = Σ over j of (1 where key(j) comes before key(i), else 0)`: the place of each element in a stable order of
-/// its row. Along a row the ranks are a permutation.
+/// A ranking `ranks[…, i, …] = Σ_j select(key(j) precedes key(i), 1, 0)`: the position of each element in a stable sort
+/// of its row. The ranks of a row are a permutation.
 ///
-/// Whatever expression says which key comes first, it was evaluated in every case there is, so it is this order and no other:
-/// by value, a NaN as larger than any number, -0 as equal to 0; equal keys, and any two NaNs, in the order they stand in.
+/// The comparison may have any form, because it is evaluated for every possible case of two keys and positions. The
+/// order is by value. A NaN is larger than all numbers, and -0 equals 0. Equal keys, and two NaNs, keep the order of
+/// their positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// The ranks.
+    /// The buffer of the ranks.
     pub buffer: BufferId,
-    /// The element's rank; over all loops but the one that is counted over.
+    /// The indices of the rank, over all loops but the reduction loop.
     pub indices: Vec<Expr>,
     /// The loop over the elements of a row.
     pub along: VarId,
-    /// How many elements a row has.
+    /// The number of elements of a row.
     pub length: Expr,
-    /// The other loops with their extents: those of rows, outermost first.
+    /// The loops over rows with their extents, outermost first.
     pub rows: Vec<(VarId, Expr)>,
-    /// What the element is sorted by.
+    /// The sort key of the element at `along`.
     pub key: Expr,
-    /// Whether the largest comes first.
+    /// Whether the largest key comes first.
     pub is_descending: bool,
 }
 
-/// How another element's key stands to the own one.
+/// The order of the other element's key relative to the own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
-    /// Both are numbers.
+    /// Both keys are numbers.
     Numbers(Ordering),
-    /// The other one is a NaN.
+    /// Only the other key is a NaN.
     OtherNan,
-    /// The own one is a NaN.
+    /// Only the own key is a NaN.
     OwnNan,
-    /// Both are.
+    /// Both keys are NaNs.
     Nans,
 }
 
-/// One of the cases that two elements of a row may be in: the keys, and how the other's place stands to the own one.
+/// A case of two elements of a row: the order of their keys, and the order of the other element's position relative to
+/// the own position.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     keys: Keys,
@@ -53,7 +63,7 @@ struct Case {
 }
 
 impl Case {
-    /// All there are.
+    /// Enumerates all cases. NaNs are only enumerated for float keys.
     fn all(is_float: bool) -> impl Iterator<Item = Case> {
         let numbers = [Ordering::Less, Ordering::Equal, Ordering::Greater].map(Keys::Numbers);
         let nans = [Keys::OtherNan, Keys::OwnNan, Keys::Nans];
@@ -68,7 +78,7 @@ impl Case {
         })
     }
 
-    /// Whether the other element comes before the own one.
+    /// Whether the other element precedes the own one.
     fn is_before(self, is_descending: bool) -> bool {
         let by_value = match self.keys {
             Keys::Numbers(Ordering::Equal) | Keys::Nans => return self.places == Ordering::Less,
@@ -81,10 +91,10 @@ impl Case {
 }
 
 impl Ranking {
-    /// The ranking a nest is.
+    /// Matches the nest as a ranking.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If it is none.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Ranking, Declined> {
         let none = Declined("it counts no elements that come before");
         let reduction = nest.reduction().ok_or(none)?;
@@ -128,7 +138,7 @@ impl Ranking {
     }
 }
 
-/// What is compared of the own element with the same of another.
+/// Finds the key: an expression of the own element that is compared with the same expression of the other element.
 fn key(value: &Expr, along: VarId, other: &Expr) -> Option<Expr> {
     let mut found = None;
     value.walk(&mut |part| {
@@ -148,7 +158,7 @@ fn put(expr: &Expr, var: VarId, value: &Expr) -> Expr {
     substitute(expr, &|one| (one == var).then(|| value.clone()))
 }
 
-/// The loop that an expression is nothing but.
+/// Returns the variable if the expression is a variable, up to widening casts.
 fn place(expr: &Expr) -> Option<VarId> {
     match expr {
         Expr::Var { var, .. } => Some(*var),
@@ -157,7 +167,7 @@ fn place(expr: &Expr) -> Option<VarId> {
     }
 }
 
-/// Evaluates what is counted.
+/// The evaluator of the counted expression in a [`Case`].
 struct Reader<'e> {
     own: &'e Expr,
     other: &'e Expr,
@@ -166,14 +176,14 @@ struct Reader<'e> {
 }
 
 impl Reader<'_> {
-    /// The value in a case, of `bool` 0 or 1; `None` where it depends on anything else.
+    /// Returns the value in a case, 0 or 1 for `bool`. Returns `None` if it depends on anything other than the case.
     fn value(&self, expr: &Expr, case: Case) -> Option<i64> {
         let truth = |expr: &Expr| self.value(expr, case).map(|value| value != 0);
         match expr {
             Expr::Int { value, .. } => Some(*value),
             Expr::Cast { dtype, value } if dtype.is_bool() => truth(value).map(i64::from),
             Expr::Cast { dtype, value } if dtype.is_int() => {
-                // Small numbers fit into every dtype.
+                // 0 and 1 fit into every dtype.
                 self.value(value, case).filter(|value| (0..=1).contains(value))
             }
             Expr::Unary { op: UnaryOp::Not, value } => truth(value).map(|value| i64::from(!value)),
@@ -230,7 +240,7 @@ impl Reader<'_> {
                 (false, true) => order(case.keys).map(Ordering::reverse),
                 (side, _) => (!is_nan(case.keys, side)).then_some(Ordering::Equal),
             };
-            // Of a NaN all but "not equal" are false.
+            // With a NaN, all comparisons but `!=` are false.
             return Some(order.map_or(op == CompareOp::Ne, |order| op.holds(order as i64, 0)));
         }
         let at = |var: VarId| (var == self.over || var == self.along).then_some(var == self.over);
@@ -246,7 +256,7 @@ impl Reader<'_> {
         Some(op.holds(left, right))
     }
 
-    /// Whether an expression is the other's key; `None` where it is neither.
+    /// Returns whether the expression is the other key (`true`) or the own key (`false`), or `None` if it is neither.
     fn side(&self, expr: &Expr) -> Option<bool> {
         match () {
             () if expr == self.other => Some(true),
@@ -265,7 +275,7 @@ fn is_nan(keys: Keys, other: bool) -> bool {
     }
 }
 
-/// The other's key and the own one; `None` where one is a NaN.
+/// Returns the order of the other key relative to the own one, or `None` if one is a NaN.
 fn order(keys: Keys) -> Option<Ordering> {
     match keys {
         Keys::Numbers(order) => Some(order),

@@ -1,4 +1,13 @@
-//! Running sums and their like: nests whose elements are each made of the one before, along one loop.
+//! *Prefix scans*: nests in which each element is computed from the previous one along one loop, such as a cumulative
+//! sum.
+//!
+//! ```text
+//! for i, k: out[i, k] = select(k == 0, x[i, 0], out[i, k - 1] + x[i, k])
+//! ```
+//!
+//! becomes the [`Recurrence`] along `k` with `combine` = `Add` and the value `x[i, k]`. Requires an associative
+//! operation, and rows that do not share elements. Guarantees that the iterations may be grouped, so that threads can
+//! scan parts of a row.
 
 use crate::accumulate::{Loop, Nest, mentions, reads};
 use crate::roles::Declined;
@@ -9,40 +18,42 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, substitute};
 use rx_tir::stmt::{IterKind, Stmt};
 
-/// `out[…, k, …] = combine(out[…, k - 1, …], value)` for the values of a loop in order; the other loops are of elements that
-/// have nothing to do with each other.
+/// A scan `out[…, k, …] = combine(out[…, k - 1, …], value)` along one loop. The other loops are over independent rows.
 ///
-/// `combine` is associative and commutative, of floats but for rounding. The place along the loop may be any `c + k` or
-/// `c - k`; so a scan that runs from the end is one, too.
+/// `combine` is associative and commutative, for floats up to rounding. The index along the loop is `c + k` or `c - k`,
+/// so scans from the end of a row match as well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recurrence {
-    /// The loop.
+    /// The loop along the scan.
     pub along: VarId,
-    /// How an element is made of the one before and its own value.
+    /// The operation that combines the previous element with the value.
     pub combine: BinaryOp,
-    /// What is written.
+    /// The buffer of the result.
     pub buffer: BufferId,
-    /// The element.
+    /// The indices of the element.
     pub indices: Vec<Expr>,
-    /// What the element is combined with; does not read the buffer. The first element is this alone, where nothing is carried.
+    /// The value of an element before combining. It does not read the result. If nothing is carried, the first element
+    /// is its value alone.
     pub value: Expr,
-    /// The element before the first one, which the first one is combined with: written by nothing in the nest.
+    /// The indices of the element before the first one, which the first one is combined with. The nest does not write
+    /// it.
     pub carried: Option<Vec<Expr>>,
 }
 
-/// The stores of a nest: what stands at the first value of a loop, and what at every other.
+/// The stores of a nest in two cases: the first iteration of a loop and all others.
 struct Cases<'n> {
-    /// The condition, and what is stored where it holds or does not hold.
+    /// The condition that selects the first store over the second; none if there is one store, which is then given
+    /// twice.
     condition: Option<&'n Expr>,
     stores: [(&'n [Expr], &'n Expr); 2],
     buffer: BufferId,
 }
 
 impl Recurrence {
-    /// The recurrence a nest is.
+    /// Matches the nest as a scan.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If it is none, or if its iterations must stay in order.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Recurrence, Declined> {
         Declined::when(nest.init.is_some() || nest.predicate.is_some(), "no element is made of the one before")?;
         let cases = cases(&nest.body).ok_or(Declined("no element is made of the one before"))?;
@@ -78,14 +89,15 @@ fn cases(body: &Stmt) -> Option<Cases<'_>> {
 }
 
 struct Reader<'n> {
-    /// Has the nest's loops entered.
+    /// A scope inside the nest's loops.
     scope: Scope,
     func: &'n PrimFunc,
     nest: &'n Nest,
 }
 
 impl Reader<'_> {
-    /// The recurrence along a loop. `None` where it is none along this one; an error where it is one that must stay in order.
+    /// Matches the nest as a scan along a loop. Returns `None` if it is no scan along this loop, and an error if it is
+    /// one that must stay in order.
     fn along(&mut self, cases: &Cases<'_>, along: &Loop) -> Result<Option<Recurrence>, Declined> {
         let [one, other] = cases.stores;
         let (first, rest) = match cases.condition {
@@ -139,13 +151,15 @@ impl Reader<'_> {
         }))
     }
 
-    /// Whether a condition holds at a loop's first value and at no other, or at all others and not at the first.
+    /// Returns `true` if the condition holds exactly at the loop's first value, `false` if it holds at all values but
+    /// the first, and `None` otherwise.
     fn is_first(&mut self, condition: &Expr, along: VarId) -> Option<bool> {
         let Expr::Compare { op, left, right } = condition else { return None };
         let (a, b) = (self.scope.integer(left)?, self.scope.integer(right)?);
         let place = self.scope.dim(&self.func.var_expr(along));
         let one = Dim::constant(1);
-        // What is not negative exactly where the condition holds: `-k`, or `k - 1`.
+        // The dim that is not negative exactly where the condition holds: `-k` for the first value, or `k - 1` for the
+        // others.
         let room = match op {
             CompareOp::Eq | CompareOp::Ne => {
                 let distance = &a - &b;
@@ -163,8 +177,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether `before` is where `indices` are one value of the loop earlier. They are on one axis `c + k` or `c - k`, and the
-    /// loop is on no other.
+    /// Whether `before` are the `indices` at the previous value of the loop. The loop must occur in one index only, as
+    /// `c + k` or `c - k`.
     fn is_before(&mut self, before: &[Expr], indices: &[Expr], along: VarId) -> bool {
         let var = self.func.var_expr(along);
         let earlier = var.clone() - Expr::Int { value: 1, dtype: var.dtype() };
@@ -196,7 +210,8 @@ impl Reader<'_> {
         moved == 1 && before.len() == indices.len()
     }
 
-    /// The value of every element, from what stands at the first one and at every other: one expression where they agree.
+    /// Returns the value of every element, given the value of the first and that of the others: one expression if they
+    /// agree at the first element, otherwise a selection.
     fn from(&mut self, first: &Expr, rest: &Expr, along: VarId) -> Expr {
         if self.is_same_at_start(first, rest, along) {
             return rest.clone();
@@ -206,14 +221,14 @@ impl Reader<'_> {
         Expr::select(var.eq(start), first.clone(), rest.clone())
     }
 
-    /// Whether two expressions are the same where the loop is at its first value.
+    /// Whether two expressions are equal at the loop's first value.
     fn is_same_at_start(&mut self, a: &Expr, b: &Expr, along: VarId) -> bool {
         let start = Expr::Int { value: 0, dtype: self.func.var(along).dtype };
         let [a, b] = [a, b].map(|expr| self.normal(&put(expr, along, &start)));
         a == b
     }
 
-    /// The expression with its index arithmetic in normal form, where it has one.
+    /// Normalizes the index arithmetic of the expression and removes index checks.
     fn normal(&mut self, expr: &Expr) -> Expr {
         let mut normal = |part: Expr| match &part {
             Expr::Checked { index, .. } => (**index).clone(),
@@ -231,12 +246,12 @@ fn put(expr: &Expr, var: VarId, value: &Expr) -> Expr {
     substitute(expr, &|one| (one == var).then(|| value.clone()))
 }
 
-/// Whether an index in it is not proved in range.
+/// Whether the expression contains an index that is not proved in range.
 fn is_checked(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part, Expr::Checked { .. }))
 }
 
-/// Whether an index is a variable alone.
+/// Whether an index is the variable alone, up to casts and checks.
 fn is_var(index: &Expr, var: VarId) -> bool {
     match index {
         Expr::Var { var: own, .. } => *own == var,
@@ -245,9 +260,10 @@ fn is_var(index: &Expr, var: VarId) -> bool {
     }
 }
 
-/// Whether values may be combined in any grouping: exactly of integers, sums of floats but for rounding. Factors behind a 0 may be
-/// infinite among themselves, which in order they never are; of the smaller and the larger of floats a NaN is forgotten by what
-/// comes after it. There the order counts.
+/// Whether values may be combined in any grouping. Integer operations are associative, and sums of floats are treated
+/// as such up to rounding. Products of floats are not: in order, factors after a 0 cannot overflow, while grouped
+/// separately they may, and `0 * Inf` is NaN. Nor are the minimum and maximum of floats, where a number after a NaN
+/// replaces it.
 fn is_associative(combine: BinaryOp, dtype: DType) -> bool {
     match combine {
         BinaryOp::Add | BinaryOp::And | BinaryOp::Or => true,

@@ -1,4 +1,8 @@
-//! What the loops of a sum of products are for, from where they occur in its accesses.
+//! *Contraction roles*: classifies the loops of a sum of products as batch, M, N or K, by which accesses they occur in.
+//!
+//! For example, in `C[b, i, j] += A[b, i, k] * B[b, k, j]` the loop `b` is batch, `i` is M, `j` is N and `k` is K.
+//! Convolutions and attention products have such roles as well. Requires loops whose extents do not depend on each
+//! other. Guarantees that different values of the loops other than K write different elements.
 
 use crate::accumulate::{Loop, Nest, Reduction, mentions};
 use crate::affine::{Affine, split_linear};
@@ -9,62 +13,62 @@ use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::IterKind;
 
-/// Why a nest is not made into something else.
+/// The reason why a rule does not apply to a nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declined(pub &'static str);
 
 impl Declined {
-    /// Declines for this reason where a condition holds.
+    /// Declines with this reason if the condition holds.
     pub(crate) fn when(condition: bool, reason: &'static str) -> Result<(), Declined> {
         if condition { Err(Declined(reason)) } else { Ok(()) }
     }
 }
 
-/// What a loop of `C[…] += A[…] * B[…]` is for.
+/// The role of a loop in `C[…] += A[…] * B[…]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// In `C`, `A` and `B`.
+    /// Occurs in `C`, `A` and `B`.
     Batch,
-    /// In `C` and `A`: a row of `C`.
+    /// Occurs in `C` and `A`: a row of `C`.
     M,
-    /// In `C` and `B`: a column of `C`.
+    /// Occurs in `C` and `B`: a column of `C`.
     N,
-    /// In `A` and `B`: summed over.
+    /// Occurs in `A` and `B`: a reduction loop.
     K,
 }
 
-/// A sum of products, its loops by role. The factors are any expressions of the sum's dtype: elements, casts of them, choices,
-/// what is computed from elements.
+/// A sum of products with classified loops. The factors are any expressions of the sum's dtype: elements, casts of
+/// elements, selections, or values computed from elements.
 #[derive(Clone, Debug)]
 pub struct Product {
     /// The sum.
     pub reduction: Reduction,
-    /// The loops with their extents, outermost first.
+    /// The loops with their extents and roles, outermost first.
     pub loops: Vec<(VarId, Dim, Role)>,
-    /// The factor whose free loops are M.
+    /// The factor with the M loops.
     pub left: Expr,
-    /// The factor whose free loops are N.
+    /// The factor with the N loops.
     pub right: Expr,
-    /// Where the sum stands.
+    /// The address of the result.
     pub target: Affine,
 }
 
-/// A nest that is a sum of products, and what is known inside its loops.
+/// A nest that is a sum of products, with the scope inside its loops.
 #[derive(Debug)]
 pub struct ProductNest {
-    /// The nest, simplified; a loop that is used by its digits is several loops.
+    /// The simplified nest. A loop that is used by quotient and remainder is split into two loops.
     pub nest: Nest,
-    /// The product it is.
+    /// The product.
     pub product: Product,
-    /// Has the nest's loops entered.
+    /// The scope inside all loops of the nest.
     pub scope: Scope,
 }
 
 impl ProductNest {
-    /// The sum of products a nest is. Loops that are cut into digits get new variables of `func`.
+    /// Matches the nest as a sum of products. Loops that are split get new variables of `func`.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If it is no sum of products.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<ProductNest, Declined> {
         nest.update()?;
         let mut nest = nest.clone().with_digits(func);
@@ -78,12 +82,14 @@ impl ProductNest {
         Ok(ProductNest { nest, product, scope })
     }
 
-    /// The access as a sum over the loops; `None` where it is none, or an index is checked or read from memory.
+    /// Returns the affine address of the access over the loops of the nest. Returns `None` if it is not affine, or if
+    /// an index is checked or read from memory.
     pub fn affine(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         Affine::sum(&mut self.scope, func, &self.nest.loops, buffer, indices)
     }
 
-    /// The same of each product of a batch: what depends on the batch, in whichever way, is part of where it begins.
+    /// Returns the affine address of the access within one product of the batch: batch loops may occur in any form, as
+    /// part of the base.
     pub fn affine_in_batch(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let is_batch = |var: VarId| self.product.loops.iter().any(|(one, _, role)| *one == var && *role == Role::Batch);
         let loops: Vec<Loop> = self.nest.loops.iter().filter(|one| !is_batch(one.var)).cloned().collect();
@@ -92,7 +98,7 @@ impl ProductNest {
 }
 
 impl Product {
-    /// The sum of products a nest is, in `scope`, which has its loops entered.
+    /// Matches the nest as a sum of products, in a scope inside its loops.
     pub(crate) fn of(nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Result<Product, Declined> {
         let reduction = nest.update()?;
         Declined::when(reduction.combine != BinaryOp::Add || nest.predicate.is_some(), "no unconditional sum")?;
@@ -123,7 +129,7 @@ impl Product {
         Ok(Product { reduction, loops, left, right, target })
     }
 
-    /// Makes the factor of the loop that is contiguous in the result the right one.
+    /// Exchanges the factors if an M loop is contiguous in the result, so that the contiguous loop is an N loop.
     pub fn orient(&mut self) {
         let contiguous =
             |(var, _, role): &(VarId, Dim, Role)| *role == Role::M && self.target.stride(*var).as_constant() == Some(1);
@@ -132,7 +138,7 @@ impl Product {
         }
     }
 
-    /// Makes the left factor the right one: the result is the same.
+    /// Exchanges the factors, and the roles M and N. The result is the same.
     pub fn turn(&mut self) {
         std::mem::swap(&mut self.left, &mut self.right);
         for (_, _, role) in &mut self.loops {
@@ -156,8 +162,9 @@ fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined
     }
 }
 
-/// Whether different values of the loops in the indices name different elements: each such loop stands in one index, and
-/// the loops of an index are the digits of a number.
+/// Whether different values of the loops name different elements. Each loop other than K must occur in exactly one
+/// index, and the loops of an index must be the digits of one number. For example, `[i * 4 + j, l]` with `j` of 4
+/// iterations is injective, `[i + j, l]` is not.
 pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
     let mut used = 0;
     for index in indices {
@@ -171,7 +178,7 @@ pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indi
         }
         used += digits.len();
         if digits.len() == 1 {
-            // One digit may have any place.
+            // A single loop may have any positive stride.
             if digits[0].0.as_constant().is_none_or(|scale| scale <= 0) {
                 return false;
             }

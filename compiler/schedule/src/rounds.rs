@@ -1,15 +1,15 @@
-//! How many rounds the loops of a function take, told from its arguments before it runs.
+//! Trip counts of a function's loops, computed from its scalar arguments and symbols before it runs.
 
 use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 
-/// The rounds of a function's loops, for any values of its scalars and symbols.
+/// The number of loop iterations that a function executes, as an expression over its scalars and symbols.
 ///
-/// Loops whose extent is found out on the way ([`is_told`] says no) and `while` count one round here: whoever runs them
-/// counts the rest.
+/// A loop whose extent is only known during the run (see [`is_told`]), and each `while`, counts as one iteration here.
+/// The back end that runs such a loop counts its other iterations.
 #[derive(Clone, Debug)]
 pub struct Rounds(Tally);
 
-/// Rounds that are numbers, and loops over others.
+/// A constant number of iterations, and the loops whose extents are symbolic, each with the tally of its body.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     constant: u64,
@@ -17,21 +17,22 @@ struct Tally {
 }
 
 impl Rounds {
-    /// Those of a function.
+    /// Tallies the loops of a function.
     pub fn of(func: &PrimFunc) -> Rounds {
         let mut tally = Tally::default();
         tally.add(func, &func.body, 1);
         Rounds(tally)
     }
 
-    /// How many there are, for these values of scalars and symbols; the largest number where it is larger.
+    /// Returns the number of iterations for these values of scalars and symbols, indexed by variable; saturates at
+    /// `u64::MAX`.
     pub fn count(&self, values: &[Option<i64>]) -> u64 {
         self.0.count(&|var| values.get(var.0 as usize).copied().flatten())
     }
 }
 
 impl Tally {
-    /// Adds a statement that is done `times` times.
+    /// Adds the loops of a statement that is executed `times` times.
     fn add(&mut self, func: &PrimFunc, stmt: &Stmt, times: u64) {
         if let Stmt::For { extent, body, .. } = stmt
             && is_told(func, extent)
@@ -64,7 +65,8 @@ impl Tally {
     }
 }
 
-/// Whether an extent follows from the function's scalars and symbols alone.
+/// Whether an extent is host-computable: a function of the function's scalars and symbols alone, without loads and
+/// calls.
 pub fn is_told(func: &PrimFunc, extent: &Expr) -> bool {
     extent.all(&|part| match part {
         Expr::Var { var, .. } => func.symbols.contains(var) || func.params.contains(&Param::Scalar(*var)),
@@ -90,7 +92,8 @@ mod tests {
         let inner = Stmt::for_loop(j, n_of.clone(), triangle);
         func.body = Stmt::seq([Stmt::for_loop(i, Expr::int(4), inner), Stmt::for_loop(i, n_of, Stmt::nothing())]);
         let rounds = Rounds::of(&func);
-        // Four of the outermost loop; per round ten of the second, each with one of the third, which nothing tells.
+        // The outermost loop has 4 iterations. Each of them has 10 iterations of the second loop, and each of those
+        // counts 1 for the third loop, whose extent is not known in advance.
         assert_eq!(rounds.count(&[Some(10)]), 4 + 4 * 10 * 2 + 10);
         assert_eq!(rounds.count(&[Some(-1)]), 4);
         assert_eq!(rounds.count(&[Some(i64::MAX)]), u64::MAX);

@@ -1,5 +1,9 @@
-//! Reductions over windows that slide over what they read: convolutions, poolings, and what has their form. Which loops are taps
-//! follows from the indices: a tap is reduced over, and is added to a loop of the result.
+//! *Sliding-window reductions*: convolutions, poolings and similar nests. The taps of a window are found in the
+//! indices: a tap is a reduction loop that is added to a loop of the result.
+//!
+//! For example, `out[o] = max over k of x[2 * o + k - 1]` slides with stride 2 and dilation 1. Windows of `k < 3`
+//! overlap, so neighbouring outputs share loads. Requires an unpredicated reduction with an initial value, and affine
+//! indices for a [`Slide`]. Guarantees that different values of the axes write different elements.
 
 use crate::accumulate::{Loop, Nest, Reduction, mentions};
 use crate::affine::{Affine, has_access, linear};
@@ -12,68 +16,72 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::substitute;
 use rx_tir::stmt::{IterKind, Stmt};
 
-/// A reduction over windows.
+/// A reduction over sliding windows.
 #[derive(Debug)]
 pub struct Sliding {
-    /// The reduction, its indices simplified.
+    /// The reduction, with simplified indices.
     pub reduction: Reduction,
     /// The loops of the result, outermost first.
     pub axes: Vec<Loop>,
     /// The loops over a window, of constant extents.
     pub taps: Vec<Loop>,
-    /// The other loops that are reduced over.
+    /// The other reduction loops, such as input channels.
     pub sums: Vec<Loop>,
-    /// Where the result stands.
+    /// The address of the result.
     pub target: Affine,
     nest: Nest,
     scope: Scope,
 }
 
-/// An index that is `stride · axis + dilation · tap`, and something without these loops.
+/// An index of the form `stride · axis + dilation · tap + rest`, where the rest does not depend on the two loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slide {
     /// The loop of the result.
     pub axis: VarId,
     /// The loop of the window.
     pub tap: VarId,
-    /// Elements from one window to the next; positive.
+    /// The distance from one window to the next, in elements; positive.
     pub stride: i64,
-    /// Elements from one tap to the next; negative where windows are walked backwards.
+    /// The distance from one tap to the next, in elements; negative if the window is reversed.
     pub dilation: i64,
 }
 
 impl Slide {
-    /// Whether windows overlap whose taps are among `loops`: a window is longer than the step to the next.
+    /// Whether neighbouring windows overlap: the window, with its tap in `loops`, is longer than the stride.
     fn overlaps(&self, loops: &[Loop]) -> bool {
         let extent = loops.iter().find(|one| one.var == self.tap).and_then(|one| one.extent.as_int());
         extent.is_some_and(|extent| self.stride <= (extent - 1).saturating_mul(self.dilation.abs()))
     }
 }
 
-/// What neighbouring windows along an axis read, by where they read it: a value that windows share is one.
+/// The values that neighbouring windows along an axis read, as a function of their position, so that values that
+/// windows share are loaded once.
+///
+/// For example, 4 outputs of 3 taps with stride 1 read 6 positions, not 12 values. Output `o` (counted from the first
+/// of the neighbours) and tap `t` read position `o · of_output + t · of_tap + offset`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
-    /// Stands for the first of the neighbours.
+    /// The placeholder for the first of the neighbouring outputs.
     pub first: VarId,
-    /// Stands for a position among those that the neighbours read.
+    /// The placeholder for a position, from 0.
     pub position: VarId,
     /// The value at a position.
     pub value: Expr,
-    /// How many positions there are.
+    /// The number of positions.
     pub count: i64,
-    /// Output `o` behind the first has at tap `t` the position `o · of_output + t · of_tap + offset`.
+    /// The number of positions from one output to the next.
     pub of_output: i64,
-    /// As it is said above.
+    /// The number of positions from one tap to the next; negative if the window is reversed.
     pub of_tap: i64,
-    /// As it is said above.
+    /// The position of tap 0 of the first output: not 0 only if `of_tap` is negative.
     pub offset: i64,
 }
 
 impl Sliding {
-    /// The windows a nest is a reduction over. Loops that are cut into digits get new variables of `func`.
+    /// Matches the nest as a reduction over sliding windows. Loops that are split get new variables of `func`.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If it is none.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<Sliding, Declined> {
         Declined::when(nest.reduction().is_none() || nest.init.is_none(), "no update of one element")?;
         Declined::when(nest.predicate.is_some(), "a condition stands around its block")?;
@@ -108,7 +116,8 @@ impl Sliding {
         let mut sliding = Sliding { reduction, axes, taps: Vec::new(), sums: Vec::new(), target, nest, scope };
         let value = sliding.reduction.value.clone();
         let (joined, slides) = sliding.joined(&value);
-        // Where some windows overlap, a loop that only counts within another is none over a window.
+        // If some windows overlap, a loop that only steps within windows that do not overlap is no tap, but another
+        // reduction loop.
         let overlapping: Vec<Slide> = slides.iter().filter(|slide| slide.overlaps(&reduced)).copied().collect();
         let counts_within = |var: VarId| {
             let mut own = slides.iter().filter(|slide| slide.tap == var).peekable();
@@ -128,13 +137,14 @@ impl Sliding {
         self.slides_in(&value).iter().any(|slide| slide.overlaps(&taps))
     }
 
-    /// How loops slide in an expression.
+    /// Returns the slides in an expression.
     pub fn slides_in(&mut self, expr: &Expr) -> Vec<Slide> {
         let (_, slides) = self.joined(expr);
         slides.into_iter().filter(|slide| self.taps.iter().any(|tap| tap.var == slide.tap)).collect()
     }
 
-    /// The loops that are reduced over and stand in an index together with one of the result, and how they slide.
+    /// Returns the reduction loops that occur in an index together with a loop of the result, and their slides where
+    /// the index is affine.
     fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<Slide>) {
         let mut indices: Vec<Expr> = Vec::new();
         expr.walk(&mut |part| {
@@ -170,8 +180,8 @@ impl Sliding {
         (joined, slides)
     }
 
-    /// How the value of `expr` depends on a slide's axis and tap where only their position does: `outputs` neighbours along the
-    /// axis then read each position once. `None` where more than the position decides.
+    /// Expresses the value of `expr` as a function of the position alone, for `outputs` neighbours along the slide's
+    /// axis. Returns `None` if the value depends on the axis or tap in another way than by their position.
     pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: Slide, outputs: i64) -> Option<Shared> {
         let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
         let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);
@@ -192,7 +202,8 @@ impl Sliding {
             self.scope.enter_loop(var, dtype, &int(0), &extent);
         }
         let [at_first, at_position, at_output] = [first, position, output].map(|var| func.var_expr(var));
-        // One of axis and tap is told by the position and the other, which then must not matter.
+        // The position and one of axis and tap determine the other one. The value must not depend on the one that is
+        // chosen freely.
         let (axis, tap, other) = match (of_output, of_tap) {
             (_, 1 | -1) => {
                 let rest = at_position - at_output.clone() * int(of_output) - int(offset);
@@ -225,15 +236,15 @@ impl Sliding {
         }
     }
 
-    /// The access as a sum over the nest's loops and `more` variables; `None` where it is none, or an index is checked or read
-    /// from memory.
+    /// Returns the affine address of the access over the nest's loops and the variables `more`. Returns `None` if it is
+    /// not affine, or if an index is checked or read from memory.
     pub fn affine(&mut self, func: &PrimFunc, more: &[VarId], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let new = more.iter().map(|var| Loop { var: *var, extent: Expr::int(1), kind: IterKind::Spatial });
         let loops: Vec<Loop> = self.nest.loops.iter().cloned().chain(new).collect();
         Affine::sum(&mut self.scope, func, &loops, buffer, indices)
     }
 
-    /// The product of a loop's extents, as it is written down.
+    /// Returns a loop's extent as a symbolic integer.
     pub fn dim(&mut self, extent: &Expr) -> Dim {
         self.scope.dim(extent)
     }

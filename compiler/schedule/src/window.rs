@@ -1,5 +1,15 @@
-//! Sums of few products along an axis that stands together in memory: depthwise convolutions of any layout, stride and
-//! padding, and what has their form. They are no matrix products, as nothing is read for more than one element.
+//! *Windowed sums*: depthwise convolutions of any layout, stride and padding, and other sums of few products along a
+//! contiguous axis.
+//!
+//! ```text
+//! for c, y, x: C[c, y, x] = Σ_(u, v) select(in bounds, A[c, y + u - 1, x + v - 1], 0) * B[c, u, v]
+//! ```
+//!
+//! It becomes a [`Window`] with the axes `c, y, x`, the taps `u, v`, and conditions of the form `y + u - 1 >= 0`.
+//! Requires `float32`, a constant number of at most 128 taps, and an axis that is contiguous in `C`, has stride 1 or 2
+//! in `A` and stride 0 or 1 in `B`. Guarantees that an out-of-bounds tap is not loaded and contributes `0 * B`. Such
+//! sums are not scheduled as matrix products, since each element of `A` is used for few results. The CPU back end
+//! vectorizes the last axis.
 
 use crate::accumulate::Nest;
 use crate::affine::{Affine, linear};
@@ -12,69 +22,70 @@ use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::Site;
 
-/// More terms than this are left to a loop nest.
+/// The maximum number of terms of a windowed sum. Larger ones stay loop nests.
 const MOST_TAPS: i64 = 128;
 
-/// For each value of the axes `C[…] = Σ A[…] · B[…]`, or added to it, over the values of the taps; where a condition does
-/// not hold, `A` counts as 0 and is not read.
+/// The sum `C[…] = Σ A[…] · B[…]` or `C[…] += Σ A[…] · B[…]` over the taps, for each value of the axes. Where a
+/// condition is false, `A` counts as 0 and is not loaded.
 ///
-/// All expressions are `int64` over the function's scalars. No element that is read or written is out of its buffer. The
-/// elements of all three are `float32`.
+/// All expressions are `int64` over the function's scalars. All elements that are read or written are proved to be in
+/// their buffers. All three buffers have the dtype `float32`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Axes of independent sums, outermost first. Neighbours along the last are neighbours in `C`, neighbours in `B` or the
-    /// same element of it, and at a distance of 1 or 2 in `A`.
+    /// The axes of independent sums, outermost first. The last one has stride 1 in `C`, stride 0 or 1 in `B`, and
+    /// stride 1 or 2 in `A`.
     pub axes: Vec<WindowAxis>,
     /// The loops over the terms of a sum, outermost first, of constant extents.
     pub taps: Vec<WindowAxis>,
-    /// What is not negative where `A` is read, at the first values of all axes and taps.
+    /// For each condition, its value at the first values of all axes and taps. `A` is loaded where the values of all
+    /// conditions are not negative.
     pub conditions: Vec<Expr>,
-    /// The factor that conditions are for.
+    /// The factor that the conditions apply to.
     pub a: Place,
     /// The other factor.
     pub b: Place,
     /// The result.
     pub c: Place,
-    /// Whether the sum is added to what `C` holds.
+    /// Whether the sum is added to the values in `C`.
     pub accumulate: bool,
-    /// What a run-time error names.
+    /// The statement that a run-time error names.
     pub site: Site,
 }
 
-/// A place in a buffer.
+/// The address of an element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The buffer.
     pub buffer: BufferId,
-    /// The element, counted in memory.
+    /// The flat index of the element, in elements.
     pub offset: Expr,
 }
 
-/// A loop: how far each place, and each condition's value, moves from one of its values to the next.
+/// A loop with the stride of each address, and of each condition's value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowAxis {
-    /// How many values it takes.
+    /// The trip count.
     pub extent: Expr,
-    /// Elements of `A`.
+    /// The stride in `A`, in elements.
     pub a: Expr,
-    /// Elements of `B`.
+    /// The stride in `B`, in elements.
     pub b: Expr,
-    /// Elements of `C`; 0 of a tap.
+    /// The stride in `C`, in elements; 0 for a tap.
     pub c: Expr,
-    /// For each condition.
+    /// The stride of each condition's value.
     pub conditions: Vec<Expr>,
 }
 
-/// A factor: where it stands, and what is not negative where it counts.
+/// A factor: its address, and the dims that are not negative where it is loaded, each as a base with its strides.
 struct Factor {
     at: Affine,
     conditions: Vec<(Dim, FxHashMap<VarId, Dim>)>,
 }
 
-/// The windowed sum a nest is.
+/// Matches the nest as a windowed sum.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is none.
 pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
     let mut nest = nest.clone();
     let mut scope = Scope::new(func);
@@ -117,7 +128,7 @@ pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
     build().ok_or(Declined("a stride cannot be written down"))
 }
 
-/// An element of `float32`, or one that counts where conditions hold and is 0 elsewhere.
+/// Matches an element of `float32`, or `select(condition, element, 0)` with a condition of affine comparisons.
 fn factor(expr: &Expr, nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Option<Factor> {
     let (element, dims) = match expr {
         Expr::Select { condition, then, otherwise } => {
@@ -132,7 +143,7 @@ fn factor(expr: &Expr, nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Optio
     Some(Factor { at, conditions })
 }
 
-/// Which factor is `A` and which is `B`, where this loop can be the last axis.
+/// Orders the factors as `A` and `B` such that `lane` can be the last axis; `None` if it cannot.
 fn arrange<'f>(lane: VarId, target: &Affine, left: &'f Factor, right: &'f Factor) -> Option<(&'f Factor, &'f Factor)> {
     let stride = |at: &Affine| at.stride(lane).as_constant();
     let fits = |a: &Factor, b: &Factor| {
@@ -146,7 +157,7 @@ fn arrange<'f>(lane: VarId, target: &Affine, left: &'f Factor, right: &'f Factor
     }
 }
 
-/// What axes are written down from.
+/// The sources of a window's expressions.
 struct Parts<'p> {
     scope: &'p Scope,
     a: &'p Factor,
