@@ -1,4 +1,4 @@
-//! Integer expressions as symbolic integers, and back.
+//! Conversion between integer expressions and symbolic integers ([`Dim`]), as methods of [`Scope`].
 
 use crate::scope::{Scope, is_signed, symbol_of};
 use rx_base::name::name;
@@ -8,7 +8,8 @@ use rx_tir::expr::{BinaryOp, Expr, UnaryOp};
 use rx_tir::func::VarId;
 
 impl Scope {
-    /// An expression as a symbolic integer; never the error part. What is no index arithmetic is an opaque atom.
+    /// Converts an expression to a symbolic integer. An expression that is not index arithmetic becomes an opaque atom,
+    /// so the result is never the error dim.
     pub fn dim(&mut self, expr: &Expr) -> Dim {
         match self.integer(expr) {
             Some(dim) => dim,
@@ -16,7 +17,8 @@ impl Scope {
         }
     }
 
-    /// As [`Scope::dim`], for expressions of signed integer dtypes only.
+    /// Converts as [`Scope::dim`] does, for expressions of integer dtypes only. Arithmetic of unsigned dtypes is
+    /// opaque.
     pub(crate) fn integer(&mut self, expr: &Expr) -> Option<Dim> {
         let dtype = expr.dtype();
         if !dtype.is_int() {
@@ -29,7 +31,7 @@ impl Scope {
             Expr::Var { var, .. } => Some(self.variable(*var, dtype)),
             Expr::Checked { index, .. } => self.integer(index),
             Expr::Cast { value, .. } => {
-                // A value that may have wrapped is not the integer its operands make.
+                // A value that may have wrapped around differs from the integer that its operands compute.
                 let inner = self.integer(value)?;
                 (self.fits(&inner, value.dtype()) && self.fits(&inner, dtype)).then_some(inner)
             }
@@ -57,7 +59,8 @@ impl Scope {
             BinaryOp::Mul => return Some(&a * &b),
             _ => {}
         }
-        // The rest is no ring operation: a wrapped operand gives another result.
+        // Wraparound commutes with `+`, `-` and `*`, but not with the operations below, so the operands must fit their
+        // dtype.
         if !self.fits(&a, dtype) || !self.fits(&b, dtype) {
             return None;
         }
@@ -85,7 +88,7 @@ impl Scope {
         a.minimum(b)
     }
 
-    /// `-max(a, b)`.
+    /// Returns `-max(a, b)`.
     fn smaller_negated(&mut self, a: &Dim, b: &Dim) -> Dim {
         let difference = a - b;
         if self.not_negative(&difference) {
@@ -107,7 +110,8 @@ impl Scope {
         self.settle(dim)
     }
 
-    /// The sum without the quotients and remainders whose dividend is proved to lie in `[0, divisor)`.
+    /// Simplifies quotients and remainders whose dividend is proved to lie in `[0, divisor)`: `a // b` becomes 0 and `a
+    /// % b` becomes `a`.
     fn settle(&mut self, dim: Dim) -> Dim {
         let mut settled = dim.clone();
         for (product, coefficient) in dim.terms() {
@@ -128,7 +132,7 @@ impl Scope {
         self.not_negative(&(dim - &Dim::constant(1)))
     }
 
-    /// Whether every value of the dim is a value of the dtype; of `int64` that is taken for granted.
+    /// Whether every value of the dim is a value of the dtype. For `int64` this is assumed.
     pub(crate) fn fits(&self, dim: &Dim, dtype: DType) -> bool {
         if !self.wraps {
             return true;
@@ -141,7 +145,7 @@ impl Scope {
             true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
             false => (0, (1i64 << bits) - 1),
         };
-        // A variable, extent or element is a value of its dtype; what is computed of them may not be.
+        // A variable, extent or loaded element is a value of its dtype. The result of arithmetic on them may not be.
         let whole = matches!(dim.terms(), [(product, 1)] if dim.constant_part() == 0 && matches!(product[..],
             [(Atom::Symbol(_) | Atom::Opaque(..), 1)]));
         let inside = prove::lower(dim, &self.bounds).is_some_and(|low| low >= least)
@@ -162,7 +166,8 @@ impl Scope {
         }
     }
 
-    /// An atom that is equal to the same expression, where that has one value wherever it stands; else only to itself.
+    /// Creates an opaque atom. Equal expressions share an atom if their value cannot change between evaluations.
+    /// Otherwise each occurrence gets a separate atom.
     fn opaque_dim(&mut self, expr: &Expr) -> Dim {
         let stable = self.is_stable(expr);
         if stable && let Some((_, dim)) = self.opaque.iter().find(|(known, _)| known == expr) {
@@ -178,12 +183,13 @@ impl Scope {
         dim
     }
 
-    /// Whether the expression has the same value at every evaluation with the same variables.
+    /// Whether the expression has the same value at every evaluation with the same variables, because it reads no
+    /// buffer that the function writes.
     fn is_stable(&self, expr: &Expr) -> bool {
         !expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if self.written.contains(buffer)))
     }
 
-    /// The expression an opaque atom stands for.
+    /// Returns the expression that an opaque atom represents.
     pub(crate) fn opaque_expr(&self, atom: &Atom) -> Option<&Expr> {
         match atom {
             Atom::Opaque(symbol, _) => self.meanings.get(symbol),
@@ -191,7 +197,8 @@ impl Scope {
         }
     }
 
-    /// A symbolic integer as an expression of a dtype; `None` for the error part.
+    /// Converts a symbolic integer to an expression of a dtype. Returns `None` for the error dim, and if a coefficient
+    /// does not fit the dtype.
     pub fn expr(&self, dim: &Dim, dtype: DType) -> Option<Expr> {
         if dim.is_error() {
             return None;
@@ -202,7 +209,7 @@ impl Scope {
         }
         let constant = |value: i64| Expr::Int { value, dtype };
         let mut sum: Option<Expr> = None;
-        // Positive terms first: `a - b`, not `-b + a`.
+        // Positive terms come first, which yields `a - b` and not `-b + a`.
         let (positive, negative): (Vec<_>, Vec<_>) = dim.terms().iter().partition(|(_, coefficient)| *coefficient > 0);
         for (product, coefficient) in positive.into_iter().chain(negative) {
             let mut factors: Option<Expr> = None;
@@ -242,7 +249,7 @@ impl Scope {
     }
 }
 
-/// The sum with `a // b * b + a % b` written as `a`.
+/// Rewrites `a // b * b + a % b` to `a`.
 fn recombined(dim: Dim) -> Dim {
     let mut sum = dim.clone();
     for (product, coefficient) in dim.terms() {

@@ -1,4 +1,13 @@
-//! Element-wise fusion inside a function: temporaries that are computed element by element go into what reads them.
+//! *Element-wise fusion inside a function* (TVM: `compute_inline`): computes a temporary where it is read.
+//!
+//! ```text
+//! for i: T[i] = A[i] + 1               ->    for i: B[i] = (A[i] + 1) * 2
+//! for i: B[i] = T[i] * 2
+//! ```
+//!
+//! Requires a temporary that one nest fills, element by element, and whose operands do not change until its last
+//! reader. Guarantees the same results to the bit. A temporary stays if inlining would repeat expensive work: one that
+//! overlapping windows or a matrix product read again and again.
 
 use crate::accumulate::{Nest, reads};
 use crate::nests::top_level;
@@ -10,22 +19,22 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Stmt};
 
-/// Operations a value may have to be computed again at every place that reads it.
+/// The maximum number of operations of a value that is computed again at each of its readers.
 const CHEAP: usize = 6;
 
-/// The largest expression that inlining makes.
+/// The maximum size of an expression after inlining.
 const MAX_PARTS: usize = 2000;
 
-/// The function with temporaries that one nest fills element by element computed where they are read instead, where that
-/// repeats no work worth a buffer. What nothing reads is left out.
+/// Inlines the temporaries that one nest fills element by element, where this repeats no expensive work. Temporaries
+/// that nothing reads are removed.
 ///
-/// Results are the same to the bit: an element is the same expression of the same dtype, at another time.
+/// Results are the same to the bit: each element is the same expression of the same dtype, evaluated at another time.
 pub fn inline(func: &PrimFunc) -> PrimFunc {
     inlined(func, false)
 }
 
-/// As [`inline`], whatever is computed again by it: for functions that one kernel is made of, which has what it reads often in
-/// registers or shared memory.
+/// Inlines as [`inline`] does, even if work is repeated. Used for functions that become one kernel, which keeps often
+/// used operands in registers or shared memory.
 pub fn inline_all(func: &PrimFunc) -> PrimFunc {
     inlined(func, true)
 }
@@ -34,7 +43,8 @@ fn inlined(func: &PrimFunc, is_all_worth: bool) -> PrimFunc {
     let mut func = func.clone();
     let (mut allocations, mut statements) = (Vec::new(), Vec::new());
     top_level(&func.body, &mut allocations, &mut statements);
-    // Moves first: a buffer that stays then lies as it is computed, not as somebody moves it later.
+    // Copies and permutations are inlined first. A temporary that stays then has the layout in which it is computed,
+    // not that of a later copy.
     for is_wanted in [(|producer| is_move(&producer.value)) as fn(&Producer) -> bool, |_| true] {
         let mut at = 0;
         while at < statements.len() {
@@ -53,10 +63,10 @@ fn inlined(func: &PrimFunc, is_all_worth: bool) -> PrimFunc {
     func
 }
 
-/// A nest that is `buffer[axes] = value(axes)`, for all of a temporary.
+/// A nest `buffer[axes] = value(axes)` over all elements of a temporary.
 struct Producer {
     buffer: BufferId,
-    /// The variable of each axis; none where the axis has one place.
+    /// The variable of each axis; none if the axis has extent 1.
     axes: Vec<Option<VarId>>,
     value: Expr,
 }
@@ -87,7 +97,7 @@ impl Producer {
         (spatial && all).then(|| Producer { buffer: *buffer, axes, value: value.clone() })
     }
 
-    /// The statements behind the producer's with the buffer gone; `None` where it stays.
+    /// Returns the statements after the producer's with the buffer inlined, or `None` if the buffer stays.
     fn readers_with_it(
         &self,
         func: &mut PrimFunc,
@@ -99,7 +109,7 @@ impl Producer {
         if before.iter().any(touched) || rest.iter().any(|stmt| stores_in(stmt, &|buffer| buffer == self.buffer)) {
             return None;
         }
-        // What the value is made of must still be there at the last reader.
+        // The operands of the value must not change before the last reader.
         let last = rest.iter().rposition(|stmt| reads_in(stmt, self.buffer) > 0);
         let upto = last.map_or(0, |last| last + 1);
         let sources = |buffer: BufferId| reads(&self.value, buffer);
@@ -135,8 +145,8 @@ impl Producer {
         Some(inlined)
     }
 
-    /// Whether a nest reads each element at most once at each place that reads it: every loop leads to another element, and
-    /// where loops meet in one index, as those of overlapping windows do, there are no more iterations than elements.
+    /// Whether a nest reads each element at most once for each load in its text. Every loop must occur in the indices.
+    /// If several loops occur in one index, as for overlapping windows, there must be no more iterations than elements.
     fn is_read_once(&self, stmt: &Stmt, func: &PrimFunc) -> bool {
         let Some(nest) = Nest::of(stmt, func) else { return false };
         let mut scope = Scope::new(func);
@@ -182,8 +192,8 @@ impl Producer {
         })
     }
 
-    /// The statement with the value computed once in front of its one store, where that reads the same element at all
-    /// places, and at one of them whatever is chosen.
+    /// Binds the value by a `let` before the statement's one store. Requires that all loads of the store read the same
+    /// element, and that one of them is evaluated whatever the conditions are. Returns `None` otherwise.
     fn bound_in(&self, stmt: &Stmt, func: &mut PrimFunc) -> Option<Stmt> {
         match stmt {
             Stmt::Store { value, .. } => {
@@ -201,7 +211,7 @@ impl Producer {
                 });
                 Some(Stmt::Let { var, value: self.element(&indices, func), body: Box::new(body) })
             }
-            // The `let`s of other producers: the new one stands in front of what reads it.
+            // Other producers' `let`s come first: the new one is placed directly before its reader.
             Stmt::Let { var, value, body } if !reads(value, self.buffer) => {
                 let body = Box::new(self.bound_in(body, func)?);
                 Some(Stmt::Let { var: *var, value: value.clone(), body })
@@ -218,7 +228,7 @@ impl Producer {
         }
     }
 
-    /// The indices at which a statement reads the buffer, where they are the same everywhere.
+    /// Returns the indices at which a statement reads the buffer, if all loads have the same indices.
     fn one_element(&self, stmt: &Stmt) -> Option<Vec<Expr>> {
         let mut found: Vec<&Vec<Expr>> = Vec::new();
         for expr in stmt.expressions() {
@@ -236,7 +246,7 @@ impl Producer {
     }
 }
 
-/// Whether evaluating the expression reads the buffer whatever its conditions say.
+/// Whether evaluating the expression reads the buffer for all values of its conditions.
 fn always_reads(expr: &Expr, buffer: BufferId) -> bool {
     match expr {
         Expr::Load { buffer: read, .. } if *read == buffer => true,
@@ -248,7 +258,7 @@ fn always_reads(expr: &Expr, buffer: BufferId) -> bool {
     }
 }
 
-/// How often the statement's text reads the buffer.
+/// Counts the loads of the buffer in the statement's text.
 fn reads_in(stmt: &Stmt, wanted: BufferId) -> usize {
     let mut count = 0;
     stmt.walk(&mut |part| {
@@ -265,7 +275,7 @@ fn stores_in(stmt: &Stmt, wanted: &dyn Fn(BufferId) -> bool) -> bool {
     stmt.any(&|part| matches!(part, Stmt::Store { buffer, .. } if wanted(*buffer)))
 }
 
-/// Whether the value is a constant or another buffer's element, at a place that is a sum of multiples.
+/// Whether the value is a constant or an element of another buffer at affine indices.
 fn is_move(value: &Expr) -> bool {
     let simple = |index: &Expr| {
         index.all(&|part| {
@@ -280,7 +290,8 @@ fn is_move(value: &Expr) -> bool {
     }
 }
 
-/// The operations of a value, its index arithmetic left out; `None` where one of them is a function or a division.
+/// Counts the operations of a value without its index arithmetic. Returns `None` if one of them is a transcendental
+/// function or a division of floats.
 fn cost(value: &Expr) -> Option<usize> {
     let own = match value {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => return Some(0),

@@ -1,4 +1,5 @@
-//! Packing a factor of a matrix product into a dense buffer, a tile at a time.
+//! Packing of a factor of a matrix product into a dense buffer, one tile at a time. `matmul` decides which factors are
+//! packed.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -9,29 +10,29 @@ use rx_tir::stmt::{Site, Stmt};
 
 use crate::scope::Scope;
 
-/// How many elements a packed tile may have, as far as one row of it has not more: 1 MiB of `float32`.
+/// The maximum number of elements of a packed tile: 1 MiB of `float32`. A tile of one row may be larger.
 pub(crate) const TILE_ELEMENTS: i64 = 1 << 18;
 
-/// A part of a chain of loops: all values of the inner ones, some of the outermost.
+/// A slice of a chain of loops: all values of the inner loops, and a range of the outermost loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
-    /// The loop that is cut.
+    /// The loop that is tiled.
     pub(crate) var: VarId,
-    /// How many elements the loops inside it have; those are taken whole.
+    /// The number of elements of one row: the product of the extents of the loops inside the tiled one.
     pub(crate) inner: Dim,
-    /// The tiles' variable and number; none where the tile is all.
+    /// The variable of the loop over tiles and the number of tiles; none if one tile covers the chain.
     pub(crate) loop_var: Option<(VarId, Expr)>,
-    /// The loop's first value in this tile.
+    /// The first value of the tiled loop in this tile.
     pub(crate) start: Expr,
-    /// How many of the loop's values this tile has.
+    /// The number of values of the tiled loop in this tile.
     pub(crate) rows: Expr,
-    /// How many a tile has at most; at least 1.
+    /// The maximum number of values of the tiled loop in a tile; at least 1.
     pub(crate) most_rows: Expr,
 }
 
 impl Tile {
-    /// Tiles of a chain of free loops, so that a packed tile of `depth` elements for each stays small. The outermost loop is
-    /// cut; `None` of an empty chain.
+    /// Chooses tiles of the outermost loop of a chain so that a packed tile, with `depth` elements for each element of
+    /// the chain, stays small. Returns `None` for an empty chain.
     pub(crate) fn choose(scope: &mut Scope, func: &mut PrimFunc, chain: &[(VarId, Dim)], depth: &Dim) -> Option<Tile> {
         let (last, extent) = chain.last()?;
         let inner = crate::matmul::size(&chain[..chain.len() - 1]);
@@ -61,54 +62,55 @@ impl Tile {
     }
 }
 
-/// The rows of a tile where as few tiles as possible, of at most `most` rows, are as even as possible.
+/// Returns the tile size for which the fewest tiles of at most `most` rows are as equal as possible. For example, 10
+/// rows in tiles of at most 8 give 5.
 fn balanced(extent: i64, most: i64) -> i64 {
     let tiles = extent.max(1).saturating_add(most - 1) / most;
     extent.max(1).saturating_add(tiles - 1) / tiles
 }
 
-/// What is packed.
+/// The factor to pack and its layout.
 pub(crate) struct Packing<'a> {
-    /// The factor's element.
+    /// The expression of the factor's element.
     pub(crate) expr: &'a Expr,
-    /// Its free loops, innermost first.
+    /// The factor's free loops, innermost first.
     pub(crate) free: &'a [(VarId, Dim)],
-    /// The summed loops, innermost first.
+    /// The K loops, innermost first.
     pub(crate) summed: &'a [(VarId, Dim)],
-    /// Whether neighbours along the free loops stand next to each other, or neighbours along the summed loops.
+    /// Whether the free loops are contiguous in the packed buffer, rather than the K loops.
     pub(crate) free_is_inner: bool,
-    /// The part of the free loops that is packed; all where none.
+    /// The slice of the free loops to pack; all of them if none.
     pub(crate) tile: Option<&'a Tile>,
     /// The product's dtype.
     pub(crate) dtype: DType,
-    /// What a run-time error names.
+    /// The statement that a run-time error names.
     pub(crate) site: Site,
 }
 
 /// A packed factor.
 pub(crate) struct Packed {
-    /// Where it is.
+    /// The buffer.
     pub(crate) buffer: BufferId,
-    /// The loops that fill it.
+    /// The nest that fills it.
     pub(crate) stmt: Stmt,
-    /// Elements from one value of its outer axis to the next; those of its inner axis are neighbours.
+    /// The stride of its outer axis, in elements. The inner axis has stride 1.
     pub(crate) outer_stride: Expr,
 }
 
-/// One loop of the packing.
+/// A loop of the packing nest.
 struct PackLoop {
-    /// The loop whose values it takes.
+    /// The loop of the product that it iterates over.
     of: VarId,
     var: VarId,
-    /// How many values it takes.
+    /// The trip count.
     extent: Expr,
-    /// How many places the buffer has for them.
+    /// The extent of the buffer's axis.
     places: Expr,
-    /// The original variable's value.
+    /// The value of the product's loop variable.
     value: Expr,
 }
 
-/// The buffer and loops that pack a factor; `None` where an extent is not expressible.
+/// Builds the buffer and the nest that pack a factor. Returns `None` if an extent cannot be expressed.
 pub(crate) fn pack_stmt(scope: &Scope, func: &mut PrimFunc, packing: &Packing<'_>) -> Option<Packed> {
     let mut free = pack_loops(scope, func, packing.free, packing.tile)?;
     let mut summed = pack_loops(scope, func, packing.summed, None)?;
@@ -143,7 +145,7 @@ pub(crate) fn pack_stmt(scope: &Scope, func: &mut PrimFunc, packing: &Packing<'_
     Some(Packed { buffer, stmt, outer_stride })
 }
 
-/// Loops of its own for a chain, outermost first.
+/// Creates new loops for a chain, outermost first.
 fn pack_loops(
     scope: &Scope,
     func: &mut PrimFunc,

@@ -1,18 +1,19 @@
-//! Index arithmetic as polynomials, which show strides and invariant parts. [`crate::Affine`] is the form for which ranges are proved.
+//! Index arithmetic as polynomials, which show strides and loop-invariant parts of an index as it is written. Use
+//! [`crate::Affine`] where ranges must be proved.
 
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, UnaryOp, VarId};
 
-/// What a polynomial is over.
+/// An indeterminate of a polynomial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Atom {
     /// A variable.
     Var(VarId),
-    /// An integer expression of another form: a quotient, a load, a guarded index.
+    /// An integer expression of another form: a quotient, a load, a checked index.
     Opaque(Expr),
 }
 
 impl Atom {
-    /// Whether its value depends on the variable.
+    /// Whether the value depends on the variable.
     pub fn uses(&self, var: VarId) -> bool {
         match self {
             Atom::Var(own) => *own == var,
@@ -21,30 +22,30 @@ impl Atom {
     }
 }
 
-/// A sum of products of atoms, each with a coefficient. Arithmetic is that of the integers: it is what proofs about index
-/// ranges speak of, so an index is never computed in a narrower type than `int64`.
+/// A sum of products of atoms with integer coefficients, such as `n·i + 2·j + 3`. The arithmetic is that of the
+/// integers, as in proofs about index ranges. So an index must not be computed in a type narrower than `int64`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Poly {
-    /// The products; the empty one is the constant.
+    /// The products with their coefficients. The empty product is the constant term.
     pub terms: Vec<(Vec<Atom>, i64)>,
 }
 
-/// The most terms of a polynomial.
+/// The maximum number of terms of a polynomial.
 const MOST_TERMS: usize = 128;
 
-/// How an address moves with a loop's variable.
+/// The change of an address from one iteration of a loop to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stride {
-    /// Not at all.
+    /// The address does not depend on the loop.
     Invariant,
-    /// By this many elements.
+    /// The address moves by this number of elements.
     Constant(i64),
-    /// In another way.
+    /// The address moves in another way.
     Other,
 }
 
 impl Poly {
-    /// A constant.
+    /// Creates a constant polynomial.
     pub fn constant(value: i64) -> Poly {
         Poly { terms: vec![(Vec::new(), value)] }
     }
@@ -53,12 +54,13 @@ impl Poly {
         Poly { terms: vec![(vec![atom], 1)] }
     }
 
-    /// The polynomial that an integer expression is; `None` where coefficients overflow, or there are too many terms.
+    /// Converts an integer expression to a polynomial. Returns `None` if a coefficient overflows or there are too many
+    /// terms.
     pub fn of(expr: &Expr) -> Option<Poly> {
         match expr {
             Expr::Int { value, .. } => Some(Poly::constant(*value)),
             Expr::Var { var, .. } => Some(Poly::atom(Atom::Var(*var))),
-            // Widening keeps the value. Narrowing may not, but an index it changes was out of range before.
+            // Widening keeps the value. Other casts are opaque atoms.
             Expr::Cast { dtype, value } if widens(value.dtype(), *dtype) => Poly::of(value),
             Expr::Unary { op: UnaryOp::Neg, value } => Poly::of(value)?.times(&Poly::constant(-1)),
             Expr::Binary { op: BinaryOp::Add, left, right } => Poly::of(left)?.plus(&Poly::of(right)?),
@@ -70,7 +72,7 @@ impl Poly {
         }
     }
 
-    /// The sum; `None` on overflow, or of too many terms.
+    /// Adds two polynomials. Returns `None` on overflow or if there are too many terms.
     pub fn plus(mut self, other: &Poly) -> Option<Poly> {
         for (atoms, coefficient) in &other.terms {
             self.add(atoms.clone(), *coefficient)?;
@@ -87,7 +89,7 @@ impl Poly {
                     self.terms.swap_remove(at);
                 }
             }
-            // A product of n sums has 2ⁿ terms.
+            // A product of n sums has up to 2ⁿ terms.
             None if coefficient != 0 && self.terms.len() >= MOST_TERMS => return None,
             None if coefficient != 0 => self.terms.push((atoms, coefficient)),
             None => {}
@@ -95,7 +97,7 @@ impl Poly {
         Some(())
     }
 
-    /// The product; `None` on overflow, or of too many terms.
+    /// Multiplies two polynomials. Returns `None` on overflow or if there are too many terms.
     pub fn times(&self, other: &Poly) -> Option<Poly> {
         let mut product = Poly::default();
         for (left, a) in &self.terms {
@@ -107,7 +109,7 @@ impl Poly {
         Some(product)
     }
 
-    /// The element that indices name in a dense row-major buffer, counted from its first.
+    /// Returns the flat index of an element in a dense row-major buffer.
     pub fn element(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Poly> {
         let mut flat = Poly::default();
         for (extent, index) in func.buffer(buffer).shape.iter().zip(indices) {
@@ -116,7 +118,7 @@ impl Poly {
         Some(flat)
     }
 
-    /// How it moves with the variable.
+    /// Returns the stride of the polynomial in the variable.
     pub fn stride(&self, var: VarId) -> Stride {
         let mut stride = 0;
         for (atoms, coefficient) in &self.terms {
@@ -130,7 +132,7 @@ impl Poly {
     }
 }
 
-/// Whether every value of an integer dtype is one of another.
+/// Whether every value of integer dtype `from` is a value of dtype `to`.
 pub fn widens(from: rx_base::DType, to: rx_base::DType) -> bool {
     use rx_base::dtype::TypeCode::{Int, UInt};
     match (from.code, to.code) {

@@ -1,28 +1,32 @@
-//! Proving that a symbolic integer is not negative: variables are replaced by the ends of their ranges, innermost first.
+//! A prover for `dim >= 0`: it eliminates variables by the bounds of their ranges, innermost first, as in
+//! Fourier-Motzkin elimination.
+//!
+//! For example, with `i` in `0..n` and `j` in `0..4`, `4 * n - 1 - (4 * i + j)` is at least `4 * n - 1 - (4 * (n - 1) +
+//! 3)`, which is 0.
 
 use crate::scope::Scope;
 use rx_base::symbolic::{Atom, prove};
 use rx_base::{Dim, Name};
 use rx_tir::Expr;
 
-/// How many dims one question may look at. Proofs that succeed look at few; the limit bounds the ones that do not.
+/// The maximum number of dims in one proof attempt. Successful proofs need few; the limit bounds unsuccessful ones.
 const STEPS: usize = 96;
 
-/// How many dims one question and those inside it may look at together.
+/// The maximum number of dims in one question, with all nested proofs.
 const WORK: usize = 8192;
 
-/// How many atoms are looked at for the price of a dim.
+/// The number of atoms that count as one dim.
 const ATOMS: usize = 16;
 
-/// How deep cases and replacements may nest.
+/// The maximum depth of case distinctions and replacements.
 const DEPTH: usize = 24;
 
-/// How many proofs may stand inside each other: to prove something of a choice, its conditions and branches are read, for
-/// which other things are proved.
+/// The maximum nesting depth of proofs. A proof about a selection converts its condition and branches, which needs
+/// other proofs.
 const NESTED: usize = 2;
 
 impl Scope {
-    /// Whether the dim is proved not to be negative here. The error part is not.
+    /// Whether the dim is proved not to be negative. Returns `false` for the error dim.
     pub fn not_negative(&mut self, dim: &Dim) -> bool {
         if let Some(value) = dim.as_constant() {
             return value >= 0;
@@ -54,7 +58,7 @@ impl Scope {
         if self.eliminate(dim, &mut steps, DEPTH) {
             return true;
         }
-        // What is known not to be negative may be taken away: one fact, then two.
+        // If `dim - fact` is not negative for a known nonnegative fact, neither is `dim`. One fact is tried, then two.
         let facts: Vec<Dim> = self.facts.iter().rev().filter(|fact| related(fact, dim)).cloned().collect();
         let mut steps = 4 * STEPS;
         let rests: Vec<Dim> = facts.iter().map(|fact| dim - fact).collect();
@@ -70,14 +74,14 @@ impl Scope {
         })
     }
 
-    /// Proves by replacing, one after the other, each variable and each division, remainder, minimum, maximum and choice by
-    /// what it is at least or at most.
+    /// Proves `dim >= 0` by replacing each variable, quotient, remainder, minimum, maximum and selection by its lower
+    /// or upper bound, one after the other.
     fn eliminate(&mut self, dim: &Dim, steps: &mut usize, depth: usize) -> bool {
         if dim.is_error() || *steps == 0 || self.work == 0 || depth == 0 || !self.burn() {
             return false;
         }
         *steps -= 1;
-        // A long dim takes as long as several short ones.
+        // A long dim counts as several short ones.
         self.work = self.work.saturating_sub(1 + dim.atoms() / ATOMS);
         match prove::lower(dim, &self.bounds) {
             Some(low) if low >= 0 => return true,
@@ -99,7 +103,7 @@ impl Scope {
         compound.iter().any(|atom| self.replace(dim, atom, steps, depth))
     }
 
-    /// Whether the dim is proved not to be negative by what one of its atoms is at least or at most.
+    /// Whether `dim >= 0` follows from the bounds of one of its atoms.
     fn replace(&mut self, dim: &Dim, atom: &Atom, steps: &mut usize, depth: usize) -> bool {
         let (coefficient, rest) = take(dim, atom);
         let Some(rising) = self.sign(&coefficient) else { return false };
@@ -123,7 +127,8 @@ impl Scope {
                     || self.eliminate(&with(&written_out), steps, depth - 1)
             }
             Atom::FloorDiv(a, b) if self.at_least_one(b) => {
-                // b·q <= a <= b·q + b - 1; and an integer is not negative where b times it is above -b.
+                // With `q = a // b`, `b·q <= a <= b·q + b - 1`. The goal is multiplied by `b`: an integer `x` is not
+                // negative if `b·x > -b`.
                 let dividend = if rising { &(a - b) + &one } else { a.clone() };
                 let scaled = &(&(b * &rest) + &(&coefficient * &dividend)) + &(b - &one);
                 self.eliminate(&scaled, steps, depth - 1)
@@ -152,7 +157,7 @@ impl Scope {
         prove::lower(dim, &self.bounds).is_some_and(|low| low >= 1)
     }
 
-    /// Whether the dim is never negative (`true`) or never positive (`false`).
+    /// Returns `true` if the dim is never negative, `false` if it is never positive.
     fn sign(&self, dim: &Dim) -> Option<bool> {
         if prove::lower(dim, &self.bounds).is_some_and(|low| low >= 0) {
             return Some(true);
@@ -161,14 +166,14 @@ impl Scope {
     }
 }
 
-/// Whether the atom occurs as a factor, and nowhere to a higher power than 1.
+/// Whether the atom occurs in the dim, and only to the power 1.
 fn is_linear(dim: &Dim, atom: &Atom) -> bool {
     let mut exponents = dim.terms().iter().flat_map(|(product, _)| product).filter(|(known, _)| known == atom);
     let found = exponents.next();
     found.is_some_and(|(_, exponent)| *exponent == 1) && exponents.all(|(_, exponent)| *exponent == 1)
 }
 
-/// Whether the symbol occurs in a division, remainder, minimum or maximum.
+/// Whether the symbol occurs inside a quotient, remainder, minimum or maximum.
 pub(crate) fn inside_atoms(dim: &Dim, symbol: Name) -> bool {
     let mut found = false;
     for (product, _) in dim.terms() {
@@ -181,7 +186,7 @@ pub(crate) fn inside_atoms(dim: &Dim, symbol: Name) -> bool {
     found
 }
 
-/// The atoms that are no symbols and occur to the power 1 only.
+/// Returns the atoms that are not symbols and occur only to the power 1.
 fn compound_atoms(dim: &Dim) -> Vec<Atom> {
     let mut atoms: Vec<Atom> = Vec::new();
     for (product, _) in dim.terms() {
@@ -194,7 +199,7 @@ fn compound_atoms(dim: &Dim) -> Vec<Atom> {
     atoms
 }
 
-/// `dim = coefficient · atom + rest`, for an atom that occurs to the power 1 only.
+/// Splits `dim = coefficient · atom + rest`, for an atom that occurs only to the power 1.
 pub(crate) fn take(dim: &Dim, atom: &Atom) -> (Dim, Dim) {
     let (mut coefficient, mut rest) = (Dim::constant(0), Dim::constant(dim.constant_part()));
     for (product, scale) in dim.terms() {
@@ -215,7 +220,7 @@ pub(crate) fn take(dim: &Dim, atom: &Atom) -> (Dim, Dim) {
     (coefficient, rest)
 }
 
-/// Whether two dims share an atom of a product, so that their difference may be simpler than both.
+/// Whether two dims share an atom, so that their difference may be simpler than both.
 fn related(a: &Dim, b: &Dim) -> bool {
     let atoms = |dim: &Dim| -> Vec<Atom> {
         dim.terms().iter().flat_map(|(product, _)| product).map(|(atom, _)| atom.clone()).collect()

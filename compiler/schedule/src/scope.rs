@@ -1,4 +1,5 @@
-//! What is known at a place in a function: variables as symbolic integers, their ranges, conditions that hold.
+//! Analyzer context: the variables, ranges and conditions that hold at a position in a function, for proofs about
+//! indices. The counterpart in TVM is `arith::Analyzer`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::{NameMap, name};
@@ -11,14 +12,15 @@ use rx_tir::stmt::{Block, Stmt};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The longest value that stands for a variable wherever that occurs.
+/// The maximum number of atoms of a `let` value that is substituted for its variable.
 const MAX_LET_ATOMS: usize = 64;
 
-/// What is known of integers at a place in a function.
+/// The facts about integers at a position in a function.
 ///
-/// Integer expressions become [`Dim`]s over symbols named by variable. A loop's symbol is the distance from its start, so
-/// symbols are never negative, as dims want it; what may be negative is an opaque atom. Arithmetic of `int64` indices is
-/// taken not to overflow; of narrower dtypes that is proved before what depends on it is concluded.
+/// Integer expressions become [`Dim`]s over one symbol a variable. The symbol of a loop is the distance from the loop's
+/// start: for `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never negative,
+/// as [`Dim`] requires. A value that may be negative is an opaque atom. `int64` index arithmetic is assumed not to
+/// overflow. For narrower dtypes that is proved before a fact depends on it.
 #[derive(Debug)]
 pub struct Scope {
     pub(crate) values: FxHashMap<VarId, Dim>,
@@ -28,24 +30,25 @@ pub struct Scope {
     pub(crate) opaque: Vec<(Expr, Dim)>,
     pub(crate) unknown: usize,
     renamed: Vec<(Name, Option<Expr>)>,
-    /// Symbols of loops with their largest values, outermost first.
+    /// The symbols of the entered loops with their maximum values, outermost first.
     pub(crate) ranges: Vec<(Name, Dim)>,
-    /// Dims that are not negative.
+    /// Dims that are known not to be negative.
     pub(crate) facts: Vec<Dim>,
     pub(crate) bounds: Bounds,
-    /// How many proofs are being made inside each other.
+    /// The nesting depth of proofs.
     pub(crate) nested: usize,
-    /// How much the outermost of them may still look at.
+    /// The work that the outermost proof may still do, in dims.
     pub(crate) work: usize,
-    /// Whether arithmetic of narrow dtypes may overflow.
+    /// Whether arithmetic of dtypes narrower than `int64` may overflow.
     pub(crate) wraps: bool,
-    /// What was found of dims since something was last learned or forgotten: the parts of an expression ask again what it asked.
+    /// The results of proofs since the last change of the facts. The subexpressions of an expression often need the
+    /// same proofs.
     pub(crate) answers: FxHashMap<Dim, bool>,
-    /// How many dims may still be looked at, where that is bounded over many questions.
+    /// The number of dims that may still be visited over many proofs, if that is limited.
     fuel: Option<Rc<Cell<usize>>>,
 }
 
-/// A place to go back to, by [`Scope::leave`].
+/// A snapshot of the facts, which [`Scope::leave`] restores.
 #[derive(Debug)]
 pub struct Mark {
     ranges: usize,
@@ -55,8 +58,8 @@ pub struct Mark {
 }
 
 impl Scope {
-    /// What is known at the start of a function: its symbols, and what is nothing but an extent of a parameter, are not
-    /// negative.
+    /// Creates the scope at the start of a function. Its symbols, and variables that are an extent of a parameter, are
+    /// not negative.
     pub fn new(func: &PrimFunc) -> Scope {
         let mut extents: FxHashSet<VarId> = func.symbols.iter().copied().collect();
         for buffer in func.buffer_params() {
@@ -74,7 +77,7 @@ impl Scope {
         Scope::over(extents, written)
     }
 
-    /// What is known where these variables are not negative, and these buffers are stored to.
+    /// Creates a scope in which the variables `extents` are not negative and the buffers `written` change.
     pub fn over(extents: FxHashSet<VarId>, written: FxHashSet<BufferId>) -> Scope {
         Scope {
             values: FxHashMap::default(),
@@ -95,15 +98,15 @@ impl Scope {
         }
     }
 
-    /// For checks: arithmetic of every dtype is taken not to overflow, and proofs look at no more dims than are left in
-    /// `fuel`, which they take from.
+    /// Configures the scope for checks: no arithmetic overflows, and proofs visit at most `fuel` dims, which they count
+    /// down.
     pub fn for_checks(mut self, fuel: Rc<Cell<usize>>) -> Scope {
         self.wraps = false;
         self.fuel = Some(fuel);
         self
     }
 
-    /// Whether one more dim may be looked at.
+    /// Takes one dim of fuel; returns whether there was any.
     pub(crate) fn burn(&self) -> bool {
         match &self.fuel {
             None => true,
@@ -115,18 +118,18 @@ impl Scope {
         }
     }
 
-    /// The variable has this value.
+    /// Sets the value of a variable.
     pub fn set_value(&mut self, var: VarId, value: Dim) {
         self.values.insert(var, value);
     }
 
-    /// Where to go back to.
+    /// Takes a snapshot of the facts.
     pub fn mark(&self) -> Mark {
         let (ranges, facts, renamed) = (self.ranges.len(), self.facts.len(), self.renamed.len());
         Mark { ranges, facts, bounds: self.bounds.clone(), renamed }
     }
 
-    /// Forgets what was learned since.
+    /// Discards all facts since the snapshot.
     pub fn leave(&mut self, mark: Mark) {
         self.answers.clear();
         self.ranges.truncate(mark.ranges);
@@ -140,7 +143,7 @@ impl Scope {
         }
     }
 
-    /// Inside a loop: the variable is in its range, and the range is not empty.
+    /// Enters a loop: its variable is in its range, and the range is not empty.
     pub fn enter_loop(&mut self, var: VarId, dtype: DType, start: &Expr, extent: &Expr) {
         let (start_dim, extent_dim) = (self.dim(start), self.dim(extent));
         let symbol = symbol_of(var);
@@ -157,10 +160,11 @@ impl Scope {
         self.answers.clear();
     }
 
-    /// Inside a block: an axis has its binding's value.
+    /// Enters a block for one axis: the axis has the value of its binding.
     ///
-    /// Where the binding is proved to lie in the axis's domain, the axis is a variable of that range, which proves more of
-    /// what a division and remainder of one loop recombine; a binding that is a loop's variable stays that variable.
+    /// If the binding is proved to lie in the axis's domain, the axis becomes a variable with that range. This proves
+    /// more about indices that recombine the quotient and remainder of one loop. If the binding is just a loop
+    /// variable, the axis keeps that variable's symbol.
     pub fn enter_axis(&mut self, var: VarId, dtype: DType, start: &Expr, extent: &Expr, binding: &Expr) {
         let value = self.dim(binding);
         let (start_dim, extent_dim) = (self.dim(start), self.dim(extent));
@@ -171,7 +175,7 @@ impl Scope {
             self.enter_loop(var, dtype, start, extent);
             return;
         }
-        // What is written of the loop's variable inside the block is written of the axis.
+        // Expressions that are built inside the block use the axis in place of the loop variable.
         if let Some(symbol) = value.as_symbol() {
             let before = self.meanings.insert(symbol, Expr::Var { var, dtype });
             self.renamed.push((symbol, before));
@@ -179,15 +183,16 @@ impl Scope {
         self.values.insert(var, value);
     }
 
-    /// Where a `let` holds: the variable has the value's value.
+    /// Enters a `let`: the variable is equal to the value.
     pub fn enter_let(&mut self, var: VarId, dtype: DType, value: &Expr) {
         let Some(dim) = self.integer(value) else { return };
         if is_transparent(&dim) && dim.atoms() <= MAX_LET_ATOMS {
             self.values.insert(var, dim);
             return;
         }
-        // The value was taken once; what it was made of may change, so it is equal only to itself. So is one that is so long
-        // that a few more like it, each made of the one before twice, would say nothing but take time.
+        // The value is evaluated once, and the buffers that it reads may change later, so the variable becomes an atom
+        // that is equal only to itself. So does a variable with a long value. Otherwise a chain of `let`s, each with
+        // two uses of the previous one, would grow exponentially.
         let itself = Dim::opaque(symbol_of(var), Vec::new());
         self.meanings.insert(symbol_of(var), Expr::Var { var, dtype });
         self.values.insert(var, itself.clone());
@@ -195,7 +200,7 @@ impl Scope {
         self.assume(&(&dim - &itself));
     }
 
-    /// Where a condition has been found to hold, or not to.
+    /// Learns that a condition is true, or false.
     pub fn assume_condition(&mut self, condition: &Expr, holds: bool) {
         for fact in self.consequences(condition, holds) {
             self.assume(&fact);
@@ -217,7 +222,7 @@ impl Scope {
                 let known = self.bounds.upper.get(symbol).copied().unwrap_or(i64::MAX);
                 self.bounds.upper.insert(*symbol, known.min(constant));
             }
-            // A product of what is not negative is positive: so is each factor.
+            // If a product of nonnegative factors is positive, each factor is.
             (factors, coefficient) if *coefficient > 0 && constant < 0 => {
                 for (factor, _) in factors {
                     if let Atom::Symbol(symbol) = factor
@@ -238,7 +243,7 @@ impl Scope {
         }
     }
 
-    /// Dims that are not negative where a condition holds, or where it does not.
+    /// Returns dims that are not negative if the condition has the value `holds`.
     fn consequences(&mut self, condition: &Expr, holds: bool) -> Vec<Dim> {
         match condition {
             Expr::Binary { op: BinaryOp::And, left, right } if holds => {
@@ -265,7 +270,7 @@ impl Scope {
         }
     }
 
-    /// Dims that are not negative where this one is not 0.
+    /// Returns dims that are not negative if `distance` is not 0: its sign must be known.
     fn apart(&mut self, distance: Dim) -> Vec<Dim> {
         let one = Dim::constant(1);
         match () {
@@ -275,7 +280,8 @@ impl Scope {
         }
     }
 
-    /// Dims that are all not negative exactly where a condition holds; `None` where there are none.
+    /// Converts a condition to dims that are all not negative exactly where it is true. Returns `None` if it is not a
+    /// conjunction of inequalities. For example, `i >= 1 and i < n` becomes `i - 1`, `n - i - 1`.
     pub fn exactly(&mut self, condition: &Expr) -> Option<Vec<Dim>> {
         match condition {
             Expr::Binary { op: BinaryOp::And, left, right } => {
@@ -292,7 +298,7 @@ impl Scope {
         }
     }
 
-    /// Whether a condition holds for all values, or for none; `None` where it depends on them or is not decided.
+    /// Decides whether a condition is always true or always false. Returns `None` if it is neither or not decided.
     pub fn decide(&mut self, condition: &Expr) -> Option<bool> {
         match condition {
             Expr::Int { value, .. } => Some(*value != 0),
@@ -337,18 +343,18 @@ impl Scope {
         (self.fits(&a, dtype) && self.fits(&b, dtype)).then_some((a, b))
     }
 
-    /// Whether the dim can be written over variables alone, so that it can be evaluated anywhere.
+    /// Whether the dim contains variables only, and no opaque expressions, so that it can be evaluated anywhere.
     pub(crate) fn is_expressible(&self, dim: &Dim) -> bool {
         is_transparent(dim)
     }
 
-    /// The symbol a loop's variable has in dims, counted from the loop's start.
+    /// Returns the symbol of a loop's variable in dims, which counts from the loop's start.
     pub fn symbol(&self, var: VarId) -> Name {
         symbol_of(var)
     }
 
-    /// Enters what a statement binds for its body: a loop's variable, a block's axes and predicate, a `let`'s value.
-    /// Conditions of `if` and `while` hold for a part only and are the caller's.
+    /// Enters the body of a statement: a loop with its range, a block with its axes and predicate, a `let` with its
+    /// value. The caller handles the conditions of `if` and `while`, which hold in a part of the statement only.
     pub fn enter(&mut self, stmt: &Stmt, func: &PrimFunc) {
         match stmt {
             Stmt::For { var, start, extent, .. } => self.enter_loop(*var, func.var(*var).dtype, start, extent),
@@ -358,9 +364,10 @@ impl Scope {
         }
     }
 
-    /// Enters a block: its axes have their values, its predicate holds.
+    /// Enters a block: its axes have their values, and its predicate holds.
     pub(crate) fn enter_block(&mut self, block: &Block, func: &PrimFunc) {
-        // The predicate may be over loops, and may be what bounds the axes' bindings; or over the axes.
+        // The predicate is assumed twice. If it is over loops, it may bound the bindings of the axes; if it is over the
+        // axes, it only means something after they are entered.
         if let Some(predicate) = &block.predicate {
             self.assume_condition(predicate, true);
         }
@@ -382,7 +389,7 @@ pub(crate) fn is_signed(dtype: DType) -> bool {
     dtype.code == rx_base::dtype::TypeCode::Int
 }
 
-/// Whether the dim is made of variables only, so that it means the same wherever they do.
+/// Whether the dim contains variables only, so that it has the same value wherever they do.
 fn is_transparent(dim: &Dim) -> bool {
     dim.terms().iter().flat_map(|(product, _)| product).all(|(atom, _)| match atom {
         Atom::Symbol(_) => true,
@@ -393,7 +400,7 @@ fn is_transparent(dim: &Dim) -> bool {
     })
 }
 
-/// What is not negative exactly where an ordering holds. For (in)equality, the difference.
+/// Returns a dim that is not negative exactly where the inequality holds. For `==` and `!=`, returns the difference.
 fn not_negative_when(op: CompareOp, a: &Dim, b: &Dim) -> Dim {
     let one = Dim::constant(1);
     match op {

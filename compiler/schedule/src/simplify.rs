@@ -1,4 +1,13 @@
-//! Smaller expressions and statements of the same meaning.
+//! *Simplification*: index arithmetic in normal form, decided conditions, and no trivial loops and blocks.
+//!
+//! ```text
+//! for i in T.serial(1):                    for j in range(n):
+//!     for j in range(n):            ->         B[j] = A[j]
+//!         B[i * n + j] = A[(j * m + i) // m]
+//! ```
+//!
+//! Requires that `int64` index arithmetic does not overflow. Guarantees the same results to the bit. The counterpart in
+//! TVM is `tir.transform.Simplify` with `arith::Analyzer`.
 
 use crate::scope::Scope;
 use crate::walk::{Rewrite, rewrite_stmt};
@@ -9,13 +18,14 @@ use rx_tir::func::{PrimFunc, VarId};
 use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Site, Stmt};
 
-/// The function with index arithmetic in normal form, conditions that are proved or refuted decided, loops of one
-/// iteration and axes of one value replaced by that value, and blocks without axes dissolved.
+/// Simplifies a function: index arithmetic is normalized, conditions that are proved or refuted are decided, loops of
+/// one iteration and axes of one value are replaced by that value, and blocks without axes are dissolved.
 ///
-/// Results are the same to the bit. Index arithmetic of `int64` is taken not to overflow.
+/// Results are the same to the bit, under the assumption that `int64` index arithmetic does not overflow.
 pub fn simplify(func: &PrimFunc) -> PrimFunc {
     let mut current = func.clone();
-    // What a loop's variable is replaced by makes more of the arithmetic around it constant.
+    // Substituting the variables of removed loops makes more index arithmetic constant, so there are up to two
+    // iterations.
     for _ in 0..2 {
         let mut scope = Scope::new(&current);
         let mut simplifying = Simplifying::default();
@@ -29,7 +39,7 @@ pub fn simplify(func: &PrimFunc) -> PrimFunc {
     current
 }
 
-/// A statement simplified where `scope` holds.
+/// Simplifies a statement in a scope.
 pub(crate) fn simplify_in(scope: &mut Scope, func: &PrimFunc, stmt: &Stmt) -> Stmt {
     let site = Site { origin: None, operator: func.name };
     let mut simplifying = Simplifying::default();
@@ -40,8 +50,9 @@ pub(crate) fn simplify_in(scope: &mut Scope, func: &PrimFunc, stmt: &Stmt) -> St
 #[derive(Default)]
 struct Simplifying {
     dropped: bool,
-    /// Variables of loops and axes that are gone, inner ones first, each with its value, which may mention outer ones. They are
-    /// replaced at the end, all at once: one by one a nest of n loops would be copied n times.
+    /// The variables of removed loops and axes with their values, inner ones first; the values may mention outer
+    /// variables. They are substituted at the end, all at once. Substituting one by one would copy a nest of n loops n
+    /// times.
     values: Vec<(VarId, Expr)>,
 }
 
@@ -75,13 +86,13 @@ impl Rewrite for Simplifying {
 }
 
 impl Simplifying {
-    /// The statement with the variables that are gone replaced by their values.
+    /// Substitutes the removed variables by their values.
     fn replaced(&self, stmt: Stmt) -> Stmt {
         if self.values.is_empty() {
             return stmt;
         }
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
-        // Outer ones first: the values of inner ones are then made of them.
+        // Outer variables first, so that the values of inner variables are fully substituted.
         for (var, value) in self.values.iter().rev() {
             let value = substitute(value, &|outer| values.get(&outer).cloned());
             values.insert(*var, value);
@@ -89,7 +100,7 @@ impl Simplifying {
         map_stmt(&stmt, &mut |expr| substitute(expr, &|var| values.get(&var).cloned()))
     }
 
-    /// Axes of one value go; a block that has no axes left is its statements, where it holds no buffers.
+    /// Removes the axes of one value. A block without axes and buffers is replaced by its body.
     fn block(&mut self, mut block: Block) -> Stmt {
         let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
         if block.iters.iter().any(fixed) {
@@ -102,7 +113,7 @@ impl Simplifying {
             block.init = block.init.map(|init| map_stmt(&init, &mut |expr| substitute(expr, &of)));
             block.predicate = block.predicate.map(|predicate| substitute(&predicate, &of));
         }
-        // Without axes to sum over, the first value is the only one.
+        // Without reduction axes, every instance is the first one, so the init is always executed.
         if !block.iters.iter().any(|iter| iter.kind == IterKind::Reduce)
             && let Some(init) = block.init.take()
         {
@@ -123,12 +134,12 @@ impl Simplifying {
     }
 }
 
-/// The statement with a variable replaced by a value, which must mean the same wherever the variable stands.
+/// Substitutes a variable in a statement. The value must mean the same at all uses of the variable.
 pub(crate) fn replace_var(stmt: &Stmt, var: VarId, value: &Expr) -> Stmt {
     map_stmt(stmt, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())))
 }
 
-/// The expression, its parts already simplified, in a smaller form where there is one.
+/// Simplifies an expression whose operands are already simplified.
 fn simplify_expr(scope: &mut Scope, expr: Expr) -> Expr {
     match &expr {
         Expr::Compare { .. } => scope.decide(&expr).map_or(expr, Expr::bool),
@@ -152,7 +163,8 @@ fn simplify_expr(scope: &mut Scope, expr: Expr) -> Expr {
     }
 }
 
-/// The square root of a constant; it is correctly rounded everywhere, so that it may be taken here.
+/// Folds the square root of a constant. The square root is correctly rounded on all targets, so the result is the same
+/// as at run time.
 fn square_root(value: f64, dtype: DType) -> Option<Expr> {
     let root = match dtype {
         DType::FLOAT32 => f64::from((value as f32).sqrt()),
@@ -162,7 +174,7 @@ fn square_root(value: f64, dtype: DType) -> Option<Expr> {
     Some(Expr::Float { value: root, dtype })
 }
 
-/// An integer expression by way of its normal form, where that is not longer.
+/// Normalizes an integer expression by way of a [`Dim`], unless that makes it longer.
 fn index(scope: &mut Scope, expr: Expr) -> Expr {
     let dtype = expr.dtype();
     let dim = scope.dim(&expr);
@@ -191,7 +203,8 @@ mod tests {
         Dim::symbol(name(text))
     }
 
-    /// The indices at which the simplified `out[axes] = data[index(axes)]` reads.
+    /// Builds and simplifies `out[axes] = data[index(axes)]`; returns the function, the index of `data` and the indices
+    /// of `out`.
     fn simplified(
         shapes: [&[Dim]; 2],
         index: impl Fn(&mut KernelBuilder, &[Expr]) -> Expr,

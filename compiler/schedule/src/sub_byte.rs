@@ -1,4 +1,4 @@
-//! *Sub-byte legalization*: computes with 4-bit dtypes in the bytes that hold their elements.
+//! *Sub-byte legalization*: computes with 4-bit dtypes in the bytes that store their elements.
 //!
 //! Before, with `A` of `int4`, `C` of `float4_e2m1fn`, `D` of `float32`:
 //!
@@ -7,17 +7,18 @@
 //! D[i] = T.Cast("float32", C[i])
 //! ```
 //!
-//! After, with `A` of `int8` and `C` of `uint8`, where `wrap(x)` is `x << 4 >> 4` and `decode` makes a `float32` of a code:
+//! After, with `A` of `int8` and `C` of `uint8`, where `wrap(x)` is `x << 4 >> 4` and `decode` converts a code to
+//! `float32`:
 //!
 //! ```text
 //! A[i] = wrap(wrap(A[i]) + wrap(A[i]))
 //! D[i] = decode(C[i])
 //! ```
 //!
-//! Requires that a buffer has one element in a byte, as tensors have. Guarantees the same values, and that no buffer, variable or
-//! expression of a 4-bit dtype is left. Declines functions whose expressions round to `float4_e2m1fn` several times one into the other.
+//! Requires that a buffer stores one element in a byte, as tensors do. Guarantees the same values, and that no buffer,
+//! variable or expression has a 4-bit dtype. Declines functions with deeply nested rounding to `float4_e2m1fn`.
 //!
-//! Reference: TVM `src/tir/transforms/unsupported_dtype_legalize.cc`, which does so with `bfloat16` and `float8`.
+//! Reference: TVM `src/tir/transforms/unsupported_dtype_legalize.cc`, which does the same for `bfloat16` and `float8`.
 
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
@@ -25,10 +26,11 @@ use rx_tir::rewrite::map_stmt_shallow;
 use rx_tir::{BinaryOp, Expr, Intrinsic, PrimFunc, Stmt, UnaryOp};
 use std::borrow::Cow;
 
-/// How often an expression may round to `float4_e2m1fn` inside of what is rounded: each time it is repeated [`round`]'s uses of it.
+/// The maximum nesting depth of roundings to `float4_e2m1fn`. [`round`] repeats its operand several times, so the size
+/// of an expression grows exponentially with this depth.
 const DEEPEST: usize = 2;
 
-/// The function without 4-bit dtypes; itself where it has none, or where it is declined.
+/// Legalizes a function. Returns it unchanged if it has no 4-bit dtypes or is declined.
 pub fn legalize_sub_byte(func: &PrimFunc) -> Cow<'_, PrimFunc> {
     let mut parts = Parts::default();
     parts.has |= func.vars.iter().any(|var| Kind::of(var.dtype).is_some());
@@ -47,7 +49,7 @@ pub fn legalize_sub_byte(func: &PrimFunc) -> Cow<'_, PrimFunc> {
     Cow::Owned(legal)
 }
 
-/// A 4-bit dtype.
+/// A 4-bit dtype: `int4`, `uint4` or `float4_e2m1fn`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Signed,
@@ -66,7 +68,7 @@ impl Kind {
     }
 }
 
-/// The dtype that is computed with.
+/// Returns the dtype of arithmetic on values of `dtype`.
 fn computed(dtype: DType) -> DType {
     match Kind::of(dtype) {
         Some(Kind::Float) => DType::FLOAT32,
@@ -74,7 +76,7 @@ fn computed(dtype: DType) -> DType {
     }
 }
 
-/// The dtype of memory.
+/// Returns the dtype that stores an element of `dtype`.
 fn held(dtype: DType) -> DType {
     match Kind::of(dtype) {
         Some(Kind::Signed) => DType::INT8,
@@ -83,7 +85,7 @@ fn held(dtype: DType) -> DType {
     }
 }
 
-/// Which 4-bit dtypes a function's expressions use.
+/// The use of 4-bit dtypes in a function's expressions.
 #[derive(Default)]
 struct Parts {
     has: bool,
@@ -91,7 +93,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Looks at an expression; gives how often it rounds to `float4_e2m1fn` one into the other.
+    /// Analyzes an expression. Returns the nesting depth of its roundings to `float4_e2m1fn`.
     fn look(&mut self, expr: &Expr) -> usize {
         let inner = expr.children().into_iter().map(|child| self.look(child)).max().unwrap_or(0);
         let kind = Kind::of(expr.dtype());
@@ -116,7 +118,8 @@ fn stmt(func: &PrimFunc, of: &Stmt) -> Stmt {
     }
 }
 
-/// The expression in the dtypes that are computed with. Its integers are in the range of the dtype they had, its floats are values of it.
+/// Rewrites an expression to the dtypes of arithmetic. Its integers stay in the range of their 4-bit dtype, and its
+/// floats are values of `float4_e2m1fn`.
 fn expr(of: &Expr) -> Expr {
     let kind = Kind::of(of.dtype());
     let made = match of {
@@ -163,7 +166,7 @@ fn expr(of: &Expr) -> Expr {
     }
 }
 
-/// A conversion. Floats become integers held at the ends of the range, other integers by their low bits.
+/// Rewrites a cast. Floats are clamped to the integer range; integers keep their low 4 bits.
 fn cast(dtype: DType, value: &Expr) -> Expr {
     let (from, inner) = (value.dtype(), expr(value));
     match Kind::of(dtype) {
@@ -182,7 +185,7 @@ fn cast(dtype: DType, value: &Expr) -> Expr {
     }
 }
 
-/// The bits of a value of one dtype as another.
+/// Rewrites a reinterpretation of bits.
 fn reinterpret(dtype: DType, args: &[Expr]) -> Expr {
     let bits = args.iter().map(|arg| match Kind::of(arg.dtype()) {
         Some(Kind::Float) => encode(expr(arg)),
@@ -200,7 +203,7 @@ fn reinterpret(dtype: DType, args: &[Expr]) -> Expr {
     }
 }
 
-/// The number of bits set, or of zeros before the first: of an integer of 4 bits without those that its byte has more.
+/// Rewrites a count of set bits or leading zeros. For a 4-bit operand, the 4 upper bits of its byte do not count.
 fn count_bits(function: Intrinsic, dtype: DType, args: &[Expr]) -> Expr {
     let is_narrow = args.iter().any(|arg| Kind::of(arg.dtype()).is_some());
     let low = |arg: &Expr| match Kind::of(arg.dtype()) {
@@ -209,7 +212,7 @@ fn count_bits(function: Intrinsic, dtype: DType, args: &[Expr]) -> Expr {
     };
     let dtype = computed(dtype);
     let args: Vec<Expr> = args.iter().map(low).collect();
-    // Counted in the byte, whose dtype the count has then.
+    // The count is computed in the byte, so it has the byte's dtype before the cast.
     let own = if is_narrow { DType::UINT8 } else { dtype };
     let count = Expr::Call { function, dtype: own, args };
     match function {
@@ -218,7 +221,7 @@ fn count_bits(function: Intrinsic, dtype: DType, args: &[Expr]) -> Expr {
     }
 }
 
-/// The integer's low 4 bits as a number.
+/// Sign-extends or zero-extends the low 4 bits of an integer.
 fn wrap(kind: Kind, value: Expr) -> Expr {
     let dtype = value.dtype();
     let number = |value| Expr::Int { value, dtype };
@@ -238,7 +241,7 @@ fn float(value: f64, dtype: DType) -> Expr {
     Expr::Float { value, dtype }
 }
 
-/// As [`round`], of a number that is known.
+/// Computes [`round`] for a constant.
 fn nearest(value: f64) -> f64 {
     let held = if value.is_nan() { 6.0 } else { value.clamp(-6.0, 6.0) };
     let step = match held.abs() {
@@ -249,15 +252,15 @@ fn nearest(value: f64) -> f64 {
     (held / step).round_ties_even() * step
 }
 
-/// The nearest value of `float4_e2m1fn`, ties to even, of the same dtype. Steps are of 0.5 below 2, of 1 below 4, and of 2 up to 6; what is
-/// beyond becomes 6 of its sign, and NaN 6.
+/// Rounds to the nearest value of `float4_e2m1fn`, ties to even, in the operand's dtype. Values are 0.5 apart below 2,
+/// 1 apart below 4, and 2 apart up to 6. Larger magnitudes saturate at ±6, and NaN becomes 6.
 fn round(value: Expr) -> Expr {
     let dtype = value.dtype();
     if let Expr::Float { value, .. } = value {
         return float(nearest(value), dtype);
     }
     let number = |value| float(value, dtype);
-    // As `min` has it, NaN becomes the largest.
+    // `min` of NaN and 6 is 6 here, so NaN becomes the largest value.
     let held = value.min(number(6.0)).max(number(-6.0));
     let nearest = |value: Expr| Expr::call(Intrinsic::NearbyInt, vec![value]);
     let below = |limit| Expr::call(Intrinsic::Abs, vec![held.clone()]).lt(number(limit));
@@ -266,11 +269,11 @@ fn round(value: Expr) -> Expr {
     Expr::select(below(2.0), twice, Expr::select(below(4.0), nearest(held.clone()), half))
 }
 
-/// 2¹²⁶: by it the exponent of `float32` is that of `float4_e2m1fn`, whose bits then are the last of a `float32`'s exponent and the first
-/// of its fraction.
+/// 2¹²⁶. Scaling by it aligns the exponents of `float32` and `float4_e2m1fn`: the code's bits are then the sign, the
+/// lowest exponent bits and the highest fraction bit of a `float32`.
 const SCALE: f64 = 85_070_591_730_234_615_865_843_651_857_942_052_864.0;
 
-/// The code of a `float32` that is a value of `float4_e2m1fn`, in `uint8`.
+/// Encodes a `float32` that is a value of `float4_e2m1fn` as a `uint8` code.
 fn encode(value: Expr) -> Expr {
     let number = |value| Expr::Int { value, dtype: DType::UINT32 };
     let scaled = value * float(1.0 / SCALE, DType::FLOAT32);
@@ -282,11 +285,11 @@ fn encode(value: Expr) -> Expr {
     Expr::binary(BinaryOp::BitOr, part(28, 8), part(22, 7)).cast(DType::UINT8)
 }
 
-/// The `float32` of a code in a `uint8`.
+/// Decodes a `uint8` code to `float32`.
 fn decode(code: Expr) -> Expr {
     const SIGN_EXPONENT_AND_FRACTION: i64 = 0x81c0_0000u32.cast_signed() as i64;
     let number = |value| Expr::Int { value, dtype: DType::INT32 };
-    // The arithmetic shift fills the bits below the sign with copies of it; the mask clears them.
+    // The arithmetic shift copies the sign bit into the bits below it; the mask clears the copies.
     let high = Expr::binary(BinaryOp::ShiftLeft, code.cast(DType::INT32), number(28));
     let placed = Expr::binary(BinaryOp::ShiftRight, high, number(6));
     let bits = Expr::binary(BinaryOp::BitAnd, placed, number(SIGN_EXPONENT_AND_FRACTION));

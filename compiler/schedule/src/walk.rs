@@ -1,4 +1,5 @@
-//! Rewriting statements and expressions where it is known what holds around them.
+//! Rewriting of statements and expressions with a [`Scope`] of the facts that hold at each of them. Simplification and
+//! guards are such rewrites.
 
 use crate::scope::Scope;
 use rx_tir::expr::{BinaryOp, Expr};
@@ -6,23 +7,23 @@ use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::rewrite::map_stmt_shallow;
 use rx_tir::stmt::{Block, Iter, Site, Stmt};
 
-/// What is done on the way through a function.
+/// A rewrite of the expressions, accesses and statements of a function.
 pub(crate) trait Rewrite {
-    /// An expression whose parts have been rewritten; `site` names the statement it stands in.
+    /// Rewrites an expression whose operands are already rewritten. `site` is the statement that contains it.
     fn expr(&mut self, scope: &mut Scope, expr: Expr, site: Site) -> Expr;
 
-    /// The indices of an access, already rewritten one by one.
+    /// Rewrites the indices of an access. Each index has been rewritten as an expression before.
     fn indices(&mut self, _scope: &mut Scope, _buffer: BufferId, indices: Vec<Expr>, _site: Site) -> Vec<Expr> {
         indices
     }
 
-    /// A statement whose parts have been rewritten; the scope is the one around it.
+    /// Rewrites a statement whose parts are already rewritten. The scope is the one outside of the statement.
     fn stmt(&mut self, _scope: &mut Scope, stmt: Stmt) -> Stmt {
         stmt
     }
 }
 
-/// The statement rewritten. Loops, axes, `let`s and conditions are known to what stands inside them.
+/// Rewrites a statement. Inside it, the scope contains its loops, axes, `let`s and conditions.
 pub(crate) fn rewrite_stmt(
     rewrite: &mut dyn Rewrite,
     scope: &mut Scope,
@@ -33,7 +34,7 @@ pub(crate) fn rewrite_stmt(
     rewrite_at(rewrite, scope, func, stmt, site_of(stmt).unwrap_or(site))
 }
 
-/// As [`rewrite_stmt`], of a statement whose site is known: that of the loop whose only statement it is.
+/// Rewrites a statement whose site is known. A loop passes its site on to its body.
 fn rewrite_at(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, stmt: &Stmt, site: Site) -> Stmt {
     let mark = scope.mark();
     let rewritten = match stmt {
@@ -99,7 +100,7 @@ fn rewrite_block(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, 
         let (start, extent, binding) = (part(&iter.start), part(&iter.extent), part(&iter.binding));
         rewritten.iters.push(Iter { var: iter.var, kind: iter.kind, start, extent, binding });
     }
-    // The predicate may be over the axes, which have their values where it is evaluated.
+    // The predicate may be over the axes, so they are entered before it is rewritten.
     for iter in &rewritten.iters {
         scope.enter_axis(iter.var, func.var(iter.var).dtype, &iter.start, &iter.extent, &iter.binding);
     }
@@ -110,7 +111,7 @@ fn rewrite_block(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, 
     Stmt::Block(Box::new(rewritten))
 }
 
-/// The expression rewritten, parts first. What a condition says is known to the branches it chooses between.
+/// Rewrites an expression, operands first. Inside a branch of a selection, the scope contains its condition.
 pub(crate) fn rewrite_expr(rewrite: &mut dyn Rewrite, scope: &mut Scope, expr: &Expr, site: Site) -> Expr {
     let mut part = |scope: &mut Scope, expr: &Expr| rewrite_expr(rewrite, scope, expr, site);
     let rebuilt = match expr {
@@ -165,7 +166,8 @@ fn assuming<T>(scope: &mut Scope, condition: &Expr, holds: bool, inner: impl FnO
     result
 }
 
-/// What a run-time error names for the statement's own expressions: its site, or the first one inside it.
+/// Returns the site that a run-time error in the statement's own expressions names: the statement's site, or the first
+/// one inside it.
 fn site_of(stmt: &Stmt) -> Option<Site> {
     match stmt {
         Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),

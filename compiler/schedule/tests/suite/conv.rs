@@ -1,5 +1,5 @@
-//! A function cut into steps computes what the function computes: convolutions of every kind, and their accesses are
-//! proved in range.
+//! Scheduled functions compute the same results as the originals: convolutions of every kind. Their accesses are proved
+//! in range.
 
 use crate::support;
 
@@ -131,13 +131,14 @@ fn a_depthwise_convolution_is_a_sum_over_windows() {
         let scheduled = schedule(&build(&Conv { stride, symbolic_size, ..spec.clone() }));
         let [Step::Window(window)] = &scheduled.steps[..] else { panic!("{:?}", scheduled.declined) };
         assert_eq!(window.taps.len(), 2);
-        // What is before and behind an image, along both of its axes; of an even one nothing stands behind with stride 2.
+        // One condition for each end of both axes of the image. With stride 2, windows do not pass the end of an even
+        // axis.
         assert_eq!(window.conditions.len(), if stride == 2 && !symbolic_size { 2 } else { 4 });
-        // Neighbours of a row of the result meet neighbours of a row of the image and the same weight.
+        // Along a row of the result, the image is read with the stride, and the weight is the same.
         let lane = window.axes.last().expect("axes");
         assert_eq!([&lane.a, &lane.b, &lane.c], [&Expr::int(stride), &Expr::int(0), &Expr::int(1)]);
     }
-    // The weights of neighbouring channels do not stand together here.
+    // With channels last, the weights of neighbouring channels are not contiguous.
     let declined = schedule(&build(&Conv { channels_last: true, ..spec }));
     assert_eq!(declined.declined, ["one factor has no rows of its own"]);
 }
@@ -149,7 +150,7 @@ fn a_pointwise_convolution_packs_nothing() {
         let scheduled = schedule(&build(&Conv { channels_last, ..spec.clone() }));
         assert!(scheduled.temporaries.is_empty());
         let [Step::Gemm(gemm)] = &scheduled.steps[..] else { panic!("{:?}", scheduled.steps) };
-        // Channels last, all places of all images are the rows of one product.
+        // With channels last, all positions of all images are the rows of one product.
         assert_eq!(gemm.batch.len(), if channels_last { 0 } else { 1 });
     }
 }
@@ -179,7 +180,7 @@ proptest! {
         let scheduled = schedule(&func);
         prop_assert_eq!(&wanted, &support::outcome(&support::as_func(&scheduled), &dims, 3), "{:#?}", scheduled.steps);
         prop_assert_eq!(&wanted, &support::outcome(&explicit_loops(&simplify(&func)), &dims, 3));
-        // Weights have rows of their own, windows have columns, and something is summed.
+        // The weights have rows, the windows have columns, and there is a sum.
         let out = |at: usize| {
             (spec.size[at] + 2 * spec.padding - (spec.kernel[at] - 1) * spec.dilation - 1) / spec.stride + 1
         };

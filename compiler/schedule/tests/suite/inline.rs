@@ -1,4 +1,4 @@
-//! Inlining changes no bit of what a function computes, and what is worth a buffer keeps one.
+//! Inlining keeps every result to the bit, and expensive temporaries keep their buffers.
 
 use crate::support;
 
@@ -12,7 +12,7 @@ use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::stmt::Stmt;
 use rx_tir::{CompareOp, KernelBuilder};
 
-/// One operator of a chain; operands are chosen among the buffers before by number.
+/// An operator of a generated chain. Its operands are chosen among the previous buffers by number.
 #[derive(Clone, Copy, Debug)]
 enum Operator {
     Exp(usize),
@@ -22,15 +22,15 @@ enum Operator {
     Transpose(usize),
     /// Adds a row of one buffer to all rows of another.
     AddRow(usize, usize),
-    /// Sums rows, repeated along them.
+    /// Sums rows, with the sums repeated along them.
     SumRows(usize),
-    /// The lower triangle of one, the upper of another.
+    /// Combines the lower triangle of one buffer with the upper triangle of another.
     Choose(usize, usize),
-    /// A matrix product.
+    /// Multiplies matrices.
     Product(usize, usize),
-    /// Shifted by one, with 0 at the border.
+    /// Shifts by one element, with 0 at the border.
     Shift(usize),
-    /// Sums windows of rows that overlap.
+    /// Sums overlapping windows of rows.
     Window(usize),
 }
 
@@ -52,7 +52,7 @@ fn operator() -> impl Strategy<Value = Operator> {
     ]
 }
 
-/// Square matrices of extent `n`; the last operator writes the output.
+/// Builds a chain over square matrices of extent `n`; the last operator writes the output.
 fn build(operators: &[Operator]) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("chain"));
     let shape = [Dim::symbol(name("n")), Dim::symbol(name("n"))];
@@ -148,23 +148,23 @@ fn a_chain_becomes_one_nest() {
 #[test]
 fn what_is_expensive_is_computed_once() {
     use Operator::*;
-    // Squared in one statement: a `let`.
+    // Squared in one statement: becomes a `let`.
     let func = inline(&build(&[Exp(0), Square(2)]));
     assert_eq!(nests(&func), 1);
     let mut lets = 0;
     func.body.walk(&mut |stmt| lets += usize::from(matches!(stmt, Stmt::Let { .. })));
     assert_eq!(lets, 1);
-    // Read by each column of a product: a buffer.
+    // Read by each column of a product: stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), Product(2, 1)]))), 2);
-    // A transposed operand is read where it stands, and the product stays one.
+    // A transposed operand is read in place, and the product stays one product.
     let func = inline(&build(&[Transpose(0), Product(2, 1)]));
     assert_eq!(nests(&func), 1);
     assert_eq!(schedule(&func).gemm_count(), 1);
-    // Read by the windows that overlap there: a buffer.
+    // Read by overlapping windows: stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), Window(2)]))), 2);
-    // A sum stays a nest of its own.
+    // A sum stays a separate nest.
     assert_eq!(nests(&inline(&build(&[SumRows(0), Relu(2)]))), 2);
-    // Into a sum, once per element.
+    // A sum that is repeated along columns reads each element once a column: stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), SumRows(2)]))), 2, "each column of the result sums again");
 }
 

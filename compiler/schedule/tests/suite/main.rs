@@ -1,4 +1,4 @@
-//! The integration tests of `rx-schedule`: one module a subject, one program to link.
+//! The integration tests of `rx-schedule`, one module for each subject, linked as one program.
 
 mod conv;
 mod inline;

@@ -1,4 +1,4 @@
-//! A function cut into steps computes what the function computes: matrix products of every layout.
+//! Scheduled functions compute the same results as the originals: matrix products of every layout.
 
 use crate::support;
 
@@ -11,23 +11,23 @@ use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::PrimFunc;
 use rx_tir::{CompareOp, KernelBuilder};
 
-/// A product with its layouts.
+/// A generated matrix product with its layouts.
 #[derive(Clone, Debug)]
 struct Matmul {
-    /// Batch axes: extent, in the left factor, in the right one.
+    /// The batch axes: extent, whether the left factor has the axis, whether the right factor has it.
     batch: Vec<(i64, bool, bool)>,
     m: i64,
     n: i64,
     k: i64,
     /// Whether each factor is stored with its last two axes exchanged.
     transposed: (bool, bool),
-    /// Whether the result is.
+    /// Whether the result is stored with its last two axes exchanged.
     result_transposed: bool,
-    /// Which of m, n, k are symbols.
+    /// Whether each of m, n, k is a symbol.
     symbolic: [bool; 3],
-    /// What is done to the factors' elements.
+    /// The operation on the factors' elements.
     prologue: (Prologue, Prologue),
-    /// The first value.
+    /// The initial value of the sum.
     initial: i64,
 }
 
@@ -128,7 +128,7 @@ proptest! {
         let scheduled = schedule(&func);
         let steps = support::as_func(&scheduled);
         prop_assert_eq!(support::outcome(&func, &dims, 5), support::outcome(&steps, &dims, 5), "{:#?}", scheduled.steps);
-        // What stands in memory as matrices is a matrix product, whatever else is 1.
+        // Factors that are matrices in memory are scheduled as a product, even if some extents are 1.
         let plain = matches!(spec.prologue, (Prologue::Nothing, Prologue::Nothing));
         let repeated = spec.batch.iter().any(|axis| axis.0 > 1 && !axis.1 && !axis.2);
         let longer = |at: usize, extent: i64| extent > 1 || spec.symbolic[at];
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// `out[b, h, s, t] = Σ query[b, s, h, d] * key[b, t, h // shared, d]`.
+/// Builds `out[b, h, s, t] = Σ query[b, s, h, d] * key[b, t, h // shared, d]`.
 #[test]
 fn heads_that_share_a_key_are_rows_of_one_product() {
     let mut builder = KernelBuilder::new(name("scores"));
@@ -161,7 +161,7 @@ fn heads_that_share_a_key_are_rows_of_one_product() {
     assert_eq!(support::outcome(&func, &dims, 5), support::outcome(&support::as_func(&scheduled), &dims, 5));
 }
 
-/// `out[b, s, e] = Σ (weight[b, s, k] / sum[b, s]) * value[b, k, e]`.
+/// Builds `out[b, s, e] = Σ (weight[b, s, k] / sum[b, s]) * value[b, k, e]`.
 #[test]
 fn a_factor_that_is_computed_is_packed_once_for_each_batch() {
     let mut builder = KernelBuilder::new(name("weighted"));

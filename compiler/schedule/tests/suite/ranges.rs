@@ -1,4 +1,5 @@
-//! What is proved in range is in range, simplified arithmetic has the same values, and the usual forms are proved.
+//! Accesses that are proved in range are in range, simplified arithmetic has the same values, and the usual index forms
+//! are proved.
 
 use crate::support;
 
@@ -12,7 +13,7 @@ use rx_tir::builder::in_range;
 use rx_tir::expr::{BinaryOp, CompareOp, Expr};
 use rx_tir::func::PrimFunc;
 
-/// Index arithmetic over two loops, `i` below the symbol `n` and `j` below 4, and the symbol.
+/// Index arithmetic over two loops, `i` in `0..n` and `j` in `0..4`, and the symbol `n`.
 #[derive(Clone, Debug)]
 enum Index {
     I,
@@ -20,12 +21,12 @@ enum Index {
     N,
     Constant(i64),
     Two(BinaryOp, Box<Index>, Box<Index>),
-    /// Divided by a positive number, or by `n`.
+    /// Division by a positive constant, or by `n`.
     By(BinaryOp, Box<Index>, Option<i64>),
     Choose(CompareOp, Box<Index>, Box<Index>, Box<Index>, Box<Index>),
 }
 
-/// How an element is read at an index.
+/// The form of the read at an index.
 #[derive(Clone, Copy, Debug)]
 enum Reading {
     Bare,
@@ -65,7 +66,7 @@ fn expr(index: &Index, i: &Expr, j: &Expr, n: &Expr) -> Expr {
         Index::J => j.clone(),
         Index::N => n.clone(),
         Index::Constant(value) => Expr::Int { value: *value, dtype },
-        // Nothing folds here: the functions say what the passes are given.
+        // No constant folding here, so that the passes see the operations as generated.
         Index::Two(op, a, b) => Expr::Binary { op: *op, left: Box::new(part(a)), right: Box::new(part(b)) },
         Index::By(op, a, by) => {
             let by = by.map_or(n.clone(), |value| Expr::Int { value, dtype });
@@ -79,7 +80,7 @@ fn expr(index: &Index, i: &Expr, j: &Expr, n: &Expr) -> Expr {
     }
 }
 
-/// `values[i, j] = index`, `out[i, j] = data[index]`, over arithmetic of a dtype.
+/// Builds `values[i, j] = index`, `out[i, j] = data[index]`, with arithmetic of a dtype.
 fn build(index: &Index, reading: Reading, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("gather"));
     let n = Dim::symbol(name("n"));
@@ -147,7 +148,8 @@ proptest! {
     }
 }
 
-/// How many indices of `out[…] = data[index]` stay checked; `data` has the extents, `out` the loops.
+/// Returns the number of indices of `out[…] = data[index]` that stay checked. `data` has the given extents, and `out`
+/// those of the loops.
 fn checked(extents: &[&str], loops: &[&str], index: impl Fn(&[Expr], &dyn Fn(&str) -> Expr) -> Vec<Expr>) -> usize {
     let mut builder = KernelBuilder::new(name("read"));
     let dim = |text: &str| match text.parse::<i64>() {
@@ -176,7 +178,7 @@ fn checked(extents: &[&str], loops: &[&str], index: impl Fn(&[Expr], &dyn Fn(&st
 #[test]
 fn usual_index_maps_are_proved() {
     let two = |value: i64| Expr::int(value);
-    // Reshapes, both ways.
+    // Reshapes, in both directions.
     assert_eq!(checked(&["n*m"], &["n", "m"], |v, s| vec![v[0].clone() * s("m") + v[1].clone()]), 0);
     let split =
         |v: &[Expr], s: &dyn Fn(&str) -> Expr| vec![v[0].clone().floor_div(s("m")), v[0].clone().floor_mod(s("m"))];
@@ -189,9 +191,9 @@ fn usual_index_maps_are_proved() {
     // Repeats and strides.
     assert_eq!(checked(&["n"], &["n*3"], |v, _| vec![v[0].clone().floor_div(two(3))]), 0);
     assert_eq!(checked(&["n*2"], &["n"], |v, _| vec![v[0].clone() * two(2) + two(1)]), 0);
-    // Backwards.
+    // Reversed indices.
     assert_eq!(checked(&["n"], &["n"], |v, s| vec![s("n") - two(1) - v[0].clone()]), 0);
-    // One behind the end is not.
+    // An index one past the end is not proved.
     assert_eq!(checked(&["n"], &["n"], |v, _| vec![v[0].clone() + two(1)]), 1);
     assert_eq!(checked(&["n"], &["m"], |v, _| vec![v[0].clone()]), 1);
 }

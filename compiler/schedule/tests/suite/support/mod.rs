@@ -1,4 +1,4 @@
-//! Running functions, and functions that were cut into steps, by the interpreter.
+//! Helpers that run functions and scheduled functions by the interpreter.
 use rx_base::name::name;
 use rx_interp::run;
 use rx_schedule::{Gemm, Matrix, Place, Scheduled, Step, Window, WindowAxis};
@@ -8,7 +8,7 @@ use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
 use rx_tir::stmt::{Block, Stmt};
 
-/// The steps as one function over the same parameters: matrix products by three loops.
+/// Converts steps to a function over the same parameters. A matrix product becomes three loops.
 pub fn as_func(scheduled: &Scheduled) -> PrimFunc {
     let mut func = scheduled.func.clone();
     let body = steps(&mut func, &scheduled.steps);
@@ -94,7 +94,7 @@ fn windows(func: &mut PrimFunc, window: &Window) -> Stmt {
     around(&window.axes, &axes, body)
 }
 
-/// The indices of the element at an address, so that the interpreter checks that it is in the buffer.
+/// Converts a flat index to the indices of the element, so that the interpreter checks that it is in the buffer.
 fn element(func: &PrimFunc, buffer: BufferId, address: Expr) -> Vec<Expr> {
     let shape = &func.buffer(buffer).shape;
     let mut rest = address;
@@ -111,7 +111,7 @@ fn element(func: &PrimFunc, buffer: BufferId, address: Expr) -> Vec<Expr> {
     indices
 }
 
-/// Values for all buffers of a function: small integers, so that sums are exact in any order.
+/// Draws values for all parameters of a function: small integers, so that sums are exact in any order.
 pub fn arguments(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> (Vec<Tensor>, Vec<Scalar>) {
     let value = |var: VarId| {
         let text = func.var(var).name;
@@ -142,7 +142,7 @@ pub fn arguments(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> (Vec<Tenso
     (tensors, scalars)
 }
 
-/// What all buffers hold after a run, or why it ended.
+/// Runs a function and returns the contents of all its buffers, or the error message.
 pub fn outcome(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> Result<Vec<Vec<u8>>, String> {
     let (mut tensors, scalars) = arguments(func, dims, seed);
     run(func, &mut tensors, &scalars).map_err(|error| error.to_string())?;
