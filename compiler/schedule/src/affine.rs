@@ -16,7 +16,7 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 /// The linear address of an element in a dense row-major buffer: `base + Σ loop · stride + Σ opaque · stride`, in
 /// elements. Only [`Affine::with_opaque`] makes opaque terms.
 ///
-/// The coefficients are [`Dim`]s that follow from what [`Scope`] knows of the indices, so facts about ranges can be
+/// The coefficients are [`Dim`]s, normalized with the facts that [`Scope`] has about the indices, so ranges can be
 /// proved of them. [`crate::Poly`] in contrast is an index as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Affine {

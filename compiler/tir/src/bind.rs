@@ -1,58 +1,60 @@
-//! Values of a function's scalars and symbols for one call.
+//! Binding of a function's scalars and symbols to the values of one call.
 
 use crate::evaluate::evaluate_index;
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc};
 
-/// Why a call does not fit a function.
+/// The reason why the arguments of a call do not match a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// Another number of buffers or scalars than parameters.
+    /// The number of buffers and scalars differs from the number of parameters.
     #[error("{passed} arguments passed, {wanted} needed")]
     ArgumentCount {
-        /// How many were wanted.
+        /// The number of parameters.
         wanted: usize,
-        /// How many were passed.
+        /// The number of arguments.
         passed: usize,
     },
-    /// A buffer of another rank.
+    /// A buffer has another rank.
     #[error("buffer {} has {wanted} dims, the argument {passed}", .buffer.0)]
     Rank {
         /// The parameter's buffer.
         buffer: BufferId,
-        /// Its rank.
+        /// The parameter's rank.
         wanted: usize,
-        /// The argument's.
+        /// The argument's rank.
         passed: usize,
     },
-    /// A buffer with another extent.
+    /// A buffer has another extent.
     #[error("dim {axis} of buffer {} is {wanted}, the argument's {passed}", .buffer.0)]
     Extent {
         /// The parameter's buffer.
         buffer: BufferId,
-        /// Which dim.
+        /// The axis.
         axis: usize,
-        /// The extent it must have.
+        /// The extent that the parameter requires.
         wanted: i64,
-        /// The argument's.
+        /// The argument's extent.
         passed: i64,
     },
-    /// An extent or symbol whose value follows from nothing that is passed, or overflows.
+    /// An extent does not follow from the arguments, or overflows.
     #[error("dim {axis} of buffer {} is not known", .buffer.0)]
     Unknown {
         /// The parameter's buffer.
         buffer: BufferId,
-        /// Which dim.
+        /// The axis.
         axis: usize,
     },
 }
 
-/// The values of a function's scalars and symbols, by variable; `None` for variables that are bound in the body.
+/// Computes the values of a function's scalars and symbols, indexed by variable. Variables that the body binds are
+/// `None`.
 ///
-/// `shapes` has one shape per buffer parameter, `scalars` one value per scalar parameter, both in order.
+/// `shapes` has one shape for each buffer parameter, and `scalars` one value for each scalar parameter, both in order.
+/// For example, for a buffer of shape `[n, n * 2]` and the argument shape `[4, 8]`, `n` is 4.
 ///
 /// # Errors
-/// Where the call does not fit the function.
+/// If the arguments do not match the function.
 pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Result<Vec<Option<i64>>, BindError> {
     let mut values = vec![None; func.vars.len()];
     let (buffers, numbers) = (func.buffer_params().count(), func.scalar_params().count());
@@ -63,7 +65,7 @@ pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Resu
     for (var, value) in func.scalar_params().zip(scalars) {
         values[var.0 as usize] = Some(*value);
     }
-    // A dim that is nothing but a symbol gives it its value, wherever it stands; the rest is compared after.
+    // First pass: a dim that is just a symbol defines the symbol. Second pass: all dims are compared.
     for (buffer, shape) in func.buffer_params().zip(shapes) {
         let declared = &func.buffer(buffer).shape;
         if declared.len() != shape.len() {

@@ -1,4 +1,5 @@
-//! Building an operator's function: inputs, outputs, and blocks that compute one buffer from others.
+//! A builder of operator functions: parameters, temporaries, and blocks that compute one buffer from others. `rx-ops`
+//! defines its operators with it.
 
 use crate::dim::of_dim;
 use crate::expr::{BinaryOp, CompareOp, Expr};
@@ -7,17 +8,18 @@ use crate::stmt::{Block, Iter, IterKind, Site, Stmt};
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name};
 
-/// Builds the function of an operator.
+/// A builder of an operator's function.
 ///
-/// Extents are [`Dim`]s; each symbol in them becomes a scalar parameter of its name behind the buffers. So what is built
-/// is right for every value of the symbols.
+/// Extents are [`Dim`]s. Each symbol in them becomes a scalar parameter with its name, after the buffers. So the
+/// function is correct for all values of the symbols. For example, a parameter of shape `[n, 4]` adds the scalar
+/// parameter `n: T.int64`.
 #[derive(Debug)]
 pub struct KernelBuilder {
     func: PrimFunc,
     symbols: NameMap<VarId>,
-    /// Scalar parameters, each with what a call passes for it.
+    /// The scalar parameters, each with the argument that a call passes for it.
     scalars: Vec<(VarId, Dim)>,
-    /// Axes of blocks that have one value.
+    /// The block axes of extent 1.
     single: Vec<VarId>,
     statements: Vec<Stmt>,
     allocations: Vec<BufferId>,
@@ -25,7 +27,7 @@ pub struct KernelBuilder {
 }
 
 impl KernelBuilder {
-    /// A function called as the operator.
+    /// Starts a function with the operator's name.
     pub fn new(operator: Name) -> KernelBuilder {
         KernelBuilder {
             func: PrimFunc::new(operator),
@@ -38,7 +40,7 @@ impl KernelBuilder {
         }
     }
 
-    /// Adds a parameter: an input or output tensor. Parameters stand in the order they are added.
+    /// Adds a parameter: an input or output tensor. Parameters are in the order in which they are added.
     pub fn param(&mut self, buffer: &str, shape: &[Dim], dtype: DType) -> BufferId {
         let id = self.buffer(buffer, shape, dtype);
         self.push_param(id);
@@ -50,7 +52,7 @@ impl KernelBuilder {
         self.func.params.push(Param::Buffer(buffer));
     }
 
-    /// Adds a buffer that only this function sees.
+    /// Adds a buffer that the function allocates.
     pub fn temporary(&mut self, buffer: &str, shape: &[Dim], dtype: DType) -> BufferId {
         let id = self.buffer(buffer, shape, dtype);
         self.allocations.push(id);
@@ -70,24 +72,24 @@ impl KernelBuilder {
         })
     }
 
-    /// Adds a scalar parameter, behind the buffers: a call passes the symbol of its name.
+    /// Adds a scalar parameter after the buffers. A call passes the symbol with its name.
     pub fn scalar(&mut self, scalar: Name, dtype: DType) -> Expr {
         let var = self.func.add_var(scalar, dtype);
         self.scalars.push((var, Dim::symbol(scalar)));
         self.func.var_expr(var)
     }
 
-    /// What a call passes for each scalar parameter, in order.
+    /// Returns the arguments that a call passes for the scalar parameters, in order.
     pub fn scalar_values(&self) -> Vec<Dim> {
         self.scalars.iter().map(|(_, value)| value.clone()).collect()
     }
 
-    /// A symbolic integer as an `int64` expression over the function's scalars, as [`of_dim`] makes it.
+    /// Converts a symbolic integer to an `int64` expression over the function's scalars, by [`of_dim`].
     pub fn dim(&mut self, dim: &Dim) -> Expr {
         of_dim(dim, &mut |symbol, value| self.symbol(symbol, value))
     }
 
-    /// The scalar that stands for a symbol, or for a value that the caller computes.
+    /// Returns the scalar parameter for a symbol, or for an opaque value that the caller computes.
     fn symbol(&mut self, symbol: Name, value: &Dim) -> Expr {
         if let Some(var) = self.symbols.get(&symbol) {
             return self.func.var_expr(*var);
@@ -98,34 +100,34 @@ impl KernelBuilder {
         self.func.var_expr(var)
     }
 
-    /// Whether it is an axis of a block whose extent is 1.
+    /// Whether the expression is a block axis of extent 1.
     pub fn is_single(&self, axis: &Expr) -> bool {
         matches!(axis, Expr::Var { var, .. } if self.single.contains(var))
     }
 
-    /// An element of a buffer.
+    /// Builds a load of an element.
     pub fn load(&self, buffer: BufferId, indices: &[Expr]) -> Expr {
         self.func.load(buffer, indices.to_vec())
     }
 
-    /// A buffer's extents.
+    /// Returns a buffer's extents.
     pub fn shape(&self, buffer: BufferId) -> Vec<Expr> {
         self.func.buffer(buffer).shape.clone()
     }
 
-    /// A buffer's element type.
+    /// Returns a buffer's element type.
     pub fn dtype(&self, buffer: BufferId) -> DType {
         self.func.buffer(buffer).dtype
     }
 
-    /// `buffer[axes] = value(axes)` for all of the buffer.
+    /// Adds `buffer[axes] = value(axes)` for all elements of the buffer.
     pub fn compute(&mut self, buffer: BufferId, value: impl FnOnce(&mut KernelBuilder, &[Expr]) -> Expr) {
         let shape = self.shape(buffer);
         self.map(buffer, &shape, |builder, axes| (axes.to_vec(), value(builder, axes)));
     }
 
-    /// `buffer[indices(axes)] = value(axes)` for axes below `extents`: a map from a domain of its own to the buffer.
-    /// Different axes must lead to different elements.
+    /// Adds `buffer[indices(axes)] = value(axes)` for all axes in `extents`. The domain may differ from the buffer's
+    /// shape, but different axes must give different elements.
     pub fn map(
         &mut self,
         buffer: BufferId,
@@ -140,8 +142,8 @@ impl KernelBuilder {
         self.statements.push(block);
     }
 
-    /// `buffer[indices(axes)] = combine over reduced of value(axes, reduced)`, beginning with `initial`, for axes below
-    /// `extents` and reduced below `reduced`. `combine(accumulator, value)`; `element` gives indices and value.
+    /// Adds a reduction: `buffer[indices] = combine(buffer[indices], value)` from `initial`, for all axes in `extents`
+    /// and all reduction axes in `reduced`. `element` returns the indices, over the axes only, and the value.
     pub fn reduce(
         &mut self,
         buffer: BufferId,
@@ -163,7 +165,8 @@ impl KernelBuilder {
         self.statements.push(block);
     }
 
-    /// A block of any form: `body` gets the axes of `extents`, each of its kind, and gives `init` and the body.
+    /// Adds a block of any form. `body` gets the axes, with the given extents and kinds, and returns the init and the
+    /// body.
     pub fn block(
         &mut self,
         block: &str,
@@ -180,18 +183,19 @@ impl KernelBuilder {
         self.statements.push(block);
     }
 
-    /// `buffer[indices] = value`, for [`KernelBuilder::block`].
+    /// Builds `buffer[indices] = value`, for use in [`KernelBuilder::block`].
     pub fn store(&self, buffer: BufferId, indices: Vec<Expr>, value: Expr) -> Stmt {
         Stmt::Store { buffer, indices, value, site: self.site }
     }
 
-    /// A new variable with a binder that the caller makes, a `let` or loop in a block's body.
+    /// Adds a variable. The caller builds its binder: a `let` or loop in a block's body.
     pub fn variable(&mut self, variable: &str, dtype: DType) -> (VarId, Expr) {
         let var = self.func.add_var(name(variable), dtype);
         (var, self.func.var_expr(var))
     }
 
-    /// The function: buffers in the order of [`KernelBuilder::param`], then scalars.
+    /// Finishes the function. Its parameters are the buffers, in the order in which they were added, and then the
+    /// scalars.
     pub fn finish(mut self) -> PrimFunc {
         self.func.params.extend(self.scalars.iter().map(|(var, _)| Param::Scalar(*var)));
         self.func.body = Stmt::with_buffers(self.allocations, Stmt::seq(self.statements));
@@ -199,7 +203,7 @@ impl KernelBuilder {
     }
 }
 
-/// Loops around a block, one per axis.
+/// Loops around a block, one for each axis.
 #[derive(Default)]
 struct Nest {
     loops: Vec<(VarId, Expr)>,
@@ -236,7 +240,7 @@ impl Nest {
     }
 }
 
-/// Whether `low <= index < high`.
+/// Builds the condition `low <= index < high`.
 pub fn in_range(index: Expr, low: Expr, high: Expr) -> Expr {
     let above = Expr::compare(CompareOp::Ge, index.clone(), low);
     above.and(Expr::compare(CompareOp::Lt, index, high))

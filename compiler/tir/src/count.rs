@@ -1,4 +1,4 @@
-//! What a function costs: arithmetic operations, and bytes of its parameters.
+//! Cost of a function: the number of arithmetic operations, and the bytes of its parameters.
 
 use crate::dim::to_dim;
 use crate::expr::Expr;
@@ -7,16 +7,19 @@ use crate::stmt::Stmt;
 use rx_base::name::NameMap;
 use rx_base::{Dim, Name};
 
-/// Operations and bytes; over the names of parameters and symbols. `None` where a loop's extent is not known from them.
+/// The cost of a function, over the names of its parameters and symbols. A field is `None` if some extent does not
+/// follow from those.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
-    /// Arithmetic operations on values that are stored, indices left out; casts, comparisons and choices are none.
+    /// The number of arithmetic operations on stored values. Index arithmetic, casts, comparisons and selections do not
+    /// count.
     pub operations: Option<Dim>,
-    /// The bytes of all buffer parameters: each is read or written once.
+    /// The bytes of all buffer parameters, as if each were read or written once.
     pub bytes: Option<Dim>,
 }
 
-/// Counts a function: operations times the rounds of the loops around them, every branch taken.
+/// Computes the cost of a function: each operation counts once for each iteration of the loops around it. All branches
+/// are counted.
 pub fn count(func: &PrimFunc) -> Count {
     let counter = Counter { func };
     let bytes = func.buffer_params().try_fold(Dim::constant(0), |sum, buffer| {
@@ -33,8 +36,9 @@ pub fn count(func: &PrimFunc) -> Count {
 }
 
 impl Count {
-    /// The operations of one call; `values` are those of the function's variables, as [`crate::bind_symbols`] gives them.
-    /// `None` where they do not follow, or two variables of one name differ.
+    /// Returns the number of operations of one call. `values` are the values of the function's variables, as
+    /// [`crate::bind_symbols`] returns them. Returns `None` if the number does not follow from them, or if two
+    /// variables of the same name have different values.
     pub fn operations_of(&self, func: &PrimFunc, values: &[Option<i64>]) -> Option<u64> {
         let mut named: NameMap<i64> = NameMap::default();
         for var in func.scalar_params().chain(func.symbols.iter().copied()) {
@@ -54,12 +58,12 @@ struct Counter<'f> {
 }
 
 impl Counter<'_> {
-    /// An integer expression over parameters and symbols.
+    /// Converts an integer expression over parameters and symbols.
     fn dim(&self, expr: &Expr) -> Option<Dim> {
         to_dim(expr, &|var| self.outer_name(var).map(Dim::symbol))
     }
 
-    /// The name of a variable that no loop binds.
+    /// Returns the name of a parameter or symbol; `None` for variables that the body binds.
     fn outer_name(&self, var: crate::func::VarId) -> Option<Name> {
         let scalar = self.func.params.contains(&Param::Scalar(var));
         (scalar || self.func.symbols.contains(&var)).then(|| self.func.var(var).name)
@@ -72,11 +76,11 @@ impl Counter<'_> {
             }
             Stmt::For { extent, body, .. } => {
                 let body = self.statement(body)?;
-                // A loop that computes nothing costs nothing, whatever its extent.
+                // A loop without operations costs nothing, whatever its extent is.
                 if body.as_constant() == Some(0) { Some(body) } else { Some(&body * &self.dim(extent)?) }
             }
             Stmt::Block(block) => {
-                // `init` is done once per result; it assigns and rarely computes.
+                // `init` does not count: it is executed once for each result, and mostly stores a constant.
                 self.statement(&block.body)
             }
             Stmt::Store { value, .. } | Stmt::Let { value, .. } => {
@@ -102,7 +106,7 @@ impl Counter<'_> {
     }
 }
 
-/// The arithmetic operations of a value; indices of loads are none.
+/// Counts the arithmetic operations of a value, without the indices of loads.
 fn operations(expr: &Expr) -> i64 {
     match expr {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } | Expr::Load { .. } => 0,

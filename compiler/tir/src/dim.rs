@@ -1,4 +1,4 @@
-//! Symbolic integers as expressions.
+//! Conversion between symbolic integers ([`Dim`]) and expressions.
 
 use crate::expr::{BinaryOp, Expr};
 use crate::func::VarId;
@@ -6,9 +6,9 @@ use rx_base::name::name;
 use rx_base::symbolic::Atom;
 use rx_base::{Dim, Name};
 
-/// A symbolic integer as an `int64` expression; `symbol` gives the values of symbols, by name. What rx does not know by
-/// formula, and a caller has to compute, is asked for under its text. The error part is 0: no function is made of dims that
-/// are not known.
+/// Converts a symbolic integer to an `int64` expression. `symbol` returns the value of a symbol, given its name. For an
+/// opaque value, which has no formula and which a caller has to compute, `symbol` is called with the text of the value
+/// as its name. The error dim becomes 0; no function is built from unknown dims.
 pub fn of_dim(dim: &Dim, symbol: &mut dyn FnMut(Name, &Dim) -> Expr) -> Expr {
     let mut sum = Expr::int(dim.constant_part());
     for (product, coefficient) in dim.terms() {
@@ -28,8 +28,9 @@ pub fn of_dim(dim: &Dim, symbol: &mut dyn FnMut(Name, &Dim) -> Expr) -> Expr {
     sum
 }
 
-/// An integer expression as a symbolic integer; `symbol` gives those of variables. Divisions are taken for those of what is not
-/// negative, as extents are. `None` of what has no form.
+/// Converts an integer expression to a symbolic integer. `symbol` returns the dim of a variable. Dividends are assumed
+/// not to be negative, as extents are, so truncating division is floor division. Returns `None` for operations without
+/// a symbolic form.
 pub fn to_dim(expr: &Expr, symbol: &dyn Fn(VarId) -> Option<Dim>) -> Option<Dim> {
     match expr {
         Expr::Int { value, .. } => Some(Dim::constant(*value)),

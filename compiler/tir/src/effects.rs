@@ -1,28 +1,28 @@
-//! Which buffers statements read and write, and so which of them may not change places.
+//! The buffers that statements read and write, as a test for whether statements may be reordered.
 
 use crate::expr::Expr;
 use crate::func::BufferId;
 use crate::stmt::Stmt;
 use rustc_hash::FxHashSet;
 
-/// Buffers that are read and written.
+/// Sets of buffers that are read and written.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
-    /// Those that elements are loaded of.
+    /// Buffers with loads.
     pub read: FxHashSet<BufferId>,
-    /// Those that elements are stored to.
+    /// Buffers with stores.
     pub written: FxHashSet<BufferId>,
 }
 
 impl Effects {
-    /// Those of a statement and of all in it.
+    /// Returns the effects of a statement with all statements inside.
     pub fn of(stmt: &Stmt) -> Effects {
         let mut effects = Effects::default();
         effects.stmt(stmt);
         effects
     }
 
-    /// Adds those of a statement and of all in it.
+    /// Adds the effects of a statement with all statements inside.
     pub fn stmt(&mut self, stmt: &Stmt) {
         stmt.walk(&mut |part| {
             if let Stmt::Store { buffer, .. } = part {
@@ -32,7 +32,7 @@ impl Effects {
         });
     }
 
-    /// Adds those of an expression.
+    /// Adds the effects of an expression.
     pub fn expr(&mut self, expr: &Expr) {
         expr.walk(&mut |part| {
             if let Expr::Load { buffer, .. } = part {
@@ -41,19 +41,20 @@ impl Effects {
         });
     }
 
-    /// Whether `later` may see what these did, or undo it: one of both writes what the other reads or writes.
+    /// Whether the effects conflict, so that the order matters: one of both writes a buffer that the other reads or
+    /// writes.
     pub fn meets(&self, later: &Effects) -> bool {
         later.read.iter().any(|id| self.written.contains(id))
             || later.written.iter().any(|id| self.read.contains(id) || self.written.contains(id))
     }
 
-    /// Adds others.
+    /// Adds other effects.
     pub fn add(&mut self, other: &Effects) {
         self.read.extend(&other.read);
         self.written.extend(&other.written);
     }
 
-    /// Those of the buffers that are wanted.
+    /// Restricts the effects to the buffers that `is_wanted` accepts.
     pub fn of_only(mut self, is_wanted: impl Fn(BufferId) -> bool) -> Effects {
         self.read.retain(|id| is_wanted(*id));
         self.written.retain(|id| is_wanted(*id));

@@ -1,8 +1,16 @@
-//! Reductions over nothing.
+//! *Initialization of empty reductions*: stores the initial value of reductions without iterations.
 //!
-//! TVM begins a reduction in its first iteration (TVM src/s_tir/transform/lower_init_block.cc), so that one without
-//! iterations would leave its result unwritten. What operators give then is the value that begins it: 0 of a sum, −∞ of a
-//! maximum, as NumPy's and PyTorch's have it.
+//! ```text
+//!                                           if m <= 0:
+//!                                               for i in range(n): out[i] = 0
+//! for i, k in T.grid(n, m):          ->     for i, k in T.grid(n, m):
+//!     with T.sblock("sum"): ...                 with T.sblock("sum"): ...
+//! ```
+//!
+//! TVM initializes a reduction in its first iteration (TVM `src/s_tir/transform/lower_init_block.cc`), so a reduction
+//! without iterations leaves its result unwritten. Operators yield the initial value then: 0 for a sum, −∞ for a
+//! maximum, as in NumPy and PyTorch. Requires a nest of loops around the block, without loops over threads. Guarantees
+//! the same result for other reductions.
 
 use crate::expr::{BinaryOp, CompareOp, Expr};
 use crate::func::{PrimFunc, VarId};
@@ -16,14 +24,15 @@ struct Loop {
     extent: Expr,
 }
 
-/// The function in which a block whose reduction loops take no round is begun all the same: in front of its loops stands what
-/// does that, under the condition that one of them is empty. What cannot be empty stays as it is, and so do blocks among
-/// whose loops something else stands.
+/// Initializes the reductions that may have no iterations. Before the loops of each, a statement stores the initial
+/// values under the condition that one of the reduction loops is empty. Reductions that cannot be empty, and blocks in
+/// imperfect nests, do not change.
 pub fn begin_empty_reductions(func: &PrimFunc) -> PrimFunc {
     begin_empty_reductions_of(func, &|_| true)
 }
 
-/// The same of those nests that `concerns` accepts: others are begun in another way.
+/// Initializes as [`begin_empty_reductions`] does, but only the nests that `concerns` accepts. The caller initializes
+/// the others in another way.
 pub fn begin_empty_reductions_of(func: &PrimFunc, concerns: &dyn Fn(&Stmt) -> bool) -> PrimFunc {
     let mut begun = func.clone();
     begun.body = rewritten(&func.body, &mut begun, concerns);
@@ -41,7 +50,7 @@ fn rewritten(stmt: &Stmt, func: &mut PrimFunc, concerns: &dyn Fn(&Stmt) -> bool)
     map_children(stmt, &mut |child| rewritten(child, func, concerns))
 }
 
-/// The block with an init that a statement is, with nothing but loops around it.
+/// Returns the block with an init that a perfect nest of loops contains, and collects the loops.
 fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
     loop {
         match stmt {
@@ -56,8 +65,8 @@ fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
     }
 }
 
-/// What begins the block's elements where one of its reduction loops is empty; `None` where none can be, or where what is
-/// begun depends on them.
+/// Builds the statement that initializes the block's elements if one of its reduction loops is empty. Returns `None` if
+/// none can be empty, or if the initialized elements depend on the reduction loops.
 fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let reduced: Vec<&Expr> = reduced.map(|iter| &iter.binding).collect();
@@ -82,7 +91,7 @@ fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     })
 }
 
-/// Loops with variables of their own: each variable has one binder.
+/// Builds loops around a statement, with new variables, since each variable has one binder.
 fn around(loops: &[&Loop], body: Stmt, func: &mut PrimFunc) -> Stmt {
     let fresh: Vec<(VarId, VarId)> = loops
         .iter()
@@ -115,7 +124,7 @@ mod tests {
     use rx_base::name::name;
     use rx_base::{DType, Dim};
 
-    /// The sum over the last axis of a matrix of `columns`.
+    /// Prints the sum over the last axis of a matrix with `columns` columns.
     fn sum(columns: &Dim) -> String {
         let mut builder = KernelBuilder::new(name("sum"));
         let rows = Dim::symbol(name("n"));

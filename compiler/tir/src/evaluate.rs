@@ -1,11 +1,12 @@
-//! What a host knows of a call without the contents of its buffers.
+//! Evaluation of scalar expressions on the host: extents and sizes that do not depend on the contents of buffers.
 
 use crate::expr::{BinaryOp, Expr, Intrinsic, UnaryOp};
 use crate::func::VarId;
 use rx_base::DType;
 
-/// Whether [`evaluate_index`] can find the value of an expression, given those of some variables: no loads, no `uint64`, and of floats
-/// only what every device computes alike. It may still overflow or divide by zero.
+/// Whether [`evaluate_index`] can evaluate an expression, given values of some variables. The expression must have no
+/// loads and no `uint64`, and only float operations that all devices round alike. The evaluation may still overflow or
+/// divide by zero.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     expr.all(&|part| {
         let dtype = part.dtype();
@@ -20,8 +21,9 @@ pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     })
 }
 
-/// The value of an integer expression without loads, wrapped where its dtype is narrower than 64 bits; `None` where a variable has
-/// none, it overflows in 64 bits or divides by zero. What does not decide (`and`, `or`, a choice) is not evaluated.
+/// Evaluates an integer expression without loads. Results wrap in dtypes narrower than 64 bits. Returns `None` if a
+/// variable has no value, on overflow in 64 bits, and on division by zero. `and`, `or` and selections short-circuit: an
+/// operand that does not matter is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
     let exact = match expr {
@@ -31,7 +33,7 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
             let value = evaluate_float(inner, value_of)?;
             match dtype.is_bool() {
                 true => i64::from(value != 0.0),
-                // Beyond these not every whole number is a float.
+                // Beyond 2⁵³, not every whole number is an `f64`.
                 false => (value.abs() < (1_i64 << 53) as f64).then_some(value.trunc() as i64)?,
             }
         }
@@ -59,7 +61,7 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
     Some(expr.dtype().wrap(exact))
 }
 
-/// The operation of two integers before it is wrapped.
+/// Computes an operation on two integers, before wrapping.
 fn integer_operation(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),
@@ -76,7 +78,7 @@ fn integer_operation(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::BitAnd => Some(a & b),
         BinaryOp::BitOr => Some(a | b),
         BinaryOp::BitXor => Some(a ^ b),
-        // By the width or more nothing is left but the sign.
+        // Shifting by the width or more leaves 0, or the sign for a right shift.
         BinaryOp::ShiftLeft => Some(u32::try_from(b).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0)),
         BinaryOp::ShiftRight => Some(a >> u32::try_from(b).unwrap_or(63).min(63)),
     }
@@ -87,7 +89,7 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-/// The value of an expression of `float32` or `float64`, rounded after each operation.
+/// Evaluates an expression of `float32` or `float64`, and rounds after each operation.
 fn evaluate_float(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<f64> {
     let value = |expr: &Expr| evaluate_float(expr, value_of);
     let exact = match expr {
@@ -110,7 +112,7 @@ fn evaluate_float(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Optio
     }
 }
 
-/// The operations that every device rounds alike.
+/// Returns the operation if all devices round it alike.
 fn float_operation(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
     Some(match op {
         BinaryOp::Add => |a, b| a + b,
@@ -123,12 +125,13 @@ fn float_operation(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
     })
 }
 
-/// Whether a host computes in this dtype as devices do.
+/// Whether the host computes in this dtype as devices do.
 fn is_exact(dtype: DType) -> bool {
     matches!(dtype, DType::FLOAT32 | DType::FLOAT64)
 }
 
-/// The functions that sizes are computed with: of all of them every device gives the nearest value where it is a whole number.
+/// Returns the function if it occurs in computations of sizes. All devices compute it exactly where the result is a
+/// whole number.
 fn whole_number(function: Intrinsic) -> Option<fn(f64) -> f64> {
     Some(match function {
         Intrinsic::Ceil => f64::ceil,
@@ -146,7 +149,7 @@ mod tests {
     use crate::{BinaryOp, CompareOp, Expr, Intrinsic, VarId};
     use rx_base::DType;
 
-    /// `T.Cast("int64", T.ceil(T.log2(T.Cast(dtype, n))))`.
+    /// Builds `T.Cast("int64", T.ceil(T.log2(T.Cast(dtype, n))))`.
     fn rounds(dtype: DType) -> Expr {
         let n = Expr::Var { var: VarId(0), dtype: DType::INT64 };
         let log = Expr::call(Intrinsic::Log2, vec![n.cast(dtype)]);
@@ -160,7 +163,7 @@ mod tests {
             let all = [1, 2, 3, 128, 129, 1 << 40].map(of);
             assert_eq!(all, [0, 1, 2, 7, 8, 40].map(Some));
             assert!(is_evaluable(&rounds(dtype), &|_| true) && !is_evaluable(&rounds(dtype), &|_| false));
-            // The logarithm of nothing is no number of rounds.
+            // The logarithm of 0 is −∞, which is no integer.
             assert_eq!(of(0), None);
         }
         assert!(!is_evaluable(&rounds(DType::FLOAT16), &|_| true));

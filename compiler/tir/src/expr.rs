@@ -1,4 +1,4 @@
-//! Scalar expressions. Each knows its dtype; vectors of lanes do not occur.
+//! Scalar expressions with dtypes. There are no expressions of vector dtypes.
 
 use crate::func::{BufferId, VarId};
 use crate::stmt::Site;
@@ -6,91 +6,92 @@ use rx_base::DType;
 use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 
-/// A scalar expression. `bool` values are [`Expr::Int`] of dtype `bool`, 0 or 1.
+/// A scalar expression. `bool` constants are [`Expr::Int`] of dtype `bool`, 0 or 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// An integer or boolean constant, within its dtype's range.
     Int {
-        /// Its value; `uint64` values above `i64::MAX` as the same bits.
+        /// The value. A `uint64` above `i64::MAX` is stored as the same bits.
         value: i64,
         /// An integer dtype or `bool`.
         dtype: DType,
     },
     /// A float constant.
     Float {
-        /// Its value, before rounding to the dtype.
+        /// The value, before rounding to the dtype.
         value: f64,
         /// A float dtype.
         dtype: DType,
     },
     /// A variable: loop, block axis, symbol, scalar parameter or `let`.
     Var {
-        /// Which.
+        /// The variable.
         var: VarId,
-        /// Its dtype, as the function's table has it.
+        /// The variable's dtype, the same as in the function's table.
         dtype: DType,
     },
     /// An element of a buffer.
     Load {
         /// The buffer.
         buffer: BufferId,
-        /// Its dtype, as the function's table has it.
+        /// The buffer's dtype, the same as in the function's table.
         dtype: DType,
-        /// One integer per dim; none for a buffer of rank 0.
+        /// One integer for each axis; empty for a buffer of rank 0.
         indices: Vec<Expr>,
     },
-    /// Conversion, as C has it: floats to integers truncate; anything to `bool` is `!= 0`.
+    /// A conversion as in C: floats to integers truncate. A conversion to `bool` is `!= 0`.
     Cast {
-        /// The result's dtype.
+        /// The dtype of the result.
         dtype: DType,
-        /// What is converted.
+        /// The operand.
         value: Box<Expr>,
     },
-    /// An operation of one operand, of the operand's dtype.
+    /// A unary operation. The result has the operand's dtype.
     Unary {
-        /// Which.
+        /// The operation.
         op: UnaryOp,
         /// The operand.
         value: Box<Expr>,
     },
-    /// An operation of two operands of one dtype, which is the result's. Integers wrap.
+    /// A binary operation. The operands and the result have one dtype. Integers wrap.
     Binary {
-        /// Which.
+        /// The operation.
         op: BinaryOp,
         /// The left operand.
         left: Box<Expr>,
-        /// The right operand, of the same dtype; of shifts, any integer dtype.
+        /// The right operand, of the same dtype. The right operand of a shift may have any integer dtype.
         right: Box<Expr>,
     },
-    /// A comparison of two operands of one dtype; a `bool`.
+    /// A comparison of two operands of one dtype, with a `bool` result.
     Compare {
-        /// Which.
+        /// The comparison.
         op: CompareOp,
         /// The left operand.
         left: Box<Expr>,
         /// The right operand.
         right: Box<Expr>,
     },
-    /// `T.if_then_else`, `T.Select`: only the chosen branch is evaluated.
+    /// `T.if_then_else` or `T.Select`: only the selected branch is evaluated.
     Select {
         /// A `bool`.
         condition: Box<Expr>,
-        /// The value where it holds.
+        /// The value if the condition is true.
         then: Box<Expr>,
-        /// The value where it does not, of the same dtype.
+        /// The value if the condition is false, of the same dtype.
         otherwise: Box<Expr>,
     },
     /// A call of an intrinsic function.
     Call {
-        /// Which.
+        /// The function.
         function: Intrinsic,
-        /// The result's dtype.
+        /// The dtype of the result.
         dtype: DType,
-        /// As many as [`Intrinsic::arity`] says.
+        /// The arguments; their number is [`Intrinsic::arity`].
         args: Vec<Expr>,
     },
-    /// An index that nothing proves in range: the index itself where `0 <= index < extent`; else the run ends, saying
-    /// that the index is out of range. Compiled targets emit a comparison for it; whoever checks every access ignores it.
+    /// An index that is not proved in range. Its value is the index if `0 <= index < extent`; otherwise execution stops
+    /// with an error for the index. Compiled targets emit a comparison for it. The interpreter ignores it, since it
+    /// checks every access.
     Checked {
         /// The index, an integer.
         index: Box<Expr>,
@@ -98,14 +99,14 @@ pub enum Expr {
         extent: Box<Expr>,
         /// The buffer that is indexed.
         buffer: BufferId,
-        /// Which of its axes, by the order they have in the program's tensor.
+        /// The axis of the program's tensor. It differs from the buffer's axis if the buffer's layout is permuted.
         axis: u32,
-        /// What to name when it is out of range.
+        /// The statement that the error names.
         site: Site,
     },
 }
 
-/// By contents; floats by their bits, so that `0.0` and `-0.0` differ.
+/// Hashes the contents. Floats are hashed by their bits, so `0.0` and `-0.0` differ.
 impl Hash for Expr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
@@ -125,18 +126,18 @@ impl Hash for Expr {
     }
 }
 
-/// Operations of one operand.
+/// A unary operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     /// `-x`.
     Neg,
-    /// `not x`, of `bool`.
+    /// `not x`, for `bool`.
     Not,
-    /// `~x`, of integers.
+    /// `~x`, for integers.
     BitNot,
 }
 
-/// Operations of two operands.
+/// A binary operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`.
@@ -145,23 +146,23 @@ pub enum BinaryOp {
     Sub,
     /// `*`.
     Mul,
-    /// `/`: of floats IEEE division, of integers as [`BinaryOp::TruncDiv`].
+    /// `/`: IEEE division for floats, [`BinaryOp::TruncDiv`] for integers.
     Div,
-    /// `T.truncdiv`: toward zero. Division by zero is an error.
+    /// `T.truncdiv`: rounds toward zero. Division by zero is an error.
     TruncDiv,
-    /// `T.truncmod`: of the dividend's sign.
+    /// `T.truncmod`: the remainder has the dividend's sign.
     TruncMod,
-    /// `//`: toward −∞; of floats, `floor(a / b)`.
+    /// `//`: rounds toward −∞; `floor(a / b)` for floats.
     FloorDiv,
-    /// `%`: of the divisor's sign; of floats, `a - floor(a / b) * b`.
+    /// `%`: the remainder has the divisor's sign; `a - floor(a / b) * b` for floats.
     FloorMod,
-    /// The smaller; of a NaN and a number TVM's choice, `a < b ? a : b`.
+    /// The minimum `a < b ? a : b`, as in TVM. So the minimum of a NaN and a number is the right operand.
     Min,
-    /// The larger; `a > b ? a : b`.
+    /// The maximum `a > b ? a : b`. The maximum of a NaN and a number is the right operand.
     Max,
-    /// Logical and, of `bool`; the right side is evaluated only where the left holds.
+    /// Logical and, for `bool`. The right operand is evaluated only if the left one is true.
     And,
-    /// Logical or, of `bool`; the right side is evaluated only where the left does not hold.
+    /// Logical or, for `bool`. The right operand is evaluated only if the left one is false.
     Or,
     /// `&`.
     BitAnd,
@@ -175,7 +176,7 @@ pub enum BinaryOp {
     ShiftRight,
 }
 
-/// Comparisons. Of a NaN all but `Ne` are false.
+/// A comparison. With a NaN, all but `Ne` are false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompareOp {
     /// `==`.
@@ -193,7 +194,7 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// What holds of two numbers where this does not; of a NaN neither may.
+    /// Returns the comparison that is true for two numbers exactly if this one is false. With a NaN, both may be false.
     pub fn negated(self) -> CompareOp {
         match self {
             CompareOp::Eq => CompareOp::Ne,
@@ -205,7 +206,7 @@ impl CompareOp {
         }
     }
 
-    /// Whether it holds of two numbers; of a NaN all but `Ne` are false.
+    /// Evaluates the comparison. With a NaN, all but `Ne` are false.
     #[inline]
     pub fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
         match self {
@@ -221,18 +222,18 @@ impl CompareOp {
 
 macro_rules! intrinsics {
     ($($(#[$doc:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// Functions of scalars, under TVM's names (`tirx.exp`).
+        /// An intrinsic function of scalars, with TVM's name (`tirx.exp`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Intrinsic { $($(#[$doc])* $variant),* }
 
         impl Intrinsic {
-            /// Every intrinsic.
+            /// All intrinsics.
             pub const ALL: &'static [Intrinsic] = &[$(Intrinsic::$variant),*];
 
-            /// TVM's name: `T.exp`.
+            /// Returns TVM's name: `exp` for `T.exp`.
             pub const fn name(self) -> &'static str { match self { $(Intrinsic::$variant => $name),* } }
 
-            /// The number of arguments.
+            /// Returns the number of arguments.
             pub const fn arity(self) -> usize { match self { $(Intrinsic::$variant => $arity),* } }
         }
     };
@@ -257,9 +258,9 @@ intrinsics! {
     Atanh "atanh" 1;
     /// Rounds up.
     Ceil "ceil" 1;
-    /// Leading zero bits.
+    /// The number of leading zero bits.
     Clz "clz" 1;
-    /// The magnitude of the first with the sign of the second.
+    /// The magnitude of the first argument with the sign of the second.
     CopySign "copysign" 2;
     /// Cosine of radians.
     Cos "cos" 1;
@@ -275,17 +276,17 @@ intrinsics! {
     Exp2 "exp2" 1;
     /// Rounds down.
     Floor "floor" 1;
-    /// The remainder of the division toward zero, of the dividend's sign.
+    /// The remainder of division toward zero, with the dividend's sign.
     Fmod "fmod" 2;
     /// `sqrt(a² + b²)`.
     Hypot "hypot" 2;
-    /// Whether finite; a `bool`.
+    /// Whether the argument is finite; a `bool`.
     IsFinite "isfinite" 1;
-    /// Whether infinite; a `bool`.
+    /// Whether the argument is infinite; a `bool`.
     IsInf "isinf" 1;
-    /// Whether NaN; a `bool`.
+    /// Whether the argument is NaN; a `bool`.
     IsNan "isnan" 1;
-    /// `a * 2^b`, the second an integer.
+    /// `a * 2^b`, where the second argument is an integer.
     Ldexp "ldexp" 2;
     /// Natural logarithm.
     Log "log" 1;
@@ -295,17 +296,17 @@ intrinsics! {
     Log1p "log1p" 1;
     /// Logarithm to base 2.
     Log2 "log2" 1;
-    /// Rounds to nearest, halves to even.
+    /// Rounds to the nearest integer, halves to even.
     NearbyInt "nearbyint" 1;
-    /// The next representable value after the first, toward the second.
+    /// The next representable value after the first argument, toward the second.
     NextAfter "nextafter" 2;
-    /// Bits set.
+    /// The number of set bits.
     Popcount "popcount" 1;
     /// `a^b`.
     Pow "pow" 2;
     /// The bits of the argument as another dtype of the same width.
     Reinterpret "reinterpret" 1;
-    /// Rounds to nearest, halves to even (TVM's `T.round` is `nearbyint`).
+    /// Rounds to the nearest integer, halves to even (TVM's `T.round` is `nearbyint`).
     Round "round" 1;
     /// `1 / sqrt(x)`.
     Rsqrt "rsqrt" 1;
@@ -326,8 +327,9 @@ intrinsics! {
 }
 
 impl Intrinsic {
-    /// Whether it is a function of real numbers. TVM writes a call of one with an integer argument, of the argument's dtype, and
-    /// then builds it for no target; `T.sin` and its like it refuses at once.
+    /// Whether the function is defined for real numbers only. With an integer argument, TVM accepts most of these
+    /// calls, with a result of the argument's dtype, but cannot build them for any target. Others, such as `T.sin`, it
+    /// rejects when they are parsed.
     pub const fn is_of_reals(self) -> bool {
         matches!(
             self,
@@ -359,17 +361,17 @@ impl Intrinsic {
 }
 
 impl Expr {
-    /// An integer of dtype `int64`.
+    /// Creates an `int64` constant.
     pub const fn int(value: i64) -> Expr {
         Expr::Int { value, dtype: DType::INT64 }
     }
 
-    /// A truth value.
+    /// Creates a `bool` constant.
     pub const fn bool(value: bool) -> Expr {
         Expr::Int { value: value as i64, dtype: DType::BOOL }
     }
 
-    /// The number in a dtype of any kind: of integers truncated, of `bool` whether it is not 0.
+    /// Creates a constant of any dtype. Integers are truncated; a `bool` is whether the value is not 0.
     pub fn number(value: f64, dtype: DType) -> Expr {
         match dtype {
             dtype if dtype.is_float() => Expr::Float { value, dtype },
@@ -378,7 +380,7 @@ impl Expr {
         }
     }
 
-    /// The result's dtype.
+    /// Returns the dtype of the result.
     pub fn dtype(&self) -> DType {
         match self {
             Expr::Int { dtype, .. }
@@ -395,7 +397,7 @@ impl Expr {
         }
     }
 
-    /// The constant integer it is.
+    /// Returns the value of an integer or `bool` constant.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Expr::Int { value, .. } => Some(*value),
@@ -403,7 +405,7 @@ impl Expr {
         }
     }
 
-    /// `op(left, right)`; constants and neutral elements of integers are folded.
+    /// Builds `op(left, right)`. Folds constants and identities of integers.
     pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
         if let Some(folded) = fold(op, &left, &right) {
             return folded;
@@ -411,7 +413,7 @@ impl Expr {
         Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
     }
 
-    /// The value in another dtype; itself where that is its own.
+    /// Converts to a dtype. Returns the expression itself if it has that dtype.
     pub fn cast(self, dtype: DType) -> Expr {
         match self {
             value if value.dtype() == dtype => value,
@@ -427,7 +429,7 @@ impl Expr {
         }
     }
 
-    /// `op(left, right)`, a `bool`; of constants folded.
+    /// Builds the `bool` expression `op(left, right)`. Folds integer constants.
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
         if let (Some(a), Some(b)) = (left.as_int(), right.as_int())
             && left.dtype() != DType::UINT64
@@ -437,7 +439,7 @@ impl Expr {
         Expr::Compare { op, left: Box::new(left), right: Box::new(right) }
     }
 
-    /// `then` where `condition` holds, else `otherwise`.
+    /// Builds a selection: `then` if `condition` is true, otherwise `otherwise`.
     pub fn select(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
         match condition.as_int() {
             Some(0) => otherwise,
@@ -448,7 +450,7 @@ impl Expr {
         }
     }
 
-    /// Both hold.
+    /// Builds the conjunction of both.
     pub fn and(self, other: Expr) -> Expr {
         match (self.as_int(), other.as_int()) {
             (Some(0), _) | (_, Some(0)) => Expr::bool(false),
@@ -458,7 +460,7 @@ impl Expr {
         }
     }
 
-    /// A call of an intrinsic whose result has the first argument's dtype.
+    /// Builds a call of an intrinsic whose result has the first argument's dtype, or `bool` for a predicate.
     pub fn call(function: Intrinsic, args: Vec<Expr>) -> Expr {
         let dtype = match function {
             Intrinsic::IsFinite | Intrinsic::IsInf | Intrinsic::IsNan => DType::BOOL,
@@ -467,7 +469,7 @@ impl Expr {
         Expr::Call { function, dtype, args }
     }
 
-    /// `self // other`; of floats `floor(self / other)`, since TVM writes no `//` of floats.
+    /// Builds `self // other`. For floats it is `floor(self / other)`, since TVM writes no `//` of floats.
     pub fn floor_div(self, other: Expr) -> Expr {
         match self.dtype().is_float() {
             true => Expr::call(Intrinsic::Floor, vec![self / other]),
@@ -475,7 +477,7 @@ impl Expr {
         }
     }
 
-    /// `self % other`; of floats `self - floor(self / other) * other`, since TVM writes no `%` of floats.
+    /// Builds `self % other`. For floats it is `self - floor(self / other) * other`, since TVM writes no `%` of floats.
     pub fn floor_mod(self, other: Expr) -> Expr {
         match self.dtype().is_float() {
             true => self.clone() - self.floor_div(other.clone()) * other,
@@ -483,32 +485,32 @@ impl Expr {
         }
     }
 
-    /// The smaller.
+    /// Builds the minimum.
     pub fn min(self, other: Expr) -> Expr {
         Expr::binary(BinaryOp::Min, self, other)
     }
 
-    /// The larger.
+    /// Builds the maximum.
     pub fn max(self, other: Expr) -> Expr {
         Expr::binary(BinaryOp::Max, self, other)
     }
 
-    /// `self < other`.
+    /// Builds `self < other`.
     pub fn lt(self, other: Expr) -> Expr {
         Expr::compare(CompareOp::Lt, self, other)
     }
 
-    /// `self >= other`.
+    /// Builds `self >= other`.
     pub fn ge(self, other: Expr) -> Expr {
         Expr::compare(CompareOp::Ge, self, other)
     }
 
-    /// `self == other`.
+    /// Builds `self == other`.
     pub fn eq(self, other: Expr) -> Expr {
         Expr::compare(CompareOp::Eq, self, other)
     }
 
-    /// The direct parts, in order of evaluation.
+    /// Returns the direct operands, in order of evaluation.
     pub fn children(&self) -> SmallVec<[&Expr; 4]> {
         match self {
             Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => SmallVec::new(),
@@ -520,7 +522,7 @@ impl Expr {
         }
     }
 
-    /// Calls `visit` on every part, itself included, outermost first.
+    /// Calls `visit` on every subexpression, itself included, outermost first.
     pub fn walk<'e>(&'e self, visit: &mut impl FnMut(&'e Expr)) {
         visit(self);
         for child in self.children() {
@@ -528,27 +530,27 @@ impl Expr {
         }
     }
 
-    /// How many parts it has, itself included.
+    /// Returns the number of subexpressions, itself included.
     pub fn size(&self) -> usize {
         1 + self.children().into_iter().map(Expr::size).sum::<usize>()
     }
 
-    /// Whether a part, itself included, passes a test.
+    /// Whether some subexpression, itself included, passes a test.
     pub fn any(&self, test: &dyn Fn(&Expr) -> bool) -> bool {
         test(self) || self.children().into_iter().any(|child| child.any(test))
     }
 
-    /// Whether all parts, itself included, pass a test.
+    /// Whether all subexpressions, itself included, pass a test.
     pub fn all(&self, test: &dyn Fn(&Expr) -> bool) -> bool {
         test(self) && self.children().into_iter().all(|child| child.all(test))
     }
 
-    /// Whether it loads an element.
+    /// Whether the expression loads an element.
     pub fn has_load(&self) -> bool {
         self.any(&|part| matches!(part, Expr::Load { .. }))
     }
 
-    /// Whether it mentions the variable.
+    /// Whether the expression mentions the variable.
     pub fn uses(&self, wanted: VarId) -> bool {
         self.any(&|part| matches!(part, Expr::Var { var, .. } if *var == wanted))
     }
@@ -563,7 +565,7 @@ fn fits(value: i64, dtype: DType) -> bool {
     }
 }
 
-/// Folds integers: constants, and neutral elements on either side.
+/// Folds an integer operation: constants, and identities on either side.
 fn fold(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Expr> {
     use BinaryOp::*;
     let dtype = left.dtype();
@@ -614,7 +616,7 @@ impl std::ops::Neg for Expr {
     }
 }
 
-/// `not self`, of a `bool`.
+/// Builds `not self`, for a `bool`.
 impl std::ops::Not for Expr {
     type Output = Expr;
     fn not(self) -> Expr {

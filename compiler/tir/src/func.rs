@@ -1,4 +1,4 @@
-//! Functions of the loop-level IR, their buffers and variables.
+//! Functions of the loop-level IR, with their buffers and variables.
 
 use crate::expr::Expr;
 use crate::stmt::{Site, Stmt};
@@ -13,119 +13,121 @@ pub struct VarId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub u32);
 
-/// A function over buffers: `T.prim_func`, or an operator's compute definition.
+/// A function over buffers: a `T.prim_func`, or an operator's compute definition.
 ///
 /// INVARIANT: every [`VarId`] and [`BufferId`] in it is an index of its tables, every variable has one binder
 /// (parameter, symbol, loop, block axis or `let`), and a [`Expr::Var`] or [`Expr::Load`] has the dtype of the table.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct PrimFunc {
-    /// Its name in the module, or the operator's.
+    /// The function's name in the module, or the operator's name.
     pub name: Name,
-    /// What a call passes, in order.
+    /// The parameters, in order.
     pub params: Vec<Param>,
-    /// Variables that no parameter passes: they get their values from the extents of the buffers a call passes.
+    /// Variables that are no parameters: their values follow from the shapes of the buffers that a call passes.
     pub symbols: Vec<VarId>,
     /// All variables.
     pub vars: Vec<Var>,
-    /// All buffers: parameters, and those the body allocates.
+    /// All buffers: parameters, and those that the body allocates.
     pub buffers: Vec<Buffer>,
-    /// What it does.
+    /// The body.
     pub body: Stmt,
-    /// The Relax statements it computes; one before fusion, none for a function of the module that nobody called yet.
+    /// The Relax statements that the function computes: one before fusion; none for a function of the module that has
+    /// no call yet.
     pub origins: Vec<Origin>,
 }
 
-/// What a call passes.
+/// A parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Param {
     /// A tensor.
     Buffer(BufferId),
     /// A scalar.
     Scalar(VarId),
-    /// Memory under this name that the body neither reads nor writes, of any shape and dtype: a `T.handle` that nothing opens.
-    /// Who runs the function passes nothing for it.
+    /// A `T.handle` with this name that the body neither reads nor writes, because it has no `T.match_buffer`. It may
+    /// be a tensor of any shape and dtype. Callers pass no argument for it.
     Handle(Name),
 }
 
 /// A variable.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
 pub struct Var {
-    /// Its name; not unique.
+    /// The name, which is not unique.
     pub name: Name,
-    /// Its dtype.
+    /// The dtype.
     pub dtype: DType,
 }
 
-/// Threads of a warp, which fragments are of.
+/// The number of threads in a warp, which shares a fragment.
 pub const WARP: i64 = 32;
 
 /// A buffer. Its memory is dense and row-major.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Buffer {
-    /// Its name; not unique.
+    /// The name, which is not unique.
     pub name: Name,
-    /// Its element type.
+    /// The element type.
     pub dtype: DType,
-    /// Its extents, over parameters and symbols.
+    /// The extents, over parameters and symbols.
     pub shape: Vec<Expr>,
-    /// The strides that a text declares. They are printed; no access uses them.
+    /// The strides that the text declares. They are printed, but no access uses them.
     pub strides: Option<Vec<Expr>>,
-    /// Where its axes stand in another order than those of the tensor it is in the program: which of them each is. A device may
-    /// have it so; texts say it in comments, and checks name the tensor's axes.
+    /// The layout permutation: for each axis of the buffer, the axis of the program's tensor; none if they are in the
+    /// same order. A device may choose another layout. Printed functions mention it in a comment, and run-time checks
+    /// name the tensor's axes.
     pub order: Option<Vec<usize>>,
-    /// Where it lives.
+    /// The memory in which the buffer is.
     pub scope: Scope,
 }
 
 impl Buffer {
-    /// Which axis of the tensor in the program one of its axes is.
+    /// Returns the axis of the program's tensor for an axis of the buffer.
     pub fn axis_of_tensor(&self, axis: usize) -> usize {
         self.order.as_ref().and_then(|order| order.get(axis).copied()).unwrap_or(axis)
     }
 
-    /// What a text says of the order of its axes, where that is not the tensor's.
+    /// Returns the comment on the buffer's layout, if it is permuted.
     pub fn order_note(&self) -> Option<String> {
         let axes: Vec<String> = self.order.as_ref()?.iter().map(usize::to_string).collect();
         Some(format!("lies in memory by axes {} of the tensor", axes.join(", ")))
     }
 }
 
-/// Where a buffer lives on a device; on the CPU all are memory.
+/// The memory of a buffer on a device. On the CPU, all scopes are ordinary memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Device memory.
+    /// Global memory of the device.
     Global,
-    /// Memory of a thread block.
+    /// Shared memory of a thread block.
     Shared,
-    /// Of one thread: registers, where it is small.
+    /// Memory private to a thread: registers, if it is small.
     Local,
-    /// Of a warp, whose threads use it together: what a tensor core takes.
+    /// Registers of a warp that its threads use together: an operand of a tensor core.
     Fragment(Fragment),
 }
 
 impl Scope {
-    /// Whether a buffer is a thread's own, or its warp's: what other threads do not see.
+    /// Whether a buffer is private to a thread or a warp, so that other threads cannot access it.
     pub fn is_private(self) -> bool {
         matches!(self, Scope::Local | Scope::Fragment(_))
     }
 }
 
-/// A place in the product `accumulator += matrix_a · matrix_b` of a warp (TVM's scopes `wmma.*`).
+/// The role of a fragment in a warp's matrix product `accumulator += matrix_a · matrix_b` (TVM's scopes `wmma.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fragment {
     /// The left factor.
     MatrixA,
     /// The right factor.
     MatrixB,
-    /// The sum.
+    /// The accumulated result.
     Accumulator,
 }
 
 impl Fragment {
-    /// All places, in order.
+    /// All roles, in order.
     pub const ALL: [Fragment; 3] = [Fragment::MatrixA, Fragment::MatrixB, Fragment::Accumulator];
 
-    /// TVM's name of the scope.
+    /// Returns TVM's name of the scope.
     pub const fn scope(self) -> &'static str {
         match self {
             Fragment::MatrixA => "wmma.matrix_a",
@@ -136,7 +138,7 @@ impl Fragment {
 }
 
 impl PrimFunc {
-    /// A function without body.
+    /// Creates a function with an empty body.
     pub fn new(name: Name) -> PrimFunc {
         PrimFunc {
             name,
@@ -161,49 +163,51 @@ impl PrimFunc {
         BufferId(self.buffers.len() as u32 - 1)
     }
 
-    /// The variable.
+    /// Returns the variable.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.0 as usize]
     }
 
-    /// The buffer.
+    /// Returns the buffer.
     pub fn buffer(&self, id: BufferId) -> &Buffer {
         &self.buffers[id.0 as usize]
     }
 
-    /// The variable as an expression.
+    /// Returns the variable as an expression.
     pub fn var_expr(&self, id: VarId) -> Expr {
         Expr::Var { var: id, dtype: self.var(id).dtype }
     }
 
-    /// An element of a buffer.
+    /// Builds a load of an element.
     pub fn load(&self, buffer: BufferId, indices: Vec<Expr>) -> Expr {
         Expr::Load { buffer, dtype: self.buffer(buffer).dtype, indices }
     }
 
-    /// A variable that is stored to: a local buffer of one element, as in TVM. It still has to be allocated.
+    /// Adds a cell, which is a mutable variable: a local buffer of one element, as in TVM. The caller must allocate it
+    /// in a block.
     pub fn add_cell(&mut self, name: Name, dtype: DType) -> BufferId {
         let shape = vec![Expr::Int { value: 1, dtype: DType::INT32 }];
         self.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope: Scope::Local })
     }
 
-    /// What a cell holds.
+    /// Builds a load of a cell's value.
     pub fn cell(&self, cell: BufferId) -> Expr {
         self.load(cell, vec![Expr::Int { value: 0, dtype: DType::INT32 }])
     }
 
-    /// `cell = value`.
+    /// Builds `cell = value`.
     pub fn set_cell(&self, cell: BufferId, value: Expr, site: Site) -> Stmt {
         Stmt::Store { buffer: cell, indices: vec![Expr::Int { value: 0, dtype: DType::INT32 }], value, site }
     }
 
-    /// Whether the extents of what a call passes tell the variable: one is nothing but it.
+    /// Whether the variable's value follows directly from the argument shapes: some extent of a parameter is just this
+    /// variable.
     pub fn is_told(&self, var: VarId) -> bool {
         let is_var = |dim: &Expr| matches!(dim, Expr::Var { var: own, .. } if *own == var);
         self.buffer_params().any(|buffer| self.buffer(buffer).shape.iter().any(is_var))
     }
 
-    /// The buffers among the parameters, in order.
+    /// Returns the buffers among the parameters, in order.
     pub fn buffer_params(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.params.iter().filter_map(|param| match param {
             Param::Buffer(buffer) => Some(*buffer),
@@ -211,7 +215,7 @@ impl PrimFunc {
         })
     }
 
-    /// The scalars among the parameters, in order.
+    /// Returns the scalars among the parameters, in order.
     pub fn scalar_params(&self) -> impl Iterator<Item = VarId> + '_ {
         self.params.iter().filter_map(|param| match param {
             Param::Scalar(var) => Some(*var),

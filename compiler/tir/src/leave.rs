@@ -1,8 +1,31 @@
-//! Functions that leave rounds, loops or themselves early, as functions that run to their end.
+//! *Early-exit elimination*: replaces `continue`, `break` and `return` by flags and predicates.
 //!
-//! What stands behind a statement that may leave is done where nothing was left: a cell says so. A loop of which only rounds are
-//! left keeps its form, with a cell for each round; one that is left itself becomes a `while` over a cell of its own. (`T.continue_loop`
-//! and `T.break_loop` of TVM's `builtin.h`; they belong to the innermost loop, also of a `T.grid`.)
+//! A flag is a local buffer of one element. `continue` keeps the loop, with a flag that each iteration resets:
+//!
+//! ```text
+//! for i in range(n):                  for i in range(n):
+//!     if A[i] < 0:                        left[0] = 0
+//!         continue                ->      if A[i] < 0: left[0] = 1
+//!     B[i] = A[i]                         if left[0] == 0: B[i] = A[i]
+//! ```
+//!
+//! `break` makes the loop a `while` with a counter:
+//!
+//! ```text
+//! for i in range(n):                  left[0] = 0; done[0] = 0
+//!     if A[i] < 0:                    while left[0] != 2 and done[0] < n:
+//!         break                   ->      let i = done[0]
+//!     B[i] = A[i]                         if A[i] < 0: left[0] = 2
+//!                                         if left[0] == 0: B[i] = A[i]
+//!                                         done[0] = done[0] + 1
+//! ```
+//!
+//! Requires that a loop with `break` is serial or unrolled, and that no exit crosses a block with axes. A thread that
+//! returns skips the rest of its iteration of the loop over threads, so nothing may follow that loop. Guarantees that
+//! every statement runs to its end.
+//!
+//! Reference: `T.continue_loop` and `T.break_loop` of TVM's `builtin.h`. They apply to the innermost loop, also within
+//! a `T.grid`.
 
 use crate::expr::{CompareOp, Expr};
 use crate::func::{BufferId, PrimFunc, VarId};
@@ -12,26 +35,26 @@ use crate::stmt::{LoopKind, Site, Stmt};
 use rx_base::DType;
 use rx_base::name::name;
 
-/// What is left.
+/// The target of an early exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// The round of the innermost loop: the next one follows (`T.continue_loop`).
+    /// The rest of the iteration of the innermost loop: `continue` (`T.continue_loop`).
     Round,
-    /// The innermost loop (`T.break_loop`).
+    /// The innermost loop: `break` (`T.break_loop`).
     Loop,
-    /// The function (`return`).
+    /// The function: `return`.
     Function,
 }
 
-/// The cell of a loop: a round of it is left.
+/// The value of a loop's flag after `continue`.
 const ROUND: i64 = 1;
-/// The cell of a loop or of the function: it is left.
+/// The value of a flag after `break` or `return`.
 const WHOLE: i64 = 2;
 
-/// The function without marks.
+/// Eliminates the early exits of a function. `leaves` maps their placeholders to their targets.
 ///
 /// # Errors
-/// Where a loop is left whose iterations run at once, or a block with axes from inside.
+/// If `break` exits a loop that is not sequential, or if an exit crosses a block with axes.
 pub fn without_leaves(func: &PrimFunc, leaves: &Marks<Leave>) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let mut leaver = Leaver { func: &mut made, leaves, around: Vec::new(), function: None };
@@ -47,22 +70,22 @@ pub fn without_leaves(func: &PrimFunc, leaves: &Marks<Leave>) -> Outcome<PrimFun
     Ok(made)
 }
 
-/// Whether nothing follows a statement, so that leaving there is nothing.
+/// Whether a statement is the last one of its iteration, and of the function. An exit there needs no flag.
 #[derive(Clone, Copy)]
 struct Last {
     of_round: bool,
     of_function: bool,
 }
 
-/// A loop around a statement.
+/// A loop around the current statement.
 #[derive(Default)]
 struct Around {
     cell: Option<BufferId>,
     leaves_rounds: bool,
     is_left: bool,
-    /// Its iterations are threads, or blocks of them.
+    /// Whether its iterations are threads or thread blocks.
     is_of_threads: bool,
-    /// The function does nothing behind it.
+    /// Whether the function executes nothing after it.
     is_last: bool,
 }
 
@@ -72,19 +95,19 @@ impl Around {
     }
 }
 
-/// The cells that say whether something was left, where a statement may leave.
+/// The flags that a statement may set.
 type Cells = Vec<BufferId>;
 
 struct Leaver<'f> {
     func: &'f mut PrimFunc,
     leaves: &'f Marks<Leave>,
     around: Vec<Around>,
-    /// Says whether the function is left.
+    /// The flag that the function has returned.
     function: Option<BufferId>,
 }
 
 impl Leaver<'_> {
-    /// The statement without marks, and the cells that it may set.
+    /// Rewrites a statement. Returns it with the flags that it may set.
     fn stmt(&mut self, stmt: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
         if let Some((at, leave)) = mark_of(stmt, self.leaves) {
             return self.leave(at, *leave, last);
@@ -115,7 +138,7 @@ impl Leaver<'_> {
         Ok((made, cells))
     }
 
-    /// Statements in order: those behind one that may leave are done where it did not.
+    /// Rewrites a sequence. The statements after one that may exit are executed only if no flag is set.
     fn sequence(&mut self, parts: &[Stmt], last: Last) -> Outcome<(Stmt, Cells)> {
         let mut made = Vec::new();
         let mut cells = Cells::new();
@@ -124,7 +147,7 @@ impl Leaver<'_> {
             let is_last = at + 1 == parts.len();
             let inside = Last { of_round: is_last && last.of_round, of_function: is_last && last.of_function };
             let is_leave = mark_of(part, self.leaves).is_some();
-            // What would follow is never done.
+            // Statements after an unconditional exit are unreachable.
             let (part, set) = self.stmt(part, if is_leave { last } else { inside })?;
             guarded.push(part);
             if !set.is_empty() || is_last || is_leave {
@@ -145,7 +168,7 @@ impl Leaver<'_> {
             if last.of_function {
                 return Ok(nothing);
             }
-            // What returns is a thread, where there are some: it leaves its round of the loop over them.
+            // Inside a loop over threads, the thread returns: it skips the rest of its iteration of that loop.
             if let Some(threads) = self.around.iter_mut().rev().find(|around| around.is_of_threads) {
                 if !threads.is_last {
                     return Err(Problem { at, reason: "threads that have returned would come to further statements" });
@@ -170,7 +193,7 @@ impl Leaver<'_> {
         Ok((state(self.func, cell, value), vec![cell]))
     }
 
-    /// A loop, by its statement and its body.
+    /// Rewrites a loop, given its statement and its body.
     fn around_body(&mut self, stmt: &Stmt, body: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
         let is_of_threads = matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. });
         self.around.push(Around { is_of_threads, is_last: last.of_function, ..Around::default() });
@@ -192,7 +215,8 @@ impl Leaver<'_> {
         let left: Cells = around.cell.into_iter().chain(cells.iter().copied()).collect();
         let made = match stmt {
             Stmt::While { condition, .. } => {
-                // What a condition reads may be there only while the loop goes on.
+                // The flags are tested first, since the condition may read memory that is only valid while the loop
+                // continues.
                 let condition = self.goes_on(&left).and(condition.clone());
                 Stmt::While { condition, body: Box::new(body) }
             }
@@ -208,12 +232,13 @@ impl Leaver<'_> {
         Ok((made, cells))
     }
 
-    /// `for var in range(start, start + extent)` that ends where one of the cells says so.
+    /// Builds a `while` for `for var in range(start, start + extent)` that ends when one of the flags is set to
+    /// `WHOLE`.
     fn counted(&mut self, (var, start, extent): (VarId, &Expr, &Expr), left: &Cells, body: Stmt) -> Stmt {
         let of = *self.func.var(var);
         let done = self.func.add_cell(of.name, extent.dtype());
         let rounds = self.func.cell(done);
-        // What a range is does not change while the loop runs.
+        // The bounds are evaluated once: they may read buffers that the loop changes.
         let mut named = Vec::new();
         let [start, extent] = [start, extent].map(|bound| match bound {
             Expr::Int { .. } => bound.clone(),
@@ -246,7 +271,7 @@ impl Leaver<'_> {
         }
     }
 
-    /// Whether no loop, and not the function, is left; a round may be.
+    /// Returns the condition that no flag is set by `break` or `return`. `continue` does not end a loop.
     fn goes_on(&self, cells: &Cells) -> Expr {
         self.all(cells, CompareOp::Ne, WHOLE).unwrap_or(Expr::Int { value: 1, dtype: DType::BOOL })
     }
@@ -260,13 +285,13 @@ impl Leaver<'_> {
         Site { origin: None, operator: self.func.name }
     }
 
-    /// Names the first mark in a statement.
+    /// Creates a problem at the first placeholder in a statement.
     fn problem(&self, stmt: &Stmt, reason: &'static str) -> Problem {
         Problem { at: first_mark(stmt, self.leaves).unwrap_or(VarId(0)), reason }
     }
 }
 
-/// Says in a cell what is left.
+/// Sets a flag.
 fn state(func: &PrimFunc, cell: BufferId, state: i64) -> Stmt {
     let site = Site { origin: None, operator: func.name };
     func.set_cell(cell, Expr::Int { value: state, dtype: DType::INT32 }, site)

@@ -1,31 +1,35 @@
-//! The loop-level IR, which a `@T.prim_func` and an operator's compute definition are both turned into. It corresponds to TVM's
-//! TIR.
+//! The loop-level IR, the counterpart of TVM's TIR. Each `@T.prim_func` and each operator's compute definition becomes
+//! a function of it.
 //!
-//! A [`PrimFunc`] is a list of parameters (buffers and scalars) and a [`Stmt`] over [`Buffer`]s and [`Var`]s, which it owns and
-//! which are named by index. [`Expr`]s know their dtypes. Nothing here runs, schedules or prints for a device.
+//! A [`PrimFunc`] has parameters (buffers and scalars) and a body, a [`Stmt`] over [`Buffer`]s and [`Var`]s. The
+//! function owns its buffers and variables in tables, and the body refers to them by index. [`Expr`]s have dtypes. This
+//! crate does not execute, schedule or print code for a device.
 //!
-//! [`builder`] and [`rewrite`] make and change functions; [`dim`] converts between symbolic integers and expressions;
-//! [`evaluate`] computes an expression on the host where that needs no buffer's contents; [`mod@print`] writes TVMScript. While a
-//! text is read, [`marks`] are placeholders for barriers, all-reduces and early exits; [`spmd`] and [`leave`] eliminate them.
+//! [`builder`] and [`rewrite`] build and change functions; [`dim`] converts between symbolic integers and expressions;
+//! [`evaluate`] computes expressions on the host if they need no buffer's contents; [`mod@print`] writes TVMScript.
+//! While a text is parsed, [`marks`] are placeholders for barriers, all-reduces and early exits; [`spmd`] and [`leave`]
+//! eliminate them.
 //!
 //! # Invariants
 //!
 //! - Variables and buffers are indices into the function's tables; each variable has one binder.
 //! - Symbolic extents are variables, and a function is correct for all their values.
-//! - A parameter that the body neither reads nor writes (`Param::Handle`, a `T.handle` that nothing opens) gets no argument.
-//!   `rx-lower` keeps the tensor of that parameter unchanged: for an output that is new memory, zeros, or the argument that it
-//!   shares memory with.
+//! - A parameter that the body neither reads nor writes (`Param::Handle`, a `T.handle` without `T.match_buffer`) gets
+//!   no argument. `rx-lower` keeps the tensor of that parameter unchanged: for an output that is new memory, zeros, or
+//!   the argument that it shares memory with.
 //! - Printing and reading back gives the same function, up to the numbering of variables and buffers.
-//! - After `spmd`, no statement is a barrier or an all-reduce: a loop over all threads is between two barriers, and the code
-//!   outside of such loops is uniform, the same for all threads of a block. A body without barriers whose threads read shared
-//!   memory that others wrote gets the implied ones, as in TVM. Each launch of a function is one body of threads with its own
-//!   memory. Blocks that `spmd` makes bind axes, as TVMScript requires.
-//! - After `leave`, no statement exits an iteration, a loop or the function: the statements after an exit are under a condition.
-//! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its elements, under
-//!   a loop over threads whose first thread of each warp executes it. Only the device's schedule rule knows which thread holds an
-//!   element.
-//! - A reduction without iterations yields its initial value. The interpreter and the schedules ask `begin_empty_reductions` for
-//!   that; TVM initializes a reduction in its first iteration, and CUDA C initializes it before the loops.
+//! - After `spmd`, no statement is a barrier or an all-reduce: a loop over all threads is between two barriers, and the
+//!   code outside of such loops is uniform, the same for all threads of a block. A body without barriers whose threads
+//!   read shared memory that others wrote gets the implied ones, as in TVM. Each launch of a function is one body of
+//!   threads with its own memory. Blocks that `spmd` makes bind axes, as TVMScript requires.
+//! - After `leave`, no statement exits an iteration, a loop or the function: the statements after an exit are under a
+//!   condition.
+//! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its
+//!   elements, under a loop over threads whose first thread of each warp executes it. Only the device's schedule rule
+//!   knows which thread holds an element.
+//! - A reduction without iterations yields its initial value. The interpreter and the schedules call
+//!   `begin_empty_reductions` for that; TVM initializes a reduction in its first iteration, and CUDA C initializes it
+//!   before the loops.
 
 pub mod bind;
 pub mod builder;

@@ -1,26 +1,28 @@
-//! Statements that the IR has no words for, while a function is read: marks, which passes over the body take away.
+//! Placeholders for statements that the IR does not have: barriers, all-reduces and early exits. The reader of
+//! `@T.prim_func` creates them, and [`crate::spmd`] and [`crate::leave`] eliminate them.
 
 use crate::expr::Expr;
 use crate::func::VarId;
 use crate::stmt::Stmt;
 use rustc_hash::FxHashMap;
 
-/// What marks stand for: a mark is a `Stmt::Evaluate` of a variable that nothing binds.
+/// Maps each placeholder to the statement that it represents. A placeholder is a `Stmt::Evaluate` of a variable without
+/// binder.
 pub type Marks<T> = FxHashMap<VarId, T>;
 
-/// Why a body is none without marks.
+/// The reason why a placeholder cannot be eliminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The variable of the mark that cannot be taken away.
+    /// The variable of the placeholder.
     pub at: VarId,
-    /// What is wrong, as a clause.
+    /// The reason, as a clause.
     pub reason: &'static str,
 }
 
-/// A body without marks, or why there is none.
+/// The result of eliminating placeholders.
 pub(crate) type Outcome<T> = Result<T, Problem>;
 
-/// What a statement stands for, where it is a mark.
+/// Returns the placeholder that a statement is, with its meaning.
 pub(crate) fn mark_of<'m, T>(stmt: &Stmt, marks: &'m Marks<T>) -> Option<(VarId, &'m T)> {
     match stmt {
         Stmt::Evaluate(Expr::Var { var, .. }) => Some((*var, marks.get(var)?)),
@@ -28,7 +30,7 @@ pub(crate) fn mark_of<'m, T>(stmt: &Stmt, marks: &'m Marks<T>) -> Option<(VarId,
     }
 }
 
-/// The first mark in a statement.
+/// Returns the first placeholder in a statement.
 pub(crate) fn first_mark<T>(stmt: &Stmt, marks: &Marks<T>) -> Option<VarId> {
     let mut found = None;
     stmt.walk(&mut |part| found = found.or(mark_of(part, marks).map(|(at, _)| at)));

@@ -1,13 +1,17 @@
-//! Buffers whose axes stand in another order.
+//! *Layout permutation*: changes the order of the axes of buffers, with all accesses.
+//!
+//! ```text
+//! B[i, j, k] = A[i, j, k]   ->   B[i, j, k] = A[i, k, j]      for the order [0, 2, 1] of A
+//! ```
 
 use crate::expr::Expr;
 use crate::func::{Buffer, BufferId, PrimFunc};
 use crate::rewrite::{map_expr, map_stmt_shallow};
 use crate::stmt::Stmt;
 
-/// The function where each buffer that has an order lies by it: axis `i` is then what axis `order[i]` was. Every access follows, so
-/// the function computes the same of buffers whose elements lie so. An order has each axis of its buffer once, and the buffer no
-/// strides; others are left as they are.
+/// Permutes the axes of each buffer that has an order: axis `i` of the new buffer is axis `order[i]` of the old one.
+/// All accesses are permuted, so the function computes the same from buffers with the permuted layout. An order must be
+/// a permutation of the buffer's axes, and the buffer must have no strides; otherwise the buffer does not change.
 pub fn permuted(func: &PrimFunc, order_of: &dyn Fn(BufferId) -> Option<Vec<usize>>) -> PrimFunc {
     let orders: Vec<Option<Vec<usize>>> =
         func.buffers.iter().enumerate().map(|(at, buffer)| fitting(buffer, order_of(BufferId(at as u32)))).collect();
@@ -24,7 +28,7 @@ pub fn permuted(func: &PrimFunc, order_of: &dyn Fn(BufferId) -> Option<Vec<usize
     result
 }
 
-/// The elements in this order.
+/// Returns the elements in the given order.
 pub fn reordered<T: Clone>(elements: &[T], order: &[usize]) -> Vec<T> {
     order.iter().filter_map(|at| elements.get(*at).cloned()).collect()
 }

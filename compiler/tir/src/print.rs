@@ -1,8 +1,8 @@
-//! Functions as TVMScript, in TVM 0.27's spelling.
+//! Printing of functions as TVMScript, in the syntax of TVM 0.27.
 //!
-//! What is printed reads back as the same function up to ids: constants carry their dtypes wherever Python would give them
-//! another, and names are made unique in their scopes. Checks of indices ([`Expr::Checked`]) are not printed; where
-//! statements came from is not either.
+//! The printed text reads back as the same function, up to the numbering of variables and buffers. For that, constants
+//! carry their dtypes wherever Python would give them another one, and names are made unique in their scopes. Index
+//! checks ([`Expr::Checked`]) and source positions are not printed.
 
 mod expr;
 mod names;
@@ -15,34 +15,34 @@ use names::Names;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// What a function says of itself beside its loops.
+/// The properties of a printed function other than its parameters and body.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// Its name.
+    /// The function's name.
     pub name: &'a str,
-    /// Whether only its module may call it.
+    /// Whether only the function's module may call it.
     pub private: bool,
-    /// The dictionary of its `T.func_attr`, as Python writes it; none where it is empty.
+    /// The dictionary of its `T.func_attr`, in Python syntax; empty for none.
     pub attributes: &'a str,
 }
 
-/// The function's text: `@T.prim_func(private=True, s_tir=True)`, `def …`, ending in a line break.
+/// Prints a function: `@T.prim_func(private=True, s_tir=True)`, then `def …`, ending with a line break.
 ///
-/// Buffers whose shapes mention variables that no parameter passes are handles, opened in the body.
+/// A buffer whose shape mentions variables that are no parameters is printed as a `T.handle` with `T.match_buffer`.
 pub fn script(func: &PrimFunc) -> String {
     script_with(func, &Header { name: &func.name, private: true, attributes: "{\"tirx.noalias\": True}" })
 }
 
-/// A function's text, to be given under any name.
+/// The printed text of a function, which can be given any name.
 #[derive(Clone, Debug)]
 pub struct Script {
     text: String,
-    /// The bytes of its name.
+    /// The byte range of the name in the text.
     name: Range<usize>,
 }
 
 impl Script {
-    /// As [`script`] prints it.
+    /// Prints the function as [`script`] does.
     pub fn of(func: &PrimFunc) -> Script {
         let text = script(func);
         // The name follows the decorator's line.
@@ -51,14 +51,14 @@ impl Script {
         Script { text, name: start..start + length }
     }
 
-    /// The text of the function under this name.
+    /// Returns the text with this name for the function.
     pub fn named(&self, name: &str) -> String {
         let (before, after) = (&self.text[..self.name.start], &self.text[self.name.end..]);
         format!("{before}{}{after}", names::identifier(name, "main"))
     }
 }
 
-/// As [`script`], with what `header` says.
+/// Prints as [`script`] does, with the given header.
 pub fn script_with(func: &PrimFunc, header: &Header<'_>) -> String {
     let mut printer = Printer {
         func,
@@ -73,28 +73,28 @@ pub fn script_with(func: &PrimFunc, header: &Header<'_>) -> String {
     printer.out
 }
 
-/// A function on its way to text.
+/// The state of printing a function.
 struct Printer<'f> {
     func: &'f PrimFunc,
     out: String,
     indent: usize,
     names: Names,
-    /// The names variables and buffers have in the scopes that are open.
+    /// The names of variables and buffers in the open scopes.
     vars: FxHashMap<VarId, String>,
     buffers: FxHashMap<BufferId, String>,
-    /// First values and extents of the loops around.
+    /// The start and extent of each enclosing loop.
     ranges: FxHashMap<VarId, (&'f Expr, &'f Expr)>,
 }
 
 impl<'f> Printer<'f> {
-    /// Adds a line at the current indentation.
+    /// Prints a line at the current indentation.
     fn line(&mut self, text: &str) {
         self.out.push_str(&"    ".repeat(self.indent));
         self.out.push_str(text);
         self.out.push('\n');
     }
 
-    /// Prints a block's lines one level deeper, in a scope of names of its own.
+    /// Prints the lines of a body one level deeper, in a new scope of names.
     fn indented(&mut self, print: impl FnOnce(&mut Self)) {
         self.indent += 1;
         let mark = self.names.mark();
@@ -133,7 +133,7 @@ impl<'f> Printer<'f> {
             self.define_var(*symbol);
         }
         let mut params = Vec::with_capacity(func.params.len());
-        // Handles, and the buffers that they are opened as.
+        // The handles, with the buffers that they are matched to.
         let mut handles = Vec::new();
         for (at, param) in func.params.iter().enumerate() {
             params.push(match param {
@@ -168,7 +168,7 @@ impl<'f> Printer<'f> {
             self.say_order(buffer);
         }
         match &func.body {
-            // The block that holds the function's buffers is not written, as in TVM.
+            // The root block, which allocates the function's buffers, is printed as a comment, as in TVM.
             Stmt::Block(root) if is_root(root) && !matches!(&root.body, Stmt::Block(inner) if is_root(inner)) => {
                 self.line("# with T.sblock(\"root\"):");
                 self.allocations(root);
@@ -179,7 +179,7 @@ impl<'f> Printer<'f> {
         self.indent -= 1;
     }
 
-    /// A comment where a buffer's axes are not in the tensor's order.
+    /// Prints a comment if a buffer's layout is permuted.
     fn say_order(&mut self, buffer: BufferId) {
         if let Some(note) = self.func.buffer(buffer).order_note() {
             self.line(&format!("# {} {note}", self.buffer(buffer)));
@@ -192,7 +192,8 @@ impl<'f> Printer<'f> {
         buffer.shape.iter().any(mentions) || buffer.strides.iter().flatten().any(mentions)
     }
 
-    /// `(n, T.int64(4)), "float32", scope="local"`; dims that mention one of `later` are in quotes.
+    /// Returns the arguments of a declaration: `(n, T.int64(4)), "float32", scope="local"`. Extents that mention one of
+    /// `later` are in quotes, since those variables are parameters further right.
     fn declaration(&self, id: BufferId, later: &[VarId]) -> String {
         let buffer = self.func.buffer(id);
         let dim = |expr: &Expr| {
@@ -240,12 +241,12 @@ fn scalar(param: &Param) -> Option<VarId> {
     }
 }
 
-/// Whether it is the block that a function's buffers live in.
+/// Whether the block is a root block with buffers.
 fn is_root(block: &Block) -> bool {
     block.is_root() && !block.allocations.is_empty()
 }
 
-/// `()`, `(a,)`, `(a, b)`.
+/// Formats a Python tuple: `()`, `(a,)`, `(a, b)`.
 fn tuple(items: Vec<String>) -> String {
     match &items[..] {
         [only] => format!("({only},)"),
@@ -253,7 +254,7 @@ fn tuple(items: Vec<String>) -> String {
     }
 }
 
-/// A string literal.
+/// Formats a Python string literal.
 fn quoted(text: &str) -> String {
     let mut literal = String::from("\"");
     for character in text.chars() {

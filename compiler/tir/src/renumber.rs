@@ -1,11 +1,12 @@
-//! Ids in the order of their first mention.
+//! Canonical numbering of variables and buffers, so that functions can be compared and hashed independently of how they
+//! were built.
 
 use crate::expr::Expr;
 use crate::func::{Buffer, BufferId, Param, PrimFunc, Var, VarId};
 use crate::stmt::Stmt;
 
-/// The same function with variables and buffers numbered in the order they are first mentioned, parameters first, and
-/// without those that nothing mentions. Functions that differ in nothing but ids become equal.
+/// Renumbers variables and buffers in the order in which they are first mentioned, parameters first, and removes those
+/// that are never mentioned. Functions that differ only in their numbering become equal.
 pub fn renumber(func: &PrimFunc) -> PrimFunc {
     let mut names = Renumber {
         from: func,

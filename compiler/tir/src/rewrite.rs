@@ -1,10 +1,12 @@
-//! Rewriting expressions and statements.
+//! Generic rewriting of expressions and statements: mapping, substitution, and import of one function's body into
+//! another.
 
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
 use crate::stmt::{Block, Iter, Stmt};
 
-/// The expression with each part replaced bottom-up by what `map` makes of it, constants folded again on the way.
+/// Rewrites an expression bottom-up: `map` is applied to each subexpression after its operands. Constants are folded
+/// again.
 pub fn map_expr(expr: &Expr, map: &mut impl FnMut(Expr) -> Expr) -> Expr {
     let rebuilt = match expr {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => expr.clone(),
@@ -36,7 +38,7 @@ fn map_all(exprs: &[Expr], map: &mut impl FnMut(Expr) -> Expr) -> Vec<Expr> {
     exprs.iter().map(|expr| map_expr(expr, map)).collect()
 }
 
-/// The expression with variables replaced where `of` gives a value. The values are not looked into.
+/// Substitutes the variables for which `of` returns a value. The values are not substituted again.
 pub fn substitute(expr: &Expr, of: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
     map_expr(expr, &mut |part| match part {
         Expr::Var { var, dtype } => of(var).unwrap_or(Expr::Var { var, dtype }),
@@ -44,7 +46,7 @@ pub fn substitute(expr: &Expr, of: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
     })
 }
 
-/// The statement with every expression in it replaced by what `map` makes of it; binders are left alone.
+/// Replaces each top-level expression in a statement by the result of `map`. Binders do not change.
 pub fn map_stmt(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
     struct All<'m>(&'m mut dyn FnMut(&Expr) -> Expr);
     impl MapParts for All<'_> {
@@ -59,15 +61,15 @@ pub fn map_stmt(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
     map_parts(stmt, &mut All(map))
 }
 
-/// The statement with the statements directly in it replaced by what `inner` makes of them.
+/// Replaces each direct child statement by the result of `inner`.
 pub fn map_children(stmt: &Stmt, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
     map_stmt_shallow(stmt, &mut Expr::clone, inner)
 }
 
-/// As [`map_children`], with what can fail.
+/// Replaces each direct child statement as [`map_children`] does, with a function that may fail.
 ///
 /// # Errors
-/// The first failure; the statements behind it are not asked about.
+/// The first failure. `inner` is not called for the children after it.
 pub fn try_map_children<E>(stmt: &Stmt, inner: &mut dyn FnMut(&Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {
     let mut failure = None;
     let mapped = map_stmt_shallow(stmt, &mut Expr::clone, &mut |child| match failure {
@@ -80,8 +82,9 @@ pub fn try_map_children<E>(stmt: &Stmt, inner: &mut dyn FnMut(&Stmt) -> Result<S
     failure.map_or(Ok(mapped), Err)
 }
 
-/// Copies `other`'s tables behind `into`'s and gives `other`'s body in terms of them. `buffers` says which of `other`'s
-/// buffers are buffers of `into` already, and `vars` which variables have a value there; the rest are added.
+/// Appends the tables of `other` to those of `into`, and returns the body of `other` over them. `buffers` returns the
+/// buffer of `into` for buffers that exist there already, and `vars` the value of variables that have one there. All
+/// others are added.
 pub fn import(
     into: &mut PrimFunc,
     other: &PrimFunc,
@@ -111,13 +114,13 @@ pub fn import(
     }
     let binder = |var: VarId| match &new_vars[var.0 as usize] {
         Expr::Var { var, .. } => *var,
-        // A variable with a value is a parameter or symbol; those have no binder in the body.
+        // A variable with a value is a parameter or symbol, which has no binder in the body.
         _ => var,
     };
     rename(&other.body, &binder, &|buffer| new_buffers[buffer.0 as usize], &new_vars)
 }
 
-/// The statement with binders and buffers renamed, and variables replaced by `values`.
+/// Renames binders and buffers in a statement, and substitutes `values` for the variables.
 fn rename(
     stmt: &Stmt,
     binder: &dyn Fn(VarId) -> VarId,
@@ -152,7 +155,7 @@ fn rename(
     }
 }
 
-/// The statement with its own expressions mapped by `map`, and the statements directly in it by `inner`.
+/// Rewrites a statement: `map` is applied to its own expressions and `inner` to its direct children.
 pub fn map_stmt_shallow(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
     struct Two<'m> {
         map: &'m mut dyn FnMut(&Expr) -> Expr,
@@ -170,15 +173,15 @@ pub fn map_stmt_shallow(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr, inner: 
     map_parts(stmt, &mut Two { map, inner })
 }
 
-/// What the parts of a statement become.
+/// A rewrite of the direct parts of a statement.
 trait MapParts {
-    /// An expression of the statement's own.
+    /// Rewrites an expression of the statement.
     fn expr(&mut self, expr: &Expr) -> Expr;
-    /// A statement directly in it.
+    /// Rewrites a direct child statement.
     fn stmt(&mut self, stmt: &Stmt) -> Stmt;
 }
 
-/// The statement with its parts mapped, each visited once.
+/// Rewrites the direct parts of a statement; visits each once.
 fn map_parts(stmt: &Stmt, parts: &mut dyn MapParts) -> Stmt {
     match stmt {
         Stmt::Seq(statements) => Stmt::Seq(statements.iter().map(|stmt| parts.stmt(stmt)).collect()),

@@ -1,14 +1,25 @@
-//! Functions whose threads wait for each other, as loops.
+//! *Barrier elimination by loop fission*: converts SPMD code, written for one thread, to loops over threads.
 //!
-//! A body with `T.tvm_storage_sync` or `T.tvm_thread_allreduce` is what one thread does: loops bound to `threadIdx` are its
-//! indices, local buffers are its own, and all threads of a block run it together. [`as_loops`] gives the same function as
-//! loops one after the other, each over all threads: from one point where they wait to the next. That is what everyone else runs
-//! and schedules, and a device's threads wait between those loops again.
+//! ```text
+//! for tx in T.thread_binding(128, "threadIdx.x"):        for tx in T.thread_binding(128, "threadIdx.x"):
+//!     S[tx] = A[tx]                                          S[tx] = A[tx]
+//!     T.tvm_storage_sync("shared")                  ->   for tx in T.thread_binding(128, "threadIdx.x"):
+//!     B[tx] = S[127 - tx]                                    B[tx] = S[127 - tx]
+//! ```
 //!
-//! What all threads of a block compute alike (it depends on no thread, and neither does whether it is done) is done once per
-//! block, and that is what loops and conditions around waits must hang on. Buffers of a thread become buffers of all
-//! threads, by their indices. Of threads that store to one element, the first does. (The splitting of loops at barriers: Stratton,
-//! Stone and Hwu, "MCUDA", 2008. What threads must not do: TVM `thread_storage_sync`, `verify_gpu_code`.)
+//! A body with `T.tvm_storage_sync` or `T.tvm_thread_allreduce` is the program of one thread: loops bound to
+//! `threadIdx` define its indices, and local buffers are private. [`as_loops`] converts it to a sequence of loops, each
+//! over all threads. The interpreter and the schedules work on this form, and the CUDA code has a barrier between the
+//! loops again.
+//!
+//! Uniform statements, which depend on no thread index and are executed by all threads, are executed once per block.
+//! Private buffers become arrays over the threads. If several threads store to one element, the first of them does.
+//!
+//! Requires a constant number of threads, and uniform loops and conditions around barriers. Guarantees that no barriers
+//! and all-reduces are left.
+//!
+//! Reference: loop fission at barriers is from Stratton, Stone and Hwu, "MCUDA", 2008. The restrictions on threads are
+//! those of TVM's `thread_storage_sync` and `verify_gpu_code`.
 
 mod all_reduce;
 mod implied;
@@ -27,54 +38,54 @@ use crate::stmt::{LoopKind, Site, Stmt};
 use rx_base::name::name;
 use rx_base::{DType, Name};
 
-/// What all threads of a block do together.
+/// An operation of all threads of a block together.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Collective {
-    /// All wait for each other (`T.tvm_storage_sync`).
+    /// A barrier (`T.tvm_storage_sync`).
     Wait,
-    /// All have what their values come to (`T.tvm_thread_allreduce`).
+    /// A reduction whose result all threads get (`T.tvm_thread_allreduce`).
     AllReduce(Box<AllReduce>),
 }
 
-/// A reduction over threads, of one value or of several at once: a maximum and where it is.
+/// A reduction over threads, of one value or of a tuple, such as a maximum and its index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllReduce {
-    /// A thread's values.
+    /// The values that a thread contributes.
     pub values: Vec<Expr>,
-    /// A `bool`: threads where it does not hold bring nothing.
+    /// A `bool`: threads where it is false contribute the identities.
     pub condition: Expr,
-    /// What reducing nothing gives; as many, and of the same dtypes.
+    /// The identity of each value, of the value's dtype.
     pub identities: Vec<Expr>,
-    /// The variables of the values on the left and on the right of the operation.
+    /// The variables of the combiner's left and right operands.
     pub operands: [Vec<VarId>; 2],
-    /// What two come to, in those variables.
+    /// The combiner's results, over those variables.
     pub combined: Vec<Expr>,
-    /// The elements of the thread's buffers that get the results.
+    /// The elements of the thread's buffers that receive the results.
     pub targets: Vec<(BufferId, Vec<Expr>)>,
-    /// The thread indices that it goes over.
+    /// The thread indices to reduce over.
     pub over: Vec<Expr>,
-    /// What run-time errors name.
+    /// The statement that run-time errors name.
     pub site: Site,
 }
 
-/// Where in a body threads do what together.
+/// The collective operations of a body, by placeholder.
 pub type Collectives = Marks<Collective>;
 
-/// An index of threads within a block.
+/// A thread axis of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// `threadIdx.x`.
+    /// The axis's tag: `threadIdx.x`.
     pub tag: Name,
-    /// Stands for all loops bound to it until loops are made again.
+    /// The placeholder for the variables of all loops that are bound to the axis, until new loops are built.
     pub var: VarId,
-    /// How many threads a block has along it.
+    /// The number of threads along the axis.
     pub extent: i64,
 }
 
-/// The function as loops, without collectives.
+/// Converts the function to loops over threads without collective operations.
 ///
 /// # Errors
-/// Where a block's threads are not known by number, or wait where not all of them come.
+/// If the number of threads is not constant, or if a barrier is not reached by all threads of a block.
 pub fn as_loops(func: &PrimFunc, collectives: &Collectives) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let body = match launches::are_apart(func, collectives) {
@@ -85,7 +96,7 @@ pub fn as_loops(func: &PrimFunc, collectives: &Collectives) -> Outcome<PrimFunc>
     Ok(made)
 }
 
-/// What the threads of one launch do, as loops.
+/// Converts the body of one launch to loops over threads.
 fn of_one_launch(func: &mut PrimFunc, body: &Stmt, collectives: &Collectives) -> Outcome<Stmt> {
     func.body = body.clone();
     let axes = axes_of(func, collectives)?;
@@ -93,7 +104,7 @@ fn of_one_launch(func: &mut PrimFunc, body: &Stmt, collectives: &Collectives) ->
     split::split(func, &axes, &varying, collectives)
 }
 
-/// The thread axes of all loops, each as long as its longest.
+/// Returns the thread axes of all loops. The extent of an axis is that of its longest loop.
 fn axes_of(func: &mut PrimFunc, collectives: &Collectives) -> Outcome<Vec<Axis>> {
     let at = first_mark(&func.body, collectives).unwrap_or(VarId(0));
     let mut found: Vec<(Name, i64)> = Vec::new();

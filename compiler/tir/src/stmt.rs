@@ -1,4 +1,4 @@
-//! Statements: loops, blocks, stores.
+//! Statements of the loop-level IR: loops, blocks, stores, conditions.
 
 use crate::expr::Expr;
 use crate::func::{BufferId, VarId};
@@ -9,19 +9,19 @@ use smallvec::{SmallVec, smallvec};
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Stmt {
-    /// One after the other; none is nothing.
+    /// A sequence of statements. An empty sequence does nothing.
     Seq(Vec<Stmt>),
     /// `for var in range(start, start + extent)`.
     For {
         /// The loop's variable, an integer.
         var: VarId,
-        /// Its first value.
+        /// The variable's first value.
         start: Expr,
-        /// How many values; none where it is not positive.
+        /// The number of iterations; none if it is not positive.
         extent: Expr,
-        /// How its iterations may run.
+        /// The execution order of the iterations.
         kind: LoopKind,
-        /// What is done for each.
+        /// The statement of each iteration.
         body: Box<Stmt>,
     },
     /// `with T.sblock(…)`.
@@ -30,131 +30,132 @@ pub enum Stmt {
     Store {
         /// The buffer.
         buffer: BufferId,
-        /// One integer per dim.
+        /// One integer for each axis.
         indices: Vec<Expr>,
         /// A value of the buffer's dtype.
         value: Expr,
-        /// What to name when an index is out of range, here or in the value.
+        /// The statement that an error names if an index is out of range, here or in the value.
         site: Site,
     },
-    /// `var = value` for the rest of the enclosing sequence's body given here.
+    /// `var = value` in the statement `body`.
     Let {
         /// The variable.
         var: VarId,
-        /// Its value.
+        /// The variable's value, evaluated once.
         value: Expr,
-        /// Where it holds.
+        /// The statement in which the variable is defined.
         body: Box<Stmt>,
     },
     /// `if condition: … else: …`.
     If {
         /// A `bool`.
         condition: Expr,
-        /// Done where it holds.
+        /// The statement that is executed if the condition is true.
         then: Box<Stmt>,
-        /// Done where it does not.
+        /// The statement that is executed if the condition is false.
         otherwise: Option<Box<Stmt>>,
     },
     /// `while condition: …`.
     While {
-        /// A `bool`, evaluated before each round.
+        /// A `bool`, evaluated before each iteration.
         condition: Expr,
-        /// The round.
+        /// The statement of each iteration.
         body: Box<Stmt>,
     },
-    /// Ends the run with `message` where the condition does not hold.
+    /// Stops execution with the error `message` if the condition is false.
     Assert {
         /// A `bool`.
         condition: Expr,
-        /// What is said.
+        /// The error message.
         message: Name,
-        /// Where it is written.
+        /// The position of the assertion.
         site: Site,
     },
-    /// An expression for nothing but its checks.
+    /// An expression that is evaluated only for its checks.
     Evaluate(Expr),
 }
 
-/// How a loop's iterations may run.
+/// The execution order of a loop's iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopKind {
-    /// In order.
+    /// Sequential.
     Serial,
-    /// At once.
+    /// Parallel, in any order.
     Parallel,
     /// In vector lanes.
     Vectorized,
-    /// Written out.
+    /// Sequential, with the body repeated for each iteration.
     Unrolled,
-    /// Each on a thread of this axis: `blockIdx.x`. On a CPU, a loop.
+    /// Each iteration is a thread or block of this axis, such as `blockIdx.x`. On a CPU, a sequential loop.
     ThreadBinding(Name),
 }
 
-/// A block: one instance of its axes' values, as loops around it bind them.
+/// A block. The enclosing loops bind its axes, and execute one instance of it for each of their iterations.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Block {
-    /// Its name: the operator's, or the one written.
+    /// The block's name: the operator's, or the one in the text.
     pub name: Name,
-    /// Its axes.
+    /// The block's axes.
     pub iters: Vec<Iter>,
-    /// Instances where it does not hold are left out (`T.where`).
+    /// The predicate: instances where it is false are not executed (`T.where`).
     pub predicate: Option<Expr>,
-    /// Buffers that live in it; contents are undefined at its start.
+    /// The buffers that the block allocates. Their contents are undefined at its start.
     pub allocations: Vec<BufferId>,
-    /// Done before the body where all reduction axes are at their first values (`T.init`).
+    /// The statement that is executed before the body if all reduction axes have their first values (`T.init`).
     pub init: Option<Stmt>,
-    /// What it does.
+    /// The statement of each instance.
     pub body: Stmt,
 }
 
-/// A block's axis.
+/// An axis of a block.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Iter {
-    /// Its variable.
+    /// The axis's variable.
     pub var: VarId,
-    /// What it is for.
+    /// The dependence between the axis's values.
     pub kind: IterKind,
-    /// Its first value.
+    /// The variable's first value.
     pub start: Expr,
-    /// How many values it takes.
+    /// The number of values.
     pub extent: Expr,
-    /// Its value in terms of the loops.
+    /// The axis's value, as an expression over the enclosing loops.
     pub binding: Expr,
 }
 
-/// What a block's axis is for.
+/// The kind of a block's axis: the dependence between instances along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IterKind {
     /// Instances write different elements and may run in any order (`T.axis.spatial`).
     Spatial,
     /// Instances update the same elements (`T.axis.reduce`).
     Reduce,
-    /// Instances depend on the ones before (`T.axis.scan`, `T.axis.opaque`).
+    /// Instances depend on the previous ones (`T.axis.scan`, `T.axis.opaque`).
     Ordered,
 }
 
-/// What a run-time error names: where in the program and which operator.
+/// The position and operator that a run-time error names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Site {
-    /// The Relax binding or prim_func statement, where known.
+    /// The Relax binding or prim_func statement, if known.
     pub origin: Option<Origin>,
     /// The operator or block.
     pub operator: Name,
 }
 
 impl Block {
-    /// Whether it does nothing but hold buffers.
+    /// Whether the block only allocates buffers: it has no axes, predicate and init.
     pub fn only_holds(&self) -> bool {
         self.iters.is_empty() && self.predicate.is_none() && self.init.is_none()
     }
 
-    /// Whether it does nothing but hold a function's buffers.
+    /// Whether the block is the root block, which allocates the function's buffers.
     pub fn is_root(&self) -> bool {
         self.name == "root" && self.only_holds()
     }
 
-    /// What its `init` does, as a statement in the loops around it: done where all reduction axes are at their first
-    /// values (TVM src/s_tir/transform/lower_init_block.cc); none where it has no `init`.
+    /// Returns the block's `init` under the condition that all reduction axes have their first values, as a statement
+    /// in the enclosing loops (TVM `src/s_tir/transform/lower_init_block.cc`). Returns `None` if the block has no
+    /// `init`.
     pub fn beginning(&self) -> Option<Stmt> {
         let init = self.init.clone()?;
         let reduced = self.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
@@ -167,23 +168,23 @@ impl Block {
 }
 
 impl Stmt {
-    /// Nothing.
+    /// Returns the empty sequence.
     pub const fn nothing() -> Stmt {
         Stmt::Seq(Vec::new())
     }
 
-    /// Whether it is [`Stmt::nothing`].
+    /// Whether the statement is [`Stmt::nothing`].
     pub fn is_nothing(&self) -> bool {
         matches!(self, Stmt::Seq(parts) if parts.is_empty())
     }
 
-    /// A statement in a block of this name that does nothing but hold buffers.
+    /// Wraps a statement in a block with this name that only allocates buffers.
     pub fn holding(name: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
         let (iters, predicate, init) = (Vec::new(), None, None);
         Stmt::Block(Box::new(Block { name, iters, predicate, allocations, init, body }))
     }
 
-    /// The statements in order, flat; one alone is itself.
+    /// Builds a flat sequence. A single statement is returned as it is.
     pub fn seq(statements: impl IntoIterator<Item = Stmt>) -> Stmt {
         let mut flat = Vec::new();
         for statement in statements {
@@ -195,7 +196,8 @@ impl Stmt {
         if flat.len() == 1 { flat.swap_remove(0) } else { Stmt::Seq(flat) }
     }
 
-    /// A function's body, in a block called `root` that these buffers live in, as in TVM; itself where there are none.
+    /// Wraps a function's body in a block named `root` that allocates these buffers, as in TVM. Returns the body as it
+    /// is if there are none.
     pub fn with_buffers(allocations: Vec<BufferId>, body: Stmt) -> Stmt {
         if allocations.is_empty() {
             return body;
@@ -203,7 +205,7 @@ impl Stmt {
         Stmt::holding(Name::from("root"), allocations, body)
     }
 
-    /// A statement that is done where a condition holds.
+    /// Builds `if condition: then`. Folds constant conditions.
     pub fn when(condition: Expr, then: Stmt) -> Stmt {
         match condition.as_int() {
             Some(0) => Stmt::nothing(),
@@ -212,13 +214,13 @@ impl Stmt {
         }
     }
 
-    /// A loop from 0.
+    /// Builds a serial loop from 0.
     pub fn for_loop(var: VarId, extent: Expr, body: Stmt) -> Stmt {
         let start = Expr::Int { value: 0, dtype: extent.dtype() };
         Stmt::For { var, start, extent, kind: LoopKind::Serial, body: Box::new(body) }
     }
 
-    /// The statements directly in it.
+    /// Returns the direct child statements.
     pub fn children(&self) -> SmallVec<[&Stmt; 4]> {
         match self {
             Stmt::Seq(statements) => statements.iter().collect(),
@@ -231,7 +233,7 @@ impl Stmt {
         }
     }
 
-    /// The expressions directly in it; of a block, of its axes and predicate.
+    /// Returns the statement's own expressions; for a block, those of its axes and predicate.
     pub fn expressions(&self) -> SmallVec<[&Expr; 4]> {
         match self {
             Stmt::Seq(_) => SmallVec::new(),
@@ -248,7 +250,7 @@ impl Stmt {
         }
     }
 
-    /// Whether a statement in it, itself included, passes a test.
+    /// Whether some statement in it, itself included, passes a test.
     pub fn any(&self, test: &dyn Fn(&Stmt) -> bool) -> bool {
         test(self) || self.children().into_iter().any(|child| child.any(test))
     }

@@ -1,10 +1,10 @@
-//! Expressions as text.
+//! Printing of expressions.
 
 use super::{Printer, quoted};
 use crate::expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 use rx_base::DType;
 
-/// How tightly Python binds an expression's outermost operator.
+/// The precedence of an expression's outermost operator in Python, from the lowest to the highest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Or,
@@ -22,7 +22,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// The level of a right operand: operators of one level are read from the left.
+    /// Returns the level that a right operand needs, since operators of one level associate to the left.
     fn tighter(self) -> Level {
         match self {
             Level::Or => Level::And,
@@ -40,17 +40,17 @@ impl Level {
 }
 
 impl Printer<'_> {
-    /// The expression, free of what stands around it.
+    /// Prints an expression without enclosing operators.
     pub(super) fn expr(&self, expr: &Expr) -> String {
         self.within(expr, Level::Or)
     }
 
-    /// Several expressions, separated by commas.
+    /// Prints expressions separated by commas.
     pub(super) fn list(&self, exprs: &[Expr]) -> String {
         exprs.iter().map(|expr| self.expr(expr)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The expression as an operand that binds at least as tightly as `level`.
+    /// Prints an operand, in parentheses if it binds less tightly than `level`.
     fn within(&self, expr: &Expr, level: Level) -> String {
         let (text, own) = self.leveled(expr);
         if own < level { format!("({text})") } else { text }
@@ -84,14 +84,14 @@ impl Printer<'_> {
         let list = self.list(args);
         match function {
             Intrinsic::Reinterpret => format!("T.reinterpret(\"{dtype}\", {list})"),
-            // TVM's count is an `int32`.
+            // TVM's `T.clz` returns `int32`.
             Intrinsic::Clz if dtype != DType::INT32 => format!("T.Cast(\"{dtype}\", T.clz({list}))"),
             _ => format!("T.{}({list})", function.name()),
         }
     }
 
     fn unary(&self, op: UnaryOp, value: &Expr) -> (String, Level) {
-        // Of a bare number Python would make another number.
+        // Without a dtype, Python would evaluate the operation on a plain number.
         let operand = |level| if value.as_int().is_some() { typed(value) } else { self.within(value, level) };
         match op {
             UnaryOp::Neg => (format!("-{}", operand(Level::Sign)), Level::Sign),
@@ -121,7 +121,7 @@ impl Printer<'_> {
             BinaryOp::Min => return self.named_call("min", left, right),
             BinaryOp::Max => return self.named_call("max", left, right),
         };
-        // A shift's amount may be of another dtype here; TVM would widen the value to it.
+        // The amount of a shift may have another dtype here. It is converted, since TVM would widen the value to it.
         match left.dtype() == right.dtype() {
             true => self.infix(text, level, left, right),
             false => self.infix(text, level, left, &right.clone().cast(left.dtype())),
@@ -134,14 +134,15 @@ impl Printer<'_> {
 
     fn infix(&self, text: &str, level: Level, left: &Expr, right: &Expr) -> (String, Level) {
         let both_constant = left.as_int().is_some() && right.as_int().is_some();
-        // Python would compute what is written as two bare numbers, and chain comparisons.
+        // Python would evaluate an operation on two plain numbers itself, and would chain comparisons without
+        // parentheses.
         let left_level = if level == Level::Compare { level.tighter() } else { level };
         let left = if both_constant { typed(left) } else { self.within(left, left_level) };
         (format!("{left} {text} {}", self.within(right, level.tighter())), level)
     }
 }
 
-/// A constant with its dtype.
+/// Formats a constant with its dtype.
 fn typed(expr: &Expr) -> String {
     match expr {
         Expr::Int { value, dtype } if dtype.is_bool() => {
@@ -154,7 +155,7 @@ fn typed(expr: &Expr) -> String {
     }
 }
 
-/// A float that reads back as itself.
+/// Formats a float so that it reads back as the same value.
 fn float(value: f64) -> String {
     match value {
         value if value.is_nan() => quoted("nan"),

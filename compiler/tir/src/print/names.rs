@@ -1,8 +1,8 @@
-//! Names that Python can read, each unique among those that are visible with it.
+//! Unique Python identifiers for the variables and buffers that are visible together.
 
 use rustc_hash::FxHashSet;
 
-/// What Python or TVM's parser has other uses for.
+/// Names with another meaning in Python or in TVM's parser.
 const RESERVED: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
@@ -18,19 +18,19 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Where the names stand now, for [`Names::release`].
+    /// Returns the current position, for [`Names::release`].
     pub(super) fn mark(&self) -> usize {
         self.order.len()
     }
 
-    /// Frees the names defined since `mark`.
+    /// Releases the names that were defined since `mark`.
     pub(super) fn release(&mut self, mark: usize) {
         for name in self.order.drain(mark.min(self.order.len())..) {
             self.taken.remove(&name);
         }
     }
 
-    /// A name like `wanted` that nothing visible has.
+    /// Defines a name like `wanted` that no visible variable has: `i`, then `i_1`.
     pub(super) fn define(&mut self, wanted: &str, otherwise: &str) -> String {
         let base = identifier(wanted, otherwise);
         let mut name = base.clone();
@@ -45,7 +45,8 @@ impl Names {
     }
 }
 
-/// `wanted` with what identifiers may not have as `_`; `otherwise` for nothing.
+/// Replaces the characters of `wanted` that identifiers cannot contain by `_`. Returns `otherwise` if `wanted` is
+/// empty.
 pub(super) fn identifier(wanted: &str, otherwise: &str) -> String {
     let mut name: String =
         wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();

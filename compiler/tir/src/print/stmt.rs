@@ -1,4 +1,4 @@
-//! Statements as text.
+//! Printing of statements.
 
 use super::{Printer, quoted};
 use crate::expr::{BinaryOp, Expr};
@@ -6,7 +6,7 @@ use crate::func::VarId;
 use crate::stmt::{Block, Iter, IterKind, LoopKind, Stmt};
 
 impl<'f> Printer<'f> {
-    /// A body; one without statements says so.
+    /// Prints a body. An empty one is `T.evaluate(0)`.
     pub(super) fn body(&mut self, stmt: &'f Stmt) {
         match stmt {
             Stmt::Seq(statements) if statements.is_empty() => self.line("T.evaluate(0)"),
@@ -64,7 +64,8 @@ impl<'f> Printer<'f> {
         }
     }
 
-    /// A loop, or the loops of a `T.grid`: nested, serial, from 0, of extents that do not depend on each other.
+    /// Prints a loop, or nested loops as one `T.grid` if they are serial, start at 0, and have extents that do not
+    /// depend on each other.
     fn loops(&mut self, outermost: &'f Stmt) {
         let mut nest: Vec<(VarId, &'f Expr, &'f Expr, LoopKind)> = Vec::new();
         let mut inner = outermost;
@@ -113,7 +114,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    /// `start + extent`, as whoever reads it finds the extent again.
+    /// Returns `start + extent` in a form from which the parser derives the same extent.
     fn stop(&self, start: &Expr, extent: &Expr) -> String {
         if let (Some(a), Some(b)) = (start.as_int(), extent.as_int())
             && let Some(value) = a.checked_add(b)
@@ -147,7 +148,7 @@ impl<'f> Printer<'f> {
         });
     }
 
-    /// Axes that are loops in a row by `T.axis.remap`, others one by one.
+    /// Prints block axes: consecutive axes that are just loops by `T.axis.remap`, all others one by one.
     fn axes(&mut self, iters: &[Iter]) {
         let mut rest = iters;
         while let Some((first, after)) = rest.split_first() {
@@ -166,7 +167,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    /// Whether an axis runs as a loop around it does.
+    /// Whether an axis is bound to a loop with the same start and extent.
     fn is_loop(&self, iter: &Iter) -> bool {
         let Expr::Var { var, .. } = &iter.binding else { return false };
         let same = self.ranges.get(var).is_some_and(|(start, extent)| **start == iter.start && **extent == iter.extent);

@@ -1,4 +1,4 @@
-//! Printed functions.
+//! Tests of printed functions.
 
 use super::script;
 use crate::{BinaryOp, Expr, KernelBuilder, Stmt};

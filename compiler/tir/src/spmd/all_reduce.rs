@@ -1,4 +1,19 @@
-//! Values of threads brought together (TVM `lower_thread_allreduce`).
+//! *All-reduce*: expands a reduction over the threads of a block (TVM `lower_thread_allreduce`).
+//!
+//! One value with a simple operation becomes a block whose reduction axis is bound to threads, which devices have
+//! primitives for:
+//!
+//! ```text
+//! for tx: sum[0] += value(tx)             (tx is a reduction axis)
+//! for tx: target = sum[0]
+//! ```
+//!
+//! Other combiners exchange the values through shared memory, where each thread reduces all of them:
+//!
+//! ```text
+//! for tx: shared[tx] = value(tx)
+//! for tx: kept = identity; for t: kept = combine(kept, shared[t]); target = kept
+//! ```
 
 use super::split::{Part, Splitter, bound, int};
 use super::{AllReduce, Axis};
@@ -10,7 +25,7 @@ use crate::stmt::{Block, Iter, IterKind, LoopKind, Stmt};
 use rx_base::DType;
 
 impl Splitter<'_> {
-    /// The parts of a reduction over threads.
+    /// Expands an all-reduce to pieces.
     pub(super) fn all_reduce(&mut self, at: VarId, of: &AllReduce) -> Outcome<Vec<Part>> {
         let mut over = Vec::new();
         for index in &of.over {
@@ -28,7 +43,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// One value by an operation that devices have: a block whose reduction axes are bound to threads.
+    /// Reduces one value by `+`, `*`, `min` or `max`: a block whose reduction axes are bound to threads.
     fn by_block(&mut self, of: &AllReduce, over: &[Axis], combine: BinaryOp, value: &Expr) -> Vec<Part> {
         let dtype = value.dtype();
         let (target, indices) = &of.targets[0]; // INVARIANT: as many targets as values, of which there is one.
@@ -66,7 +81,8 @@ impl Splitter<'_> {
         vec![Part::Once(self.with_buffers(vec![result], vec![Part::Once(nest), Part::Each(copy)]))]
     }
 
-    /// Any values by any operation: through memory of the block, by each thread for itself.
+    /// Reduces any values by any combiner: each thread writes its values to shared memory and reduces those of all
+    /// threads.
     fn by_exchange(&mut self, of: &AllReduce, over: &[Axis], values: Vec<Expr>) -> Vec<Part> {
         let extents: Vec<Expr> = self.many().map(|axis| int(axis.extent)).collect();
         let extents = if extents.is_empty() { vec![int(1)] } else { extents };
@@ -94,7 +110,7 @@ impl Splitter<'_> {
         let keep = |func: &PrimFunc, at: usize, value: Expr| func.set_cell(kept[at], value, of.site);
         let begun = of.identities.iter().enumerate().map(|(at, identity)| keep(self.func, at, self.expr(identity)));
         let begun: Vec<Stmt> = begun.collect();
-        // All are computed before one is kept.
+        // All results are computed before one of them is stored, since the combiner reads the old values.
         let [left, right] = &of.operands;
         let operand = |var: VarId| {
             let of = |vars: &[VarId]| vars.iter().position(|one| *one == var);
@@ -130,7 +146,7 @@ impl Splitter<'_> {
     }
 }
 
-/// The variable that an index is, whatever integer it was converted to.
+/// Returns the variable if the index is a variable, up to casts.
 fn axis_named(index: &Expr) -> Option<VarId> {
     match index {
         Expr::Var { var, .. } => Some(*var),
@@ -139,7 +155,7 @@ fn axis_named(index: &Expr) -> Option<VarId> {
     }
 }
 
-/// The operation of a reduction of one value: both operands, and nothing else.
+/// Returns the operation if the combiner is one operation on the two operands.
 fn operation(of: &AllReduce) -> Option<BinaryOp> {
     let ([left], [right], [combined]) = (&of.operands[0][..], &of.operands[1][..], &of.combined[..]) else {
         return None;

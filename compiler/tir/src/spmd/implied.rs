@@ -1,5 +1,15 @@
-//! Bodies that read as what one thread does though no wait says so: a thread reads of a block's memory what others wrote. TVM
-//! makes threads wait there (`thread_storage_sync`); one thread after the other would read what is not there yet.
+//! *Implied barriers*: inserts the barriers that a body without any needs, as TVM's `thread_storage_sync` does.
+//!
+//! ```text
+//! for tx:                                  for tx:
+//!     S[tx] = A[tx]                            S[tx] = A[tx]
+//!     B[tx] = S[127 - tx]           ->         barrier
+//!                                              B[tx] = S[127 - tx]
+//! ```
+//!
+//! Without the barrier, a thread may read an element before another thread writes it; executed one thread after the
+//! other, it always would. Requires a body without collective operations. Guarantees that a barrier separates a write
+//! of such a shared buffer from reads of it in program order, and from the next iteration of a loop.
 
 use super::{Collective, Collectives, is_thread};
 use crate::dim::to_dim;
@@ -12,12 +22,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Dim, Name};
 
-/// Adds the waits that a body without any needs.
+/// Inserts the implied barriers into a body that has no collective operations.
 pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {
     if !collectives.is_empty() {
         return;
     }
-    // Only a block's memory is of interest.
+    // Only shared memory needs barriers.
     if !func.buffers.iter().any(|buffer| buffer.scope == Scope::Shared) {
         return;
     }
@@ -35,22 +45,22 @@ pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {
     func.body = body;
 }
 
-/// The longest value that is put in the place of a name.
+/// The maximum size of a value that is substituted for its variable.
 const MAX_PARTS: usize = 256;
 
-/// An access to a block's memory, in terms of loops' variables.
+/// An access to shared memory, with indices over the variables of loops.
 struct Access {
     buffer: BufferId,
     is_store: bool,
     indices: Vec<Expr>,
-    /// The loops over threads around it.
+    /// The variables of the enclosing loops over threads.
     threads: Vec<VarId>,
 }
 
-/// How far apart two neighbouring threads' indices are, on each axis; `None` where that differs.
+/// For each axis, the difference between the indices of two neighbouring threads; `None` if it is not constant.
 type Steps = Vec<Option<Dim>>;
 
-/// How what a loop's threads write of a buffer moves from thread to thread, and what they read.
+/// The strides of a buffer's accesses along one loop over threads.
 #[derive(Default)]
 struct Moves {
     stores: FxHashSet<Steps>,
@@ -58,7 +68,7 @@ struct Moves {
 }
 
 impl Moves {
-    /// Whether a store moves otherwise than a load.
+    /// Whether a thread may read an element that another thread writes: stores and loads have different strides.
     fn are_crossed(&self) -> bool {
         let mut all = self.stores.union(&self.loads);
         let is_alike = match (all.next(), all.next()) {
@@ -71,9 +81,9 @@ impl Moves {
 
 struct Accesses<'f> {
     func: &'f PrimFunc,
-    /// What axes of blocks and names stand for.
+    /// The values of block axes and `let` variables.
     values: FxHashMap<VarId, Expr>,
-    /// Names whose values are too long to be put in their place: how they move is not known.
+    /// Variables whose values are too large to substitute. The strides of indices that use them are unknown.
     unread: FxHashSet<VarId>,
     threads: Vec<VarId>,
     all: Vec<Access>,
@@ -102,7 +112,8 @@ impl Accesses<'_> {
         self.threads.truncate(depth);
     }
 
-    /// Lets a name stand for its value, which may be made of the one before twice, and that of the one before it.
+    /// Records the value of a variable, unless it is too large: a chain of `let`s that each use the previous one twice
+    /// grows exponentially.
     fn name(&mut self, var: VarId, value: &Expr) {
         let value = self.expr(value);
         let (mut parts, mut is_read) = (0, true);
@@ -136,8 +147,8 @@ impl Accesses<'_> {
         }
     }
 
-    /// The buffers of which a thread reads another part than it writes, both in one loop over threads: what the loop's threads
-    /// write moves from thread to thread otherwise than what they read.
+    /// Returns the buffers of which a thread reads elements that another thread writes, in one loop over threads: the
+    /// strides of its stores and loads differ.
     fn crossed(&self) -> FxHashSet<BufferId> {
         let mut moves: FxHashMap<(BufferId, VarId), Moves> = FxHashMap::default();
         for access in &self.all {
@@ -154,7 +165,7 @@ impl Accesses<'_> {
         moves.into_iter().filter(|(_, moves)| moves.are_crossed()).map(|((buffer, _), _)| buffer).collect()
     }
 
-    /// How far the next thread's index is; `None` where that differs.
+    /// Returns the difference between the next thread's index and this thread's; `None` if it is not constant.
     fn step(&self, index: &Expr, thread: VarId) -> Option<Dim> {
         if self.unread.iter().any(|var| index.uses(*var)) {
             return None;
@@ -172,7 +183,7 @@ impl Accesses<'_> {
     }
 }
 
-/// The most threads that loops over `threadIdx.x` have.
+/// Returns the largest extent of a loop over `threadIdx.x`, with its tag.
 fn most_lanes(body: &Stmt) -> Option<(Name, i64)> {
     let mut found: Option<(Name, i64)> = None;
     body.walk(&mut |stmt| {
@@ -195,7 +206,7 @@ struct Placer<'f> {
 }
 
 impl Placer<'_> {
-    /// `in_lanes`: a loop over `threadIdx.x` stands around it.
+    /// Inserts barriers into a statement. `in_lanes` is whether a loop over `threadIdx.x` encloses it.
     fn stmt(&mut self, stmt: Stmt, in_lanes: bool) -> Stmt {
         if !in_lanes && self.is_of_warps(&stmt) {
             return self.by_first_lane(stmt);
@@ -217,7 +228,7 @@ impl Placer<'_> {
         }
     }
 
-    /// What is done in each round of a loop: the next one may write what this one reads.
+    /// Ends a loop's iteration with a barrier if the next iteration may write an element that this one reads.
     fn round(&mut self, body: Stmt) -> Stmt {
         let effects = self.effects(&body);
         if effects.read.is_disjoint(&effects.written) { body } else { Stmt::seq([body, self.wait()]) }
@@ -249,7 +260,7 @@ impl Placer<'_> {
         Stmt::Evaluate(self.func.var_expr(var))
     }
 
-    /// Whether a statement is a loop nest over elements of fragments, which a warp does at once.
+    /// Whether a statement is a loop nest over the elements of a fragment, which a warp executes as one operation.
     fn is_of_warps(&self, stmt: &Stmt) -> bool {
         let mut inner = stmt;
         while let Stmt::For { body, kind: LoopKind::Serial, .. } = inner {
@@ -260,7 +271,7 @@ impl Placer<'_> {
         matches!(inner, Stmt::Store { .. }) && effects.read.iter().chain(&effects.written).any(is_fragment)
     }
 
-    /// The first thread of each warp does it.
+    /// Executes the statement in the first thread of each warp.
     fn by_first_lane(&mut self, stmt: Stmt) -> Stmt {
         let Some((tag, extent)) = self.lanes else { return stmt };
         let int = |value| Expr::Int { value, dtype: DType::INT32 };

@@ -1,4 +1,4 @@
-//! Functions of several launches: each has threads of its own, and is done before the next begins.
+//! Functions with several launches. Each launch has its own threads and is complete before the next one begins.
 
 use super::{Collective, Collectives};
 use crate::effects::Effects;
@@ -8,8 +8,8 @@ use crate::rewrite::try_map_children;
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::FxHashSet;
 
-/// Whether all that threads do together stands inside of loops over threads or blocks, and what these keep for themselves is
-/// allocated in them.
+/// Whether all collective operations are inside of launches, and every buffer that a launch uses is global or allocated
+/// inside of it. Launches may then be converted separately.
 pub(super) fn are_apart(func: &PrimFunc, collectives: &Collectives) -> bool {
     let mut is_apart = true;
     outermost(&func.body, &mut |stmt| match is_launch(stmt) {
@@ -33,7 +33,7 @@ pub(super) fn are_apart(func: &PrimFunc, collectives: &Collectives) -> bool {
     is_apart
 }
 
-/// The body with those launches in which threads do something together as `made` gives them.
+/// Rewrites each launch that contains a collective operation by `made`.
 pub(super) fn each(
     body: &Stmt,
     collectives: &Collectives,
@@ -45,7 +45,7 @@ pub(super) fn each(
     try_map_children(body, &mut |child| each(child, collectives, made))
 }
 
-/// Whether a statement is one launch, with the memory that is its own.
+/// Whether a statement is one launch: a loop over threads or blocks, or a block that allocates buffers for one.
 fn is_launch(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For { kind, .. } => matches!(kind, LoopKind::ThreadBinding(_)),
@@ -54,7 +54,7 @@ fn is_launch(stmt: &Stmt) -> bool {
     }
 }
 
-/// Calls `visit` on launches, and on the statements outside of them.
+/// Calls `visit` on each launch, and on the statements outside of launches.
 fn outermost(stmt: &Stmt, visit: &mut impl FnMut(&Stmt)) {
     visit(stmt);
     if !is_launch(stmt) {

@@ -1,4 +1,13 @@
-//! What blocks may name of the loops around them.
+//! Block axes for enclosing loops, as TVMScript requires: a block with axes uses only its axes and those of enclosing
+//! blocks.
+//!
+//! ```text
+//! for i in range(4):                       for i in range(4):
+//!     with T.sblock("b"):                      with T.sblock("b"):
+//!         vj = T.axis.spatial(8, 0)   ->           vj = T.axis.spatial(8, 0)
+//!         B[i, vj] = A[i, vj]                      vi = T.axis.opaque(4, i)
+//!                                                  B[vi, vj] = A[vi, vj]
+//! ```
 
 use crate::expr::Expr;
 use crate::func::{PrimFunc, VarId};
@@ -15,15 +24,14 @@ struct Loop {
     kind: LoopKind,
 }
 
-/// The function's `body` with an axis for each loop variable that a block with axes names: in a text, such a block sees its axes and
-/// those of blocks around it, and no loops (TVM `script` of blocks, `T.axis`).
+/// Adds an axis to each block with axes for each enclosing loop variable that it uses. Returns the new body.
 pub(super) fn with_axes_for_loops(func: &mut PrimFunc, body: &Stmt) -> Stmt {
     Reach { func, loops: Vec::new() }.stmt(body)
 }
 
 struct Reach<'f> {
     func: &'f mut PrimFunc,
-    /// The loops that are seen, outermost first.
+    /// The loops between the statement and the next enclosing block with axes, outermost first.
     loops: Vec<Loop>,
 }
 
@@ -51,7 +59,7 @@ impl Reach<'_> {
         map_children(stmt, &mut |child| self.stmt(child))
     }
 
-    /// The block, naming axes only.
+    /// Returns the block with axes in place of loop variables.
     fn block(&mut self, block: &Block) -> Block {
         let mut named = FxHashSet::default();
         for part in block.init.iter().chain([&block.body]) {
@@ -72,7 +80,7 @@ impl Reach<'_> {
             let (name, dtype) = (of.name, of.dtype);
             let var = self.func.add_var(name, dtype);
             let kind = match (around.kind, &block.init) {
-                // What an iteration does may hang on the ones before.
+                // The iterations of a sequential loop may depend on the previous ones.
                 (LoopKind::Serial | LoopKind::Unrolled, None) => IterKind::Ordered,
                 _ => IterKind::Spatial,
             };

@@ -1,4 +1,5 @@
-//! The body split where threads wait: loops over all threads, and between them what is done once per block.
+//! Loop fission at barriers: splits a body into loops over all threads and uniform statements that are executed once
+//! per block.
 
 use super::varying::{Axes, Varying};
 use super::{Axis, Collective, Collectives, is_thread};
@@ -12,10 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Name};
 
-/// Values of so many parts are written where their names are used; what is larger keeps its name.
+/// The maximum size of a `let` value that is substituted for its variable. Larger values keep the variable.
 const SMALL: usize = 64;
 
-/// The body as loops.
+/// Splits the function's body; returns the new body.
 pub(super) fn split(func: &mut PrimFunc, axes: &[Axis], varying: &Varying, collectives: &Collectives) -> Outcome<Stmt> {
     let body = func.body.clone();
     let (values, own, func_name) = (FxHashMap::default(), FxHashSet::default(), func.name);
@@ -27,31 +28,32 @@ pub(super) fn split(func: &mut PrimFunc, axes: &[Axis], varying: &Varying, colle
     Ok(splitter.assembled(parts))
 }
 
-/// A part of a body.
+/// A piece of a body.
 pub(super) enum Part {
-    /// Done once per block.
+    /// A statement that is executed once per block.
     Once(Stmt),
-    /// Done by each thread, in terms of the axes' variables.
+    /// A statement that each thread executes. It uses the variables of the axes.
     Each(Stmt),
-    /// Threads wait here.
+    /// A barrier.
     Wait,
 }
 
-/// What stands in a statement.
+/// A summary of a statement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
-    /// The first thing that threads do together.
+    /// The placeholder of the first collective operation.
     together: Option<VarId>,
-    /// Something all threads would do alike.
+    /// Whether it contains a uniform store to a private buffer, which is executed once.
     once: bool,
-    /// Something each thread does.
+    /// Whether it contains operations that each thread executes.
     each: bool,
-    /// A loop over threads.
+    /// Whether it contains a loop over threads.
     threads: bool,
 }
 
 impl Content {
-    /// Whether neither a block nor a thread does all of it.
+    /// Whether the statement must be split: it contains a collective operation, or both uniform and per-thread
+    /// operations.
     fn is_mixed(&self) -> bool {
         self.together.is_some() || (self.once && (self.each || self.threads))
     }
@@ -62,13 +64,13 @@ pub(super) struct Splitter<'f> {
     pub(super) axes: &'f [Axis],
     pub(super) varying: &'f Varying,
     collectives: &'f Collectives,
-    /// What variables stand for that have no binder any more.
+    /// The values of variables whose binders are gone.
     pub(super) values: FxHashMap<VarId, Expr>,
-    /// Buffers of threads that outlive a loop over threads: their first indices say whose.
+    /// Private buffers that live longer than one loop over threads. Their leading indices are those of the thread.
     own: FxHashSet<BufferId>,
-    /// Buffers of a block that were found inside of what a thread does.
+    /// Shared buffers that are allocated inside per-thread code.
     hoisted: Vec<BufferId>,
-    /// The block around.
+    /// The name of the enclosing block.
     operator: Name,
 }
 
@@ -96,7 +98,8 @@ impl Splitter<'_> {
         content
     }
 
-    /// Finds the buffers of threads that are allocated outside of what a thread does at once.
+    /// Finds the private buffers that are allocated outside of per-thread code, so that they outlive a loop over
+    /// threads.
     fn find_own(&mut self, stmt: &Stmt) {
         if !self.content(stmt).is_mixed() {
             return;
@@ -115,22 +118,22 @@ impl Splitter<'_> {
             // INVARIANT: allocations are indices of the table.
             let buffer = &mut self.func.buffers[id.0 as usize];
             buffer.shape = extents.iter().cloned().chain(buffer.shape.drain(..)).collect();
-            // How a thread's own memory is laid out nobody sees.
+            // The strides describe the memory of one thread, which no other code depends on.
             buffer.strides = None;
         }
     }
 
-    /// The axes of more than one thread.
+    /// Returns the axes with more than one thread.
     pub(super) fn many(&self) -> impl Iterator<Item = &Axis> {
         self.axes.iter().filter(|axis| axis.extent > 1)
     }
 
-    /// A thread's indices.
+    /// Returns the indices of the current thread.
     pub(super) fn thread(&self) -> Vec<Expr> {
         self.many().map(|axis| self.func.var_expr(axis.var)).collect()
     }
 
-    /// An expression of the text in terms of the axes' variables.
+    /// Converts an expression of the original body to one over the axes' variables.
     pub(super) fn expr(&self, expr: &Expr) -> Expr {
         map_expr(expr, &mut |part| match part {
             Expr::Var { var, dtype } => self.values.get(&var).cloned().unwrap_or(Expr::Var { var, dtype }),
@@ -141,18 +144,18 @@ impl Splitter<'_> {
         })
     }
 
-    /// The element of the text's buffer that is meant.
+    /// Converts the indices of an access in the original body.
     pub(super) fn element(&self, buffer: BufferId, indices: &[Expr]) -> Vec<Expr> {
         let indices = indices.iter().map(|index| self.expr(index));
         if self.own.contains(&buffer) { self.thread().into_iter().chain(indices).collect() } else { indices.collect() }
     }
 
-    /// A new buffer.
+    /// Adds a new buffer.
     pub(super) fn new_buffer(&mut self, name: Name, dtype: DType, shape: Vec<Expr>, scope: Scope) -> BufferId {
         self.func.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope })
     }
 
-    /// The parts of a statement, in order.
+    /// Splits a statement into pieces, in order.
     fn parts(&mut self, stmt: &Stmt) -> Outcome<Vec<Part>> {
         let content = self.content(stmt);
         if !content.is_mixed() {
@@ -202,13 +205,13 @@ impl Splitter<'_> {
         }
     }
 
-    /// The parts of what stands inside a loop or condition, as one statement.
+    /// Splits the body of a loop or condition, and returns it as one statement.
     fn inner(&mut self, stmt: &Stmt) -> Outcome<Stmt> {
         let parts = self.parts(stmt)?;
         Ok(self.assembled(parts))
     }
 
-    /// All threads have the same here, or not all of them would come to where they wait.
+    /// Checks that the expressions are uniform. Otherwise some threads would not reach the barrier.
     fn alike<const N: usize>(&self, exprs: [&Expr; N], at: VarId) -> Outcome<()> {
         if self.varying.exprs(exprs) == 0 { Ok(()) } else { Err(apart(at)) }
     }
@@ -220,7 +223,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// `var = value` in the statements of `body`.
+    /// Splits `var = value` with the statements of `body`.
     fn named(&mut self, var: VarId, value: &Expr, body: &Stmt) -> Outcome<Vec<Part>> {
         let differs = self.varying.expr(value) != 0;
         let value = self.expr(value);
@@ -238,7 +241,8 @@ impl Splitter<'_> {
         Ok(vec![Part::Once(self.with_buffers(vec![buffer], parts))])
     }
 
-    /// What is read may be another value later, so each thread keeps what it was: where, and the store.
+    /// Spills a value to a per-thread buffer, since the memory that it reads may change after the next barrier. Returns
+    /// the buffer and the store.
     fn kept(&mut self, var: VarId, value: Expr) -> (BufferId, Stmt) {
         let extents = self.many().map(|axis| int(axis.extent)).collect();
         let buffer = self.new_buffer(self.func.var(var).name, value.dtype(), extents, Scope::Local);
@@ -248,14 +252,14 @@ impl Splitter<'_> {
         (buffer, Stmt::Store { buffer, indices: self.thread(), value, site })
     }
 
-    /// Parts in a block without a name that buffers live in.
+    /// Holds the pieces in an unnamed block that allocates the buffers.
     pub(super) fn with_buffers(&mut self, allocations: Vec<BufferId>, parts: Vec<Part>) -> Stmt {
         let body = self.assembled(parts);
         Stmt::holding(name(""), allocations, body)
     }
 
     fn block(&mut self, block: &Block, at: VarId) -> Outcome<Vec<Part>> {
-        // Axes of the block stay, those of its threads become the loops'.
+        // Axes with uniform bindings stay. Axes that depend on threads are substituted.
         let mut iters = Vec::new();
         let (mut keeping, mut stores) = (Vec::new(), Vec::new());
         for iter in &block.iters {
@@ -288,7 +292,7 @@ impl Splitter<'_> {
         parts.extend(self.parts(&block.body)?);
         self.operator = around;
         let predicate = block.predicate.as_ref().map(|predicate| self.expr(predicate));
-        // Its name is what mistakes in it are told by.
+        // The block is kept for its name, which errors inside of it mention.
         let (name, allocations, body) = (block.name, block.allocations.clone(), self.assembled(parts));
         let made = Part::Once(Stmt::Block(Box::new(Block { name, iters, predicate, allocations, init: None, body })));
         if keeping.is_empty() {
@@ -298,7 +302,7 @@ impl Splitter<'_> {
         Ok(vec![Part::Once(self.with_buffers(keeping, stores))])
     }
 
-    /// What each thread does by itself.
+    /// Rewrites per-thread code as one piece.
     fn by_each(&mut self, stmt: &Stmt) -> Outcome<Part> {
         let done = self.alone(stmt, 0)?;
         let hoisted = std::mem::take(&mut self.hoisted);
@@ -308,8 +312,9 @@ impl Splitter<'_> {
         })
     }
 
-    /// A statement without loops over threads, in which one of the threads that would store to one element does. `control`:
-    /// along which axes threads differ in doing it.
+    /// Rewrites a statement of per-thread code and removes its loops over threads. If several threads would store to
+    /// the same shared or global element, only the first one of them does. `control` is the set of axes along which
+    /// threads diverge in reaching the statement.
     fn alone(&mut self, stmt: &Stmt, control: Axes) -> Outcome<Stmt> {
         Ok(match stmt {
             Stmt::Seq(parts) => {
@@ -372,7 +377,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// A statement of the first thread along some axes.
+    /// Restricts a statement to the threads with index 0 along the given axes.
     fn by_first(&self, along: Axes, stmt: Stmt) -> Stmt {
         let of = self.axes.iter().enumerate().filter(|(at, _)| along & (1 << at) != 0);
         let first = of.map(|(_, axis)| self.func.var_expr(axis.var).eq(int(0))).reduce(Expr::and);
@@ -400,7 +405,7 @@ impl Splitter<'_> {
                     *expr = self.expr(expr);
                 }
             }),
-            // They say nothing else than what they are bound to.
+            // Without an init, axes are only names for their bindings.
             None => {
                 for iter in made.iters.drain(..) {
                     let value = self.expr(&iter.binding).cast(self.func.var(iter.var).dtype);
@@ -422,8 +427,9 @@ impl Splitter<'_> {
         Ok(named.into_iter().rev().fold(made, around))
     }
 
-    /// The parts as one statement: what threads do between two waits in one loop over them, unless one of them may see what
-    /// another stores; TVM makes threads wait there, too.
+    /// Joins the pieces to one statement. Per-thread pieces between two barriers become one loop over threads, unless a
+    /// piece may access memory that another thread wrote in the same loop. There the loop is split, where TVM inserts a
+    /// barrier, too.
     fn assembled(&mut self, parts: Vec<Part>) -> Stmt {
         let mut made = Vec::new();
         let mut group: Vec<Stmt> = Vec::new();
@@ -450,12 +456,12 @@ impl Splitter<'_> {
         in_order(made)
     }
 
-    /// Memory of several threads that a statement reads and writes.
+    /// Returns the accesses of a statement to memory that several threads share.
     fn seen_by_others(&self, stmt: &Stmt) -> Effects {
         Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private())
     }
 
-    /// A loop over all threads, with variables of its own.
+    /// Builds a loop over all threads, with new variables.
     fn over_threads(&mut self, group: &mut Vec<Stmt>) -> Option<Stmt> {
         if group.is_empty() {
             return None;
@@ -476,7 +482,7 @@ impl Splitter<'_> {
     }
 }
 
-/// The statements in order, names holding for all behind them, as they are read.
+/// Joins statements in order. A `let` without a body of statements binds its variable for all statements after it.
 fn in_order(statements: Vec<Stmt>) -> Stmt {
     let mut flat = match Stmt::seq(statements) {
         Stmt::Seq(flat) => flat,
@@ -493,7 +499,7 @@ fn in_order(statements: Vec<Stmt>) -> Stmt {
     Stmt::seq(flat)
 }
 
-/// A loop bound to an axis.
+/// Builds a loop that is bound to an axis.
 pub(super) fn bound(var: VarId, axis: &Axis, body: Stmt) -> Stmt {
     let kind = LoopKind::ThreadBinding(axis.tag);
     Stmt::For { var, start: int(0), extent: int(axis.extent), kind, body: Box::new(body) }
@@ -507,7 +513,7 @@ fn apart(at: VarId) -> Problem {
     Problem { at, reason: "the threads of a block wait for each other where not all of them come" }
 }
 
-/// Whether a value may stand wherever its name does: it reads nothing that may change, and is not large.
+/// Whether a value may be substituted for its variable: it is small and reads no memory.
 fn is_small(value: &Expr) -> bool {
     let (mut parts, mut reads) = (0, false);
     value.walk(&mut |part| {

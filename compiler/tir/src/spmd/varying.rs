@@ -1,4 +1,5 @@
-//! Divergence analysis: which values differ between the threads of a block, and so which branches are uniform.
+//! *Divergence analysis*: finds the values that differ between the threads of a block, and so the branches that are
+//! uniform. The analysis is a fixed-point iteration over variables and private buffers.
 
 use super::{Axis, Collective, Collectives, is_thread};
 use crate::expr::Expr;
@@ -7,10 +8,10 @@ use crate::marks::mark_of;
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::FxHashMap;
 
-/// A set of thread axes, a bit for each.
+/// A set of thread axes: one bit for each.
 pub(super) type Axes = u8;
 
-/// Along which axes variables, and what threads have in their buffers, differ.
+/// The axes along which variables, and the contents of private buffers, differ between threads.
 pub struct Varying {
     vars: FxHashMap<VarId, Axes>,
     buffers: FxHashMap<BufferId, Axes>,
@@ -20,7 +21,8 @@ pub struct Varying {
 }
 
 impl Varying {
-    /// Finds what differs in statements of a function: a thread's buffer differs where a store to it does, or whether it is done.
+    /// Analyzes statements of a function. A private buffer differs along an axis if a stored value or index does, or if
+    /// only some threads execute the store.
     pub fn of(func: &PrimFunc, statements: &[Stmt], axes: &[Axis], collectives: &Collectives) -> Varying {
         let mut vars = FxHashMap::default();
         let mut all = 0;
@@ -43,7 +45,7 @@ impl Varying {
         self.expr(expr) == 0
     }
 
-    /// Along which axes a value differs; what threads share is read alike by all, at one index.
+    /// Returns the axes along which a value differs. An element of shared memory at a uniform index is uniform.
     pub(super) fn expr(&self, expr: &Expr) -> Axes {
         let mut found = 0;
         expr.walk(&mut |part| match part {
@@ -58,17 +60,18 @@ impl Varying {
         exprs.into_iter().fold(0, |found, expr| found | self.expr(expr))
     }
 
-    /// Along which axes threads have something else in a buffer.
+    /// Returns the axes along which the contents of a buffer differ.
     pub(super) fn buffer(&self, buffer: BufferId) -> Axes {
         self.buffers.get(&buffer).copied().unwrap_or(0)
     }
 
-    /// Whether each thread has a buffer of this name.
+    /// Whether the buffer is private to a thread or warp.
     pub(super) fn is_local(&self, buffer: BufferId) -> bool {
         self.locals.get(buffer.0 as usize).copied().unwrap_or(false)
     }
 
-    /// The axis that a loop over threads is bound to, where it is shorter than that: not all of them run it.
+    /// Returns the axis of a loop over threads that has fewer iterations than the axis has threads, so that some
+    /// threads do not execute it.
     pub(super) fn left_out(axes: &[Axis], tag: &str, extent: &Expr) -> Axes {
         let shorter = |axis: &Axis| *axis.tag == *tag && extent.as_int().is_none_or(|own| own < axis.extent);
         axes.iter().position(shorter).map_or(0, |at| 1 << at)
@@ -79,7 +82,7 @@ struct Search<'f> {
     varying: Varying,
     axes: &'f [Axis],
     collectives: &'f Collectives,
-    /// Whether the last round found anything.
+    /// Whether the last iteration of the analysis found anything.
     is_new: bool,
 }
 
@@ -98,7 +101,7 @@ impl Search<'_> {
         }
     }
 
-    /// A statement that the threads differ in doing along the axes `control`.
+    /// Analyzes a statement. Threads diverge in executing it along the axes `control`.
     fn stmt(&mut self, stmt: &Stmt, control: Axes) {
         if let Some((_, Collective::AllReduce(reduction))) = mark_of(stmt, self.collectives) {
             reduction.targets.iter().for_each(|(buffer, _)| self.buffer(*buffer, self.varying.all));
