@@ -304,8 +304,8 @@ pub fn commutes(parts: &[JointPart]) -> bool {
     (0..count * count).all(|at| table[at] == table[at % count * count + at / count])
 }
 
-/// The combiner as a table over all pairs of sides. A side is a number with one digit a part, least significant first,
-/// in base 3 (values 0 to 2) or 4 (digit 3 is NaN).
+/// The combiner as a table over all pairs of sides. A side holds the values of all parts. It is encoded as a number
+/// with one digit for each part, least significant first, in base 3 (values 0 to 2) or 4 (digit 3 is NaN).
 struct Cases {
     /// The number of possible sides.
     count: usize,
@@ -330,7 +330,7 @@ fn asks_for_nan(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part, Expr::Compare { left, right, .. } if left == right))
 }
 
-/// Evaluates the combiner for two sides, given as numbers with one digit a part.
+/// Evaluates the combiner for two sides, encoded as in [`Cases`].
 fn both(parts: &[&JointPart], values: usize, left: usize, right: usize) -> Option<usize> {
     let digit = |number: usize, at: usize| number / values.pow(at as u32) % values;
     let digit_of = |var: VarId| {

@@ -5,7 +5,7 @@
 //! for i, j, k: C[i, j] += select(i < n, A[i, k], 0) * B[k, j]
 //! ```
 //!
-//! becomes, since the left factor is not an element of memory,
+//! becomes, since the left factor is computed and so is no matrix in memory, with `rows` rows in each tile,
 //!
 //! ```text
 //! for tile:

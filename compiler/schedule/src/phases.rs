@@ -15,9 +15,9 @@
 //! for q, p, t:     out[2 * q + p] += x[q + (p + 1 - first(p)) // 2 - t] * w[first(p) + 2 * t]
 //! ```
 //!
-//! Requires a sum in which a loop of the result is divided by one constant of at most 16, and conditions `(axis + step
-//! · tap + offset) % constant == 0` whose step is invertible modulo the constant. Guarantees the same sum for finite
-//! factors: the omitted terms are `0 * w`, which is NaN if `w` is infinite or NaN.
+//! Requires a sum in which one loop of the result is divided by a constant of at most 16. Each tap must be selected by
+//! a condition `(axis + step · tap + offset) % constant == 0`, where `step` is invertible modulo the constant.
+//! Guarantees the same sum for finite factors: the omitted terms are `0 * w`, which is NaN if `w` is infinite or NaN.
 
 use crate::accumulate::{Loop, Nest};
 use crate::affine::linear;

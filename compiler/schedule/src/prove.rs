@@ -1,8 +1,11 @@
 //! A prover for `dim >= 0`: it eliminates variables by the bounds of their ranges, innermost first, as in
 //! Fourier-Motzkin elimination.
 //!
-//! For example, with `i` in `0..n` and `j` in `0..4`, `4 * n - 1 - (4 * i + j)` is at least `4 * n - 1 - (4 * (n - 1) +
-//! 3)`, which is 0.
+//! For example, with `i` in `0..n` and `j` in `0..4`:
+//!
+//! ```text
+//! 4 * n - 1 - (4 * i + j)  >=  4 * n - 1 - (4 * i + 3)  >=  4 * n - 1 - (4 * (n - 1) + 3)  =  0
+//! ```
 
 use crate::scope::Scope;
 use rx_base::symbolic::{Atom, prove};

@@ -17,10 +17,10 @@ const MAX_LET_ATOMS: usize = 64;
 
 /// The facts about integers at a position in a function.
 ///
-/// Integer expressions become [`Dim`]s over one symbol a variable. The symbol of a loop is the distance from the loop's
-/// start: for `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never negative,
-/// as [`Dim`] requires. A value that may be negative is an opaque atom. `int64` index arithmetic is assumed not to
-/// overflow. For narrower dtypes that is proved before a fact depends on it.
+/// Integer expressions become [`Dim`]s in which each variable has a symbol. The symbol of a loop is the distance from
+/// the loop's start: for `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never
+/// negative, as [`Dim`] requires. A value that may be negative is an opaque atom. `int64` index arithmetic is assumed
+/// not to overflow. For narrower dtypes that is proved before a fact depends on it.
 #[derive(Debug)]
 pub struct Scope {
     pub(crate) values: FxHashMap<VarId, Dim>,

@@ -116,8 +116,8 @@ impl Sliding {
         let mut sliding = Sliding { reduction, axes, taps: Vec::new(), sums: Vec::new(), target, nest, scope };
         let value = sliding.reduction.value.clone();
         let (joined, slides) = sliding.joined(&value);
-        // If some windows overlap, a loop that only steps within windows that do not overlap is no tap, but another
-        // reduction loop.
+        // If some windows overlap, a reduction loop whose own windows do not overlap is no tap. It belongs to the other
+        // reduction loops.
         let overlapping: Vec<Slide> = slides.iter().filter(|slide| slide.overlaps(&reduced)).copied().collect();
         let counts_within = |var: VarId| {
             let mut own = slides.iter().filter(|slide| slide.tap == var).peekable();

@@ -90,8 +90,8 @@ pub enum Expr {
         args: Vec<Expr>,
     },
     /// An index that is not proved in range. Its value is the index if `0 <= index < extent`; otherwise execution stops
-    /// with an error for the index. Compiled targets emit a comparison for it. The interpreter ignores it, since it
-    /// checks every access.
+    /// with an error for the index. Compiled targets emit a comparison for it. The printer omits the check, since TVM
+    /// has no such expression.
     Checked {
         /// The index, an integer.
         index: Box<Expr>,

@@ -54,7 +54,8 @@ const WHOLE: i64 = 2;
 /// Eliminates the early exits of a function. `leaves` maps their placeholders to their targets.
 ///
 /// # Errors
-/// If `break` exits a loop that is not sequential, or if an exit crosses a block with axes.
+/// If `break` exits a loop that is not sequential, if an exit crosses a block with axes, if `break` or `continue` is
+/// outside of all loops, or if statements follow a loop over threads with `return`.
 pub fn without_leaves(func: &PrimFunc, leaves: &Marks<Leave>) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let mut leaver = Leaver { func: &mut made, leaves, around: Vec::new(), function: None };

@@ -7,9 +7,10 @@
 //!                                              B[tx] = S[127 - tx]
 //! ```
 //!
-//! Without the barrier, a thread may read an element before another thread writes it; executed one thread after the
-//! other, it always would. Requires a body without collective operations. Guarantees that a barrier separates a write
-//! of such a shared buffer from reads of it in program order, and from the next iteration of a loop.
+//! Without the barrier, a thread may read an element before another thread writes it. If the threads are executed one
+//! after the other, it always reads too early. Requires a body without collective operations. Guarantees that a barrier
+//! is between a write of such a shared buffer and a later read, and between a read and a later write, also across the
+//! iterations of a loop.
 
 use super::{Collective, Collectives, is_thread};
 use crate::dim::to_dim;

@@ -482,7 +482,7 @@ impl Splitter<'_> {
     }
 }
 
-/// Joins statements in order. A `let` without a body of statements binds its variable for all statements after it.
+/// Joins statements in order. A `let` binds its variable for all statements after it, so they are moved into its body.
 fn in_order(statements: Vec<Stmt>) -> Stmt {
     let mut flat = match Stmt::seq(statements) {
         Stmt::Seq(flat) => flat,
