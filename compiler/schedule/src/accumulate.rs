@@ -124,7 +124,7 @@ impl Nest {
 
     /// Splits (delinearizes) each loop whose variable is divided by a constant, so that quotient and remainder become
     /// two loops. For example, with `head` of 32 iterations, `K[head // 4, head % 4]` becomes `K[outer, inner]` over
-    /// `outer` of 8 and `inner` of 4. Used for sums of products and windows only; other nests gain nothing from it.
+    /// `outer` of 8 and `inner` of 4. Only sums of products and windows are split; other nests gain nothing.
     pub(crate) fn with_digits(mut self, func: &mut PrimFunc) -> Nest {
         let mut at = 0;
         while at < self.loops.len() {

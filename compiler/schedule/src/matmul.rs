@@ -39,7 +39,7 @@ type Chain = Vec<(VarId, Dim)>;
 /// A factor of the product.
 pub(crate) struct Operand {
     expr: Expr,
-    /// The factor's address, if it is an element of memory. Removed if the factor is to be packed.
+    /// The factor's address, if it is an element of memory. It becomes `None` if the factor is to be packed.
     strided: Option<Affine>,
     /// Whether it is the factor with the N loops.
     is_right: bool,
