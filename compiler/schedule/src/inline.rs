@@ -33,7 +33,7 @@ pub fn inline(func: &PrimFunc) -> PrimFunc {
     inlined(func, false)
 }
 
-/// Inlines as [`inline`] does, even if work is repeated. The CUDA back end calls it for functions that become one
+/// Inlines as [`inline`] does, even if work is repeated. The lowering calls it for functions that become one
 /// kernel, which keeps frequent operands in registers or shared memory.
 pub fn inline_all(func: &PrimFunc) -> PrimFunc {
     inlined(func, true)
