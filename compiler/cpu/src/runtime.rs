@@ -35,9 +35,9 @@ macro_rules! routines {
 
         /// Every routine, for the linker.
         pub(crate) fn all() -> Vec<Routine> {
-            let power = Routine { symbol: INTEGER_POWER, address: integer_power as *const u8 };
             let both = |function| [routine(function, false), routine(function, true)];
-            [$(Intrinsic::$variant),*].into_iter().flat_map(both).flatten().chain([power]).collect()
+            let powers = [integer_power(false), integer_power(true)];
+            [$(Intrinsic::$variant),*].into_iter().flat_map(both).flatten().chain(powers).collect()
         }
     };
 }
@@ -73,20 +73,31 @@ routines! {
     Tanh tanhf tanh (x) libm::tanhf(x), libm::tanh(x);
 }
 
-/// The symbol of [`integer_power`].
-pub(crate) const INTEGER_POWER: &str = "rx_integer_power";
+/// The routine of a power of 64-bit integers.
+pub(crate) fn integer_power(is_signed: bool) -> Routine {
+    match is_signed {
+        true => Routine { symbol: "rx_signed_power", address: signed_power as *const u8 },
+        false => Routine { symbol: "rx_unsigned_power", address: unsigned_power as *const u8 },
+    }
+}
 
-/// Computes `base^exponent` with wrapping. A negative exponent truncates toward zero; 0 to a negative power is 0.
-pub(crate) extern "C" fn integer_power(base: i64, exponent: i64) -> i64 {
-    let Ok(mut exponent) = u64::try_from(exponent) else {
-        return match base {
+/// Computes `base^exponent` with wrapping. A negative exponent truncates toward zero. The caller reports zero to a negative
+/// power as an error.
+extern "C" fn signed_power(base: i64, exponent: i64) -> i64 {
+    match u64::try_from(exponent) {
+        Ok(exponent) => unsigned_power(base.cast_unsigned(), exponent).cast_signed(),
+        Err(_) => match base {
             1 => 1,
             -1 if exponent % 2 == 0 => 1,
             -1 => -1,
             _ => 0,
-        };
-    };
-    let (mut factor, mut product) = (base, 1i64);
+        },
+    }
+}
+
+/// Computes `base^exponent` with wrapping.
+extern "C" fn unsigned_power(base: u64, mut exponent: u64) -> u64 {
+    let (mut factor, mut product) = (base, 1u64);
     while exponent > 0 {
         if exponent & 1 == 1 {
             product = product.wrapping_mul(factor);

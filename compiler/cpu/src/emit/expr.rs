@@ -5,7 +5,7 @@ use crate::error::CompileError;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, condcodes::IntCC, types};
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
-use rx_tir::{BinaryOp, Expr};
+use rx_tir::{BinaryOp, Expr, Intrinsic};
 
 impl Operand {
     /// Returns the value if it is uniform over the lanes.
@@ -244,9 +244,20 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an expression is an integer division whose divisor is not a positive constant.
+/// Whether an expression is an integer division whose divisor is not a positive constant, or an integer power whose
+/// exponent may be negative.
 pub(super) fn may_divide_by_zero(expr: &Expr) -> bool {
     use BinaryOp::{Div, FloorDiv, FloorMod, TruncDiv, TruncMod};
-    let Expr::Binary { op: Div | TruncDiv | TruncMod | FloorDiv | FloorMod, left, right } = expr else { return false };
-    !left.dtype().is_float() && right.as_int().is_none_or(|divisor| divisor <= 0)
+    match expr {
+        Expr::Binary { op: Div | TruncDiv | TruncMod | FloorDiv | FloorMod, left, right } => {
+            !left.dtype().is_float() && right.as_int().is_none_or(|divisor| divisor <= 0)
+        }
+        Expr::Call { function: Intrinsic::Pow, args, .. } => {
+            let exponent = args.get(1);
+            exponent.is_some_and(|exponent| {
+                exponent.dtype().code == TypeCode::Int && exponent.as_int().is_none_or(|exponent| exponent < 0)
+            })
+        }
+        _ => false,
+    }
 }

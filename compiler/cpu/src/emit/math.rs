@@ -1,7 +1,7 @@
 //! Intrinsic functions. Those that are frequent in neural networks are `float32` polynomials, the same for scalars and
 //! vectors. The others are instructions or calls.
 
-use super::{Emitted, Emitter, Operand, scalar_type};
+use super::{Check, Emitted, Emitter, Operand, scalar_type};
 use crate::error::CompileError;
 use crate::runtime;
 use cranelift_codegen::ir::{
@@ -10,6 +10,7 @@ use cranelift_codegen::ir::{
     types,
 };
 use rx_base::DType;
+use rx_base::dtype::TypeCode;
 use rx_tir::{Expr, Intrinsic};
 
 impl Emitter<'_> {
@@ -168,18 +169,26 @@ impl Emitter<'_> {
             Intrinsic::Clz | Intrinsic::Popcount if ty.is_vector() => return unsupported(),
             Intrinsic::Clz => self.builder.ins().clz(x),
             Intrinsic::Popcount => self.builder.ins().popcnt(x),
-            Intrinsic::Pow if !ty.is_vector() => {
-                let wide =
-                    args.iter().map(|arg| self.convert_one(*arg, of, DType::INT64)).collect::<Result<Vec<_>, _>>()?;
-                let routine =
-                    runtime::Routine { symbol: runtime::INTEGER_POWER, address: runtime::integer_power as *const u8 };
-                let reference = self.routine(routine, &[types::I64, types::I64], types::I64)?;
-                let call = self.builder.ins().call(reference, &wide);
-                let power = self.builder.inst_results(call)[0];
-                self.convert_one(power, DType::INT64, of)?
-            }
+            Intrinsic::Pow if !ty.is_vector() => self.integer_power(of, args)?,
             _ => return unsupported(),
         })
+    }
+
+    /// Emits a power of integers of the dtype `of`. Zero to a negative power fails the check of a division by zero.
+    fn integer_power(&mut self, of: DType, args: &[Value]) -> Emitted<Value> {
+        let is_signed = of.code == TypeCode::Int;
+        let wide = if is_signed { DType::INT64 } else { DType::UINT64 };
+        let args = args.iter().map(|arg| self.convert_one(*arg, of, wide)).collect::<Emitted<Vec<_>>>()?;
+        if let ([base, exponent], true) = (&args[..], is_signed) {
+            let is_zero = self.builder.ins().icmp_imm_s(IntCC::Equal, *base, 0);
+            let is_negative = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, *exponent, 0);
+            let fails = self.builder.ins().band(is_zero, is_negative);
+            self.fail_where(fails, Check::Division { site: self.site }, &[]);
+        }
+        let reference = self.routine(runtime::integer_power(is_signed), &[types::I64, types::I64], types::I64)?;
+        let call = self.builder.ins().call(reference, &args);
+        let power = self.builder.inst_results(call)[0];
+        self.convert_one(power, wide, of)
     }
 
     fn reinterpret(&mut self, value: Value, from: DType, to: DType) -> Emitted<Value> {

@@ -610,6 +610,35 @@ fn what_is_not_supported_stays_apart() {
     assert!(listing.contains("block0"), "{listing}");
 }
 
+/// `2 ** 63` as `uint64` is an exponent, not a negative number; zero to a negative power is an error, except where a
+/// condition excludes it.
+#[test]
+fn power_of_integers_is_that_of_the_interpreter() {
+    let power = |dtype: DType| {
+        elementwise(dtype, dtype, dtype, move |a, b| Expr::Call { function: Intrinsic::Pow, dtype, args: vec![a, b] })
+    };
+    let integers = |dtype: DType, values: &[i64]| {
+        let mut tensor = zeros(dtype, &[values.len() as i64]);
+        values.iter().enumerate().for_each(|(at, value)| tensor.set(at, Scalar::Int(*value)));
+        tensor
+    };
+    let signed = |values: &[i64]| integers(DType::INT64, values);
+    let bases = [2, -1, -1, 1, 3, 0, -2, 7];
+    let exponents = [62, -3, -4, -9, 41, 0, -1, 30];
+    let tensors = [signed(&bases), signed(&exponents), zeros(DType::INT64, &[8])];
+    agree("signed powers", &power(DType::INT64), &tensors, &n(8), 0.0);
+    let [a, b] = [[3, -1], [i64::MIN, -1]].map(|values| integers(DType::UINT64, &values));
+    agree("unsigned powers", &power(DType::UINT64), &[a, b, zeros(DType::UINT64, &[2])], &n(2), 0.0);
+    let mut tensors = [signed(&[1, 0]), signed(&[-1, -1]), zeros(DType::INT64, &[2])];
+    let error = compiled(&power(DType::INT64), &mut tensors, &n(2));
+    assert!(matches!(error, Err(RunError::DivisionByZero { .. })), "{error:?}");
+    let guarded = elementwise(DType::INT64, DType::INT64, DType::INT64, |a, b| {
+        let power = Expr::Call { function: Intrinsic::Pow, dtype: DType::INT64, args: vec![a.clone(), b] };
+        Expr::select(a.eq(Expr::number(0.0, DType::INT64)), Expr::number(5.0, DType::INT64), power)
+    });
+    agree("a guarded power", &guarded, &tensors, &n(2), 0.0);
+}
+
 #[test]
 fn what_does_not_fit_is_an_error() {
     let func = elementwise(DType::INT32, DType::INT32, DType::INT32, |a, b| Expr::Binary {
