@@ -1,7 +1,15 @@
-//! The inferred types of a checked function, written where the text says none.
+//! Writes the inferred types of a checked function as annotations in its text.
 //!
-//! As for its body ([`crate::body`]), segments are elaborated a second time; here every name of earlier segments is
-//! answered, since a type may speak of symbols that nothing in its segment asked for.
+//! ```text
+//! before:  def main(x: R.Tensor((n, 4), "float32")):
+//!              y = R.exp(x)
+//! after:   def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+//!              y: R.Tensor((n, 4), "float32") = R.exp(x)
+//! ```
+//!
+//! As for a typed body ([`crate::body`]), segments are elaborated a second time. Here all names of earlier segments
+//! can be looked up, not only those that the check recorded: an annotation may mention symbols that the segment
+//! itself does not use.
 
 use crate::before::Before;
 use crate::elaborate::annotate;
@@ -15,20 +23,23 @@ use std::sync::Arc;
 
 pub use crate::elaborate::{Annotate, Style};
 
-/// An edit of a function's text.
+/// An edit that inserts or replaces one annotation in a function's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// The index of the segment.
+    /// The index of the segment that the edit changes.
     pub segment: u32,
-    /// What is replaced there; empty where something is put in.
+    /// The bytes of the segment to replace; empty for an insertion.
     pub span: Span,
-    /// What is written.
+    /// The replacement text.
     pub text: String,
 }
 
-/// The annotations of a function of `segments`, whose check is `check`: of bindings, branches and nested functions included,
-/// and of what it returns. Only segments of which `wanted` holds are looked at, and the return type is found in the one that
-/// returns. Written into the text, the function checks as before, with the same types.
+/// Returns the annotations to write into a function: for bindings, for variables bound by branches, inside nested
+/// functions, and for the return type.
+///
+/// `check` is the check of `segments`. Only segments for which `wanted` returns true are edited; the return type is
+/// taken from the segment that returns, whether wanted or not. With the edits applied, the function checks as before,
+/// with the same types.
 pub fn annotations(
     segments: &[Arc<Segment>],
     check: &FunctionCheck,
@@ -39,7 +50,7 @@ pub fn annotations(
     let mut found = Vec::new();
     let mut returned = None;
     let return_place = segments.first().filter(|_| wanted(0)).and_then(|header| return_place(header));
-    // The first segment is the header, which states its types.
+    // Segment 0 is the header, whose parameters are annotated already.
     for (at, (segment, result)) in segments.iter().zip(&*check.segments).enumerate().skip(1) {
         let returns = return_place.is_some() && result.returned.is_some();
         if !wanted(at) && !returns {
@@ -62,7 +73,7 @@ pub fn annotations(
     found
 }
 
-/// Where a function's header takes a return annotation.
+/// Returns the position in a function's header where a return annotation is inserted, if it has none.
 fn return_place(header: &Segment) -> Option<Span> {
     let statements = header.tree().statements.iter();
     let sound = statements.filter(|statement| statement.tree.error.is_none());

@@ -1,7 +1,7 @@
-//! What stands before a place of a checked function, and what statements written there would be.
+//! The scope at a position of a checked function, and the elaboration of hypothetical statements there.
 //!
-//! For people who look at a place: names are looked for when they are asked for, so that an answer does not cost what the
-//! function is long.
+//! For queries of the language server. A name is looked up only when it is asked for, so the cost of an answer does
+//! not grow with the length of the function.
 
 use crate::elaborate::{BlockState, SegmentResult, elaborate};
 use crate::entry::{Entry, Outer};
@@ -14,7 +14,7 @@ use rx_syntax::Segment;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// What is known at a byte of a segment.
+/// The scope at a byte offset in a segment, as an [`Outer`] that answers lookups from the recorded results.
 pub struct Before<'a> {
     results: &'a [Arc<SegmentResult>],
     segment: usize,
@@ -24,7 +24,8 @@ pub struct Before<'a> {
 }
 
 impl<'a> Before<'a> {
-    /// What is known before byte `offset` of segment `segment`; `signatures` answers for the module's items.
+    /// Creates the scope before byte `offset` of segment `segment`; `signatures` returns the signatures of the
+    /// module's items.
     pub fn new(
         check: &'a FunctionCheck,
         segment: usize,
@@ -34,7 +35,7 @@ impl<'a> Before<'a> {
         Before { results: &check.segments, segment, offset, signatures, found: RefCell::default() }
     }
 
-    /// The blocks that are open where the segment starts.
+    /// Returns the blocks that are open at the start of the segment.
     pub fn start(&self) -> BlockState {
         let before = self.segment.checked_sub(1).and_then(|before| self.results.get(before));
         before.map(|before| before.end.clone()).unwrap_or_default()
@@ -73,16 +74,16 @@ impl Outer for Before<'_> {
         (self.signatures)(name)
     }
 
-    /// Values are in no type.
+    /// Returns nothing: known values do not affect types.
     fn summary(&self, _name: Name) -> Option<Arc<Summary>> {
         None
     }
 }
 
-/// What statements would be, were each written at the place that `before` speaks of; in the dataflow block of this ordinal,
-/// where one is open there.
+/// Elaborates `statements` as if they were written at the position of `before`, inside the dataflow block with the
+/// ordinal `dataflow` if one is open there.
 pub fn suppose(statements: &[String], before: &Before<'_>, dataflow: Option<u32>, file: &FileContext) -> SegmentResult {
-    // Columns are ours to choose: the header's is 0.
+    // The statements are indented by four columns, since the default state has the function header in column 0.
     let dataflow_count = dataflow.map_or(0, |ordinal| ordinal.saturating_add(1));
     let dataflow = dataflow.map(|ordinal| (0, ordinal));
     let start = BlockState { dataflow, dataflow_count, ..BlockState::default() };

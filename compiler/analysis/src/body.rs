@@ -1,7 +1,7 @@
-//! A checked Relax function as typed bindings, for lowering.
+//! The typed bindings of a checked Relax function, for lowering and for passes.
 //!
-//! Checking keeps types, not expressions: they would take more memory than the text. So a body is elaborated a second
-//! time, segment by segment, with the answers that the check recorded.
+//! A check keeps types but not expressions, which would take more memory than the text. So this module elaborates the
+//! body a second time, segment by segment, with the answers that the check recorded.
 
 use crate::elaborate::{BlockState, Recorded, SegmentResult, record};
 use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Outer};
@@ -13,8 +13,10 @@ use rx_ir::{Binding, BindingKind, Body, Function, FunctionSignature, Signature, 
 use rx_syntax::Segment;
 use std::sync::Arc;
 
-/// The function called `name` with its body. `segments` and `check` are of the same text, which has no errors: what is
-/// wrong in it is an error part here.
+/// Returns the function `name` with its typed body.
+///
+/// `segments` and `check` must belong to the same text. The text should have no errors: each erroneous expression
+/// becomes an error node in the body.
 pub fn function_body(
     name: Name,
     segments: &[Arc<Segment>],
@@ -52,7 +54,7 @@ pub fn function_body(
     }
 }
 
-/// Gives `visit` what each segment after the header does, with the segment's index, in order.
+/// Calls `visit` with the index, the text and the typed bindings of each segment after the header, in order.
 pub fn each_segment(
     segments: &[Arc<Segment>],
     check: &FunctionCheck,
@@ -65,12 +67,12 @@ pub fn each_segment(
     }
 }
 
-/// What a checked segment does: elaborated again with the answers that its check recorded.
+/// Returns the typed bindings of a checked segment, by elaborating it again with the answers that its check recorded.
 pub fn recorded_segment(segment: &Segment, start: &BlockState, file: &FileContext, result: &SegmentResult) -> Recorded {
     record(segment, start, file, &Answers::of(result))
 }
 
-/// What a segment's `R.func_attr` says.
+/// Returns the function context that the segment's `R.func_attr` redefines, if it has one.
 fn context(result: &SegmentResult) -> Option<&FunctionContext> {
     let is_context = |name: &Name| name.as_str() == FUNCTION_CONTEXT;
     result.exports.iter().rev().find_map(|export| match &export.entry {
@@ -79,7 +81,8 @@ fn context(result: &SegmentResult) -> Option<&FunctionContext> {
     })
 }
 
-/// Makes a binding's origin, which counts from its segment's start, count from the function's.
+/// Adds `first_statement` to a binding's statement number, recursively, so that it counts from the start of the
+/// function and not from the start of the segment; sets its item name too.
 fn place(binding: &mut Binding, item: Name, first_statement: u32) {
     binding.origin.item = item;
     binding.origin.statement = binding.origin.statement.saturating_add(first_statement);
@@ -99,7 +102,7 @@ fn place(binding: &mut Binding, item: Name, first_statement: u32) {
     }
 }
 
-/// What a segment was told when it was checked.
+/// An [`Outer`] that replays the answers that a segment's check recorded.
 struct Answers<'a> {
     names: NameMap<&'a Option<Entry>>,
     globals: NameMap<&'a Option<Arc<Signature>>>,
@@ -119,7 +122,7 @@ impl Outer for Answers<'_> {
         self.names.get(&name).and_then(|entry| (*entry).clone())
     }
 
-    /// Values are for diagnostics, of which a body has none.
+    /// Returns nothing: known values affect only diagnostics, and an elaboration for a body reports none.
     fn summary(&self, _name: Name) -> Option<Arc<Summary>> {
         None
     }

@@ -1,4 +1,4 @@
-//! Decorators of functions: what stands above a `def` makes it a function of Relax, a prim_func, or neither.
+//! Checks decorators: the decorator above a `def` decides whether it is a Relax function, a prim_func or neither.
 
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span};
@@ -7,19 +7,19 @@ use rx_context::{FileContext, ItemPlace, Namespace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Segment};
 
-/// What decorates functions, of `R` (TVM 0.27, and the classic spellings).
+/// The decorators of functions in the `R` namespace (TVM 0.27 and the classic spellings).
 pub const OF_RELAX: &[&str] = &["function", "macro"];
-/// What decorates them, of `T`.
+/// The decorators of functions in the `T` namespace.
 const OF_TIR: &[&str] = &["prim_func", "macro", "inline", "jit", "meta_class", "constexpr"];
-/// What decorates them and modules, of `I`.
+/// The decorators of functions and modules in the `I` namespace.
 pub const OF_IR: &[&str] = &["pyfunc", "ir_module"];
 
-/// The keywords of `R.function` and of `T.prim_func`.
+/// The keyword arguments of `@R.function` and `@T.prim_func`.
 const FUNCTION: &[&str] = &["pure", "private", "check_well_formed"];
 const PRIM_FUNC: &[&str] = &["private", "check_well_formed", "s_tir", "persistent", "is_entry"];
 
-/// Reports decorators that make no function, keywords they do not have, and functions of a module without any. `head` is an
-/// item's first segment.
+/// Reports unknown decorators, unknown or repeated keywords of decorators, and functions without a decorator. `head`
+/// is the first segment of an item.
 pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let (mut found, mut decorated) = (Vec::new(), false);
     for statement in &head.tree().statements {
@@ -30,8 +30,9 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
                 found.extend(decorator_mistakes(cursor, decorator, file, |span| ItemPlace::Segment(0, span)));
             }
             StatementKind::Def { name, params, ret, .. } => {
-                // Python's own methods stand in modules that are Python classes, too; beside a module stand functions of
-                // Python, which take no tensors of Relax.
+                // Modules may be Python classes, with Python methods such as `__init__`; so names that begin with
+                // `__` need no decorator. Outside a module, a function may be plain Python: only one whose signature
+                // has Relax or TIR types counts.
                 let in_module = statement.indent > 0 && !file.modules.is_empty();
                 let is_relax = in_module || is_of_relax(cursor, params, ret.as_ref(), file);
                 if !decorated && is_relax && !cursor.text(*name).starts_with("__") {
@@ -46,7 +47,7 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     found
 }
 
-/// Whether the header says a type of Relax or a buffer: `R.Tensor(…)`, `T.Buffer(…)`.
+/// Whether the signature uses a type of the `R` or `T` namespace, such as `R.Tensor(…)` or `T.Buffer(…)`.
 fn is_of_relax(cursor: Cursor<'_>, params: &[Parameter], ret: Option<&Expr>, file: &FileContext) -> bool {
     let is_type = |cursor: Cursor<'_>, ty: &Expr| {
         let call = matches!(ty.kind, ExprKind::Call { .. });
@@ -59,14 +60,14 @@ fn is_of_relax(cursor: Cursor<'_>, params: &[Parameter], ret: Option<&Expr>, fil
     params.iter().any(of_param) || ret.is_some_and(|ret| is_type(cursor, ret))
 }
 
-/// That nothing says what kind of function this is.
+/// Reports that a function has no decorator, so that its kind is unknown.
 pub(crate) fn undecorated<P: Clone>(cursor: Cursor<'_>, name: TokenRange, at: impl Fn(Span) -> P) -> Diagnostic<P> {
     let message = format!("`{}` has no decorator: what kind of function it is is not said", cursor.source(name));
     Diagnostic::new(Code::UnsupportedConstruct, at(cursor.span(name)), message)
         .with_help("write `@R.function` or `@T.prim_func` above it")
 }
 
-/// What is wrong with one decorator.
+/// Returns the mistakes in one decorator.
 pub(crate) fn decorator_mistakes<P: Clone>(
     cursor: Cursor<'_>,
     decorator: &Expr,
@@ -88,7 +89,7 @@ pub(crate) fn decorator_mistakes<P: Clone>(
     if !members.contains(&member) {
         let place = at(cursor.span(callee.tokens));
         let message = format!("`{source}` decorates no function");
-        // The first of each is what functions are made with.
+        // The first name of each list is the usual decorator; it is the fallback suggestion.
         let usual = members.first().copied().unwrap_or_default();
         let meant = format!("{head}.{}", nearest(member, members.iter().copied()).unwrap_or(usual));
         let diagnostic = Diagnostic::new(Code::UnsupportedConstruct, place, message);

@@ -1,19 +1,25 @@
-//! Elaboration of one segment: names resolved, struct info inferred, mistakes found.
+//! Elaboration of one segment: resolves names, infers struct info and collects diagnostics.
 //!
-//! The result depends on the segment's text, the block state it starts in, the file context, and the recorded answers of
-//! [`Outer`]; on nothing else. Spans are bytes of the segment.
+//! ```text
+//! segment:  y = R.add(x, x)
+//! asks:     x → R.Tensor((n, 4), "float32")        (defined in an earlier segment)
+//! result:   y: R.Tensor((n, 4), "float32"); no diagnostics
+//! ```
 //!
-//! Modules import one way, from top to bottom:
+//! The result depends only on the segment's text, the block state at its start, the file context, and the recorded
+//! answers of [`Outer`]. Spans are byte offsets in the segment.
 //!
-//! | layer | modules | state |
-//! |---|---|---|
-//! | statements | `statement`, `branch`, `binding`, `header`, `function_attributes` | `Elaborator` |
-//! | expressions | `expr`, `namespace`, `arguments`, `attribute`, `dim`, `types`, `sugar`, `inspected`, `match_cast`, `condition` | `Elaborator` |
-//! | judgements of typed values | `call`, `call_tir`, `function_call`, `trial`, `summaries`, `index_sites`, `values`, `learn`, `advice`, `names` and others | `Checker` |
-//! | data | `asked`, `bound_call`, `ir`, `result`, `scope`, `shared_types` | |
+//! Modules import in one direction, from top to bottom:
 //!
-//! Only the modules of the expressions call each other in circles, since expressions nest in each other by all of them; a nested
-//! function ties `branch` to `statement`.
+//! - statements, with the state `Elaborator`: `statement`, `branch`, `binding`, `header`, `function_attributes`;
+//! - expressions, with the state `Elaborator`: `expr`, `namespace`, `arguments`, `attribute`, `dim`, `types`, `sugar`,
+//!   `inspected`, `match_cast`, `condition`;
+//! - judgements of typed values, with the state `Checker`: `call`, `call_tir`, `function_call`, `trial`, `summaries`,
+//!   `index_sites`, `values`, `learn`, `advice`, `names` and others;
+//! - data: `asked`, `bound_call`, `ir`, `result`, `scope`, `shared_types`.
+//!
+//! The expression modules call each other recursively, since expressions of all kinds nest in each other. `branch`
+//! and `statement` do too, because of nested functions.
 
 mod advice;
 mod annotate;
@@ -76,7 +82,8 @@ use elaborator::Elaborator;
 use rx_context::FileContext;
 use rx_syntax::Segment;
 
-/// Elaborates a segment again to learn what it does: `outer` answers as when it was checked.
+/// Elaborates a segment again and returns its typed bindings; `outer` must answer as it did when the segment was
+/// checked.
 pub fn record(segment: &Segment, start: &BlockState, file: &FileContext, outer: &dyn Outer) -> Recorded {
     let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
     elaborator.check.recorder = Some(Recorded::default());
@@ -84,7 +91,7 @@ pub fn record(segment: &Segment, start: &BlockState, file: &FileContext, outer: 
     elaborator.check.recorder.unwrap_or_default()
 }
 
-/// Elaborates a segment again to annotate it.
+/// Elaborates a segment again and returns its annotations in the given `style`.
 pub fn annotate(
     segment: &Segment,
     start: &BlockState,
@@ -98,7 +105,8 @@ pub fn annotate(
     elaborator.check.annotated.unwrap_or(Annotated { style, edits: Vec::new(), returned: None })
 }
 
-/// Elaborates a segment of a Relax function; `types` are those of the segments before, and then of this one as well.
+/// Elaborates a segment of a Relax function. `types` is the pool of tensor types from the segments before; the types
+/// of this segment are added to it.
 pub(crate) fn elaborate(
     segment: &Segment,
     start: &BlockState,

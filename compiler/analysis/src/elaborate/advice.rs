@@ -1,7 +1,8 @@
-//! Fixes: edits that mend a mistake, and the places they need that no name stands for.
+//! Fixes: edits that correct a mistake, and *anchors*, the edited positions that have no name in the program.
 //!
-//! A place that a later segment's fix edits, the decorator or the end of a dataflow block, is kept like a definition, under a
-//! name that no program can write: it moves with the text, and no result depends on where segments are cut.
+//! A fix may edit a position in an earlier segment, such as the decorator or the end of a dataflow block. Such an
+//! anchor is stored like a definition, under a name that no program can write (`<return>`). So it moves with the
+//! text, and the result does not depend on how the function is cut into segments.
 
 use super::checker::Checker;
 use super::result::Role;
@@ -13,32 +14,34 @@ use rx_ir::{Shape, Signature, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
 
-/// A place that fixes edit.
+/// A position that fixes edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     /// The annotation of a nested function's parameter.
     TypeOf(Name),
     /// The return annotation of the innermost function.
     Return,
-    /// Where the decorator of the innermost function says that it is not pure. The number is an index of [`PURITY`].
+    /// The place in the innermost function's decorator where `pure=False` is written. Its number is an index into
+    /// [`PURITY`].
     Purity,
-    /// Where the dataflow block of this ordinal outputs another variable. The number is [`INTO_EMPTY`], [`BEHIND_OTHERS`],
-    /// or [`NO_OUTPUT`] and the indentation of the `R.output` that is missing.
+    /// The place where the dataflow block with this ordinal can output one more variable. Its number is
+    /// [`INTO_EMPTY`], [`BEHIND_OTHERS`], or [`NO_OUTPUT`] plus the indentation of the missing `R.output` statement.
     Output(u32),
 }
 
-/// What the decorator lacks: `@R.function`, `@R.function()`, `@R.function(private=True)`, `@R.function(pure=True)`.
+/// The text to insert, by the form of the decorator: `@R.function`, `@R.function()`, `@R.function(private=True)`,
+/// `@R.function(pure=True)`.
 const PURITY: [&str; 4] = ["(pure=False)", "pure=False", ", pure=False", "False"];
 
-/// `R.output()`.
+/// The block ends with `R.output()`: insert the first argument.
 pub(super) const INTO_EMPTY: usize = 0;
-/// `R.output(x)`.
+/// The block ends with `R.output(x)`: append an argument.
 pub(super) const BEHIND_OTHERS: usize = 1;
-/// No `R.output`.
+/// The block has no `R.output`: insert the statement. The indentation is added to this number.
 pub(super) const NO_OUTPUT: usize = 2;
 
 impl Anchor {
-    /// The name it is kept under.
+    /// Returns the reserved name under which the anchor is stored.
     fn name(self) -> Name {
         match self {
             Anchor::TypeOf(variable) => name(&format!("<type of {variable}>")),
@@ -50,12 +53,12 @@ impl Anchor {
 }
 
 impl Checker<'_> {
-    /// Keeps a place, and a number with it.
+    /// Stores the position of an anchor, with its number.
     pub(super) fn set_anchor(&mut self, anchor: Anchor, place: Span, number: usize) {
         self.define(anchor.name(), Entry::value(StructInfo::Shape(Shape::Rank(number))), place);
     }
 
-    /// The place kept, and its number.
+    /// Returns the stored position of an anchor, and its number.
     pub(super) fn anchor(&mut self, anchor: Anchor) -> Option<(Place, usize)> {
         match self.lookup(anchor.name()) {
             Some(Entry::Value { ty: StructInfo::Shape(Shape::Rank(number)), .. }) => {
@@ -65,7 +68,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Keeps where a decorator says whether its function is pure.
+    /// Stores the place where a decorator declares the purity of its function.
     pub(super) fn anchor_purity(&mut self, cursor: Cursor<'_>, decorator: &Expr) {
         let end = cursor.span(decorator.tokens).end;
         let ExprKind::Call { callee, arguments } = &decorator.kind else {
@@ -82,7 +85,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Keeps where `R.output(…)` takes another variable.
+    /// Stores the place where `R.output(…)` takes another variable.
     pub(super) fn anchor_output(&mut self, cursor: Cursor<'_>, call: &Expr, arguments: &[Argument]) {
         let Some((_, ordinal)) = self.state.dataflow else { return };
         self.state.output_seen = true;
@@ -99,7 +102,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Keeps where the open dataflow block, which ends before a statement at `span`, could output a variable.
+    /// Stores the place where the open dataflow block, which ends before a statement at `span`, could have an
+    /// `R.output`.
     pub(super) fn anchor_missing_output(&mut self, span: Span) {
         let (Some((_, ordinal)), Some(level)) = (self.state.dataflow, self.state.level) else { return };
         if !std::mem::take(&mut self.state.output_seen) {
@@ -110,7 +114,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The fix that makes a variable of dataflow block `ordinal` visible after it.
+    /// Returns the fix that outputs `variable` from the dataflow block `ordinal`, so that it is visible after the
+    /// block.
     pub(super) fn output_fix(&mut self, ordinal: u32, variable: Name) -> Option<Fix<Place>> {
         let (place, number) = self.anchor(Anchor::Output(ordinal))?;
         let (title, text) = match number {
@@ -124,7 +129,8 @@ impl Checker<'_> {
         Some(Fix { title, edits: vec![(place, text)], safe: false })
     }
 
-    /// The fix that declares the function around as impure. What such a function computes does not depend on it.
+    /// Returns the fix that declares the enclosing function as impure. The fix is safe: the results of the function
+    /// do not depend on its declared purity.
     pub(super) fn impure_fix(&mut self) -> Option<Fix<Place>> {
         let (place, number) = self.anchor(Anchor::Purity)?;
         let text = PURITY.get(number)?;
@@ -135,8 +141,12 @@ impl Checker<'_> {
         })
     }
 
-    /// The fix that states of a packed function, called at `callee` in `call`, that it has no effects. `has_types`: the call says the type of
-    /// its result, as `R.call_pure_packed` must; where it does not, the variable's annotation does. It is a safe one of what is known to be pure.
+    /// Returns the fix that changes `call_packed` to `call_pure_packed`, which declares that the packed function,
+    /// called at `callee` in `call`, has no side effects.
+    ///
+    /// `has_types` is whether the call passes the type of its result, which `R.call_pure_packed` requires; without
+    /// it, the fix copies the variable's annotation into `ty_args`. The fix is safe if the function is known to be
+    /// pure (`is_known`).
     pub(super) fn pure_call_fix(
         &self,
         callee: Span,
@@ -153,7 +163,8 @@ impl Checker<'_> {
                 return None;
             };
             let cursor = self.segment.cursor(statement);
-            // The annotation is that of the call's result, and of no part of it.
+            // Copy the annotation only where the call is the whole bound value, since otherwise the type is not that
+            // of the call.
             let end = call.end.checked_sub(1).filter(|_| cursor.span(value.tokens) == call)?;
             let inside = text.get(call.start as usize..end as usize)?.trim_end();
             let comma = if inside.ends_with(',') { " " } else { ", " };
@@ -164,14 +175,14 @@ impl Checker<'_> {
         Some(fix)
     }
 
-    /// The fix that declares another return type of the function around.
+    /// Returns the fix that declares `ty` as the return type of the enclosing function.
     pub(super) fn return_type_fix(&mut self, ty: &StructInfo) -> Option<Fix<Place>> {
         let (place, _) = self.anchor(Anchor::Return)?;
         let text = self.written_in_signature(ty)?;
         Some(Fix { title: format!("declare -> {text}"), edits: vec![(place, text)], safe: false })
     }
 
-    /// The fix that declares another type of a parameter; none for other variables.
+    /// Returns the fix that declares `ty` as the type of a parameter; `None` for a variable that is not a parameter.
     pub(super) fn parameter_type_fix(&mut self, parameter: Name, ty: &StructInfo) -> Option<Fix<Place>> {
         let place = match self.anchor(Anchor::TypeOf(parameter)) {
             Some((place, _)) => place,
@@ -181,8 +192,8 @@ impl Checker<'_> {
         Some(Fix { title: format!("declare `{parameter}` as {text}"), edits: vec![(place, text)], safe: false })
     }
 
-    /// Where the outermost function's header declares a parameter's type. Kept for none of them: a header may have tens of
-    /// thousands.
+    /// Returns the place of a parameter's annotation in the outermost function's header. It is found by the index of
+    /// the parameter; anchors are not stored for these, because a header may have tens of thousands of parameters.
     fn annotation_of(&mut self, parameter: Name) -> Option<Place> {
         let Some(Entry::Function(context)) = self.lookup(name(FUNCTION_CONTEXT)) else { return None };
         let signature = self.asked.signature(context.name)?;
@@ -191,7 +202,8 @@ impl Checker<'_> {
         Some(Place::Item(context.name, ItemPart::ParamType(u32::try_from(index).ok()?)))
     }
 
-    /// Offers to write `text` in the place of a type to what was said of the type since the diagnostic number `since`.
+    /// Adds the fix "replace the type at `place` by `text`" to the diagnostics about that type, from number `since`
+    /// on.
     pub(super) fn offer_type(&mut self, since: usize, place: Span, title: &str, text: Option<String>) {
         let is_written = |text: &String| self.segment.text().get(place.range()) == Some(text);
         let Some(text) = text.filter(|text| !is_written(text)) else { return };
@@ -208,7 +220,7 @@ impl Checker<'_> {
                     | Code::ArgumentType
                     | Code::CallTirOutputMismatch
             );
-            // A part that is wrong alone has its fix already.
+            // An output mismatch of a single part of the type has its own fix already.
             let is_open = diagnostic.code != Code::CallTirOutputMismatch || diagnostic.fixes.is_empty();
             of_types
                 && is_open
@@ -222,14 +234,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Offers to declare the dims that are not, of those reported in a parameter's type since the diagnostic number `since`:
-    /// a dim of its own, in quotes, is a symbol.
+    /// Adds fixes to the undefined dims of a parameter's type, among the diagnostics from number `since` on. A dim
+    /// that is a bare name, such as `n` in `R.Tensor((n, 4))`, can be declared by quotes: `"n"`.
     pub(super) fn offer_dim_declarations(&mut self, since: usize) {
         if self.diagnostics.len() == since {
             return;
         }
         let text = self.segment.text();
-        // A declared symbol that the signature mentions and no parameter binds is what is missing here.
+        // A declared symbol that occurs in the signature but is bound by no parameter is probably the intended one.
         let is_word = |symbol: &str| {
             let at_word = |c: char| c.is_alphanumeric() || c == '_';
             text.split(|c| !at_word(c)).any(|word| word == symbol)
@@ -258,7 +270,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Offers to declare the symbols of a `match_cast` that are not, of those reported since the diagnostic number `since`.
+    /// Adds fixes that declare the undefined symbols of a `match_cast`, among the diagnostics from number `since` on.
+    /// For example, `n = T.int64()` is inserted before the statement.
     pub(super) fn offer_symbols(&mut self, since: usize) {
         let Some(statement) = self.statement_at(self.statement as usize).filter(|_| self.diagnostics.len() > since)
         else {
@@ -281,7 +294,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The bytes to delete with an argument of a call or an element of a list: a comma goes with it.
+    /// Returns the bytes to delete to remove an argument of a call or an element of a list, including one comma.
     pub(super) fn removal(&self, cursor: Cursor<'_>, arguments: &[Argument], at: usize) -> Option<Span> {
         let span = |argument: &Argument| {
             let value = argument.value.tokens;
@@ -295,7 +308,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Offers quotes for the name of a dtype that was just reported as undefined: nothing else can be meant.
+    /// Replaces the fixes of the last diagnostic, an undefined name that is the name of a dtype, by one that puts it
+    /// in quotes. The fix is safe, since nothing else can be meant.
     pub(super) fn offer_quotes(&mut self, dtype: Name, span: Span) {
         if rx_base::DType::parse(&dtype).is_none() {
             return;
@@ -308,15 +322,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Says what the name at `span` is used for, if nothing defines it.
+    /// Sets the role of the unresolved name at `span`, if the last unresolved name is there.
     pub(super) fn used_for(&mut self, role: Role, span: Span) {
         if let Some(last) = self.unresolved.last_mut().filter(|last| last.span == span) {
             last.role = role;
         }
     }
 
-    /// Adds a fix that removes argument `index` to the diagnostics about it, from the diagnostic number `since` on.
-    /// An argument that is passed by position and by keyword gets a fix for either.
+    /// Adds fixes that remove argument `index` to the diagnostics from number `since` on. If the argument is passed
+    /// both by position and by keyword, each of the two can be removed.
     pub(super) fn offer_removal(&mut self, since: usize, cursor: Cursor<'_>, arguments: &[Argument], index: usize) {
         let Some(argument) = arguments.get(index) else { return };
         let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));

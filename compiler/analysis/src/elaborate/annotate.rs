@@ -1,4 +1,4 @@
-//! Notes inferred types as annotations: their places and their texts.
+//! Collects inferred types as annotations: their positions and texts.
 
 use super::checker::Checker;
 use super::result::Annotate;
@@ -8,16 +8,17 @@ use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Statement};
 
-/// Where a `def` takes the annotation of what it returns.
+/// Returns the position in a `def` where a return annotation is inserted, if it has none.
 pub fn return_place(cursor: Cursor<'_>, statement: &Statement) -> Option<Span> {
     let StatementKind::Def { ret: None, .. } = statement.tree.kind else { return None };
-    // The last token is the colon.
+    // The last token is the colon; the annotation goes after the token before it.
     let last = statement.token_count.checked_sub(2)?;
     Some(Span::empty(cursor.span(TokenRange::one(last)).end))
 }
 
 impl Checker<'_> {
-    /// Notes the type of a variable at `span` that is bound without an annotation. Only a name by itself can have one.
+    /// Adds the annotation of a variable at `span` that is bound without one. Python allows an annotation only on a
+    /// single name, not on `a, b = …`.
     pub(super) fn note_binding(&mut self, span: Span, ty: &StructInfo) {
         if self.annotated.is_none() {
             return;
@@ -34,7 +35,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes an annotation at `place` that says less than the value it is for.
+    /// Replaces an annotation at `place` that is less precise than the type of its value, where all annotations are
+    /// wanted.
     pub(super) fn note_coarser(&mut self, place: Span, declared: &StructInfo, value: &IrExpr) {
         let all = self.annotated.as_ref().is_some_and(|annotated| annotated.style.which == Annotate::All);
         if !all || matches!(value.kind, IrKind::MatchCast(_)) {
@@ -48,7 +50,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes the type of what the outermost function returns.
+    /// Sets the return annotation of the outermost function.
     pub(super) fn note_return(&mut self, ty: &StructInfo) {
         if self.annotated.is_some() && self.nesting == 0 {
             let text = self.written_in_signature(ty).map(|text| format!(" -> {text}"));
@@ -58,7 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes the type of what the nested function of `statement` returns; its scope is open.
+    /// Adds the return annotation of the nested function `statement`, whose scope must be open.
     pub(super) fn note_nested_return(&mut self, statement: &Statement, ty: &StructInfo) {
         if self.annotated.is_some()
             && let Some(place) = return_place(self.segment.cursor(statement), statement)

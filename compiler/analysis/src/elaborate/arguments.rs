@@ -1,4 +1,6 @@
-//! A call's arguments, bound to the schema's parameters.
+//! Binds the arguments of a call to the parameters of an operator's schema.
+//!
+//! For example, `R.sum(x, keepdims=True)` binds `x` to `x`, the default to `axis`, and `True` to `keepdims`.
 
 use super::bound_call::{BoundCall, current_keyword, short};
 use super::call::{default_slot, signature_text};
@@ -14,7 +16,7 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument as WrittenArgument, Expr, ExprKind, TokenRange};
 
 impl Elaborator<'_> {
-    /// Binds a call's arguments to the schema's parameters, elaborating each as its parameter wants it.
+    /// Binds the arguments of a call to the parameters of `schema`, elaborating each by the kind of its parameter.
     pub(in crate::elaborate) fn bind(
         &mut self,
         schema: &'static Schema,
@@ -88,7 +90,8 @@ impl Elaborator<'_> {
         bound
     }
 
-    /// Reports an argument by position whose parameter is passed by name as well: the surplus one is the positional.
+    /// Reports a positional argument whose parameter is also passed by keyword. The positional one is the surplus
+    /// one.
     fn is_named_too(
         &mut self,
         schema: &Schema,
@@ -106,7 +109,8 @@ impl Elaborator<'_> {
         true
     }
 
-    /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
+    /// Handles `ty_args=` on an operator without such a parameter, and returns whether it was one: TVM prints it on
+    /// any call that has type arguments. The types are elaborated for their diagnostics and ignored.
     fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &WrittenArgument) -> bool {
         let is_types = argument.keyword.is_some_and(|keyword| current_keyword(cursor.text(keyword)) == "ty_args");
         if !is_types || schema.params.iter().any(|param| param.name == "ty_args") {
@@ -121,7 +125,7 @@ impl Elaborator<'_> {
         true
     }
 
-    /// The parameter a keyword names; old spellings of a keyword name the same parameter.
+    /// Returns the index of the parameter that a keyword names, in its current or an older spelling.
     fn keyword_position(&mut self, bound: &mut BoundCall, cursor: Cursor<'_>, keyword: u32) -> Option<usize> {
         let written = cursor.text(keyword);
         let canonical = current_parameter(bound.schema, written);
@@ -178,7 +182,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// An argument no parameter takes is still looked at, so that mistakes inside it are found.
+    /// Elaborates an argument that no parameter takes, so that mistakes inside it are found.
     fn argument_without_parameter(&mut self, cursor: Cursor<'_>, argument: &WrittenArgument) {
         let literal = matches!(
             argument.value.kind,
@@ -194,7 +198,7 @@ impl Elaborator<'_> {
         self.check.error(Code::UnsupportedConstruct, span, "spreading a Python sequence is not evaluated here");
     }
 
-    /// Puts defaults in and reports what is missing.
+    /// Fills in the defaults, and reports required parameters without an argument.
     fn complete(&mut self, bound: &mut BoundCall) {
         let mut missing = Vec::new();
         for (slot, param) in bound.slots.iter_mut().zip(bound.schema.params) {
@@ -266,7 +270,7 @@ impl Elaborator<'_> {
             ParamKind::Shape => Argument::Operand(self.shape_operand(cursor, value)),
             ParamKind::Arguments => {
                 let inner = self.expr(cursor, value);
-                // TVM takes a lone argument for a tuple of one.
+                // TVM accepts a single argument that is not a tuple, and wraps it in one.
                 Argument::Operand(match inner.ty {
                     StructInfo::Tuple(_) | StructInfo::Error => inner,
                     _ => tuple(vec![inner], span),
@@ -276,7 +280,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether an expression names a tensor or a tuple.
+    /// Whether an expression is the name of a tensor or tuple variable.
     fn is_run_time_value(&mut self, cursor: Cursor<'_>, value: &Expr) -> bool {
         matches!(value.kind, ExprKind::Name)
             && matches!(
@@ -297,13 +301,16 @@ impl Elaborator<'_> {
     }
 }
 
-/// Today's name of the parameter that a keyword of any release names.
+/// Returns the current name of a parameter, given the spelling of any TVM release.
 fn current_parameter<'w>(schema: &Schema, written: &'w str) -> &'w str {
     rx_ops::classic::parameter(schema.name, current_keyword(written))
 }
 
-/// The parameters that arguments by position are for, where these stand in an order of older releases: at the first place where the
-/// orders differ stands no string, though a string is wanted now.
+/// Returns the parameter indices of positional arguments that are in the order of an older release, or nothing if
+/// they are in the current order.
+///
+/// The call uses the old order if the first parameter at which the two orders differ is passed something other than a
+/// string literal: the current order has a string there.
 fn classic_order(schema: &Schema, arguments: &[WrittenArgument]) -> Vec<usize> {
     let position = |name: &&str| schema.params.iter().position(|param| param.name == *name);
     let order =

@@ -1,4 +1,4 @@
-//! Questions that the elaboration of a segment asks of the world outside it, recorded with the answers.
+//! The questions that the elaboration of a segment asks about the code outside it, recorded with their answers.
 
 use crate::entry::{Entry, Outer};
 use rx_base::Name;
@@ -6,7 +6,8 @@ use rx_base::name::NameMap;
 use rx_ir::{Signature, Summary};
 use std::sync::Arc;
 
-/// Asks [`Outer`] each question once, and keeps the answers: a memo is right as long as they are the same.
+/// A recording cache over [`Outer`]: asks each question once. A memoized result of the segment is valid as long as
+/// all recorded answers are the same.
 pub(super) struct Asked<'a> {
     outer: &'a dyn Outer,
     pub(super) imports: Vec<(Name, Option<Entry>)>,
@@ -28,13 +29,13 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Makes room for so many definitions.
+    /// Reserves capacity for `count` names.
     pub(super) fn reserve(&mut self, count: usize) {
         self.imports.reserve(count);
         self.import_index.reserve(count);
     }
 
-    /// The definition of `name` in an earlier segment, or the header.
+    /// Returns the definition of `name` in an earlier segment or in the header.
     pub(super) fn entry(&mut self, name: Name) -> Option<Entry> {
         if let Some(&at) = self.import_index.get(&name) {
             return self.imports.get(at).and_then(|(_, entry)| entry.clone());
@@ -45,7 +46,7 @@ impl<'a> Asked<'a> {
         entry
     }
 
-    /// The signature of the module's item `name`.
+    /// Returns the signature of the module's item `name`.
     pub(super) fn signature(&mut self, name: Name) -> Option<Arc<Signature>> {
         if let Some(&at) = self.global_index.get(&name) {
             return self.globals.get(at).and_then(|(_, signature)| signature.clone());
@@ -56,9 +57,9 @@ impl<'a> Asked<'a> {
         signature
     }
 
-    /// The summary of the values that the module's function `name` returns.
+    /// Returns the summary of the values that the module's function `name` returns.
     pub(super) fn summary(&mut self, name: Name) -> Option<Arc<Summary>> {
-        // Few functions are asked of in one segment.
+        // A linear search suffices: few functions are summarized for one segment.
         if let Some((_, known)) = self.summaries.iter().find(|(known, _)| *known == name) {
             return known.clone();
         }

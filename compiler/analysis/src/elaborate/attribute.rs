@@ -1,4 +1,4 @@
-//! Attributes of calls: values known when the program is written.
+//! Attributes of operator calls: arguments whose values are known at compile time, such as `axis=1`.
 
 use super::bound_call::short;
 use super::elaborator::Elaborator;
@@ -11,7 +11,7 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind, UnaryOp};
 
 impl Elaborator<'_> {
-    /// The value of an attribute as written. What rx does not evaluate is kept as text.
+    /// Evaluates an attribute. An expression that rx does not evaluate is kept as its source text ([`Attr::Opaque`]).
     pub(super) fn attribute(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Attr {
         match &expr.kind {
             ExprKind::None => Attr::None,
@@ -89,7 +89,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Checks an attribute against its kind; a mistake is reported and the attribute becomes opaque.
+    /// Checks an attribute against its kind. Reports a mismatch, and returns an opaque attribute in its place.
     pub(super) fn check_attribute(
         &mut self,
         schema: &Schema,
@@ -136,7 +136,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// With the fix that writes the default of an attribute, unless a likelier one is offered.
+    /// Adds the fix that replaces an attribute by its default, unless the diagnostic has a fix already.
     fn with_default(&self, diagnostic: Diagnostic<Place>, param: &Param, span: Span) -> Diagnostic<Place> {
         match param.default.text() {
             Some(text) if diagnostic.fixes.is_empty() => {
@@ -147,8 +147,8 @@ impl Elaborator<'_> {
     }
 }
 
-/// Python's `None` stands for "as if left out" wherever the operator has a way to go without; what has a default of a
-/// kind of its own has none.
+/// Whether `None` may be passed for a parameter, with the same meaning as leaving it out. A parameter with a
+/// non-`None` default of a definite kind, such as a boolean, does not accept `None`.
 fn accepts_none(param: &Param, kind: AttrKind) -> bool {
     match param.default {
         rx_ops::Default::Required => kind == AttrKind::IntOrNone,
@@ -170,7 +170,7 @@ fn fits(kind: AttrKind, attr: &Attr) -> bool {
     if matches!(attr, Attr::Opaque(_)) {
         return true;
     }
-    // A symbolic dim is known when the program runs.
+    // A symbolic dim is known only at run time, so it is no constant.
     let is_constant = || matches!(attr, Attr::Int(value) if value.as_constant().is_some() || value.is_error());
     match kind {
         AttrKind::Int | AttrKind::IntOrNone => is_constant() || matches!(attr, Attr::Bool(_)),
@@ -206,7 +206,7 @@ fn describe(kind: AttrKind) -> &'static str {
     }
 }
 
-/// An attribute as a message shows it.
+/// Formats an attribute for a message.
 fn shown(attr: &Attr) -> String {
     match attr {
         Attr::None => "None".to_owned(),

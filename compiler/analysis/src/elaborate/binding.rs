@@ -1,4 +1,4 @@
-//! Bindings: assignments, annotations, declared symbols, unpacked tuples.
+//! Elaborates bindings: assignments, annotated assignments, symbol declarations, and unpacking of tuples.
 
 use super::elaborator::Elaborator;
 use super::explanation::guilty_part;
@@ -44,7 +44,7 @@ impl<'a> Elaborator<'a> {
         self.bind_variable(target_name, span, None, value);
     }
 
-    /// Whether a value declares a symbolic dim: `T.int64()`, `T.Var("n", "int64")`, `TypeVar("n")`.
+    /// Whether an expression declares a symbolic dim: `T.int64()`, `T.Var("n", "int64")`, `TypeVar("n")`.
     fn symbol_declaration(&self, cursor: Cursor<'_>, value: &Expr) -> bool {
         let ExprKind::Call { callee, arguments } = &value.kind else { return false };
         if is_symbol_maker(cursor, callee) {
@@ -65,7 +65,7 @@ impl<'a> Elaborator<'a> {
         let symbol = cursor.name(target.tokens.start);
         let span = cursor.span(target.tokens);
         match self.check.lookup(symbol) {
-            // `n = T.int64()` after a signature with "n" names the same symbol.
+            // `n = T.int64()` after a signature that contains "n" refers to the same symbol.
             Some(Entry::Symbol { bound: true, .. }) => {
                 if let Some(dtype) = scalar_dtype(cursor, value).filter(|dtype| *dtype != DType::INT64) {
                     let message = format!("`{symbol}` is a dim of a shape and so int64, not {dtype}");
@@ -80,7 +80,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// `a, b = value`.
+    /// Elaborates `a, b = value`.
     fn unpack(&mut self, cursor: Cursor<'a>, target: &Expr, value: &Expr) {
         let value_span = cursor.span(value.tokens);
         let value = self.expr(cursor, value);
@@ -162,7 +162,8 @@ impl<'a> Elaborator<'a> {
         self.bind_if_named(cursor, target, Some(Declared { ty, cursor, annotation }), value);
     }
 
-    /// A match_cast says what is checked when the program runs; an annotation that says more would go unchecked.
+    /// Reports an annotation of a `match_cast` that is more precise than the cast: only the cast's type is checked at
+    /// run time, so the rest of the annotation would not be verified.
     fn check_cast_annotation(&mut self, declared: &StructInfo, cast: &IrExpr, place: Span) {
         let bounds = self.check.bounds.clone();
         let reconciled = reconcile(declared, &cast.ty, &bounds);
@@ -182,13 +183,14 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Defines a variable by its declared type, checked against the value's.
+    /// Defines a variable. Its type is the declared one, checked against the value's; without an annotation, the
+    /// value's.
     fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<Declared<'_>>, value: IrExpr) {
         let known = self.check.values_of(&value);
         self.bind_known(variable, span, declared, value, known);
     }
 
-    /// As [`Self::bind_variable`], where what is known of the value's elements is at hand.
+    /// Like [`Self::bind_variable`], with the known elements of the value given.
     fn bind_known(
         &mut self,
         variable: Name,
@@ -224,7 +226,8 @@ impl<'a> Elaborator<'a> {
             && info.value.is_none()
             && info.dtype.is_none_or(|dtype| dtype.is_int())
         {
-            // A scalar whose value is not known is a symbol of its own name from here on.
+            // An integer scalar of unknown value becomes a symbol under its variable's name: after
+            // `n: R.Prim("int64") = …`, dims may use `n`.
             info.value = Some(Dim::symbol(variable));
             self.check.forget(variable);
         }
@@ -286,13 +289,14 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// Whether a value is another name of what is there already. An annotation that says less hides nothing of it; of what a
-/// call gives it does; both as in TVM 0.27.
+/// Whether a value is an alias or a literal, not the result of a call. A less precise annotation on such a value
+/// hides nothing: the variable keeps the value's type. On the result of a call, the annotation is the variable's
+/// type. Both as in TVM 0.27.
 fn is_no_computation(kind: &IrKind) -> bool {
     !matches!(kind, IrKind::Call(_) | IrKind::MatchCast(_) | IrKind::Error)
 }
 
-/// What an annotation declares, and where it is written.
+/// A declared type, with its annotation in the source.
 struct Declared<'a> {
     ty: StructInfo,
     cursor: Cursor<'a>,
@@ -305,7 +309,7 @@ impl Declared<'_> {
     }
 }
 
-/// Whether an expression is a bare number or boolean.
+/// Whether an expression is a literal number or boolean.
 fn is_literal(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Integer | ExprKind::Float | ExprKind::Bool(_) => true,
@@ -314,13 +318,13 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// The dtype of the symbol that `T.int32()` declares.
+/// Returns the dtype of the symbol that a call such as `T.int32()` declares.
 fn scalar_dtype(cursor: Cursor<'_>, value: &Expr) -> Option<DType> {
     let ExprKind::Call { callee, .. } = &value.kind else { return None };
     DType::parse(cursor.path(callee.tokens).rsplit('.').next()?)
 }
 
-/// A literal has the dtype it is declared to have: `x: T.int32 = 2`, `y: T.float32 = 2`.
+/// Gives a literal its declared dtype, as in `x: T.int32 = 2` and `y: T.float32 = 2`.
 fn adopt_dtype(declared: &StructInfo, literal: &mut IrExpr) {
     if let (StructInfo::Prim(declared), StructInfo::Prim(own)) = (declared, &mut literal.ty)
         && let Some(dtype) = declared.dtype

@@ -1,4 +1,13 @@
-//! `if` with its branches, and the one type that all of them fit; nested functions.
+//! Elaborates `if` statements and nested functions.
+//!
+//! An `if` is a value in Relax: every branch must bind the same variable last, and that variable gets a type that all
+//! branches fit.
+//!
+//! ```text
+//! if c:  y = R.zeros((2, 4), "float32")
+//! else:  y = R.zeros((3, 4), "float32")
+//! → y: R.Tensor(dtype="float32", ndim=2) after the `if`
+//! ```
 
 use super::elaborator::Elaborator;
 use super::result::{Role, RowKind};
@@ -11,26 +20,26 @@ use rx_ir::{Body, Expr as IrExpr, Known, Shape, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, StatementKind};
 
-/// Of so many conditions that failed before a branch is known that they do not hold in it.
+/// The maximal number of failed conditions whose negations are recorded as facts in a later branch.
 const MAX_CONDITIONS: usize = 8;
 
-/// Of so many branches the types are kept.
+/// The maximal number of branches whose types are kept for a variable.
 const MAX_WAYS: usize = 8;
 
-/// What a branch ends in.
+/// The state at the end of a branch.
 #[derive(Default)]
 struct Ending {
-    /// The variable its last statement binds.
+    /// The variable that the last statement binds, its type, and the span of its name.
     variable: Option<(Name, StructInfo, Span)>,
-    /// What is known of its elements.
+    /// The known elements of the variable.
     values: Known,
-    /// The type the variable has at the end of each branch, and where it is bound there.
+    /// The variable's type at the end of each branch, and the span where it is bound there.
     ways: Vec<(StructInfo, Span)>,
 }
 
 impl<'a> Elaborator<'a> {
-    /// An `if` with its `elif`s and `else`; returns the index of the statement after them. The arms are a list and not
-    /// nested, since there may be any number.
+    /// Elaborates an `if` with its `elif`s and `else`; returns the index of the statement after them. The arms are
+    /// collected by a loop, without recursion, since there may be any number of them.
     pub(super) fn branch(&mut self, at: usize, to: usize, cursor: Cursor<'a>, test: &Expr) -> usize {
         let segment = self.check.segment;
         let (mut at, mut cursor, mut test) = (at, cursor, test);
@@ -78,7 +87,8 @@ impl<'a> Elaborator<'a> {
         let variable = ending.variable.as_ref().map(|(variable, ty, _)| (*variable, ty.clone()));
         self.check.record_branches(first, bodies, otherwise, variable);
         if let Some((variable, ty, span)) = ending.variable {
-            // A branch that does not give what the function returns is where the variable is said to be defined.
+            // If a branch contradicts the declared return type, the definition of the variable is placed in that
+            // branch, so that the diagnostic points there.
             let span = self.check.unlike_return(&ending.ways).unwrap_or(span);
             let ways = ending.ways.iter().any(|(way, _)| *way != ty);
             let ways = ways.then(|| ending.ways.into_iter().map(|(way, _)| way).collect());
@@ -95,7 +105,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// An `if` at `span`, followed by statement `next`, whose last branch ends in `last`.
+    /// Reports an `if` without `else` at `span`. Statement `next` follows it, and `last` is the end of its last
+    /// branch.
     fn missing_else(&mut self, span: Span, last: &Ending, next: usize) {
         let message = "an `if` in a Relax function is a value and needs an `else`";
         let mut diagnostic = mistake(Code::MissingElse, Span::new(span.start, span.start + 2), message)
@@ -104,7 +115,7 @@ impl<'a> Elaborator<'a> {
         self.check.report(diagnostic);
     }
 
-    /// The fix that writes what an `if` without `else` means in Python: the variable keeps the value it had before.
+    /// Returns the fix that adds the `else` that Python implies: the variable keeps its previous value.
     fn else_fix(&mut self, header: Span, last: &Ending, next: usize) -> Option<Fix<Place>> {
         let (variable, ty, _) = last.variable.as_ref()?;
         let Some(Entry::Value { ty: before, dataflow: None, .. }) = self.check.lookup(*variable) else { return None };
@@ -139,7 +150,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The statements `from..to`, in which the conditions `failed` do not hold, and `holds` does.
+    /// Elaborates the branch made of statements `from..to`, in which the conditions `failed` are false and `holds` is
+    /// true.
     fn one_branch(
         &mut self,
         from: usize,
@@ -162,7 +174,7 @@ impl<'a> Elaborator<'a> {
         self.block(from, to);
         let mut variable = self.last_binding(before);
         let (values, ways) = match variable.as_mut().map(|variable| (self.check.lookup(variable.0), variable)) {
-            // The last row may stand in a branch of the branch; what the variable is behind that says its entry.
+            // The last row may belong to a nested `if`; the type of the variable after that `if` is in its entry.
             Some((Some(Entry::Value { ty, values, ways, .. }), variable)) => {
                 variable.1 = ty;
                 (values, ways)
@@ -193,13 +205,13 @@ impl<'a> Elaborator<'a> {
         (Ending { variable, values, ways }, self.check.end_body(outer))
     }
 
-    /// The variable bound by the last row of a branch.
+    /// Returns the variable that the last row of a branch binds; `before` is the number of rows before the branch.
     fn last_binding(&self, before: usize) -> Option<(Name, StructInfo, Span)> {
         let row = self.check.rows.get(before..)?.iter().rev().find(|row| row.kind == RowKind::Binding)?;
         (row.name != "_").then(|| (row.name, row.ty.clone(), row.span))
     }
 
-    /// What an `if` ends in whose branches end in these.
+    /// Joins the ends of two branches, and reports branches that bind different variables.
     fn merge(&mut self, span: Span, then: Ending, otherwise: Ending) -> Ending {
         let variable = match (then.variable, otherwise.variable) {
             (Some((a, ty_a, span_a)), Some((b, ty_b, span_b))) => {
@@ -231,7 +243,7 @@ impl<'a> Elaborator<'a> {
         Ending { variable, values: None, ways: Vec::new() }
     }
 
-    /// A nested `@R.function`; returns the index of the statement after it.
+    /// Elaborates a nested `@R.function`; returns the index of the statement after it.
     pub(super) fn nested_function(&mut self, at: usize, to: usize) -> usize {
         let Some(def) = (at..to).find(|at| {
             self.check
@@ -293,7 +305,7 @@ impl<'a> Elaborator<'a> {
             StructInfo::Function(std::sync::Arc::new(rx_ir::FunctionInfo { params, ret, pure }))
         };
         let dims = self.signature_dims(type_params);
-        // The function may call itself.
+        // Define the function before its body, since it may call itself.
         self.check.define(function, Entry::value(info(declared.clone().unwrap_or(StructInfo::Object))), span);
         if let Some(scope) = self.check.scopes.last_mut() {
             let context = crate::entry::FunctionContext { ret: declared.clone(), dims, ..context };
@@ -330,7 +342,8 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// A condition is read from its first element (TVM src/runtime/vm/builtin.cc, `ReadIfCond`), so it must have one only.
+/// Whether a condition's shape may be that of a single element. TVM reads only the first element of a condition
+/// (src/runtime/vm/builtin.cc, `ReadIfCond`).
 fn may_be_one_element(shape: &Shape) -> bool {
     match shape {
         Shape::Known(dims) => dims.iter().all(|dim| dim.as_constant().is_none_or(|dim| dim == 1)),

@@ -1,4 +1,5 @@
-//! Checks of operator calls whose arguments are bound: the type rule, the purity, the values of operands.
+//! Checks operator calls whose arguments are bound: their type rule, their purity and the known values of their
+//! operands.
 
 use super::bound_call::BoundCall;
 use super::checker::Checker;
@@ -17,7 +18,8 @@ use rx_ops::{Arg, CallInfo, Param, ParamPlace, Problem, Purity, Schema};
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// A call of the operator `operator` (without `R.`) on operands that are already elaborated: `x + y`.
+    /// Checks a call of `operator` (named without `R.`) on operands that are already elaborated. For example, `x + y`
+    /// calls `add`.
     pub(super) fn operator_on(&mut self, operator: &str, operands: Vec<IrExpr>, span: Span) -> IrExpr {
         let Some(schema) = rx_ops::find(name(operator)) else { return error(span) };
         let mut spans: Vec<Option<Span>> = operands.iter().map(|operand| Some(operand.span)).collect();
@@ -29,7 +31,7 @@ impl Checker<'_> {
         self.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
     }
 
-    /// Runs the operator's rule and reports what it finds.
+    /// Runs the operator's type rule and reports its diagnostics.
     pub(super) fn infer(&mut self, bound: BoundCall) -> IrExpr {
         self.check_purity(bound.schema.purity == Purity::Pure, bound.schema.name, bound.callee_span);
         let ty = if bound.broken { StructInfo::Error } else { self.run_rule(&bound) };
@@ -55,7 +57,7 @@ impl Checker<'_> {
             Ok(ty) => ty,
             Err(Problem::Propagate) => StructInfo::Error,
             Err(Problem::Report(diagnostic)) => {
-                // An attribute that was reported as unreadable makes its call's complaints echoes of the same mistake.
+                // Keep the call, so that no second diagnostic of the same mistake is tried.
                 let mut placed = self.place(bound, &diagnostic);
                 self.keep_trial(bound, &diagnostic, &placed);
                 self.try_fixes(bound, &diagnostic, &mut placed, None);
@@ -65,7 +67,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports what the operands' values say of a call.
+    /// Reports mistakes that follow from the known values of the operands, such as an index out of range.
     fn check_values(&mut self, bound: &BoundCall, ty: &StructInfo) {
         let Some(findings) = bound.schema.flow.findings else { return };
         let operands: Vec<Known> = bound.slots.iter().map(|slot| self.argument_values(slot)).collect();
@@ -78,7 +80,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Runs the rule once for what operands were declared to be and once for what they are: a mistake is one for both.
+    /// Runs the type rule for the declared and for the inferred types of the operands. A mistake is reported only if
+    /// both fail.
     fn run_rule_on_readings(&mut self, whole: &BoundCall) -> StructInfo {
         let (declared, _) = self.rule_on(&whole.read(Reading::Declared));
         let bound = &whole.read(Reading::Inferred);
@@ -87,7 +90,7 @@ impl Checker<'_> {
             (Ok(declared), Ok(inferred)) => reconcile(&declared, &inferred, &self.bounds).ty,
             (Ok(ty), Err(_)) | (Err(_), Ok(ty)) => ty,
             (Err(Problem::Report(_)), Err(Problem::Report(diagnostic))) => {
-                // What is wrong with the parts both readings share is said of them.
+                // Prefer the diagnostic of the parts that both readings share, if there is one.
                 let diagnostic = match self.rule_on(whole).0 {
                     Err(Problem::Report(shared)) => shared,
                     _ => diagnostic,
@@ -100,7 +103,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What the operator's rule gives, and what else it finds.
+    /// Runs the operator's type rule; returns its result and its additional findings.
     fn rule_on(&self, bound: &BoundCall) -> (Result<StructInfo, Problem>, Vec<Diagnostic<ParamPlace>>) {
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let call = CallInfo::new(bound.schema, &args, &self.bounds);
@@ -112,7 +115,7 @@ impl Checker<'_> {
         (result, call.findings.take())
     }
 
-    /// Translates a rule's places to places of the segment.
+    /// Translates a diagnostic of a rule, whose places are parameters, to places in the segment.
     fn place(&mut self, bound: &BoundCall, diagnostic: &Diagnostic<ParamPlace>) -> Diagnostic<Place> {
         let primary = self.param_place(bound, diagnostic.primary).unwrap_or(Place::Here(bound.call_span));
         let mut labels = Vec::new();
@@ -121,7 +124,7 @@ impl Checker<'_> {
         }
         let mut at = labels.into_iter();
         let mut placed = diagnostic.map_places(primary, |place| match place {
-            // Labels are translated in order; fixes may only speak of arguments that are written.
+            // Labels are translated in order; fixes may only edit arguments that are written in the call.
             ParamPlace::Param(param) => {
                 bound.position(param).and_then(|at| bound.spans.get(at).copied().flatten()).map(Place::Here)
             }
@@ -141,7 +144,7 @@ impl Checker<'_> {
         self.with_symbols(placed, &diagnostic.message, bound.slots.iter().flat_map(operand_types))
     }
 
-    /// Says where the guilty argument got its type, unless the rule did.
+    /// Adds a label at the definition of the guilty argument, unless the rule added one.
     fn add_definitions(
         &mut self,
         bound: &BoundCall,
@@ -174,14 +177,14 @@ impl Checker<'_> {
         })
     }
 
-    /// Reports an impure call where effects may not happen.
+    /// Reports an impure call in a dataflow block or a pure function.
     pub(super) fn check_purity(&mut self, pure: bool, what: &str, span: Span) {
         if !pure {
             self.impure_call(what, span, None);
         }
     }
 
-    /// Reports a call that has effects where none may happen; `fix` makes it one without.
+    /// Reports a call with side effects in a dataflow block or a pure function; `fix` replaces it by a pure call.
     pub(super) fn impure_call(&mut self, what: &str, span: Span, fix: Option<Fix<Place>>) {
         if self.state.dataflow.is_some() {
             let mut diagnostic =
@@ -199,7 +202,7 @@ impl Checker<'_> {
     }
 }
 
-/// The types of the values passed for a parameter.
+/// Returns the types of the values passed for a parameter.
 fn operand_types(slot: &Argument) -> impl Iterator<Item = &StructInfo> {
     let operands = match slot {
         Argument::Operand(expr) => std::slice::from_ref(expr),
@@ -209,9 +212,11 @@ fn operand_types(slot: &Argument) -> impl Iterator<Item = &StructInfo> {
     operands.iter().map(|operand| &operand.ty)
 }
 
-/// Operators work on distributed tensors as on whole ones; their result is distributed over the same mesh. How it is laid
-/// out is for sharding propagation to say, unless elements stay in their places and all operands of its shape agree (TVM
-/// src/relax/distributed).
+/// Makes the type of an operator's result distributed, if an operand is: operators work on distributed tensors as on
+/// whole ones, and the result has the same device mesh.
+///
+/// Its placement is known only for an elementwise operator whose operands of the result's shape have equal
+/// placements; otherwise sharding propagation determines it (TVM src/relax/distributed).
 fn distributed(ty: StructInfo, schema: &Schema, slots: &[Argument]) -> StructInfo {
     let types = || slots.iter().flat_map(operand_types);
     let parts = || types().filter_map(distributed_part);
@@ -224,8 +229,8 @@ fn distributed(ty: StructInfo, schema: &Schema, slots: &[Argument]) -> StructInf
     })
 }
 
-/// A whole tensor among the operands of an elementwise operator that has a distributed one, too. TVM: "Distributed operator
-/// must take DTensor instead of Tensor as input".
+/// Reports a whole tensor among the operands of an elementwise operator that also has a distributed one. TVM rejects
+/// it with "Distributed operator must take DTensor instead of Tensor as input".
 fn whole_beside_distributed(call: &CallInfo<'_>, bound: &BoundCall) -> Option<Problem> {
     let of = |wanted: fn(&StructInfo) -> bool| {
         let mut slots = bound.schema.params.iter().zip(&bound.slots);
@@ -241,7 +246,7 @@ fn whole_beside_distributed(call: &CallInfo<'_>, bound: &BoundCall) -> Option<Pr
     Some(report.with_help("declare both `R.DTensor`, with a placement on the same mesh").into())
 }
 
-/// The first distributed tensor in a type.
+/// Returns the first distributed tensor in a type.
 fn distributed_part(ty: &StructInfo) -> Option<&DTensorInfo> {
     match ty {
         StructInfo::DTensor(tensor) => Some(tensor),
@@ -268,7 +273,7 @@ pub(super) fn default_slot(param: &Param) -> Argument {
     }
 }
 
-/// An operand's default value as an expression without a place.
+/// Converts an operand's default value to an expression without a position.
 fn operand_of(attr: Attr) -> IrExpr {
     let span = rx_context::NOWHERE;
     match attr {
@@ -281,7 +286,7 @@ fn operand_of(attr: Attr) -> IrExpr {
     }
 }
 
-/// `R.nn.softmax(data, axis=-1)`, for notes.
+/// Returns an operator's signature for notes: `R.nn.softmax(data, axis=-1)`.
 pub fn signature_text(schema: &Schema) -> String {
     let params: Vec<String> = schema.params.iter().map(rx_ops::Param::text).collect();
     format!("R.{}({})", schema.name, params.join(", "))

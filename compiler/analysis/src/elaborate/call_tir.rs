@@ -1,7 +1,17 @@
-//! `R.call_tir` against the prim_func it calls: number, rank, dims, dtype, symbols, outputs.
+//! Checks `R.call_tir` against the signature of the called prim_func.
 //!
-//! Symbols of the prim_func are bound left to right from the arguments' shapes; the first bare occurrence binds, others are
-//! equalities. Then the outputs are compared. Scalars of the classic `tir_vars=` come behind the outputs. An output's dims size its allocation, so they must be *proved* equal.
+//! ```text
+//! @T.prim_func
+//! def add_one(A: T.Buffer((n, 4)), B: T.Buffer((n, 4))): ...
+//!
+//! y = R.call_tir(cls.add_one, (x,), out_ty=R.Tensor((m, 4), "float32"))    # x: R.Tensor((m, 4))
+//! → n = m by argument 0; the output (m, 4) is proved equal to B's shape (n, 4)
+//! ```
+//!
+//! Compared are the number of parameters, then for each argument its rank, dtype and dims, then the outputs. The
+//! symbols of the prim_func are bound from the shapes of the arguments, left to right: the first occurrence of a
+//! symbol as a whole dim binds it, and each later one requires equality. Scalars of the classic `tir_vars=` come
+//! after the outputs. The dims of an output determine its allocation, so they must be *proved* equal to the buffer's.
 
 mod arguments;
 mod fixes;
@@ -25,7 +35,7 @@ use rx_ir::{
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// Types and checks a bound `call_tir`, `call_tir_inplace` or `call_tir_with_grad`.
+    /// Infers the type of a bound `call_tir`, `call_tir_inplace` or `call_tir_with_grad`, and checks the call.
     pub(super) fn call_tir(&mut self, bound: BoundCall, written: &WrittenOutputs<'_>) -> IrExpr {
         let outputs: Vec<StructInfo> = bound.types("out_ty").to_vec();
         let function = bound.operand("gvar").or_else(|| bound.operand("func")).cloned();
@@ -74,8 +84,8 @@ impl Checker<'_> {
         self.report(diagnostic);
     }
 
-    /// Checks arguments and outputs; returns the outputs' types with error parts where they clash. Arguments with two
-    /// readings are right if either is.
+    /// Checks arguments and outputs; returns the types of the outputs, with error parts where they clash. An argument
+    /// with two readings is correct if either of them is.
     fn check_call_tir(&mut self, call: &TirCall<'_>, outputs: Vec<StructInfo>) -> Vec<StructInfo> {
         if !call.bound.has_readings() {
             return self.check_read_call_tir(call, outputs);
@@ -107,7 +117,8 @@ impl Checker<'_> {
         let given = Given { arguments: arguments.len(), outputs: fresh, scalars: scalars.len() };
         if given.count() != prim.params.len() {
             self.call_tir_arity(bound, function, prim, &given);
-            // In place the indices say which outputs are meant. Otherwise that is not known.
+            // `inplace_indices` may identify each output; otherwise it is unknown which output belongs to which
+            // buffer.
             return if inplace::has_index_for_each(bound, outputs.len()) { outputs } else { vec![StructInfo::Error] };
         }
         let bounds = self.bounds.clone();
@@ -137,7 +148,7 @@ impl Checker<'_> {
                 next_fresh - 1
             });
             if state.reported.contains(&index) {
-                // In place: the argument's mistake is the output's.
+                // The argument of an in-place output has been reported, so the output is not reported again.
                 checked.push(output.clone());
                 continue;
             }
@@ -151,12 +162,13 @@ impl Checker<'_> {
             let output = Output { call, nth: at, many: outputs.len() > 1, index, ty: output, buffer };
             checked.push(self.check_output(&output, &mut state));
         }
-        // Behind the call, not in it: the outputs are allocated before the kernel can check anything.
+        // The facts hold after the call and not for its outputs: these are allocated before the kernel can check
+        // anything.
         self.learn_all(&learned, bound.callee_span);
         checked
     }
 
-    /// Checks the arguments of a prim_func called like a function: all its buffers are passed, outputs too.
+    /// Checks the arguments of a prim_func that is called directly: all its buffers are arguments, outputs included.
     pub(super) fn check_direct_arguments(&mut self, function: Name, prim: &PrimFuncSignature, args: &[IrExpr]) {
         let bounds = self.bounds.clone();
         let mut state = CallState::new(&bounds);
@@ -196,7 +208,8 @@ impl Checker<'_> {
         self.report(diagnostic);
     }
 
-    /// Reports an `out_ty` that does not say how much to allocate.
+    /// Reports an `out_ty` whose shape is not known, since the output could not be allocated. Returns whether it is
+    /// such a type.
     fn vague_output(&mut self, bound: &BoundCall, outputs: &[StructInfo]) -> bool {
         let is_vague = |ty: &&StructInfo| match ty.as_tensor() {
             Some(tensor) => tensor.shape.dims().is_none() && tensor.shape != rx_ir::Shape::Error,
@@ -209,7 +222,7 @@ impl Checker<'_> {
     }
 }
 
-/// How much a call passes.
+/// The numbers of operands that a call passes.
 struct Given {
     arguments: usize,
     outputs: usize,
@@ -221,7 +234,7 @@ impl Given {
         self.arguments + self.outputs + self.scalars
     }
 
-    /// All but the arguments, in words.
+    /// Describes the outputs and scalars for a message, such as "1 output".
     fn others(&self) -> String {
         let outputs = counted(self.outputs, "output");
         match self.scalars {
@@ -244,7 +257,7 @@ fn parameter_list(prim: &PrimFuncSignature) -> String {
     format!("({})", params.join(", "))
 }
 
-/// The arguments one by one; `None` where they are not written in line and their number is not known.
+/// Returns the arguments one by one; `None` if they are neither written as a tuple nor have a tuple type.
 fn passed(function: Name, bound: &BoundCall) -> Option<Vec<Passed>> {
     let args = bound.operand("args")?;
     let exprs: Vec<IrExpr> = match (&args.kind, &args.ty) {
@@ -265,7 +278,7 @@ fn declared_type(outputs: &[StructInfo]) -> StructInfo {
     }
 }
 
-/// The call with what is known of its outputs.
+/// Builds the call expression, typed by its outputs.
 fn call_of(mut bound: BoundCall, outputs: Vec<StructInfo>) -> IrExpr {
     let ty = declared_type(&outputs);
     bound.set_types("out_ty", outputs);

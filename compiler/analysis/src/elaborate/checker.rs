@@ -1,8 +1,9 @@
-//! The state of an elaboration: names, facts, diagnostics and what is recorded.
+//! The state of an elaboration: names, facts, diagnostics and recorded data.
 //!
-//! [`Checker`] judges typed values and writes fixes; it reads no expressions and drives no statements. Its methods are by subject: names
-//! (`names`), facts about symbols (`learn`), values of elements (`values`), calls (`call`, `call_tir`), and wording (`written`, `advice`,
-//! `explanation`). `Elaborator` reads trees and asks it.
+//! [`Checker`] checks typed values and creates fixes; it does not read expressions or statements. Its methods are
+//! grouped by subject: names (`names`), facts about symbols (`learn`), known elements (`values`), calls (`call`,
+//! `call_tir`), and texts of messages and fixes (`written`, `advice`, `explanation`). `Elaborator` reads the syntax
+//! trees and calls it.
 
 use super::asked::Asked;
 use super::bound_call::Tried;
@@ -24,11 +25,11 @@ pub(super) struct Checker<'a> {
     pub(super) segment: &'a Segment,
     pub(super) file: &'a FileContext,
     pub(super) state: BlockState,
-    /// Innermost last; the first is the function's own.
+    /// The open scopes, innermost last; the first is that of the function.
     pub(super) scopes: Vec<Scope>,
     pub(super) exports: Vec<Export>,
     pub(super) asked: Asked<'a>,
-    /// The types of what was defined and asked for.
+    /// A pool of the types of definitions and imports.
     pub(super) types: SharedTypes,
     pub(super) diagnostics: Vec<Diagnostic<Place>>,
     pub(super) rows: Vec<Row>,
@@ -38,23 +39,25 @@ pub(super) struct Checker<'a> {
     pub(super) requirements: Vec<Requirement>,
     pub(super) index_sites: IndexSites,
     pub(super) unresolved: Vec<Unresolved>,
-    /// The last call whose mistake was looked into.
+    /// The last call whose mistake was tried to be fixed.
     pub(super) tried: Option<Box<Tried>>,
-    /// The last field that a tuple does not have: where it and its index are written, and the tuple's type.
+    /// The last access to a field that its tuple does not have: the span of the access, the span of the index, and
+    /// the tuple's type.
     pub(super) tried_field: Option<(Span, Span, StructInfo)>,
     /// The symbols that the parameters of the last header bind.
     pub(super) signature_symbols: Vec<Name>,
-    /// The index of the statement being elaborated.
+    /// The index of the statement that is elaborated.
     pub(super) statement: u32,
-    /// Bounds and facts of the symbols in scope: from attributes, and from statements so far.
+    /// Bounds and facts of the symbols in scope, from attributes and from the statements so far.
     pub(super) bounds: Arc<Bounds>,
-    /// Depth of nested functions; rows and exports of inner bodies differ from the outermost's.
+    /// The nesting depth of functions; bodies of inner functions have no exports.
     pub(super) nesting: u32,
-    /// Blocks around the statement; deeper ones than the parser allows are reported by it and not looked into.
+    /// The number of blocks around the statement. The parser reports blocks that are nested too deeply; these are not
+    /// elaborated.
     pub(super) blocks: u32,
-    /// Annotations, where they are asked for.
+    /// The collected annotations, if they are wanted.
     pub(super) annotated: Option<Annotated>,
-    /// Keeps the bindings, where they are asked for; checking alone does without.
+    /// The recorded bindings, if they are wanted; a check does not record.
     pub(super) recorder: Option<Recorded>,
 }
 
@@ -104,7 +107,7 @@ impl<'a> Checker<'a> {
             Place::Here(span) => span,
             _ => Span::default(),
         });
-        // Results live as long as their segment, and there are thousands: what was set aside for growth goes back.
+        // Results live as long as their segments, and there are thousands: release unused capacity.
         self.asked.imports.shrink_to_fit();
         self.asked.globals.shrink_to_fit();
         self.exports.shrink_to_fit();
@@ -130,7 +133,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Adds a diagnostic at `span`.
+    /// Reports an error at `span`.
     pub(super) fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
         self.diagnostics.push(mistake(code, span, message));
     }
@@ -144,7 +147,7 @@ impl<'a> Checker<'a> {
         segment.tree().statements.get(at)
     }
 
-    /// Whether the statement being elaborated has a mistake of syntax.
+    /// Whether the statement that is elaborated has a syntax error.
     pub(super) fn is_broken(&self) -> bool {
         self.statement_at(self.statement as usize).is_some_and(|statement| statement.tree.error.is_some())
     }
@@ -156,7 +159,7 @@ impl<'a> Checker<'a> {
         rest == function && self.file.namespace(head) == Some(Namespace::Relax)
     }
 
-    /// The spelling of the annotations that are being written.
+    /// Returns the dialect in which types are written.
     pub(super) fn dialect(&self) -> Dialect {
         self.annotated.as_ref().map_or(Dialect::Tvm027, |annotated| annotated.style.dialect)
     }

@@ -1,4 +1,6 @@
-//! Facts that conditions of scalars state: of `if`, and of `R.assert_op`.
+//! Refinement by conditions: facts about symbols that follow from the condition of an `if` or an `R.assert_op`.
+//!
+//! For example, `n >= 8` holds in the body of `if n >= 8:`, and `n < 8` in its `else`.
 
 use super::elaborator::Elaborator;
 use crate::entry::{Entry, mistake};
@@ -9,7 +11,8 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, CompareOp, Expr, ExprKind, UnaryOp};
 
 impl Elaborator<'_> {
-    /// `R.assert_op(condition)`: the condition holds in the statements after it. A condition that never holds is an error.
+    /// Records the condition of `R.assert_op(condition)` for the statements after it, and reports a condition that is
+    /// false for all values.
     pub(super) fn learn_assertion(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
         let condition = arguments.iter().enumerate().find(|(at, argument)| match argument.keyword {
             Some(keyword) => cursor.text(keyword) == "condition",
@@ -32,7 +35,7 @@ impl Elaborator<'_> {
         self.learn_condition(cursor, &condition.value, true);
     }
 
-    /// Records the facts about symbols that follow from a condition of scalars: where it is true (`holds`), or where it is false.
+    /// Records the facts about symbols that follow from a scalar condition being true (`holds`) or false.
     pub(super) fn learn_condition(&mut self, cursor: Cursor<'_>, condition: &Expr, holds: bool) {
         let mut facts = Vec::new();
         self.relations(cursor, condition, holds, &mut |op, a, b| facts.push((op, a, b)));
@@ -54,7 +57,7 @@ impl Elaborator<'_> {
         });
     }
 
-    /// Whether a condition of scalars holds, as far as is known.
+    /// Evaluates a scalar condition as far as the facts allow.
     fn truth(&mut self, cursor: Cursor<'_>, condition: &Expr) -> Answer {
         let bounds = self.check.bounds.clone();
         let mut answer = Answer::Proved;
@@ -86,7 +89,7 @@ impl Elaborator<'_> {
         if asked { answer } else { Answer::Open }
     }
 
-    /// The comparisons of integers that hold together where `condition` is `holds`.
+    /// Calls `visit` with the comparisons of integers that all hold if the value of `condition` is `holds`.
     fn relations(
         &mut self,
         cursor: Cursor<'_>,
@@ -120,7 +123,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The integer an operand of a condition is, if it is one. The condition was elaborated before: nothing is reported.
+    /// Returns an operand of a condition as an integer, if it is one. The condition was elaborated before, so nothing
+    /// is reported.
     fn integer_of(&mut self, cursor: Cursor<'_>, operand: &Expr) -> Option<Dim> {
         if !self.is_integer(cursor, operand) {
             return None;
@@ -129,7 +133,8 @@ impl Elaborator<'_> {
         (!dim.is_error()).then_some(dim)
     }
 
-    /// Whether an expression is made of symbols, integer scalars and numbers only, so that its dim can be taken.
+    /// Whether an expression consists only of symbols, integer scalars and literals, so that it can be evaluated as a
+    /// dim.
     fn is_integer(&mut self, cursor: Cursor<'_>, operand: &Expr) -> bool {
         match &operand.kind {
             ExprKind::Integer => true,

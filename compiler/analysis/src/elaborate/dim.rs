@@ -1,4 +1,4 @@
-//! Symbolic integers as text: dims of shapes, scalars passed to operators.
+//! Elaborates symbolic integers: dims of shapes, and scalars passed to operators.
 
 use super::elaborator::Elaborator;
 use super::names::collect_names;
@@ -13,7 +13,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 
 impl Elaborator<'_> {
-    /// The integer an expression stands for. Mistakes are reported and give [`Dim::ERROR`].
+    /// Returns the integer value of an expression. Mistakes are reported and give [`Dim::ERROR`].
     pub(super) fn dim(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
         match &expr.kind {
             ExprKind::Integer => match cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()) {
@@ -84,7 +84,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// An expression rx does not evaluate, equal only to itself as written. Its names are still resolved.
+    /// Returns an expression that rx does not evaluate as an opaque dim, which is equal only to the same text. Its
+    /// names are resolved.
     fn opaque_dim(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
         let mut symbols = Vec::new();
         collect_names(cursor, expr, &mut symbols);
@@ -92,7 +93,7 @@ impl Elaborator<'_> {
         Dim::opaque(name(cursor.source(expr.tokens)), arguments)
     }
 
-    /// The value of a name where an integer is wanted.
+    /// Returns the integer value of a name.
     pub(super) fn symbol(&mut self, symbol: Name, span: Span) -> Dim {
         match self.check.lookup(symbol) {
             Some(Entry::Symbol { bound: true, .. }) => Dim::symbol(symbol),
@@ -125,12 +126,12 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The integer a value of this type is.
+    /// Returns the integer value of an expression of the type `ty`.
     pub(super) fn dim_of_type(&mut self, ty: &StructInfo, span: Span) -> Dim {
         match ty {
             StructInfo::Prim(prim) => prim.value.clone().unwrap_or(Dim::ERROR),
             StructInfo::Error | StructInfo::Object => Dim::ERROR,
-            // TVM takes a scalar tensor for a scalar nowhere; the value is known at run time only.
+            // TVM never converts a scalar tensor to a scalar, since its value is known only at run time.
             StructInfo::Tensor(tensor) if is_integer_scalar(tensor) => {
                 self.check.error(Code::ArgumentType, span, "a dim must be a scalar, this is a tensor of no dimensions");
                 Dim::ERROR
@@ -152,11 +153,11 @@ impl Elaborator<'_> {
             diagnostic = diagnostic.with_label(definition, format!("`{symbol}` is declared here"));
         }
         self.check.report(diagnostic);
-        // What it is used for afterwards is no second mistake.
+        // Later uses of the symbol are not reported again.
         self.check.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
     }
 
-    /// A dim written as a string: `"n"`, `"n + 1"`.
+    /// Elaborates a dim written as a string: `"n"`, `"n + 1"`.
     fn dim_in_string(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
         let span = cursor.span(expr.tokens);
         let Some(text) = cursor.string_value(expr) else { return Dim::ERROR };
@@ -169,7 +170,8 @@ impl Elaborator<'_> {
             Some((statement, StatementKind::Expr(expr))) if inner.tree().statements.len() == 1 => {
                 let before = (self.check.diagnostics.len(), self.check.unresolved.len());
                 let dim = self.dim(inner.cursor(statement).quoted_at(span), expr);
-                // The whole string is the guilty place, and what would mend one name in it is not to replace it all.
+                // The place of the diagnostic is the whole string. A fix for one name in it must not replace the
+                // whole.
                 for diagnostic in self.check.diagnostics.iter_mut().skip(before.0) {
                     diagnostic.fixes.clear();
                 }
@@ -188,7 +190,7 @@ fn is_integer_scalar(tensor: &TensorInfo) -> bool {
     tensor.shape.ndim() == Some(0) && tensor.dtype.is_some_and(|dtype| dtype.is_int())
 }
 
-/// Whether the text is one Python identifier.
+/// Whether the text is a Python identifier.
 pub(super) fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')

@@ -1,7 +1,7 @@
-//! Reading of expressions and statements: [`Elaborator`].
+//! [`Elaborator`], which reads the expressions and statements of a segment.
 //!
-//! An expression contains calls, these contain arguments, attributes and types, and each of them contains expressions, so the files that read
-//! these call each other. Statements are read above them, and everything about typed values is asked of the [`Checker`] below.
+//! Calls, arguments, attributes and types all contain expressions, so the modules that read them call each other.
+//! Statements are a layer above. Checks of typed values are methods of [`Checker`], the layer below.
 
 use super::checker::Checker;
 use super::result::BlockState;
@@ -9,10 +9,10 @@ use crate::entry::Outer;
 use rx_context::FileContext;
 use rx_syntax::Segment;
 
-/// Reads the trees of one segment.
+/// The elaborator of the syntax trees of one segment.
 pub(super) struct Elaborator<'a> {
     pub(super) check: Checker<'a>,
-    /// Inside `R.Callable(…)`, whose symbols are its own and need no definition.
+    /// Whether the current type is inside `R.Callable(…)`, whose symbols are local to it and need no definition.
     pub(super) lenient_symbols: bool,
 }
 

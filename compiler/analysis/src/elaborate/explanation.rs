@@ -1,5 +1,5 @@
-//! What is said beside a mismatch: the guilty part of an annotation, the formula behind the inferred dim, the attribute that
-//! would give the declared one, where the symbols in play get their values.
+//! Explanations attached to a mismatch: the guilty part of an annotation, the formula of the inferred dim, the
+//! attribute value that would give the declared type, and the places where symbols get their values.
 
 use super::checker::Checker;
 use crate::entry::{Entry, Place};
@@ -14,15 +14,15 @@ use rx_ops::{Arg, CallInfo, Schema};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
-/// Attributes proposed for one mistake.
+/// The maximal number of attributes suggested for one mistake.
 const MOST_REPAIRS: usize = 2;
 
-/// Symbols whose binders are shown for one mistake.
+/// The maximal number of symbols whose definitions are shown for one mistake.
 const MOST_SYMBOLS: usize = 3;
 
 impl Checker<'_> {
-    /// Adds to the report that `value` is not as declared: how its dim comes about, and which attribute would give what is
-    /// declared.
+    /// Adds to the diagnostic that `value` does not have its declared type: the formula of the clashing dim, and the
+    /// attributes that would give the declared type.
     pub(super) fn explain_clash(
         &self,
         mut diagnostic: Diagnostic<Place>,
@@ -53,7 +53,7 @@ impl Checker<'_> {
         diagnostic
     }
 
-    /// Adds where the symbols get their values that stand in `types` and that `text` speaks of.
+    /// Adds a label at the definition of each symbol that occurs both in `types` and in `text`.
     pub(super) fn with_symbols<'t>(
         &mut self,
         mut diagnostic: Diagnostic<Place>,
@@ -84,8 +84,8 @@ impl Checker<'_> {
     }
 }
 
-/// How the part of a call's result comes about that is not as declared: the rule's formula with the numbers put in, or the
-/// part of an argument it is taken from.
+/// Explains the part of a call's result that clashes with its declaration: by the formula of the rule with the
+/// numbers filled in, or by the part of an argument that it comes from.
 fn origin(schema: &'static Schema, call: &Call, clash: &Clash, bounds: &Bounds) -> Option<String> {
     let part = match (clash.kind, clash.axis) {
         (ClashKind::Shape, Some(axis)) => Part::Dim(axis),
@@ -102,7 +102,8 @@ fn origin(schema: &'static Schema, call: &Call, clash: &Clash, bounds: &Bounds) 
     })
 }
 
-/// The part of an annotation that a clash is about: a dim, the dtype. The whole annotation where the part is not written.
+/// Returns the span of the part of an annotation that a clash is about, such as a dim or the dtype; the span of the
+/// whole annotation if the part is not written.
 pub(super) fn guilty_part(cursor: Cursor<'_>, annotation: &Expr, clash: &Clash) -> Span {
     let mut ty = bare(annotation);
     for index in &clash.path {
@@ -112,7 +113,8 @@ pub(super) fn guilty_part(cursor: Cursor<'_>, annotation: &Expr, clash: &Clash) 
     part_of_type(cursor, ty, clash.kind, clash.axis)
 }
 
-/// The part of a written type that a clash of this kind is about; the whole type where the part is not written.
+/// Returns the span of the part of a type expression that a clash of this kind is about; the span of the whole type
+/// if the part is not written.
 pub(super) fn part_of_type(cursor: Cursor<'_>, ty: &Expr, kind: ClashKind, axis: Option<usize>) -> Span {
     let ty = bare(ty);
     let part = match (&ty.kind, kind, axis) {
@@ -141,7 +143,7 @@ fn bare(mut expr: &Expr) -> &Expr {
     expr
 }
 
-/// A field of `R.Tuple(…)`.
+/// Returns a field of `R.Tuple(…)`.
 fn field(ty: &Expr, index: usize) -> Option<&Expr> {
     let ExprKind::Call { arguments, .. } = &ty.kind else { return None };
     match &arguments[..] {
@@ -150,7 +152,8 @@ fn field(ty: &Expr, index: usize) -> Option<&Expr> {
     }
 }
 
-/// The argument called `name`, which may be passed at `position`. A string at the place of a shape is a dtype.
+/// Returns the argument `name`, which may be passed at `position`. A string in the position of a shape is not a shape
+/// but a dtype.
 fn argument<'e>(cursor: Cursor<'_>, arguments: &'e [Argument], name: &str, position: usize) -> Option<&'e Expr> {
     let named = arguments.iter().find(|argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == name));
     let positional = || arguments.get(position).filter(|argument| argument.keyword.is_none());
@@ -158,7 +161,7 @@ fn argument<'e>(cursor: Cursor<'_>, arguments: &'e [Argument], name: &str, posit
     (position != 0 || !matches!(found.kind, ExprKind::String)).then_some(found)
 }
 
-/// Whether `text` has the name as a word.
+/// Whether `text` contains the symbol as a whole word.
 fn speaks_of(text: &str, symbol: &Name) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(symbol.as_str()).any(|(at, found)| {

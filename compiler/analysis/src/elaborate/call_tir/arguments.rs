@@ -1,4 +1,5 @@
-//! Arguments of `R.call_tir` against the parameters of the prim_func: kind, rank, dtype, dims, and the symbols they bind.
+//! Checks the arguments of `R.call_tir` against the parameters of the prim_func: kind, rank, dtype and dims; binds
+//! the prim_func's symbols.
 
 use super::fixes::needed_type;
 use super::parts::{CallState, Passed, shown};
@@ -61,7 +62,8 @@ impl Checker<'_> {
         }
         let Some(dims) = tensor.shape.dims() else { return };
         let mut order: Vec<usize> = (0..dims.len()).collect();
-        // Bare symbols bind before compound dims of the same buffer are compared.
+        // Whole-dim symbols of the buffer bind before its compound dims are compared: in `(n * 2, n)`, axis 1 comes
+        // first.
         order.sort_by_key(|axis| buffer.shape.get(*axis).is_none_or(|dim| dim.as_symbol().is_none()));
         for axis in order {
             let (Some(wanted), Some(actual)) = (buffer.shape.get(axis), dims.get(axis)) else { continue };
@@ -95,7 +97,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An argument that does not fit a buffer.
+    /// Reports an argument that does not fit a buffer.
     fn buffer_mismatch(&mut self, passed: &Passed, says: &str, buffer: &BufferParam, bindings: &Bindings<'_>) {
         let fix = self.argument_fix(&passed.expr, buffer, bindings);
         let tensor = passed.expr.ty.as_tensor().filter(|tensor| tensor.shape.ndim() == Some(buffer.shape.len()));
@@ -106,12 +108,12 @@ impl Checker<'_> {
         }
     }
 
-    /// An argument of which something wrong is to be said.
+    /// Reports an argument; `says` describes its mistake.
     pub(super) fn argument_mismatch(&mut self, passed: &Passed, says: &str) {
         self.argument_clash(passed, says, None);
     }
 
-    /// As [`Self::argument_mismatch`]; `dtype` is the one needed, where dtypes clash.
+    /// Like [`Self::argument_mismatch`]; `dtype` is the required dtype, if the dtypes clash.
     fn argument_clash(&mut self, passed: &Passed, says: &str, dtype: Option<DType>) {
         let Passed { function, index, expr } = passed;
         let message = format!("argument {index} of `{function}` {says}");
@@ -133,7 +135,8 @@ impl Checker<'_> {
         self.report(diagnostic);
     }
 
-    /// A symbol that argument values contradict; `fix` makes this argument agree.
+    /// Reports a symbol of the prim_func that gets two different values from arguments; `fix` makes this argument
+    /// agree.
     fn symbol_conflict(&mut self, again: &Again<'_>, fix: Option<Fix<Place>>, state: &mut CallState<'_>) {
         let Again { passed, axis, equality } = *again;
         let (symbol, known, by) = again.bound();
@@ -185,7 +188,7 @@ impl Checker<'_> {
     }
 }
 
-/// A symbol of the callee that an argument gives a second time.
+/// A symbol of the prim_func that is bound already and gets another value from an argument.
 struct Again<'a> {
     passed: &'a Passed,
     axis: usize,
@@ -193,7 +196,7 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// The symbol, its value, and what bound it.
+    /// Returns the symbol, its value, and the argument that bound it.
     fn bound(&self) -> (&Dim, Dim, Given) {
         let known = self.equality.wanted_here.clone().unwrap_or(Dim::ERROR);
         (&self.equality.wanted, known, self.equality.bound_by.unwrap_or(0.into()))

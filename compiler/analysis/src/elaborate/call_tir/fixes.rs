@@ -1,4 +1,4 @@
-//! Fixes of `R.call_tir`: outputs as the prim_func's buffers have them, arguments that fit its parameters.
+//! Fixes of `R.call_tir`: output types that match the prim_func's buffers, and arguments that fit its parameters.
 
 use super::parts::{indices, scalars};
 use crate::elaborate::bound_call::BoundCall;
@@ -11,7 +11,7 @@ use rx_ir::{
 };
 
 impl Checker<'_> {
-    /// Offers to write the outputs the prim_func has to whatever was said of the call's `out_ty`.
+    /// Adds the fix "write the prim_func's outputs" to the diagnostics about the call's `out_ty`.
     pub(super) fn offer_outputs(&mut self, bound: &BoundCall, prim: &PrimFuncSignature) {
         let written = bound.types("out_ty");
         let place = bound.span("out_ty");
@@ -22,14 +22,14 @@ impl Checker<'_> {
         }
         let Some(text) = self.outputs_text(bound, prim, written) else { return };
         self.offer_type(0, place, "write the prim_func's outputs", Some(text));
-        // A dtype that is left out can only be the buffer's.
+        // The fix is safe if it only adds a missing dtype, which can only be the buffer's.
         let only_dtypes = written.iter().all(|ty| ty.as_tensor().is_some_and(|tensor| tensor.dtype.is_none()));
         for diagnostic in self.diagnostics.iter_mut().filter(|it| only_dtypes && it.message.contains("has no dtype")) {
             diagnostic.fixes.iter_mut().for_each(|fix| fix.safe = is_here(&diagnostic.primary));
         }
     }
 
-    /// The fix that writes as many outputs as the arguments leave.
+    /// Returns the fix that writes one output for each parameter that is not passed as an argument.
     pub(super) fn outputs_fix(&mut self, bound: &BoundCall, prim: &PrimFuncSignature) -> Option<Fix<Place>> {
         let place = bound.span("out_ty");
         let text = self.outputs_text(bound, prim, bound.types("out_ty")).filter(|_| place != bound.call_span)?;
@@ -39,7 +39,7 @@ impl Checker<'_> {
         Some(replace_fix(place, "write the prim_func's outputs", text))
     }
 
-    /// The `out_ty` that fits the prim_func and the arguments.
+    /// Returns the text of the `out_ty` that fits the prim_func and the arguments.
     fn outputs_text(&mut self, bound: &BoundCall, prim: &PrimFuncSignature, written: &[StructInfo]) -> Option<String> {
         let arguments = self.argument_types(bound)?;
         let bounds = self.bounds.clone();
@@ -67,7 +67,7 @@ impl Checker<'_> {
             if !buffer.written || matches!(own, Some(StructInfo::DTensor(_))) {
                 return None;
             }
-            // What no argument binds, the first output that speaks of it does.
+            // A symbol that no argument binds is bound by the first output that contains it.
             let own_dims = own.and_then(StructInfo::as_tensor).and_then(|tensor| tensor.shape.dims());
             let dims = buffer.shape.iter().zip(own_dims.unwrap_or_default()).filter(|(_, own)| !own.is_error());
             dims.for_each(|(wanted, own)| drop(bindings.meet(wanted, own, *index)));
@@ -88,13 +88,13 @@ impl Checker<'_> {
         }
     }
 
-    /// The types of a call's arguments, one by one.
+    /// Returns the types of a call's arguments, one by one.
     fn argument_types(&self, bound: &BoundCall) -> Option<Vec<StructInfo>> {
         Some(bound.operand("args")?.ty.as_tuple()?.to_vec())
     }
 
-    /// The fix of a call that passes too many arguments, or a tuple for its fields: the list of arguments rewritten so that
-    /// `wanted` are left.
+    /// Returns the fix of a call that passes one argument too many, or a tuple in place of its fields: rewrites the
+    /// argument list so that it has `wanted` arguments.
     pub(super) fn arguments_fix(
         &self,
         bound: &BoundCall,
@@ -126,7 +126,8 @@ impl Checker<'_> {
                 });
             }
         }
-        // `R.call_tir` passes arguments, outputs, then scalars: the parameters after the arguments must be in that order.
+        // `R.call_tir` passes arguments, outputs, then scalars, so the parameters after the arguments must have that
+        // order.
         let rest = prim.params.get(wanted..)?;
         let (outputs, scalars) = rest.split_at_checked(rest.len().checked_sub(scalars(bound)?.len())?)?;
         let is_output = |kind: &PrimParamKind| matches!(kind, PrimParamKind::Buffer(buffer) if buffer.written);
@@ -143,7 +144,7 @@ impl Checker<'_> {
             })
         };
         let without = |at: usize| items.iter().enumerate().filter(move |(index, _)| *index != at).map(|(_, item)| item);
-        // What stands there twice first, the last first.
+        // Try to remove an argument that is passed twice first, from the last to the first.
         let is_double = |at: &usize| texts.iter().filter(|text| Some(*text) == texts.get(*at)).count() > 1;
         let mut order: Vec<usize> = (0..items.len()).rev().collect();
         order.sort_by_key(|at| !is_double(at));
@@ -153,7 +154,7 @@ impl Checker<'_> {
         Some(Fix { title, edits: vec![(place, listed(&left))], safe: false })
     }
 
-    /// The fix of a call whose prim_func and arguments are exchanged.
+    /// Returns the fix that swaps the prim_func and its arguments.
     pub(super) fn exchange_fix(&self, bound: &BoundCall) -> Option<Fix<Place>> {
         let IrKind::Tuple(items) = &bound.operand("args")?.kind else { return None };
         let [IrExpr { kind: IrKind::Global(_), .. }] = &items[..] else { return None };
@@ -164,8 +165,8 @@ impl Checker<'_> {
         Some(Fix { title: "exchange the function and its arguments".to_owned(), edits, safe: false })
     }
 
-    /// The fix of a single argument that does not fit: a parameter is declared as the buffer is, a tuple gives the field that
-    /// fits.
+    /// Returns the fix of a single argument that does not fit a buffer: changes the annotation of a parameter to the
+    /// buffer's type, or passes the fitting field of a tuple.
     pub(super) fn argument_fix(
         &mut self,
         argument: &IrExpr,
@@ -184,7 +185,8 @@ impl Checker<'_> {
         self.parameter_type_fix(variable, &needed_type(argument, buffer, bindings)?)
     }
 
-    /// The fix that casts a variable to `ty` before the statement that passes it: what is open is checked there.
+    /// Returns the fix that inserts a `match_cast` of a variable to `ty` before the statement, so that unproved dims
+    /// are checked at run time.
     pub(super) fn cast_fix(&mut self, argument: &IrExpr, ty: &StructInfo) -> Option<Fix<Place>> {
         let IrKind::Var(variable) = argument.kind else { return None };
         let cast = rx_base::name::name(&format!("{variable}_cast"));
@@ -204,7 +206,8 @@ impl Checker<'_> {
     }
 }
 
-/// The type an argument must have to be passed for a buffer. Dims that other arguments do not settle are its own.
+/// Returns the type that an argument must have to be passed for a buffer. Dims that other arguments do not determine
+/// are its own.
 pub(super) fn needed_type(argument: &IrExpr, buffer: &BufferParam, bindings: &Bindings<'_>) -> Option<StructInfo> {
     let own = argument.ty.as_tensor();
     let dims = output_dims(buffer, Some(&argument.ty), bindings)?;
@@ -213,7 +216,8 @@ pub(super) fn needed_type(argument: &IrExpr, buffer: &BufferParam, bindings: &Bi
     Some(TensorInfo { shape, dtype: Some(buffer.dtype), vdevice, dtype_error: false, readings: None }.into())
 }
 
-/// The buffer's dims in the caller's terms. What the arguments leave open is as the tensor has it.
+/// Returns the buffer's dims in terms of the caller's symbols. Dims that the arguments do not determine are copied
+/// from the tensor `own`.
 fn output_dims(buffer: &BufferParam, own: Option<&StructInfo>, bindings: &Bindings<'_>) -> Option<Vec<Dim>> {
     let own = own.and_then(StructInfo::as_tensor).and_then(|tensor| tensor.shape.dims());
     let dim = |(axis, dim): (usize, &Dim)| {
@@ -223,7 +227,7 @@ fn output_dims(buffer: &BufferParam, own: Option<&StructInfo>, bindings: &Bindin
     buffer.shape.iter().enumerate().map(dim).collect()
 }
 
-/// Whether nothing known keeps a tensor from being passed for a buffer.
+/// Whether a tensor may be passed for a buffer, as far as dtype, rank and constant dims are known.
 fn may_fit(tensor: &TensorInfo, buffer: &BufferParam) -> bool {
     let dims = tensor.shape.dims();
     tensor.dtype.is_none_or(|dtype| dtype == buffer.dtype)

@@ -1,4 +1,5 @@
-//! Outputs of `R.call_tir_inplace` that take the memory of arguments (TVM src/relax/op/op.cc, `NormalizeCallTIRInPlace`).
+//! Checks `R.call_tir_inplace`, whose outputs may reuse the memory of arguments (TVM src/relax/op/op.cc,
+//! `NormalizeCallTIRInPlace`).
 
 use super::parts::Passed;
 use crate::elaborate::bound_call::{BoundCall, constant};
@@ -7,7 +8,7 @@ use rx_base::Code;
 use rx_base::symbolic::{Answer, prove};
 use rx_ir::{StructInfo, TensorInfo};
 
-/// Whether the call is in place and has as many indices as outputs.
+/// Whether the call has `inplace_indices` with one index for each output.
 pub(super) fn has_index_for_each(bound: &BoundCall, outputs: usize) -> bool {
     match bound.attr("inplace_indices") {
         Some(rx_ir::Attr::List(items)) => items.len() == outputs,
@@ -17,7 +18,7 @@ pub(super) fn has_index_for_each(bound: &BoundCall, outputs: usize) -> bool {
 }
 
 impl Checker<'_> {
-    /// Reports indices that name no argument, or one twice. True: there are such.
+    /// Reports indices that are out of range or repeat an argument; returns whether there are any.
     pub(super) fn wrong_inplace_indices(&mut self, bound: &BoundCall, indices: &[i64], arguments: usize) -> bool {
         let outside = |index: &&i64| !(-1..i64::try_from(arguments).unwrap_or(i64::MAX)).contains(*index);
         let (code, message) = if let Some(index) = indices.iter().find(outside) {
@@ -41,7 +42,7 @@ impl Checker<'_> {
         true
     }
 
-    /// An argument whose memory an output takes must be proved to be as large, and of the same dtype.
+    /// Reports an argument that is not proved to have the size and dtype of the output that reuses its memory.
     pub(super) fn check_inplace_argument(&mut self, passed: &Passed, output: &StructInfo) {
         let fits = match (passed.expr.ty.as_tensor(), output.as_tensor()) {
             (Some(argument), Some(output)) => self.is_as_large(argument, output),
@@ -57,7 +58,7 @@ impl Checker<'_> {
         let (Some(given), Some(wanted)) = (argument.shape.dims(), output.shape.dims()) else {
             return argument.shape == rx_ir::Shape::Error || output.shape.dims().is_none();
         };
-        // What is proved different was said of the buffer.
+        // Dims that are proved different have been reported against the buffer.
         let open = |(given, wanted)| prove::equal(given, wanted, &self.bounds) == Answer::Open;
         argument.dtype.is_some() && !given.iter().zip(wanted).any(open)
     }

@@ -1,6 +1,6 @@
-//! Outputs of `R.call_tir` against the buffers the prim_func writes.
+//! Checks the outputs of `R.call_tir` against the buffers that the prim_func writes.
 //!
-//! The outputs are allocated from `out_ty` before the kernel can check anything, so they must be *proved* to be what it writes.
+//! Outputs are allocated from `out_ty` before the kernel can check anything, so they must be *proved* to match.
 
 use super::parts::{CallState, TirCall, shown};
 use crate::elaborate::checker::Checker;
@@ -12,21 +12,21 @@ use rx_base::{Code, Diagnostic, Dim, Fix, Span, counted};
 use rx_ir::{BufferParam, DTensorInfo, Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// An output of a call, and the buffer it is.
+/// An output of a call, and its buffer in the prim_func.
 pub(super) struct Output<'a> {
     pub call: &'a TirCall<'a>,
-    /// Its number among the outputs.
+    /// The index of the output among the outputs.
     pub nth: usize,
-    /// Whether there are others.
+    /// Whether the call has several outputs.
     pub many: bool,
-    /// The prim_func's parameter.
+    /// The index of the prim_func's parameter.
     pub index: usize,
     pub ty: &'a StructInfo,
     pub buffer: &'a BufferParam,
 }
 
 impl Checker<'_> {
-    /// Checks an output; returns its type with error parts where it clashes with the buffer.
+    /// Checks an output; returns its type, with error parts where it clashes with the buffer.
     pub(super) fn check_output(&mut self, output: &Output<'_>, state: &mut CallState<'_>) -> StructInfo {
         let Output { call, ty, buffer, .. } = *output;
         let Some(tensor) = ty.as_tensor() else { return ty.clone() };
@@ -85,7 +85,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The dims of an output with errors where they are not the buffer's. One report names the first, its fix writes all.
+    /// Returns the dims of an output, with errors where they do not match the buffer's. Only the first mismatch is
+    /// reported; its fix corrects all.
     fn check_output_dims(&mut self, output: &Output<'_>, dims: &[Dim], state: &mut CallState<'_>) -> Vec<Dim> {
         let mut reconciled = dims.to_vec();
         let mut wrong: Vec<(usize, Equality)> = Vec::new();
@@ -111,7 +112,8 @@ impl Checker<'_> {
         reconciled
     }
 
-    /// Open: the dims size the allocation, so "maybe equal" is not enough where both sides are known.
+    /// Whether an output's dim is wrong. Since the dim determines the allocation, an open equality is wrong where
+    /// both sides are known.
     fn is_wrong_output(&self, equality: &Equality) -> bool {
         match (equality.answer, &equality.wanted_here) {
             (Answer::Refuted, _) => true,
@@ -149,7 +151,7 @@ impl Checker<'_> {
         self.with_facts(diagnostic, &dims)
     }
 
-    /// The fix that writes the buffer's dims where others are written.
+    /// Returns the fix that replaces wrong dims of an output by the buffer's.
     fn output_dims_fix(&mut self, output: &Output<'_>, wrong: &[(usize, Equality)]) -> Option<Fix<Place>> {
         let Output { call, nth, .. } = *output;
         let whole = call.written.part(nth, ClashKind::Shape, None);
@@ -182,7 +184,7 @@ impl Output<'_> {
     }
 }
 
-/// The output's type with another tensor.
+/// Returns the output's type with `tensor` as its tensor part.
 fn rebuild(output: &StructInfo, tensor: TensorInfo) -> StructInfo {
     match output {
         StructInfo::DTensor(distributed) => {

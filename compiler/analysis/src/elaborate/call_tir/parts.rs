@@ -1,4 +1,4 @@
-//! The parts of a call of a prim_func that its checks share.
+//! Data that the checks of `R.call_tir` share.
 
 use crate::elaborate::bound_call::{BoundCall, constant, current_keyword};
 use crate::elaborate::explanation::part_of_type;
@@ -12,14 +12,14 @@ use rx_ops::Schema;
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
-/// The types of a call's outputs as they are written.
+/// The types of a call's outputs as expressions in the source.
 pub(in crate::elaborate) struct WrittenOutputs<'e> {
     cursor: Cursor<'e>,
     types: &'e [Expr],
 }
 
 impl<'e> WrittenOutputs<'e> {
-    /// Those of a call with these arguments.
+    /// Finds the `out_ty` among the arguments of a call.
     pub(in crate::elaborate) fn of(schema: &Schema, cursor: Cursor<'e>, arguments: &'e [Argument]) -> Self {
         let named = |argument: &&Argument| {
             argument.keyword.is_some_and(|keyword| current_keyword(cursor.text(keyword)) == "out_ty")
@@ -35,12 +35,13 @@ impl<'e> WrittenOutputs<'e> {
         WrittenOutputs { cursor, types }
     }
 
-    /// The whole type of an output.
+    /// Returns the span of an output's type.
     pub(super) fn whole(&self, nth: usize) -> Option<Span> {
         self.types.get(nth).map(|ty| self.cursor.span(ty.tokens))
     }
 
-    /// The part of an output's type that is of this kind; the whole type where it is not written.
+    /// Returns the span of the part of an output's type of this kind, such as one dim or the dtype; the span of the
+    /// whole type if the part is not written.
     pub(super) fn part(&self, nth: usize, kind: ClashKind, axis: Option<usize>) -> Option<Span> {
         self.types.get(nth).map(|ty| part_of_type(self.cursor, ty, kind, axis))
     }
@@ -54,22 +55,22 @@ pub(super) struct TirCall<'a> {
     pub(super) prim: &'a PrimFuncSignature,
 }
 
-/// An argument together with its place in the call of a function.
+/// An argument, with its index in the call of a function.
 pub(super) struct Passed {
     pub(super) function: Name,
     pub(super) expr: IrExpr,
     pub(super) index: usize,
 }
 
-/// The facts about a call that the checks so far have found.
+/// The facts that the checks of one call have found so far.
 pub(super) struct CallState<'b> {
     /// The values of the callee's symbols.
     pub(super) bindings: Bindings<'b>,
-    /// Symbols that have a diagnostic: they get no second one.
+    /// Symbols that have been reported; they get no second diagnostic.
     pub(super) conflicted: NameSet,
-    /// Parameters whose argument does not fit: they get no second diagnostic.
+    /// The parameters whose arguments have been reported; they get no second diagnostic.
     pub(super) reported: Vec<usize>,
-    /// Dims that are equal once the kernel runs.
+    /// Pairs of dims that are equal once the kernel has run.
     pub(super) learned: Vec<(Dim, Dim)>,
 }
 
@@ -80,22 +81,22 @@ impl<'b> CallState<'b> {
     }
 }
 
-/// The scalars of `tir_vars=`, each with its place; `None` where their number is not known.
+/// Returns the scalars of `tir_vars=`, each with its span; `None` if their number is not known.
 pub(super) fn scalars(bound: &BoundCall) -> Option<Vec<(Dim, Span)>> {
     let Some(shape) = bound.operand("tir_vars") else { return Some(Vec::new()) };
     let StructInfo::Shape(Shape::Known(dims)) = &shape.ty else { return None };
     Some(dims.iter().map(|dim| (dim.clone(), shape.span)).collect())
 }
 
-/// A buffer as messages show it: `(1, 64) float32`.
+/// Formats a buffer for messages: `(1, 64) float32`.
 pub(super) fn shown(buffer: &BufferParam) -> String {
     let dims: Vec<String> = buffer.shape.iter().map(Dim::to_string).collect();
     let comma = if dims.len() == 1 { "," } else { "" };
     format!("({}{comma}) {}", dims.join(", "), buffer.dtype)
 }
 
-/// For each output the argument in whose memory it is written, -1 for one of its own; `None` where the call has no such
-/// list.
+/// Returns for each output the index of the argument whose memory it reuses, or -1 for a separate allocation; `None`
+/// if the call has no such list.
 pub(super) fn indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
     let attr = bound.attr("inplace_indices")?;
     let mut indices = match attr {
