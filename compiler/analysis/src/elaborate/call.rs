@@ -57,7 +57,7 @@ impl Checker<'_> {
             Ok(ty) => ty,
             Err(Problem::Propagate) => StructInfo::Error,
             Err(Problem::Report(diagnostic)) => {
-                // Keep the call, so that no second diagnostic of the same mistake is tried.
+                // The call is stored, to try its fixes again once the declared type of its result is known.
                 let mut placed = self.place(bound, &diagnostic);
                 self.keep_trial(bound, &diagnostic, &placed);
                 self.try_fixes(bound, &diagnostic, &mut placed, None);

@@ -39,7 +39,7 @@ pub(super) struct Checker<'a> {
     pub(super) requirements: Vec<Requirement>,
     pub(super) index_sites: IndexSites,
     pub(super) unresolved: Vec<Unresolved>,
-    /// The last call whose mistake was tried to be fixed.
+    /// The last reported call, whose fixes are tried again once the declared type of its result is known.
     pub(super) tried: Option<Box<Tried>>,
     /// The last access to a field that its tuple does not have: the span of the access, the span of the index, and
     /// the tuple's type.

@@ -1,4 +1,4 @@
-//! Expressions: from trees to typed Relax expressions.
+//! Elaborates expressions: from syntax trees to typed Relax expressions.
 
 use super::elaborator::Elaborator;
 use super::ir::{error, int, prim_dim, scalar, tuple};
@@ -12,7 +12,7 @@ use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
 use std::sync::Arc;
 
 impl Elaborator<'_> {
-    /// The typed expression; what cannot be understood is reported and becomes an error part.
+    /// Elaborates an expression. An expression that is not understood is reported and becomes an error node.
     pub(super) fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) -> IrExpr {
         let span = cursor.span(expr.tokens);
         match &expr.kind {
@@ -23,7 +23,8 @@ impl Elaborator<'_> {
             }
             ExprKind::Float => {
                 let value = PrimValue::Float(cursor.float_value(expr).unwrap_or(f64::NAN));
-                // Its dtype is where it is used: `float32` beside a tensor, `float64` in a list of scalars.
+                // A float literal has no dtype yet; its use determines it: `float32` next to a tensor, `float64` in a
+                // list of scalars.
                 IrExpr { kind: IrKind::Prim(value), ty: StructInfo::Prim(PrimInfo { dtype: None, value: None }), span }
             }
             ExprKind::Bool(value) => scalar(PrimValue::Bool(*value), DType::BOOL, span),
@@ -86,7 +87,7 @@ impl Elaborator<'_> {
         error(span)
     }
 
-    /// A name used as a value.
+    /// Elaborates a name used as a value.
     pub(super) fn variable(&mut self, variable: Name, span: Span) -> IrExpr {
         match self.check.lookup(variable) {
             Some(Entry::Value { ty, dataflow, .. }) => {
@@ -120,7 +121,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Another variable may have been meant: nothing is said of its type.
+    /// Reports a dataflow variable used outside its block. The variable becomes an error, since another variable may
+    /// have been meant; its uses are not reported again.
     fn escaping(&mut self, variable: Name, ordinal: u32, span: Span) {
         let definition = self.check.definition_of(variable);
         let mut diagnostic =
@@ -134,7 +136,7 @@ impl Elaborator<'_> {
         self.check.redefine_everywhere(variable, Entry::value(StructInfo::Error), span);
     }
 
-    /// `value[index]`: a field of a tuple, a dim of a shape, a constant of the metadata section.
+    /// Elaborates `value[index]`: a field of a tuple, a dim of a shape, or a constant of the metadata section.
     pub(super) fn subscript(&mut self, cursor: Cursor<'_>, value: &Expr, index: &Expr, span: Span) -> IrExpr {
         if let Some(constant) = self.metadata(cursor, value, index, span) {
             return constant;
@@ -204,7 +206,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `metadata["ir.GenericConst"][3]`: a constant of the metadata section, which may be absent.
+    /// Elaborates `metadata["ir.GenericConst"][3]`, a constant of the metadata section; the section may be absent.
     fn metadata(&mut self, cursor: Cursor<'_>, value: &Expr, index: &Expr, span: Span) -> Option<IrExpr> {
         let ExprKind::Subscript { value: table, index: key } = &value.kind else { return None };
         if cursor.source(table.tokens) != "metadata" {
@@ -223,7 +225,7 @@ impl Elaborator<'_> {
         Some(IrExpr { kind: IrKind::Metadata { key, index }, ty, span })
     }
 
-    /// Of `key` the metadata section has `count` constants, `index` not among them.
+    /// Reports an index of `key` in the metadata section, which has only `count` constants of it.
     fn unknown_constant(&mut self, key: Name, index: u32, count: usize, span: Span) -> StructInfo {
         let message = match count {
             0 => format!("the metadata section has no `{key}`"),
@@ -266,7 +268,7 @@ impl Elaborator<'_> {
         error(span)
     }
 
-    /// A function of the module used as a value.
+    /// Elaborates a function of the module used as a value.
     pub(super) fn global(&mut self, function: Name, span: Span) -> IrExpr {
         let ty = match self.check.asked.signature(function).as_deref() {
             None => {
@@ -336,7 +338,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The operator an infix operator on tensors stands for.
+/// Returns the operator that an infix operator on tensors denotes.
 fn infix_operator(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "add",
@@ -386,7 +388,7 @@ fn wider(a: Option<DType>, b: Option<DType>) -> DType {
     }
 }
 
-/// The condition a scalar is: a comparison, or an integer that is not 0.
+/// Returns a scalar as a condition: a comparison, or an integer that is true if it is not 0.
 fn condition(expr: &IrExpr) -> Option<rx_base::Dim> {
     match &expr.kind {
         IrKind::Prim(PrimValue::Bool(value)) => Some(rx_base::Dim::constant(i64::from(*value))),
@@ -395,14 +397,14 @@ fn condition(expr: &IrExpr) -> Option<rx_base::Dim> {
 }
 
 impl Elaborator<'_> {
-    /// A tuple of these, with a type of bearable size.
+    /// Creates a tuple, with a type of bounded size.
     pub(super) fn tuple(&mut self, items: Vec<IrExpr>, span: Span) -> IrExpr {
         let mut made = tuple(items, span);
         made.ty = self.bounded(made.ty, span);
         made
     }
 
-    /// The type, or an error part where it says too much to be kept, which is reported at `span`.
+    /// Returns the type, or reports at `span` that it is too large to keep and returns an error.
     pub(super) fn bounded(&mut self, ty: StructInfo, span: Span) -> StructInfo {
         if !ty.is_too_large() {
             return ty;

@@ -1,4 +1,5 @@
-//! What the forms of `R` take that are no operators and have no schema: `R.const`, `R.match_cast`, `R.shape`.
+//! Parameters of the forms of `R` that are not operators and so have no schema, such as `R.const`, `R.match_cast` and
+//! `R.shape`.
 
 use super::checker::Checker;
 use rx_base::edit_distance::nearest;
@@ -8,7 +9,8 @@ use rx_syntax::ast::{Argument, ExprKind, TokenRange};
 
 use crate::entry::{mistake, replace_fix};
 
-/// Parameters by position, each by its name and its classic name (TVM `script/parser/relax/entry.py`).
+/// The forms, each with its parameters by position; a parameter has its name and possibly its classic name (TVM
+/// `script/parser/relax/entry.py`).
 const FORMS: &[(&str, &[&[&str]])] = &[
     ("const", &[&["value"], &["dtype"]]),
     ("shape", &[&["value"]]),
@@ -20,7 +22,7 @@ const FORMS: &[(&str, &[&[&str]])] = &[
 ];
 
 impl Checker<'_> {
-    /// Reports arguments that the form `function` does not take. What is missing, the form itself says.
+    /// Reports arguments that the form `function` does not take. The elaboration of the form reports missing ones.
     pub(super) fn check_form(&mut self, cursor: Cursor<'_>, arguments: &[Argument], function: &str) {
         let Some((_, params)) = FORMS.iter().find(|(name, _)| *name == function) else { return };
         if arguments.iter().any(|argument| matches!(argument.value.kind, ExprKind::Starred { .. })) {

@@ -1,4 +1,4 @@
-//! What a function says of itself: `R.func_attr({…})`.
+//! Elaborates function attributes: `R.func_attr({…})`.
 
 use super::elaborator::Elaborator;
 use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place, mistake, replace_fix};
@@ -50,7 +50,8 @@ impl Elaborator<'_> {
                             .with_help("leave out the attribute, or `private=True`"),
                     );
                 }
-                // A function by itself becomes a module under its symbol, whatever Python calls it.
+                // Outside a module, the function becomes a module under its symbol, which need not be the Python
+                // name.
                 ("global_symbol", Attr::Str(symbol))
                     if self.check.nesting == 0 && !self.check.file.modules.is_empty() =>
                 {
@@ -68,12 +69,12 @@ impl Elaborator<'_> {
         let context = Arc::new(context);
         match self.check.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
             Some(scope) => scope.context = Some(context),
-            // Of the whole function, in whatever block it is said.
+            // The attributes belong to the whole function, in whatever block they are written.
             None => self.check.redefine_in_place(name(FUNCTION_CONTEXT), Entry::Function(context)),
         }
     }
 
-    /// TVM takes one statement of each attribute.
+    /// Reports an attribute that has a value already: TVM accepts each attribute only once.
     fn stated_once(&mut self, key: &str, place: Span) {
         let marker = name(&format!("<attribute {key} at {}>", self.check.nesting));
         if self.check.lookup(marker).is_some() {
@@ -82,7 +83,7 @@ impl Elaborator<'_> {
         self.check.define(marker, Entry::value(StructInfo::Error), place);
     }
 
-    /// `num_input` says how many leading parameters are inputs; the others are weights.
+    /// Checks `num_input`, the number of leading parameters that are inputs; the others are weights.
     fn check_num_input(&mut self, value: &Attr, params: usize, place: Span) {
         let given = match value {
             Attr::Int(value) => value.as_constant(),
@@ -132,7 +133,8 @@ fn read_bounds(limits: &[(Arc<str>, Attr)], into: &mut rx_base::name::NameMap<i6
     }
 }
 
-/// Where the value of `key` stands in `R.func_attr({…})`; the whole argument where it is not written in line.
+/// Returns the span of the value of `key` in `R.func_attr({…})`; the span of the whole argument if the dictionary is
+/// not written in the call.
 fn entry_span(cursor: Cursor<'_>, argument: &Argument, key: &str) -> Span {
     let ExprKind::Dict(entries) = &argument.value.kind else { return cursor.span(argument.value.tokens) };
     let is_key = |expr: &Option<Expr>| expr.as_ref().and_then(|expr| cursor.string_value(expr)).as_deref() == Some(key);

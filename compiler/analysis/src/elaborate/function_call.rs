@@ -1,4 +1,4 @@
-//! Calls of functions: of the module's (`cls.f(x)`) and of function values.
+//! Elaborates calls of functions: those of the module (`cls.f(x)`) and function values.
 
 use super::checker::Checker;
 use super::ir::error;
@@ -19,7 +19,7 @@ use rx_ir::{
 };
 use std::sync::Arc;
 
-/// What is known of a callee: its parameters' types and names, and what a call gives.
+/// A callee: its description for messages, and the types and names of its parameters.
 struct Target<'a> {
     what: String,
     params: &'a [StructInfo],
@@ -30,7 +30,7 @@ struct Target<'a> {
 }
 
 impl Checker<'_> {
-    /// `cls.f(arguments)`.
+    /// Elaborates `cls.f(arguments)`.
     pub(super) fn global_call(&mut self, function: Name, args: Vec<IrExpr>, callee_span: Span, span: Span) -> IrExpr {
         let ty = match self.asked.signature(function) {
             None => {
@@ -51,7 +51,7 @@ impl Checker<'_> {
         IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
 
-    /// Reports a function the module does not have.
+    /// Reports a function that the module does not have.
     pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
         let mut diagnostic = mistake(Code::UndefinedName, span, format!("the module has no function `{function}`"));
         let items = || self.file.items.iter().map(|item| item.as_str());
@@ -88,8 +88,8 @@ impl Checker<'_> {
         ty
     }
 
-    /// A prim_func called like a function, as the lowered stages do: outputs are passed as arguments. Without a store it is
-    /// pure (TVM src/s_tir/analysis/is_pure_function.cc).
+    /// Elaborates a direct call of a prim_func, as in lowered programs: the outputs are passed as arguments. A
+    /// prim_func without a store is pure (TVM src/s_tir/analysis/is_pure_function.cc).
     fn direct_prim_func_call(
         &mut self,
         function: Name,
@@ -129,8 +129,12 @@ impl Checker<'_> {
         self.report(diagnostic);
     }
 
-    /// Checks arguments against parameters, binding the callee's symbols; gives the return type in the caller's terms. Of a
-    /// wrong call it is an error part: what a wrong argument makes of the result is no second mistake.
+    /// Checks arguments against parameters, binding the callee's symbols; returns the return type in terms of the
+    /// caller's symbols.
+    ///
+    /// For example, a parameter `R.Tensor((n, 4))` and an argument of shape `(8, 4)` bind `n` to 8, so a return type
+    /// `R.Tensor((n * 2,))` becomes `R.Tensor((16,))`. If an argument is wrong, the result is an error, so that its
+    /// uses are not reported again.
     fn apply(&mut self, target: &Target<'_>, ret: &StructInfo, args: &[IrExpr]) -> StructInfo {
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
@@ -222,7 +226,7 @@ impl Checker<'_> {
         self.report(diagnostic);
     }
 
-    /// A call of a function value: a closure, a parameter, an external function.
+    /// Elaborates a call of a function value: a closure, a parameter, or an external function.
     pub(super) fn value_call(&mut self, function: IrExpr, args: Vec<IrExpr>, span: Span) -> IrExpr {
         let ty = match &function.ty {
             StructInfo::Error => StructInfo::Error,

@@ -1,4 +1,4 @@
-//! Headers of Relax functions: decorators, parameters, return type.
+//! Elaborates headers of Relax functions: decorators, parameters, return type.
 
 use super::advice::Anchor;
 use super::elaborator::Elaborator;
@@ -15,7 +15,8 @@ use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenIndex, Token
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
-/// The header segment of a Relax function: what callers see, and what its body starts with.
+/// Elaborates the header segment of a Relax function; returns its signature, the result of the segment, and the pool
+/// of types for the body.
 pub(crate) fn elaborate_signature(
     segment: &Segment,
     file: &FileContext,
@@ -71,7 +72,7 @@ impl<'a> Elaborator<'a> {
         Signature::Opaque
     }
 
-    /// Parameters and return type, defined in the innermost scope.
+    /// Elaborates parameters and return type, and defines their names in the innermost scope.
     pub(super) fn header(
         &mut self,
         cursor: Cursor<'a>,
@@ -83,7 +84,8 @@ impl<'a> Elaborator<'a> {
             let span = cursor.span(TokenRange::one(*token));
             self.check.define(cursor.name(*token), Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
         }
-        // Scalars and bare dims define symbols for all parameters, wherever they stand.
+        // Scalars and whole dims define symbols for all parameters, in any order: the first parameter may use a
+        // symbol that the last one binds.
         for param in params {
             let own = cursor.parameter(param);
             if let (Some(token), Some(annotation)) = (param.tree.name, &param.tree.annotation)
@@ -100,7 +102,8 @@ impl<'a> Elaborator<'a> {
                 self.bind_symbols(own, annotation, Binds::Parameters);
             }
         }
-        // Before the types are read: what they report as unbound is treated as bound afterwards.
+        // Collect the symbols before the types are elaborated: an unbound symbol that they report is treated as bound
+        // afterwards.
         self.check.signature_symbols = self.check.scopes.last().map(Scope::integers).unwrap_or_default();
         let types = self.parameters(cursor, params);
         for (param, (_, ty)) in params.iter().filter(|param| param.tree.name.is_some()).zip(&types) {
@@ -117,7 +120,7 @@ impl<'a> Elaborator<'a> {
         (types, ret)
     }
 
-    /// The dims that the parameters of the header elaborated last bind.
+    /// Returns the dims that the parameters of the last header bind.
     pub(super) fn signature_dims(&self, type_params: &[TokenIndex]) -> SignatureDims {
         let mut bound = self.check.signature_symbols.clone();
         bound.sort_unstable();
@@ -127,7 +130,7 @@ impl<'a> Elaborator<'a> {
     fn parameters(&mut self, cursor: Cursor<'a>, params: &[Parameter]) -> Vec<(Name, StructInfo)> {
         let mut types = Vec::with_capacity(params.len());
         let mut seen: NameMap<()> = NameMap::default();
-        // Headers of tens of thousands of weights are real.
+        // Headers with tens of thousands of weights occur in practice.
         seen.reserve(params.len());
         self.check.rows.reserve(params.len());
         self.check.reserve_definitions(params.len());
@@ -185,10 +188,10 @@ impl<'a> Elaborator<'a> {
             }
             let values = match self.check.nesting {
                 0 => super::values::of_parameter(types.len(), &ty, self.check.file.prepares_weights),
-                // Of a nested function's parameters nothing is known, nor asked.
+                // Elements are not tracked through the parameters of a nested function.
                 _ => None,
             };
-            // Which of a parameter and a dim of one name is meant later is not known.
+            // A later use of the name may mean the parameter or the dim.
             let known = if clashes { StructInfo::Error } else { ty.clone() };
             self.check.define(variable, Entry::Value { ty: known, dataflow: None, values, ways: None }, span);
             types.push((variable, ty));
@@ -196,7 +199,7 @@ impl<'a> Elaborator<'a> {
         types
     }
 
-    /// Where the header that is being read has `name` as a symbolic dim, in bytes of the segment.
+    /// Returns the definition of `name` as a symbolic dim of the header that is elaborated, if it is one.
     fn symbol_of_header(&self, name: Name) -> Option<Option<Span>> {
         match self.check.scopes.last()?.definition(name)? {
             (Entry::Symbol { bound: true, .. }, place) => Some(place),
@@ -204,7 +207,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Reports a parameter that has the name of a symbolic dim.
+    /// Reports a parameter that has the same name as a symbolic dim.
     fn parameter_and_symbol(&mut self, name: Name, span: Span, symbol: Option<Span>, params: usize) {
         let message = format!("`{name}` is a parameter and a symbolic dim of the function: names mean one thing");
         let mut diagnostic = mistake(Code::DuplicateDefinition, span, message);
@@ -214,7 +217,7 @@ impl<'a> Elaborator<'a> {
         let taken = |candidate: &str| {
             self.check.scopes.last().is_some_and(|scope| scope.definition(rx_base::name::name(candidate)).is_some())
         };
-        // Of one candidate more than there are names, one is free.
+        // There are more candidates than names, so one of them is free.
         let mut candidates = (1..=params.saturating_mul(2) + 2).map(|number| format!("{name}_{number}"));
         if let Some(free) = candidates.find(|candidate| !taken(candidate)) {
             let fix = replace_fix(span, format!("call the parameter `{free}`"), free.clone());
@@ -224,7 +227,7 @@ impl<'a> Elaborator<'a> {
         self.check.report(diagnostic);
     }
 
-    /// The dtype of a scalar parameter: `T.int64`, `R.Prim("int64")`.
+    /// Returns the dtype of a scalar annotation: `T.int64`, `R.Prim("int64")`.
     fn scalar_annotation(&self, cursor: Cursor<'_>, annotation: &Expr) -> Option<DType> {
         let (callee, dtype) = match &annotation.kind {
             ExprKind::Attribute { .. } => (annotation, None),
@@ -245,7 +248,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// External functions declared at module level.
+/// Returns the external functions that are declared at module level.
 pub(crate) fn extern_declarations(segment: &Segment, file: &FileContext, outer: &dyn Outer) -> Vec<(Name, StructInfo)> {
     let mut elaborator = Elaborator::new(segment, BlockState::default(), file, outer);
     let mut declared = Vec::new();

@@ -1,4 +1,5 @@
-//! Accesses by indices held against the axes they count along.
+//! Bounds checks of index accesses: compares the known indices of a call such as `R.take` with the extent of the
+//! indexed axis.
 
 use super::bound_call::BoundCall;
 use super::checker::Checker;
@@ -11,24 +12,24 @@ use rx_ops::{Arg, CallInfo, Part, Site};
 use rx_syntax::ast::{ExprKind, StatementKind};
 use std::sync::Arc;
 
-/// An access in words.
+/// An access, as its diagnostics describe it.
 pub(super) struct Described<'a> {
-    /// `take`.
+    /// The short name of the operator, such as `take`.
     pub(super) operator: &'a str,
-    /// What is known of the indices.
+    /// The known facts about the indices.
     pub(super) indices: &'a TensorValues,
-    /// The axis.
+    /// The indexed axis.
     pub(super) axis: usize,
-    /// Its extent.
+    /// The extent of the axis.
     pub(super) extent: &'a Dim,
     /// Whether negative indices count from the end.
     pub(super) from_end: bool,
-    /// The type of what is indexed; none where it is the result.
+    /// The type of the indexed tensor; none if the indices select in the result, as in `R.one_hot`.
     pub(super) data: Option<&'a StructInfo>,
 }
 
 impl Described<'_> {
-    /// `axis 1 of size 16`.
+    /// Describes the indexed axis: `axis 1 of size 16`.
     fn bound(&self) -> String {
         match self.data {
             Some(_) => format!("axis {} of size {}", self.axis, self.extent),
@@ -36,12 +37,12 @@ impl Described<'_> {
         }
     }
 
-    /// `R.Tensor((16, 16), dtype="float32"): axis 1 has size 16`.
+    /// Returns the label of the indexed tensor: `R.Tensor((16, 16), dtype="float32"): axis 1 has size 16`.
     pub(super) fn data_label(&self) -> Option<String> {
         self.data.map(|ty| format!("{ty}: axis {} has size {}", self.axis, self.extent))
     }
 
-    /// The report that an index is certainly out of bounds.
+    /// Creates the error that an index is out of bounds.
     pub(super) fn certain(&self, witness: &Witness, place: Place) -> Diagnostic<Place> {
         let (message, label) = match witness {
             Witness::EmptyAxis => ("every index is out of bounds".to_owned(), String::new()),
@@ -71,7 +72,7 @@ impl Described<'_> {
         self.with_rule(report)
     }
 
-    /// The warning that an index may be out of bounds.
+    /// Creates the warning that an index may be out of bounds.
     pub(super) fn possible(&self, end: &Dim, place: Place) -> Diagnostic<Place> {
         let message = format!("{}: index {end} may be out of bounds for {}", self.operator, self.bound());
         let held = describe(self.indices).unwrap_or_default();
@@ -84,7 +85,7 @@ impl Described<'_> {
         self.with_rule(report)
     }
 
-    /// What must be true of the symbols for an end to be in bounds.
+    /// Returns the condition on the symbols under which the index `end` is in bounds.
     fn condition(&self, end: &Dim) -> String {
         match (end.as_constant(), self.extent.as_constant()) {
             (Some(end), _) if end >= 0 => format!("{} >= {}", self.extent, end.saturating_add(1)),
@@ -109,7 +110,8 @@ impl Described<'_> {
 }
 
 impl Checker<'_> {
-    /// Judges and counts the accesses of a call, and reports those out of bounds.
+    /// Judges and counts the accesses of a call; reports those out of bounds. An open access whose indices depend on
+    /// parameters becomes a requirement on the function's callers.
     pub(super) fn check_sites(&mut self, bound: &BoundCall) {
         let Some(sites) = bound.schema.flow.sites else { return };
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
@@ -159,16 +161,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Keeps an access whose indices depend on parameters, for callers.
+    /// Records an access whose indices depend on parameters, for the checks of callers.
     pub(super) fn require(&mut self, requirement: Requirement) {
-        /// A function of more is not looked through.
+        /// The maximal number of requirements of a segment.
         const MOST: usize = 64;
         if self.requirements.len() < MOST {
             self.requirements.push(requirement);
         }
     }
 
-    /// The variable that the statement being elaborated binds.
+    /// Returns the variable that the current statement binds.
     fn bound_variable(&self) -> Option<Name> {
         let statement = self.statement_at(self.statement as usize)?;
         let target = match &statement.tree.kind {
@@ -212,7 +214,7 @@ impl Checker<'_> {
         self.report(report);
     }
 
-    /// Where the indices of a site are written, and whether they are an expression of their own there.
+    /// Returns the span of an access's indices, and whether that span is an expression that a fix can wrap.
     fn indices_place(&self, bound: &BoundCall, site: &Site) -> (Span, bool) {
         let whole = bound.span(site.indices);
         let slot = bound.position(site.indices).and_then(|at| bound.slots.get(at));
@@ -226,7 +228,7 @@ impl Checker<'_> {
         }
     }
 
-    /// With the definitions that values came through, the last one first.
+    /// Adds labels at the definitions of the variables that the values passed through, the last one first.
     pub(super) fn with_origins(
         &mut self,
         mut report: Diagnostic<Place>,
@@ -234,7 +236,7 @@ impl Checker<'_> {
     ) -> Diagnostic<Place> {
         let mut next = origin.cloned();
         while let Some(step) = next {
-            // A variable of that name may have been bound again since: then the place is another's.
+            // If a variable of that name has been bound again, its place belongs to another value.
             if let Some(Entry::Value { values: Some(values), .. }) = self.lookup(step.variable)
                 && let Values::Tensor(tensor) = &*values
                 && tensor.origin.as_ref() == Some(&step)
@@ -250,7 +252,7 @@ impl Checker<'_> {
         report
     }
 
-    /// With ways out: indices that are limited to the axis, or counted on from its start.
+    /// Adds fixes: indices clamped to the axis, or taken modulo its size.
     fn with_bounds_fixes(
         &mut self,
         mut report: Diagnostic<Place>,
@@ -289,7 +291,7 @@ impl Checker<'_> {
         report
     }
 
-    /// With edits that limit the tensor of indices written at `place`.
+    /// Adds fixes that wrap the index tensor at `place` in `R.clip` or `R.floor_mod`.
     pub(super) fn with_limit_fixes(
         &self,
         mut report: Diagnostic<Place>,
@@ -321,7 +323,7 @@ impl Checker<'_> {
         report
     }
 
-    /// The edit that gives a call this mode.
+    /// Returns the fix that sets the `mode` of a call.
     fn mode_fix(&self, bound: &BoundCall, mode: &str, title: &str, safe: bool) -> Option<Fix<Place>> {
         let written = bound.position("mode").and_then(|at| bound.spans.get(at).copied().flatten());
         let edit = match written {
@@ -338,7 +340,7 @@ impl Checker<'_> {
     }
 }
 
-/// A certain report of an access that may not be reached.
+/// Turns an out-of-bounds error into a warning, for an access that may not be reached.
 pub(super) fn softened(mut report: Diagnostic<Place>) -> Diagnostic<Place> {
     report.code = Code::TakeIndexMaybeOutOfBounds;
     report.severity = Severity::Warning;

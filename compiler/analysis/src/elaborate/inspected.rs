@@ -1,5 +1,5 @@
-//! What a tensor says of itself when the program runs, as TVM 0.17 to 0.25 let people write it: `x.ndim`, `x.shape[0]` and `x.dtype.bits` are
-//! `R.inspect.tensor_ndim(x)`, `R.inspect.tensor_shape_i(x, 0)` and `R.inspect.tensor_dtype_bits(x)`.
+//! Properties of tensors at run time, in the notation of TVM 0.17 to 0.25: `x.ndim`, `x.shape[0]` and `x.dtype.bits`
+//! are `R.inspect.tensor_ndim(x)`, `R.inspect.tensor_shape_i(x, 0)` and `R.inspect.tensor_dtype_bits(x)`.
 
 use super::elaborator::Elaborator;
 use super::ir::int;
@@ -9,7 +9,7 @@ use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind};
 
-/// The operator that an attribute of a tensor is.
+/// Returns the operator that an attribute of a tensor denotes.
 pub(super) fn of_tensor(attribute: &str) -> Option<&'static str> {
     Some(match attribute {
         "ndim" => "inspect.tensor_ndim",
@@ -19,7 +19,7 @@ pub(super) fn of_tensor(attribute: &str) -> Option<&'static str> {
     })
 }
 
-/// The operator that an attribute of a tensor's dtype is.
+/// Returns the operator that an attribute of a tensor's dtype denotes.
 fn of_dtype(attribute: &str) -> Option<&'static str> {
     Some(match attribute {
         "bits" => "inspect.tensor_dtype_bits",
@@ -29,7 +29,7 @@ fn of_dtype(attribute: &str) -> Option<&'static str> {
     })
 }
 
-/// The operator that an index into an attribute of a tensor is.
+/// Returns the operator that an indexed attribute of a tensor denotes.
 fn of_axis(attribute: &str) -> Option<&'static str> {
     Some(match attribute {
         "shape" => "inspect.tensor_shape_i",
@@ -39,7 +39,7 @@ fn of_axis(attribute: &str) -> Option<&'static str> {
 }
 
 impl Elaborator<'_> {
-    /// `x.dtype.bits` of a variable with a tensor.
+    /// Elaborates `x.dtype.bits`, where `x` is a tensor variable.
     pub(super) fn inspected_dtype(
         &mut self,
         cursor: Cursor<'_>,
@@ -52,7 +52,7 @@ impl Elaborator<'_> {
         Some(self.check.operator_on(operator, vec![tensor], span))
     }
 
-    /// `x.shape[0]` and `x.strides[0]` of a variable with a tensor.
+    /// Elaborates `x.shape[0]` and `x.strides[0]`, where `x` is a tensor variable.
     pub(super) fn inspected_axis(
         &mut self,
         cursor: Cursor<'_>,
@@ -73,7 +73,7 @@ impl Elaborator<'_> {
         Some(self.check.operator_on(operator, vec![tensor, axis], span))
     }
 
-    /// `x.ty.shape[0]`: the dim that the type of a tensor says.
+    /// Elaborates `x.ty.shape[0]`: a dim of a tensor's type.
     fn typed_dim(&mut self, cursor: Cursor<'_>, tensor: &IrExpr, index: &Expr, span: Span) -> Option<IrExpr> {
         let StructInfo::Tensor(info) = &tensor.ty else { return None };
         let dims = info.shape.dims()?;
@@ -83,7 +83,7 @@ impl Elaborator<'_> {
         Some(int(dim.clone(), span))
     }
 
-    /// The tensor of `x.attribute`, where `x` is a variable that has one.
+    /// Returns the tensor `x` of `x.attribute`, where `x` is a tensor variable and the attribute is wanted.
     fn tensor_with(&mut self, cursor: Cursor<'_>, value: &Expr, wanted: impl Fn(&str) -> bool) -> Option<IrExpr> {
         let ExprKind::Attribute { value: inner, name } = &value.kind else { return None };
         if !wanted(cursor.text(*name)) || !matches!(inner.kind, ExprKind::Name) {

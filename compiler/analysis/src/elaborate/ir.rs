@@ -1,9 +1,9 @@
-//! Typed expressions as the elaboration makes them.
+//! Constructors of typed expressions.
 
 use rx_base::{DType, Span};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, PrimInfo, PrimValue, Shape, StructInfo};
 
-/// The integer a scalar expression is, where it is known.
+/// Returns the integer value of a scalar expression, if it is known.
 pub(super) fn prim_dim(expr: &IrExpr) -> Option<rx_base::Dim> {
     match (&expr.kind, &expr.ty) {
         (IrKind::Prim(PrimValue::Int(dim)), _) => Some(dim.clone()),
@@ -14,7 +14,7 @@ pub(super) fn prim_dim(expr: &IrExpr) -> Option<rx_base::Dim> {
     }
 }
 
-/// An integer scalar.
+/// Creates an integer scalar.
 pub(super) fn int(value: rx_base::Dim, span: Span) -> IrExpr {
     if value.is_error() {
         return error(span);
@@ -22,7 +22,7 @@ pub(super) fn int(value: rx_base::Dim, span: Span) -> IrExpr {
     scalar(PrimValue::Int(value), DType::INT64, span)
 }
 
-/// A scalar.
+/// Creates a scalar.
 pub(super) fn scalar(value: PrimValue, dtype: DType, span: Span) -> IrExpr {
     let dim = match &value {
         PrimValue::Int(dim) => Some(dim.clone()),
@@ -32,18 +32,18 @@ pub(super) fn scalar(value: PrimValue, dtype: DType, span: Span) -> IrExpr {
     IrExpr { kind: IrKind::Prim(value), ty, span }
 }
 
-/// A tuple of these.
+/// Creates a tuple.
 pub(super) fn tuple(items: Vec<IrExpr>, span: Span) -> IrExpr {
     let fields: Vec<StructInfo> = items.iter().map(|item| item.ty.clone()).collect();
     IrExpr { kind: IrKind::Tuple(items), ty: StructInfo::tuple(fields), span }
 }
 
-/// An error part.
+/// Creates an error node.
 pub(super) fn error(span: Span) -> IrExpr {
     IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span }
 }
 
-/// A shape value of these dims.
+/// Creates a shape value.
 pub(super) fn shape(dims: Vec<rx_base::Dim>, span: Span) -> IrExpr {
     IrExpr { ty: StructInfo::Shape(Shape::known(dims.clone())), kind: IrKind::Shape(dims), span }
 }

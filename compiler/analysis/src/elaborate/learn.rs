@@ -1,9 +1,16 @@
-//! What a function says of its symbols, beyond its attributes: a `match_cast`, an annotation that says more than was
-//! proved, the arguments of a call, an assertion, the condition of a branch. Each is checked when the program runs, so it
-//! holds in the statements behind it, and in a branch to the branch's end.
+//! Refinement: facts about symbols that statements of the function establish, in addition to its attributes.
 //!
-//! Facts stand in the function's scope under a name of their own, like the header: a segment asks for them at its start,
-//! and is elaborated again when the answer is another.
+//! ```text
+//! y = R.match_cast(x, R.Tensor((m, 8)))    # x: R.Tensor((n, k))
+//! → n = m and k = 8 in the statements after it
+//! ```
+//!
+//! Facts come from a `match_cast`, an annotation that is more precise than the proved type, the arguments of a call,
+//! an assertion, or the condition of a branch. Each is checked at run time, so it holds in the statements after it;
+//! in a branch, up to the end of the branch.
+//!
+//! Facts are stored in the function's scope under a reserved name, like the header. A segment asks for them at its
+//! start, so it is elaborated again if they have changed.
 
 use super::checker::Checker;
 use crate::entry::{Entry, FACTS, Place};
@@ -13,11 +20,11 @@ use rx_base::{Diagnostic, Dim, Name, Span};
 use rx_ir::{Shape, StructInfo};
 use std::sync::Arc;
 
-/// The most places a diagnostic shows of what it stands on.
+/// The maximal number of places that a diagnostic shows for the facts it relies on.
 const MAX_SHOWN: usize = 3;
 
 impl Checker<'_> {
-    /// What is known at the segment's start: what attributes state and what was learned.
+    /// Returns the facts at the segment's start: those from attributes and those from earlier statements.
     pub(super) fn known_at_start(&mut self) -> Arc<Bounds> {
         let stated = self.function_context().map(|context| context.bounds.clone()).unwrap_or_default();
         match self.lookup(name(FACTS)) {
@@ -26,7 +33,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Adds facts that hold from here on in the innermost block; `span` is what says them. A broken statement says nothing.
+    /// Adds facts that hold from here to the end of the innermost block; `span` is the code that establishes them. A
+    /// statement with a syntax error adds none.
     pub(super) fn learn(&mut self, span: Span, add: impl FnOnce(&mut Bounds)) {
         if self.is_broken() {
             return;
@@ -50,7 +58,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Forgets what was known of a name that stands for another value from here on.
+    /// Removes the facts about a name that denotes another value from here on.
     pub(super) fn forget(&mut self, symbol: Name) {
         if self.bounds.has_learned() {
             let mut bounds = Bounds::clone(&self.bounds);
@@ -61,28 +69,29 @@ impl Checker<'_> {
         }
     }
 
-    /// What is known again after a block in which more was: facts end with it, attributes are the function's.
+    /// Restores the facts before a block: facts end with their block, except for attributes, which belong to the
+    /// function.
     pub(super) fn leave_block(&mut self, before: &Arc<Bounds>) {
         if *before != self.bounds {
             self.bounds = Arc::new(before.restated(&self.bounds));
         }
     }
 
-    /// Pairs of dims that are equal from here on, since the program checks it.
+    /// Records pairs of dims that are equal from here on, since the program checks this.
     pub(super) fn learn_all(&mut self, equalities: &[(Dim, Dim)], span: Span) {
         if equalities.iter().any(|(a, b)| a != b) {
             self.learn(span, |bounds| equalities.iter().for_each(|(a, b)| bounds.learn_equal(a, b)));
         }
     }
 
-    /// A value of the type `is` is found to be of type `declared`: dims at the same places are equal.
+    /// Records that a value of the type `is` has the type `declared`, so corresponding dims are equal.
     pub(super) fn learn_types(&mut self, declared: &StructInfo, is: &StructInfo, span: Span) {
         let mut equalities = Vec::new();
         pair_dims(declared, is, &mut equalities);
         self.learn_all(&equalities, span);
     }
 
-    /// Dims of a type that a value is checked to have are not negative: `n - 3` says that `n` is at least 3.
+    /// Records that the dims of a checked type are not negative: `n - 3` implies `n >= 3`.
     pub(super) fn learn_extents(&mut self, ty: &StructInfo, span: Span) {
         let mut extents = Vec::new();
         each_dim(ty, &mut |dim| {
@@ -95,7 +104,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Adds to a diagnostic about these dims what it stands on: the facts that speak of their symbols, with their places.
+    /// Adds the facts about the symbols of these dims to a diagnostic, with the places that establish them.
     pub(super) fn with_facts(&self, mut diagnostic: Diagnostic<Place>, dims: &[&Dim]) -> Diagnostic<Place> {
         for statement in self.bounds.statements_about(dims).into_iter().take(MAX_SHOWN) {
             let text = &statement.text;
@@ -111,12 +120,12 @@ impl Checker<'_> {
     }
 }
 
-/// The name under which a fact's place stands; `<` keeps programs from writing it.
+/// Returns the name under which the place of a fact is stored; `<` keeps programs from using it.
 fn marker(statement: &str) -> Name {
     name(&format!("<{statement}>"))
 }
 
-/// The dims of two types at the same places.
+/// Collects pairs of corresponding dims of two types.
 fn pair_dims(a: &StructInfo, b: &StructInfo, into: &mut Vec<(Dim, Dim)>) {
     match (a, b) {
         (StructInfo::Tuple(a), StructInfo::Tuple(b)) => a.iter().zip(b.iter()).for_each(|(a, b)| pair_dims(a, b, into)),
@@ -140,7 +149,7 @@ fn pair_shapes(a: &Shape, b: &Shape, into: &mut Vec<(Dim, Dim)>) {
     }
 }
 
-/// Every extent of a type.
+/// Calls `visit` with every extent in a type.
 fn each_dim(ty: &StructInfo, visit: &mut dyn FnMut(&Dim)) {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().for_each(|field| each_dim(field, visit)),

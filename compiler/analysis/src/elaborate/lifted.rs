@@ -1,5 +1,11 @@
-//! Calls of functions whose weights another function prepares: `main`, after `LiftTransformParams`, with
-//! `main_transform_params`.
+//! Checks calls of functions with prepared weights. After `LiftTransformParams`, `main` expects the weights that
+//! `main_transform_params` returns.
+//!
+//! ```text
+//! cls.main(x, w)                               # wrong: w is the raw weight
+//! params = cls.main_transform_params((w,))
+//! cls.main(x, params[0])                       # right
+//! ```
 
 use super::checker::Checker;
 use crate::entry::{Place, mistake};
@@ -10,14 +16,14 @@ use rx_context::file_context::TRANSFORM_PARAMS;
 use rx_ir::{Expr as IrExpr, FunctionSignature, Signature, StructInfo, Term, Values};
 
 impl Checker<'_> {
-    /// The function that prepares the weights of `function`, and the index of the first weight.
+    /// Returns the function that prepares the weights of `function`, and the index of the first weight.
     fn weights_of(&self, function: Name, signature: &FunctionSignature) -> Option<(Name, usize)> {
         let first = usize::try_from(signature.num_input?).ok().filter(|first| *first < signature.params.len())?;
         let transform = name(&format!("{function}{TRANSFORM_PARAMS}"));
         self.file.items.contains(&transform).then_some((transform, first))
     }
 
-    /// Warns of a parameter of the caller's that is passed for a prepared weight as it is.
+    /// Warns if a parameter of the caller is passed as a prepared weight unchanged.
     pub(super) fn check_weights(
         &mut self,
         function: Name,
@@ -29,7 +35,7 @@ impl Checker<'_> {
             return;
         };
         let Some(caller) = self.function_context().filter(|caller| caller.name != transform) else { return };
-        // The caller's own weights may have been prepared by its callers in turn.
+        // The caller's own weights may have been prepared by its callers.
         let is_raw = |index: usize| {
             caller.num_input.is_none_or(|inputs| usize::try_from(inputs).is_ok_and(|inputs| index < inputs))
         };
@@ -66,7 +72,7 @@ impl Checker<'_> {
         self.report(report);
     }
 
-    /// What an argument that does not fit a prepared weight should have been, for its report.
+    /// Explains in the report of a wrong argument that it should be a prepared weight.
     pub(super) fn with_weight_note(
         &mut self,
         report: Diagnostic<Place>,
@@ -91,7 +97,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The edit that prepares all weights of a call before it, where these are what the function that does it takes.
+    /// Returns the fix that prepares all weights of a call before it, if they match the parameters of the preparing
+    /// function.
     fn transform_fix(&mut self, transform: Name, weights: &[IrExpr], raw: usize, callee: Span) -> Option<Fix<Place>> {
         let signature = self.asked.signature(transform)?;
         let Signature::Relax(signature) = &*signature else { return None };
@@ -122,7 +129,7 @@ impl Checker<'_> {
         Some(Fix { title: format!("prepare the weights with {transform}"), edits, safe: false })
     }
 
-    /// A name nothing stands for yet.
+    /// Returns a name that is not defined yet.
     fn fresh_name(&mut self, wanted: &str) -> String {
         let mut fresh = wanted.to_owned();
         for count in 1..16 {

@@ -1,4 +1,4 @@
-//! `R.match_cast`: a value taken as of a type that the program checks.
+//! Elaborates `R.match_cast`, a cast that is checked at run time.
 
 use super::elaborator::Elaborator;
 use super::explanation::guilty_part;
@@ -15,7 +15,8 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
 impl Elaborator<'_> {
-    /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
+    /// Elaborates `R.match_cast(value, type)` in a binding: binds the symbols of the type, and reports a cast that
+    /// cannot succeed.
     pub(super) fn match_cast(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         self.check.check_form(cursor, arguments, "match_cast");
         let [value, ty, ..] = arguments else {
@@ -58,7 +59,7 @@ impl Elaborator<'_> {
         IrExpr { kind: IrKind::MatchCast(Box::new(value)), ty, span }
     }
 
-    /// Reports a cast that wants unequal dims to be one: `R.Tensor((d, d))` of a tensor of shape `(3, 4)`.
+    /// Reports a cast that equates unequal dims: `R.Tensor((d, d))` of a tensor of shape `(3, 4)`.
     fn cast_contradicts_itself(
         &mut self,
         cursor: Cursor<'_>,
@@ -94,7 +95,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Where a written type has a dim of this name, in order.
+/// Collects the spans of the dims in a type that have the name `symbol`, in order.
 fn dims_called(cursor: Cursor<'_>, written: &Expr, symbol: &str, into: &mut Vec<Span>) {
     let is_dim = match &written.kind {
         ExprKind::Name => cursor.text(written.tokens.start) == symbol,

@@ -1,4 +1,4 @@
-//! Names in scope: definitions of this segment, then earlier segments, then the file.
+//! Name resolution: definitions of this segment, then of earlier segments, then of the file.
 
 use super::checker::Checker;
 use super::result::{Export, Role, Unresolved};
@@ -14,31 +14,31 @@ use rx_syntax::ast::{Expr, ExprKind};
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// Opens a block whose definitions end with it.
+    /// Opens a scope; its definitions end with it.
     pub(super) fn push_scope(&mut self, context: Option<Arc<FunctionContext>>) {
         self.scopes.push(Scope { context, ..Scope::default() });
     }
 
-    /// Ends the innermost block.
+    /// Closes the innermost scope.
     pub(super) fn pop_scope(&mut self) {
         if self.scopes.len() > 1 {
             self.scopes.pop();
         }
     }
 
-    /// Defines a name in the innermost block; in the outermost it is exported.
+    /// Defines a name in the innermost scope; in the outermost scope it is also exported.
     pub(super) fn define(&mut self, name: Name, entry: Entry, span: Span) {
         self.define_at(self.scopes.len().saturating_sub(1), name, entry, Some(span));
     }
 
-    /// Makes room for what a segment of this many statements needs: most bind one name and ask for one or two.
+    /// Reserves capacity for a segment of this many statements: most bind one name and look up one or two.
     pub(super) fn reserve(&mut self, statements: usize) {
         self.reserve_definitions(statements);
         self.rows.reserve(statements);
         self.asked.reserve(2 * statements);
     }
 
-    /// Makes room for definitions in the innermost block.
+    /// Reserves capacity for definitions in the innermost scope.
     pub(super) fn reserve_definitions(&mut self, count: usize) {
         if self.scopes.len() == 1 {
             self.exports.reserve(count);
@@ -48,13 +48,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Gives a name another meaning where it was defined: a symbol that became bound, a mistake already reported.
+    /// Redefines a name in the scope that defines it, at `span`: for a symbol that has become bound, or a name that
+    /// has been reported.
     pub(super) fn redefine_everywhere(&mut self, name: Name, entry: Entry, span: Span) {
         self.define_at(self.depth_of(name), name, entry, Some(span));
     }
 
-    /// Like [`Self::redefine_everywhere`], but who asks where the name was defined is told what was true before: the same
-    /// place, whether or not a segment ends between.
+    /// Like [`Self::redefine_everywhere`], but keeps the place of the definition. The place is the same whether or
+    /// not a segment ends between the two definitions.
     pub(super) fn redefine_in_place(&mut self, name: Name, entry: Entry) {
         let span = match self.definition_of(name) {
             Place::Here(span) => Some(span),
@@ -63,7 +64,7 @@ impl Checker<'_> {
         self.define_at(self.depth_of(name), name, entry, span);
     }
 
-    /// The innermost block that defines a name; the outermost where none does.
+    /// Returns the index of the innermost scope that defines a name, or that of the outermost scope if none does.
     fn depth_of(&self, name: Name) -> usize {
         self.scopes.iter().rposition(|scope| scope.names.contains_key(&name)).unwrap_or(0)
     }
@@ -77,7 +78,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The definition of `name` in the innermost scope that has one.
+    /// Returns the innermost definition of `name`.
     pub(super) fn lookup(&mut self, name: Name) -> Option<Entry> {
         for scope in self.scopes.iter().rev() {
             if let Some((entry, _)) = scope.names.get(&name) {
@@ -98,7 +99,7 @@ impl Checker<'_> {
         self.file.captured.contains(&name).then_some(Entry::Captured)
     }
 
-    /// The diagnostic of a value with a label where the variable that it is was defined: "`x` gets its type here".
+    /// Adds a label at the definition of a value that is a variable: "`x` gets its type here".
     pub(super) fn with_definition(
         &self,
         diagnostic: Diagnostic<Place>,
@@ -113,7 +114,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The place where `name` was defined, as a diagnostic speaks of it.
+    /// Returns the place where `name` was defined, for a diagnostic.
     pub(super) fn definition_of(&self, name: Name) -> Place {
         for scope in self.scopes.iter().rev() {
             if let Some((_, span)) = scope.names.get(&name) {
@@ -123,7 +124,7 @@ impl Checker<'_> {
         Place::Definition(name)
     }
 
-    /// The context that the header of the enclosing function gives its body.
+    /// Returns the context of the enclosing function, defined by its header.
     pub(super) fn function_context(&mut self) -> Option<Arc<FunctionContext>> {
         if let Some(context) = self.scopes.iter().rev().find_map(|scope| scope.context.clone()) {
             return Some(context);
@@ -134,10 +135,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a name nothing defines, once; later uses find an error part.
+    /// Reports an undefined name once and defines it as an error, so that later uses are not reported.
     pub(super) fn undefined_name(&mut self, wrong: Name, span: Span) {
-        // Names of blocks inside this segment; those of the function's own body are looked through by the function's
-        // check, which alone sees them in the same way however segments are cut.
+        // Search the names of inner scopes of this segment for a similar one. The function's own names are searched
+        // by the check of the function, since only it sees them independently of how segments are cut.
         let mut known: Vec<Name> = self.scopes.iter().skip(1).flat_map(|scope| scope.names.keys().copied()).collect();
         known.sort_unstable();
         let mut diagnostic = mistake(Code::UndefinedName, span, format!("`{wrong}` is not defined"));
@@ -166,8 +167,8 @@ impl Checker<'_> {
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
     }
 
-    /// Resolves the names of an expression that is Python's to evaluate: captured ones are reported once, undefined ones
-    /// are mistakes.
+    /// Resolves the names in an expression that only Python can evaluate: reports captured names once, and undefined
+    /// names.
     pub(super) fn python_names(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         const BUILTINS: [&str; 12] =
             ["tvm", "float", "int", "bool", "len", "range", "list", "tuple", "min", "max", "abs", "sum"];
@@ -182,14 +183,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a captured Python name, once.
+    /// Reports a name captured from the Python program, once.
     pub(super) fn captured_name(&mut self, captured: Name, span: Span) {
         self.report(captured_diagnostic(captured, Place::Here(span)));
         self.redefine_everywhere(captured, Entry::value(StructInfo::Error), span);
     }
 }
 
-/// The names an expression begins with: `np` of `np.array(x.y)`, and `x`.
+/// Returns the head names of an expression: `np` and `x` for `np.array(x.y)`.
 pub(super) fn heads(cursor: Cursor<'_>, expr: &Expr) -> Vec<(Name, Span)> {
     let mut found = Vec::new();
     let mut todo = vec![expr];
@@ -208,7 +209,7 @@ pub(super) fn heads(cursor: Cursor<'_>, expr: &Expr) -> Vec<(Name, Span)> {
     found
 }
 
-/// The names used in an expression that are not heads of attributes or callees.
+/// Collects the names in an expression that are not heads of attributes or callees.
 pub(super) fn collect_names(cursor: Cursor<'_>, expr: &Expr, into: &mut Vec<(Name, Span)>) {
     match &expr.kind {
         ExprKind::Name => into.push((cursor.name(expr.tokens.start), cursor.span(expr.tokens))),
@@ -234,7 +235,7 @@ pub(super) fn collect_names(cursor: Cursor<'_>, expr: &Expr, into: &mut Vec<(Nam
     }
 }
 
-/// `known` with a suffix after an underscore, in the same namespace.
+/// Whether `wrong` is `known` with a suffix after an underscore, such as `sum_zz` for `sum`.
 pub(super) fn is_extension(wrong: &str, known: &str) -> bool {
     wrong.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
 }

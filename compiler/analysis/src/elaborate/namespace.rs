@@ -1,4 +1,4 @@
-//! Calls by what is called: `R.…`, `T.…`, `cls.f`, function values.
+//! Elaborates calls, by their callee: `R.…`, `T.…`, `cls.f`, or a function value.
 
 use super::bound_call::{BoundCall, current_keyword};
 use super::call::default_slot;
@@ -20,7 +20,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange, UnaryOp};
 use std::sync::Arc;
 
 impl Elaborator<'_> {
-    /// A call expression.
+    /// Elaborates a call expression.
     pub(super) fn call(&mut self, cursor: Cursor<'_>, call: &Expr, callee: &Expr, arguments: &[Argument]) -> IrExpr {
         let span = cursor.span(call.tokens);
         if let ExprKind::Attribute { .. } = &callee.kind {
@@ -53,7 +53,7 @@ impl Elaborator<'_> {
         self.check.value_call(function, args, span)
     }
 
-    /// The arguments that a call passes by position.
+    /// Elaborates the positional arguments of a call.
     fn operands(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> Vec<IrExpr> {
         arguments
             .iter()
@@ -62,7 +62,7 @@ impl Elaborator<'_> {
             .collect()
     }
 
-    /// `x.astype("float16")`: the one operator TVM has as a method.
+    /// Elaborates `x.astype("float16")`, the only operator that TVM provides as a method.
     fn astype(&mut self, cursor: Cursor<'_>, value: &Expr, arguments: &[Argument], span: Span) -> IrExpr {
         let [argument] = arguments else { return self.missing(span, "x.astype(dtype)") };
         let value = self.expr(cursor, value);
@@ -74,7 +74,7 @@ impl Elaborator<'_> {
         self.cast(cursor, value, &argument.value, span)
     }
 
-    /// `R.astype(value, dtype)` on an operand that is already elaborated.
+    /// Elaborates `R.astype(value, dtype)` for an operand that is already elaborated.
     fn cast(&mut self, cursor: Cursor<'_>, value: IrExpr, dtype: &Expr, span: Span) -> IrExpr {
         let Some(schema) = rx_ops::find(name("astype")) else { return error(span) };
         let mut spans = vec![Some(value.span), Some(cursor.span(dtype.tokens))];
@@ -96,7 +96,7 @@ impl Elaborator<'_> {
         function: &str,
     ) -> IrExpr {
         let span = cursor.span(call.tokens);
-        // `relax.op.add` is Python's name of `R.add`.
+        // `relax.op.add` is the Python API's name of `R.add`.
         let function = match function.strip_prefix("op.").unwrap_or(function) {
             "stop_lift_params" => "builtin.stop_lift_params",
             function => function,
@@ -167,8 +167,11 @@ impl Elaborator<'_> {
         error(span)
     }
 
-    /// An operator rx has no schema of. What `R` itself has is known: another name there is a mistake, and so is a misspelling.
-    /// Namespaces below it are where builds of TVM add operators of their own: a note, and the annotation is trusted.
+    /// Reports an operator without a schema.
+    ///
+    /// All names directly in `R` are known, so an unknown one there is a mistake, and so is a misspelling. In nested
+    /// namespaces, such as `R.my.op`, a build of TVM may have added the operator: a note is reported, and the
+    /// annotation of the result is trusted.
     fn unknown_operator(
         &mut self,
         cursor: Cursor<'_>,
@@ -182,7 +185,7 @@ impl Elaborator<'_> {
             self.check.file.operators.iter().flat_map(|operators| operators.all()).map(|operator| &operator.schema);
         let known: Vec<&str> = rx_ops::all().chain(declared).map(|schema| schema.name).chain(special_forms()).collect();
         let near = nearest(function, known.iter().copied()).or_else(|| {
-            // A known name with something hung on: `sum_zz`.
+            // A known name with a suffix: `sum_zz`.
             known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
         });
         let source = cursor.path(callee.tokens);
@@ -211,7 +214,7 @@ impl Elaborator<'_> {
         error(span)
     }
 
-    /// Looks into an argument whose meaning is not known: names are resolved, nothing else.
+    /// Elaborates an argument of an unknown operator, only to resolve its names.
     pub(super) fn argument_of_unknown(&mut self, cursor: Cursor<'_>, argument: &Argument) {
         if argument.keyword.is_none()
             && matches!(
@@ -262,9 +265,9 @@ impl Elaborator<'_> {
         IrExpr { kind, ty: ty.into(), span }
     }
 
-    /// A constant with its elements, where they are many and somebody keeps them.
+    /// Returns the kind of a constant: its elements if they are recorded or few, otherwise only its first element.
     fn constant_kind(&mut self, cursor: Cursor<'_>, value: &Expr, dims: &[i64], literal: Literal) -> IrKind {
-        /// Of more, checking keeps none; lowering needs them all.
+        /// The maximal number of elements that a check keeps; lowering needs them all.
         const MOST_CHECKED: i64 = 1 << 16;
         let count = dims.iter().try_fold(1i64, |count, dim| count.checked_mul(*dim));
         let is_small = count.is_some_and(|count| count <= MOST_CHECKED);
@@ -276,7 +279,7 @@ impl Elaborator<'_> {
         IrKind::Elements(elements.into())
     }
 
-    /// The numbers of a list of lists, in order.
+    /// Collects the numbers in nested lists, in order.
     fn elements(&mut self, cursor: Cursor<'_>, value: &Expr, into: &mut Vec<Literal>) {
         match &value.kind {
             ExprKind::List(items) | ExprKind::Tuple(items) => {
@@ -287,7 +290,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `R.dist.const(value, R.DTensor(…))`: a constant of the given type.
+    /// Elaborates `R.dist.const(value, R.DTensor(…))`, a constant of the given type.
     fn distributed_constant(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         let stated = arguments.iter().enumerate().find(|(at, argument)| match argument.keyword {
             Some(keyword) => matches!(cursor.text(keyword), "ty" | "struct_info"),
@@ -300,7 +303,7 @@ impl Elaborator<'_> {
         IrExpr { kind, ty, span }
     }
 
-    /// The shape and first element of a literal; `None` after a mistake or for a captured Python value.
+    /// Returns the shape and the first element of a literal; `None` for a mistake or a captured Python value.
     fn literal(&mut self, cursor: Cursor<'_>, value: &Expr) -> Option<(Vec<i64>, Literal)> {
         match &value.kind {
             ExprKind::Integer => {
@@ -310,7 +313,7 @@ impl Elaborator<'_> {
             }
             ExprKind::Float => Some((Vec::new(), Literal::Float(cursor.float_value(value)?))),
             ExprKind::Bool(value) => Some((Vec::new(), Literal::Bool(*value))),
-            // `R.const("-inf", "float32")`: how TVM prints infinities and cannot read them.
+            // TVM prints infinities as `R.const("-inf", "float32")`, and cannot parse this itself.
             ExprKind::String => {
                 let text = cursor.string_value(value)?;
                 match text.trim().parse() {
@@ -339,7 +342,7 @@ impl Elaborator<'_> {
                             self.check.error(Code::AttrType, span, "const: rows of different shapes make no tensor");
                             return None;
                         }
-                        // As NumPy has it: one float makes all floats.
+                        // As in NumPy, one float makes all elements floats.
                         Some((_, known)) if matches!(literal, Literal::Float(_)) => *known = literal,
                         Some(_) => {}
                     }
@@ -353,7 +356,7 @@ impl Elaborator<'_> {
                 let [argument] = &arguments[..] else { return None };
                 self.literal(cursor, &argument.value)
             }
-            // `np.array(…)`: Python's to evaluate.
+            // `np.array(…)`: only Python can evaluate it.
             _ => {
                 self.check.python_names(cursor, value);
                 None
@@ -462,7 +465,7 @@ impl Elaborator<'_> {
             Some([one]) => one.clone(),
             Some(several) => StructInfo::tuple(several.to_vec()),
         };
-        // As the schema of `call_pure_packed` has them.
+        // The arguments have the order of the schema of `call_pure_packed`.
         let arguments = operands.split_off(operands.len().min(1));
         let arguments = operands
             .into_iter()
@@ -473,7 +476,7 @@ impl Elaborator<'_> {
         IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
 
-    /// Reports the arguments of a call of `T.` that do not fit the function; whether there are such.
+    /// Reports the arguments of a call of `T.` that do not fit its function; returns whether there are any.
     pub(super) fn is_wrong_tir_call(
         &mut self,
         cursor: Cursor<'_>,
@@ -490,7 +493,7 @@ impl Elaborator<'_> {
         !wrong.is_empty()
     }
 
-    /// A scalar made by `T.…`.
+    /// Elaborates a scalar made by `T.…`.
     fn tir_call(&mut self, cursor: Cursor<'_>, function: &str, arguments: &[Argument], tokens: TokenRange) -> IrExpr {
         let span = cursor.span(tokens);
         if let Some(dtype) = DType::parse(function) {
@@ -552,8 +555,8 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether a packed function is one of TVM's virtual machine that computes a value of its arguments and does nothing else
-/// (TVM src/runtime/vm/builtin.cc).
+/// Whether a packed function of TVM's virtual machine is known to compute a value without side effects (TVM
+/// src/runtime/vm/builtin.cc).
 fn is_known_as_pure(function: &str) -> bool {
     matches!(
         function.strip_prefix("vm.builtin."),
@@ -565,7 +568,8 @@ fn is_number(value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Integer | ExprKind::Float | ExprKind::Bool(_))
 }
 
-/// Whether a packed call may call this: the name of a function or a function. A variable of unknown type is no name.
+/// Whether a value may be the callee of a packed call: the name of a function, or a function. A variable of unknown
+/// type is not accepted.
 fn may_name_function(value: &IrExpr) -> bool {
     match &value.ty {
         StructInfo::Object => !matches!(value.kind, IrKind::Var(_) | IrKind::DType(_)),
@@ -578,12 +582,12 @@ pub(crate) fn is_special_form(name: &str) -> bool {
     special_forms().any(|form| form == name)
 }
 
-/// The names of `R` that are no operators and have a meaning in a program.
+/// Returns the names of `R` that are not operators and have a meaning in a program.
 pub fn special_forms() -> impl Iterator<Item = &'static str> {
     SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied()
 }
 
-/// Names of `R` that build programs in Python, and devices: TVM's parser evaluates them, rx does not.
+/// Names of `R` that build programs in Python, and names of devices: TVM's parser evaluates them, rx does not.
 const BUILDER_FORMS: &[&str] = &[
     "arg",
     "device_mesh",
@@ -604,7 +608,7 @@ const BUILDER_FORMS: &[&str] = &[
     "webgpu",
 ];
 
-/// Names of `R` that are no operators.
+/// Forms of `R` that are not operators.
 const SPECIAL_FORMS: &[&str] = &[
     "const",
     "shape",

@@ -1,4 +1,4 @@
-//! Keeping what statements do, as typed bindings, for lowering.
+//! Records statements as typed bindings, for lowering.
 
 use super::checker::Checker;
 use super::result::Recorded;
@@ -8,12 +8,12 @@ use rx_ir::{Attr, Binding, BindingKind, Body, Expr, ExprKind, Function, Origin, 
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// Whether bindings are kept.
+    /// Whether bindings are recorded.
     pub(super) fn is_recording(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// Keeps a binding of the current statement.
+    /// Records a binding of the current statement.
     fn record(&mut self, kind: BindingKind) {
         let origin = Origin { item: name(""), statement: self.statement };
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
@@ -22,14 +22,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Keeps a variable of `R.output`.
+    /// Records a variable of `R.output`.
     pub(super) fn record_output(&mut self, variable: Name) {
         if let (Some(recorder), Some((_, ordinal))) = (&mut self.recorder, self.state.dataflow) {
             recorder.outputs.push((ordinal, variable));
         }
     }
 
-    /// Keeps what `R.func_attr` says.
+    /// Records the attributes of `R.func_attr`.
     pub(super) fn record_attributes(&mut self, entries: &[(Arc<str>, Attr)]) {
         if let Some(recorder) = &mut self.recorder {
             recorder.attributes.extend_from_slice(entries);
@@ -54,17 +54,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Begins a body of its own, a branch or a nested function; gives what [`Checker::end_body`] needs.
+    /// Begins a separate body, of a branch or a nested function; returns the outer recording, for
+    /// [`Checker::end_body`].
     pub(super) fn begin_body(&mut self) -> Option<Recorded> {
         self.recorder.as_mut().map(std::mem::take)
     }
 
-    /// Ends the body begun last.
+    /// Ends the innermost body, and restores the outer recording.
     pub(super) fn end_body(&mut self, outer: Option<Recorded>) -> Body {
         self.end_function_body(outer).0
     }
 
-    /// Ends the body begun last, a function's; with its attributes.
+    /// Ends the body of a function, and restores the outer recording; returns the attributes too.
     pub(super) fn end_function_body(&mut self, outer: Option<Recorded>) -> (Body, Vec<(Arc<str>, Attr)>) {
         let Some(outer) = outer else { return Default::default() };
         let inner = self.recorder.replace(outer).unwrap_or_default();
@@ -72,7 +73,7 @@ impl Checker<'_> {
         (body, inner.attributes)
     }
 
-    /// Keeps an `if` with its `elif`s, whose branches end in `variable`.
+    /// Records an `if` with its `elif`s, whose branches all end by binding `variable`.
     pub(super) fn record_branches(
         &mut self,
         statement: u32,

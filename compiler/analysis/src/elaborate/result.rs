@@ -1,4 +1,4 @@
-//! Data that the elaboration of a segment returns.
+//! The result types of the elaboration of a segment.
 
 use crate::entry::{Entry, Place};
 use rx_base::{Diagnostic, Name, Span};
@@ -6,135 +6,136 @@ use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signa
 use rx_syntax::dialect::Dialect;
 use std::sync::{Arc, OnceLock};
 
-/// The kind of a row of [`SegmentResult::rows`].
+/// The kind of a [`Row`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A parameter of a Relax function.
     Param,
     /// A binding, or a bare statement (named `_`).
     Binding,
-    /// A function's returned value.
+    /// The returned value of a function.
     Return,
 }
 
 /// The struct info of a parameter, binding or returned value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The variable; `return` or `_` where there is none.
+    /// The variable; `return` or `_` if there is none.
     pub name: Name,
     /// The kind of value.
     pub kind: RowKind,
-    /// The type its users see.
+    /// The type that uses of the value see.
     pub ty: StructInfo,
-    /// Whether the type was inferred, not written.
+    /// Whether the type was inferred; otherwise it is annotated.
     pub inferred: bool,
     /// The span of the name.
     pub span: Span,
-    /// The statement's index in its segment; the origin's statement is the sum over earlier segments plus this.
+    /// The index of the statement in its segment. Origins count from the function's start: they add the statements of
+    /// earlier segments.
     pub statement: u32,
 }
 
-/// A name defined in the segment and visible after it.
+/// A name that is defined in the segment and visible after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
     /// The name.
     pub name: Name,
     /// The definition.
     pub entry: Entry,
-    /// Where it was defined; none where an earlier segment defined it and only its meaning changed here.
+    /// The span of the definition; none if an earlier segment defined the name and only its entry changed here.
     pub span: Option<Span>,
 }
 
-/// A name nothing defines.
+/// An undefined name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
     /// The name.
     pub name: Name,
-    /// Where it is used.
+    /// The span of its use.
     pub span: Span,
-    /// How many of the segment's exports precede the use.
+    /// The number of the segment's exports before the use.
     pub exports: u32,
     /// The role of the name in the expression.
     pub role: Role,
 }
 
-/// What a name is used for, where that says what may have been meant.
+/// The role in which a name is used, which restricts the names that may have been meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Anything.
+    /// Any value.
     #[default]
     Value,
-    /// An integer: a dim.
+    /// An integer, such as a dim.
     Dim,
-    /// It is returned.
+    /// The returned value.
     Return,
-    /// It is passed to `R.output`.
+    /// An argument of `R.output`.
     Output,
-    /// It decides between the branches of an `if`.
+    /// The condition of an `if`.
     Condition,
 }
 
-/// The blocks open at a segment's border.
+/// The blocks that are open at the border between two segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockState {
-    /// The open dataflow block: its header's indentation and its ordinal in the function.
+    /// The open dataflow block: the indentation of its header, and its ordinal in the function.
     pub dataflow: Option<(u32, u32)>,
-    /// How many dataflow blocks were opened so far.
+    /// The number of dataflow blocks opened so far.
     pub dataflow_count: u32,
     /// Whether a `return` was seen.
     pub returned: bool,
-    /// Whether a `return` was seen in the open block itself, not in a branch of it.
+    /// Whether a `return` was seen in the open block itself, not in a nested branch.
     pub ended: bool,
     /// The indentation of the function's header.
     pub header_indent: u32,
-    /// The indentation of the open block's statements; none before its first.
+    /// The indentation of the open block's statements; none before the first.
     pub level: Option<u32>,
     /// Whether the open dataflow block has an `R.output`.
     pub output_seen: bool,
 }
 
-/// What the elaboration of a segment found.
+/// The result of the elaboration of a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentResult {
-    /// Names asked of earlier segments, with the answers.
+    /// The names looked up in earlier segments, with their definitions.
     pub imports: Vec<(Name, Option<Entry>)>,
-    /// Items of the module asked for, with the answers.
+    /// The module's items that were looked up, with their signatures.
     pub globals: Vec<(Name, Option<Arc<Signature>>)>,
-    /// Functions of whose values was asked, with the answers.
+    /// The functions whose value summaries were used, with the summaries.
     pub summaries: Vec<(Name, Option<Arc<Summary>>)>,
-    /// Names defined, in order.
+    /// The names defined, in order.
     pub exports: Vec<Export>,
     /// The blocks open at the end.
     pub end: BlockState,
-    /// Mistakes, in order of position.
+    /// The diagnostics, in order of position.
     pub diagnostics: Vec<Diagnostic<Place>>,
-    /// Struct infos of parameters and bindings, in order.
+    /// The struct info of parameters, bindings and returned values, in order.
     pub rows: Vec<Row>,
     /// The declared or inferred type of the value returned in this segment.
     pub returned: Option<StructInfo>,
-    /// The type of the returned value as the function's header would say it, where what it says has mistakes.
+    /// The text of a correct return annotation, if the declared one has mistakes.
     pub return_text: Option<Box<str>>,
-    /// What is known of the values of what is returned.
+    /// The known elements of the returned value.
     pub returned_values: Known,
-    /// Accesses by indices that depend on the function's parameters.
+    /// The index accesses that depend on the function's parameters, to be checked by callers.
     pub requirements: Vec<Requirement>,
-    /// The accesses by indices, counted.
+    /// The counts of index accesses.
     pub index_sites: IndexSites,
-    /// Names nothing defines: a suggestion is left to the function's check.
+    /// The undefined names, for which the check of the function suggests similar ones.
     pub unresolved: Vec<Unresolved>,
-    /// Number of statements.
+    /// The number of statements.
     pub statements: u32,
-    /// The segment as bindings, once lowering has asked for them.
+    /// The typed bindings of the segment, once lowering has asked for them.
     pub recorded: KeptRecord,
 }
 
-/// The bindings of a segment, kept with its result, of which they are a function: a segment that an edit does not touch is not
-/// elaborated again for lowering. Nothing observable depends on whether they are there.
+/// A cache of the typed bindings of a segment, which its result determines: a segment that an edit does not touch is
+/// not elaborated again for lowering. Whether the cache is filled is not observable.
 #[derive(Clone, Debug, Default)]
 pub struct KeptRecord(Arc<OnceLock<Recorded>>);
 
 impl KeptRecord {
-    /// The bindings, made by `record` where they were not asked for before.
+    /// Returns the bindings; calls `record` to create them on first use.
     pub(crate) fn get_or_record(&self, record: impl FnOnce() -> Recorded) -> &Recorded {
         self.0.get_or_init(record)
     }
@@ -146,45 +147,45 @@ impl PartialEq for KeptRecord {
     }
 }
 
-/// What a segment of a Relax function does, as typed bindings.
+/// The typed bindings of a segment of a Relax function.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// The bindings, in order; origins count statements from the segment's first.
+    /// The bindings, in order; their origins count statements from the start of the segment.
     pub bindings: Vec<Binding>,
-    /// The returned value, where the segment returns.
+    /// The returned value, if the segment returns.
     pub returned: Option<IrExpr>,
-    /// What its `R.output`s show: the dataflow block's ordinal and the variable.
+    /// The variables of its `R.output`s, each with the ordinal of its dataflow block.
     pub outputs: Vec<(u32, Name)>,
-    /// What its `R.func_attr` says.
+    /// The attributes of its `R.func_attr`.
     pub attributes: Vec<(Arc<str>, Attr)>,
 }
 
-/// Which annotations are written.
+/// The annotations to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Annotate {
-    /// Those that are missing.
+    /// Only those that are missing.
     Missing,
-    /// Those too that say less than is known.
+    /// Also those that are less precise than the inferred type.
     All,
 }
 
-/// What is written, and how types are spelled.
+/// The style of written annotations.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Which annotations.
+    /// The annotations to write.
     pub which: Annotate,
-    /// The spelling of the file.
+    /// The dialect of the file, in which types are spelled.
     pub dialect: Dialect,
 }
 
 /// The annotations of a segment.
 #[derive(Debug)]
 pub struct Annotated {
-    /// Which annotations they are, and their spelling.
+    /// The style of the annotations.
     pub style: Style,
-    /// Edits of the segment, in order.
+    /// The edits of the segment, in order.
     pub edits: Vec<(Span, String)>,
-    /// The return type of the function around, where the segment returns from it and it declares none; it begins with the
-    /// arrow.
+    /// The return annotation of the function, beginning with ` -> `, if the segment returns and the function has no
+    /// annotation.
     pub returned: Option<String>,
 }

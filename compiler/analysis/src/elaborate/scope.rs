@@ -1,4 +1,4 @@
-//! The names of one block.
+//! The scope of one block.
 
 use crate::entry::{Entry, FunctionContext};
 use rx_base::name::NameMap;
@@ -6,22 +6,23 @@ use rx_base::{Name, Span};
 use rx_ir::StructInfo;
 use std::sync::Arc;
 
-/// Definitions of one block of this segment.
+/// The definitions of one block of this segment.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
-    /// What each stands for, and where it was defined if that is in this segment.
+    /// The definition of each name, with its span if it is in this segment.
     pub(super) names: NameMap<(Entry, Option<Span>)>,
-    /// A nested function: the function context differs, dataflow blocks are its own.
+    /// The context of a nested function, if the block is its body: functions have separate contexts and dataflow
+    /// blocks.
     pub(crate) context: Option<Arc<FunctionContext>>,
 }
 
 impl Scope {
-    /// What `name` was defined as in it, and where if that is in this segment.
+    /// Returns the definition of `name` in this scope, with its span if it is in this segment.
     pub(super) fn definition(&self, name: Name) -> Option<(&Entry, Option<Span>)> {
         self.names.get(&name).map(|(entry, place)| (entry, *place))
     }
 
-    /// The names defined in it that stand for known integers.
+    /// Returns the names in this scope that denote known integers.
     pub(super) fn integers(&self) -> Vec<Name> {
         let is_integer = |entry: &Entry| match entry {
             Entry::Symbol { bound, .. } => *bound,

@@ -1,28 +1,29 @@
-//! Equal tensor types are one allocation, and a constant type is read once.
+//! Hash-consing of tensor types, and a cache of constant type expressions.
 //!
-//! A program of 100,000 bindings has a few dozen types, written a few times 100,000 times. The types met so far go from
-//! segment to segment of a function, and from one check of it to the next. Nothing observable depends on them.
+//! A program of 100,000 bindings has a few dozen distinct types. Equal tensor types share one allocation, and a
+//! constant type such as `R.Tensor((2, 3), "float32")` is elaborated once. The pool is passed from segment to segment
+//! of a function, and from one check to the next. Its contents are not observable.
 
 use rustc_hash::FxBuildHasher;
 use rx_ir::{StructInfo, TensorInfo};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// More types than a program has: those of texts that were edited away are forgotten here.
+/// The size at which the pool is cleared. No program has as many types, but types of edited text accumulate.
 const MOST: usize = 1 << 16;
 
-/// The tensor types met so far.
+/// The pool of tensor types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedTypes {
     tensors: HashSet<Arc<TensorInfo>, FxBuildHasher>,
-    /// Where the allocations of `tensors` are, which stay as long as they are in it.
+    /// The addresses of the allocations in `tensors`, which keeps them alive.
     addresses: HashSet<usize, FxBuildHasher>,
-    /// By its text, a type that says the same wherever it is written.
+    /// Types by their text, for types that mean the same wherever they are written.
     constants: HashMap<Box<str>, StructInfo, FxBuildHasher>,
 }
 
 impl SharedTypes {
-    /// The type, as the one allocation met first.
+    /// Returns the type with the tensor's shared allocation.
     pub(super) fn share(&mut self, ty: StructInfo) -> StructInfo {
         let StructInfo::Tensor(tensor) = ty else { return ty };
         if self.addresses.contains(&address(&tensor)) {
@@ -39,12 +40,12 @@ impl SharedTypes {
         StructInfo::Tensor(tensor)
     }
 
-    /// The constant type that was written so before.
+    /// Returns the constant type with this text.
     pub(super) fn constant(&self, text: &str) -> Option<&StructInfo> {
         self.constants.get(text)
     }
 
-    /// Keeps what a constant type's text stands for.
+    /// Stores the type of a constant text.
     pub(super) fn keep_constant(&mut self, text: &str, ty: &StructInfo) {
         if self.constants.len() < MOST {
             self.constants.insert(text.into(), ty.clone());
@@ -52,7 +53,7 @@ impl SharedTypes {
     }
 }
 
-/// A cache: any is as good as any other.
+/// A cache: its contents do not affect equality.
 impl PartialEq for SharedTypes {
     fn eq(&self, _: &SharedTypes) -> bool {
         true

@@ -1,4 +1,4 @@
-//! Statements of a Relax function: bindings, dataflow blocks, returns.
+//! Elaborates the statements of a Relax function: bindings, dataflow blocks, returns.
 
 use super::elaborator::Elaborator;
 use super::ir::tuple;
@@ -12,7 +12,7 @@ use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Statement};
 
-/// Blocks nested deeper are not elaborated; the parser reports them.
+/// The maximal depth of nested blocks that are elaborated; the parser reports deeper ones.
 const MAX_BLOCKS: u32 = 256;
 
 impl<'a> Elaborator<'a> {
@@ -23,7 +23,7 @@ impl<'a> Elaborator<'a> {
         self.statements(0, count);
     }
 
-    /// Elaborates statements `from..to`, which make up a block.
+    /// Elaborates statements `from..to`, which form a block.
     pub(super) fn block(&mut self, from: usize, to: usize) {
         if self.check.blocks >= MAX_BLOCKS {
             return;
@@ -43,8 +43,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The index after the block that statement `at` opens. A header whose line is indented as no block around it opens
-    /// none: the lines below are the block's they would be without it.
+    /// Returns the index after the block that statement `at` opens. A header whose indentation is not that of its
+    /// block opens none: the lines after it belong to the block they would belong to without it.
     pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
         let Some(header) = self.check.statement_at(at) else { return to };
         if self.check.state.level != Some(header.indent) {
@@ -55,13 +55,13 @@ impl<'a> Elaborator<'a> {
             .unwrap_or(to)
     }
 
-    /// Elaborates statement `at` and what it opens; returns the index of the next.
+    /// Elaborates statement `at` and the block it opens; returns the index of the next statement.
     fn statement(&mut self, at: usize, to: usize) -> usize {
         let Some(statement) = self.check.statement_at(at) else { return to };
         self.check.statement = u32::try_from(at).unwrap_or(u32::MAX);
         if let Some((indent, _)) = self.check.state.dataflow
             && !statement.inline
-            // A line indented less than the function's body closes nothing: it is a mistake of indentation.
+            // A line indented less than the function's body closes no block: its indentation is a mistake.
             && (statement.indent == indent || (self.check.scopes.len() > 1 && statement.indent < indent))
         {
             self.check.anchor_missing_output(statement.span);
@@ -69,7 +69,7 @@ impl<'a> Elaborator<'a> {
             self.check.state.level = Some(indent);
         }
         if self.check.state.level.is_none() && !statement.inline && statement.indent > self.check.state.header_indent {
-            // A dataflow block without a line of its own leaves the block around it as it was.
+            // An empty dataflow block does not change the level of the enclosing block.
             let outer = self.check.state.dataflow.map(|(indent, _)| indent);
             self.check.state.level = outer.filter(|outer| statement.indent <= *outer).or(Some(statement.indent));
         }
@@ -97,17 +97,18 @@ impl<'a> Elaborator<'a> {
                     let message = "only `with R.dataflow():` has a meaning in a Relax function";
                     self.check.error(Code::UnsupportedConstruct, statement.span, message);
                 }
-                // Whatever was meant, what follows is looked at as a dataflow block: a broken header costs itself only.
+                // Any `with` opens a dataflow block, whatever was meant, so that a broken header causes no further
+                // diagnostics.
                 if self.check.state.dataflow.is_some() {
-                    // The outer block goes on, so that its variables stay visible.
+                    // The outer block stays open, so that its variables stay visible.
                     self.check.error(
                         Code::MisplacedStatement,
                         statement.span,
                         "a dataflow block cannot stand in another",
                     );
                 } else {
-                    // A header at no block's column is taken for one of the block around it: segments are cut by that
-                    // reading.
+                    // A header in a column that belongs to no block is treated as part of the enclosing one; the
+                    // cutting of segments relies on this.
                     let indent = self.check.state.level.unwrap_or(statement.indent);
                     self.check.state.dataflow = Some((indent, self.check.state.dataflow_count));
                     self.check.state.dataflow_count += 1;
@@ -135,13 +136,13 @@ impl<'a> Elaborator<'a> {
             }
             StatementKind::Import(_) | StatementKind::FromImport { .. } | StatementKind::Pass => {}
             StatementKind::Python { block: true } => return self.unsupported_block(at, to, "this statement"),
-            // Says which names are captured.
+            // `nonlocal` declares captured names.
             StatementKind::Python { block: false } if cursor.text(0) == "nonlocal" => {}
             StatementKind::Python { block: false } => self.unsupported_statement(statement, "this statement"),
             StatementKind::Error => {}
         }
         if statement.tree.error.is_some() {
-            // A broken statement has one mistake, that of its syntax; what is left of it is guessed.
+            // A broken statement gets only its syntax diagnostic, since the rest of its tree is guessed.
             self.check.diagnostics.truncate(before);
         }
         at + 1
@@ -195,7 +196,8 @@ impl<'a> Elaborator<'a> {
         });
     }
 
-    /// TVM takes a bare statement for its effect only: one with a value is a mistake (TVM relax/script/parser/parser.py).
+    /// Reports a bare statement with a value: TVM accepts one only for its side effect (TVM
+    /// relax/script/parser/parser.py).
     fn unused_value(&mut self, value: &IrExpr) {
         let void = match &value.ty {
             StructInfo::Tuple(fields) => fields.is_empty(),
@@ -213,7 +215,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// `R.output(x, y)`: makes dataflow variables visible after their block.
+    /// Elaborates `R.output(x, y)`, which makes dataflow variables visible after their block.
     fn output(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
         if self.check.state.dataflow.is_none() {
             self.check.error(Code::MisplacedStatement, span, "`R.output` stands outside a dataflow block");
@@ -281,7 +283,7 @@ impl<'a> Elaborator<'a> {
                 declared
             }
         };
-        // Callers of a nested function see its body, as in TVM 0.27.
+        // Callers of a nested function see the type of its body, as in TVM 0.27.
         let body = if self.check.nesting > 0 && !inferred { self.check.visible_outside(&value.ty) } else { None };
         let says_more = |body: &StructInfo| {
             reconcile(&ty, body, &self.check.bounds).is_proved() && says_more(body, &ty, &self.check.bounds)
@@ -323,7 +325,7 @@ impl<'a> Elaborator<'a> {
         )
         .with_primary_label(format!("returns {given}"));
         if self.check.nesting == 0 {
-            // Where the function's context is defined, its return type is written.
+            // The function's context is defined at the return annotation.
             let header = self.check.definition_of(name(FUNCTION_CONTEXT));
             diagnostic = diagnostic.with_label(header, format!("declared {declared}"));
         }
@@ -339,7 +341,7 @@ impl<'a> Elaborator<'a> {
             .report(diagnostic.with_help(format!("declare `-> {given}`, or return a value of the declared type")));
     }
 
-    /// Saves the block state for a nested function, which has blocks of its own.
+    /// Saves the block state and starts a separate one for a nested function.
     pub(super) fn enter_function(&mut self) -> BlockState {
         let inner = BlockState { header_indent: self.check.state.header_indent, ..BlockState::default() };
         std::mem::replace(&mut self.check.state, inner)

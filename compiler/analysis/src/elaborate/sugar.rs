@@ -1,4 +1,5 @@
-//! Functions of `R` that are no operators: Python composes them of operators, or they spell what has a notation of its own.
+//! Functions of `R` that are not operators: those that Python composes of operators, and alternative spellings of
+//! other constructs.
 
 use super::elaborator::Elaborator;
 use super::ir::{error, int};
@@ -8,7 +9,7 @@ use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
-/// Their names, for suggestions.
+/// The names of the functions, for suggestions.
 pub(super) const FUNCTIONS: &[&str] = &[
     "nn.relu6",
     "linear",
@@ -22,7 +23,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
 ];
 
 impl Elaborator<'_> {
-    /// A call of one of these; `None` for any other function.
+    /// Elaborates a call of one of the functions; `None` for any other function.
     pub(super) fn sugar(
         &mut self,
         cursor: Cursor<'_>,
@@ -38,7 +39,7 @@ impl Elaborator<'_> {
                 [argument] => self.expr(cursor, &argument.value),
                 _ => self.missing(span, "R.emit(value)"),
             },
-            // A tensor expression that Python builds.
+            // Python builds a tensor expression.
             "emit_te" => {
                 arguments.iter().for_each(|argument| self.check.python_names(cursor, &argument.value));
                 error(span)
@@ -51,7 +52,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// `R.nn.relu6(x)`, which TVM takes for `R.clip(x, 0, 6)` (TVM relax/op/nn/nn.py).
+    /// Elaborates `R.nn.relu6(x)` as `R.clip(x, 0, 6)` (TVM relax/op/nn/nn.py).
     fn relu6(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         let [argument] = arguments else { return self.missing(span, "R.nn.relu6(data)") };
         let data = self.expr(cursor, &argument.value);
@@ -59,7 +60,8 @@ impl Elaborator<'_> {
         self.check.operator_on("clip", vec![data, bound(0), bound(6)], span)
     }
 
-    /// `R.linear(data, weight, bias)`: `data` times `weight` transposed, plus `bias` (TVM relax/op/tensor/linear_algebra.py).
+    /// Elaborates `R.linear(data, weight, bias)` as `data` times the transposed `weight`, plus `bias` (TVM
+    /// relax/op/tensor/linear_algebra.py).
     fn linear(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         let (Some(data), Some(weight)) =
             (argument(cursor, arguments, 0, "data"), argument(cursor, arguments, 1, "weight"))
@@ -78,7 +80,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `R.emit_with_ty("relax.op", (arguments), (types,))`: how TVM prints an operator that has no function of its own.
+    /// Elaborates `R.emit_with_ty("relax.op", (arguments), (types,))`, as which TVM prints an operator that has no
+    /// function in `R`.
     fn typed_call(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         let [_, values, types @ ..] = arguments else {
             return self.missing(span, "R.emit_with_ty(\"relax.op\", arguments, ty_args)");
@@ -93,7 +96,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The argument at a position or of a name.
+/// Returns the argument at a position or with a name.
 fn argument<'e>(cursor: Cursor<'_>, arguments: &'e [Argument], at: usize, name: &str) -> Option<&'e Expr> {
     let by_name = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == name);
     let positional = arguments.get(at).filter(|argument| argument.keyword.is_none());

@@ -1,4 +1,11 @@
-//! Checks of calls of the module's functions: the arguments' elements against the requirements of the callee's summary.
+//! Checks calls of the module's functions: the known elements of the arguments against the requirements of the
+//! callee's summary.
+//!
+//! ```text
+//! def pick(x: R.Tensor((10, 4)), i: R.Tensor((3,), "int64")):   # requires: i in bounds for axis 0 of size 10
+//!     return R.take(x, i, axis=0)
+//! cls.pick(x, R.const([1, 2, 30], "int64"))                     # reported here: index 30 is out of bounds
+//! ```
 
 use super::checker::Checker;
 use super::index_sites::{Described, softened};
@@ -10,7 +17,7 @@ use rx_ir::{Expr as IrExpr, Requirement, TensorValues, Term, Values};
 use rx_ops::values::{Access, Context, Judgement, evaluate, in_type, judge};
 
 impl Checker<'_> {
-    /// Holds what is known of the arguments against what the callee needs of them.
+    /// Checks the known elements of the arguments against the callee's requirements.
     pub(super) fn check_requirements(&mut self, function: Name, args: &[IrExpr]) {
         let bounds = self.bounds.clone();
         let all: Vec<&IrExpr> = args.iter().collect();
@@ -36,7 +43,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a requirement that the arguments do not meet, or passes it on to the callers.
+    /// Reports a requirement that the arguments violate, or records it for the callers of this function.
     fn meet_requirement(&mut self, own: &Requirement, met: Requirement, args: &[IrExpr]) {
         let access = Access { indices: &met.indices, ty: &met.indices_ty, extent: &met.extent, from_end: met.from_end };
         let judgement = judge(&access, &self.bounds.clone());
@@ -78,7 +85,7 @@ impl Checker<'_> {
     }
 }
 
-/// The parameter a term begins with.
+/// Returns the index of the parameter that a term derives from.
 fn root(term: &Term) -> Option<u32> {
     match term {
         Term::Param { index, .. } => Some(*index),
@@ -93,7 +100,7 @@ fn root_of(values: &Values) -> Option<u32> {
     }
 }
 
-/// Whether a term's elements are those of a parameter, and no others.
+/// Whether the elements of a term are exactly those of a parameter.
 fn keeps_elements(term: &Term) -> bool {
     match term {
         Term::Param { path, .. } => path.is_empty(),

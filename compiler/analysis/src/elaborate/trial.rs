@@ -1,5 +1,8 @@
-//! Fixes of operator calls that are found by trying: an argument is changed, the operator's rule runs again, and what makes it
-//! give a type is offered. Only calls that are wrong pay for it.
+//! Fixes of operator calls found by trial: changes an argument, runs the operator's type rule again, and suggests the
+//! changes that make the call valid.
+//!
+//! For example, for `R.sum(x, axis=2)` of a matrix, `axis=1` is tried and suggested. Only wrong calls incur this
+//! cost.
 
 use super::bound_call::{BoundCall, Tried};
 use super::checker::Checker;
@@ -13,18 +16,18 @@ use rx_ir::{Argument, Attr, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Sh
 use rx_ops::{Arg, AttrKind, CallInfo, Param, ParamKind, ParamPlace};
 use std::sync::Arc;
 
-/// The most fixes offered for one mistake.
+/// The maximal number of fixes suggested for one mistake.
 const MOST_FIXES: usize = 3;
 
-/// A changed call: what to say of it, what each changed parameter gets, and how that is written.
+/// A changed call: the title of its fix, and each changed parameter with its new argument and text.
 struct Candidate {
     title: String,
     changes: Vec<(usize, Argument, String)>,
 }
 
 impl Checker<'_> {
-    /// Adds the fixes found by trying to a diagnostic of `bound`, and takes back those of the rule that do not mend it. With
-    /// them the call must give what is `declared` of it.
+    /// Adds the fixes found by trial to a diagnostic of `bound`, and removes fixes of the rule that do not make the
+    /// call valid. The type of the fixed call must fit `declared`, if it is given.
     pub(super) fn try_fixes(
         &mut self,
         bound: &BoundCall,
@@ -51,7 +54,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Keeps what a call was reported of, until it is known what is declared of its result.
+    /// Stores a reported call, to try its fixes again once the declared type of its result is known.
     pub(super) fn keep_trial(
         &mut self,
         bound: &BoundCall,
@@ -61,13 +64,14 @@ impl Checker<'_> {
         self.tried = Some(Box::new(Tried { bound: bound.clone(), report: report.clone(), placed: placed.clone() }));
     }
 
-    /// Keeps that `index`, of the field at `span` of a value of type `tuple`, was reported, until it is known what is declared
-    /// of the field.
+    /// Stores a reported access to a field at `span`, with the span of its `index` and the type `tuple`, to try other
+    /// fields once the declared type of the field is known.
     pub(super) fn keep_field(&mut self, span: Span, index: Span, tuple: &StructInfo) {
         self.tried_field = Some((span, index, tuple.clone()));
     }
 
-    /// Offers the fields that are as declared, of a tuple whose field at `span` does not exist.
+    /// Suggests the fields of a tuple that have the declared type, for an access at `span` to a field that does not
+    /// exist.
     fn try_fields(&mut self, span: Span, declared: &StructInfo) {
         let Some((_, index, tuple)) = self.tried_field.take_if(|(of, ..)| *of == span) else { return };
         let bounds = self.bounds.clone();
@@ -83,7 +87,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Tries again, now that the value at `call` is known to be declared as `declared`.
+    /// Tries the fixes of the value at `call` again, now that its declared type is known.
     pub(super) fn try_again(&mut self, call: Span, declared: &StructInfo) {
         self.try_fields(call, declared);
         let Some(tried) = self.tried.take_if(|tried| tried.bound.call_span == call) else { return };
@@ -96,7 +100,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A candidate as edits: arguments that are written are replaced, others put in before the call's end.
+    /// Converts a candidate to edits: a written argument is replaced, another one is inserted before the call's
+    /// closing parenthesis.
     fn written(&self, bound: &BoundCall, candidate: Candidate) -> Option<Fix<Place>> {
         let mut edits = Vec::new();
         for (at, _, text) in candidate.changes {
@@ -113,7 +118,7 @@ impl Checker<'_> {
         Some(Fix { title: candidate.title, edits, safe: false })
     }
 
-    /// The text of a change; `{n}` in it stands for what is written for parameter `n` now, `{}` for what stands there.
+    /// Expands the text of a change: `{n}` is the current text of parameter `n`, `{}` that of the changed argument.
     fn operand_text(&self, bound: &BoundCall, own: Span, text: &str) -> String {
         let source = |span: Span| self.segment.text().get(span.range()).unwrap_or_default();
         let mut text = text.replace("{}", source(own));
@@ -125,7 +130,8 @@ impl Checker<'_> {
         text
     }
 
-    /// The place before a call's closing parenthesis, and what parts an argument put there from those before it.
+    /// Returns the position before a call's closing parenthesis, and the separator that an argument inserted there
+    /// needs.
     fn before_end(&self, call: Span) -> Option<(Span, &'static str)> {
         let text = self.segment.text().get(call.range())?.strip_suffix(')')?;
         let inside = text.trim_end();
@@ -139,7 +145,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a fix of the rule, which writes a string for one parameter, leaves the rule without a type.
+/// Whether the call is still wrong after a fix of the rule that sets one parameter to a string.
 fn is_useless(bound: &BoundCall, report: &Diagnostic<ParamPlace>, fix: &Fix<Place>, bounds: &Bounds) -> bool {
     let original = report.fixes.iter().find(|other| other.title == fix.title);
     let Some([(ParamPlace::Param(param), text)]) = original.map(|fix| &fix.edits[..]) else { return false };
@@ -150,7 +156,7 @@ fn is_useless(bound: &BoundCall, report: &Diagnostic<ParamPlace>, fix: &Fix<Plac
     type_with(bound, std::slice::from_ref(&change), bounds).is_none()
 }
 
-/// The type the rule gives with these arguments changed.
+/// Returns the type that the rule infers with these arguments changed.
 fn type_with(bound: &BoundCall, changes: &[(usize, Argument, String)], bounds: &Bounds) -> Option<StructInfo> {
     let mut slots = bound.slots.clone();
     for (at, argument, _) in changes {
@@ -166,7 +172,7 @@ fn rule_type(schema: &'static rx_ops::Schema, slots: &[Argument], bounds: &Bound
     (schema.infer)(&CallInfo::new(schema, &args, bounds)).ok().filter(|ty| !ty.is_error())
 }
 
-/// What may have been meant, the likeliest first.
+/// Returns the changes to try, the likeliest first.
 fn candidates(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candidate> {
     let guilty = match report.primary {
         ParamPlace::Param(param) | ParamPlace::Element(param, _) => Some(param),
@@ -184,7 +190,7 @@ fn candidates(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candida
     }
     layouts(bound, &mut found);
     swaps(bound, &mut found);
-    // What another attribute's default would mend: `groups`, `strides`.
+    // The default of another attribute, such as `groups` or `strides`, may make the call valid.
     for (at, param) in params().filter(|(_, param)| param.is_attr() && Some(param.name) != guilty) {
         of_default(bound, at, param, &mut found);
     }
@@ -195,7 +201,7 @@ fn attribute(at: usize, param: &Param, value: Attr, text: String) -> Candidate {
     Candidate { title: format!("use {}={text}", param.name), changes: vec![(at, Argument::Attr(value), text)] }
 }
 
-/// The default, where something else is given.
+/// Adds the default of a parameter that is passed another value.
 fn of_default(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Candidate>) {
     let written = bound.spans.get(at).copied().flatten().is_some();
     if let (true, Some(value), Some(text)) = (written, param.default.to_attr(), param.default.text()) {
@@ -203,7 +209,7 @@ fn of_default(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Candi
     }
 }
 
-/// Other values of an attribute: those of a choice, axes the tensors have, lists of another length.
+/// Adds other values of an attribute: those of a choice, axes that the tensors have, lists of other lengths.
 fn of_attribute(bound: &BoundCall, at: usize, param: &Param, kind: AttrKind, found: &mut Vec<Candidate>) {
     let given = match bound.slots.get(at) {
         Some(Argument::Attr(attr)) => Some(attr),
@@ -230,7 +236,7 @@ fn of_attribute(bound: &BoundCall, at: usize, param: &Param, kind: AttrKind, fou
     }
 }
 
-/// Integers near those given: as axes of the operands, or in a list of another length.
+/// Returns integers near the given ones: as axes of the operands, or in a list of another length.
 fn integers(bound: &BoundCall, given: Option<&Attr>) -> Vec<Vec<i64>> {
     let ndim = bound.slots.iter().filter_map(operand).find_map(|operand| operand.ty.as_tensor()?.shape.ndim());
     let last = ndim.and_then(|ndim| i64::try_from(ndim).ok()).map_or(0, |ndim| ndim - 1).max(0);
@@ -259,7 +265,7 @@ fn integers(bound: &BoundCall, given: Option<&Attr>) -> Vec<Vec<i64>> {
     }
 }
 
-/// A shape with one of its dims left to be computed.
+/// Adds shapes with one dim replaced by -1, to be inferred.
 fn of_elements(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Candidate>) {
     let Some(IrExpr { kind: IrKind::Shape(dims), ty: StructInfo::Shape(Shape::Known(_)), span }) =
         bound.slots.get(at).and_then(operand)
@@ -278,7 +284,7 @@ fn of_elements(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Cand
     }
 }
 
-/// A tensor cast to the dtype of another, or transposed.
+/// Adds a tensor operand cast to another dtype, or transposed.
 fn of_operand(bound: &BoundCall, at: usize, code: Code, found: &mut Vec<Candidate>) {
     let Some(own) = bound.slots.get(at).and_then(operand) else { return };
     let Some(tensor) = own.ty.as_tensor() else { return };
@@ -302,7 +308,7 @@ fn of_operand(bound: &BoundCall, at: usize, code: Code, found: &mut Vec<Candidat
     }
 }
 
-/// `R.op(operand, more)` in the place of an operand.
+/// Adds `R.op(operand, more)` in place of an operand.
 fn derived(own: &IrExpr, at: usize, op: &'static str, more: Vec<Argument>, text: &str, found: &mut Vec<Candidate>) {
     let Some(schema) = rx_ops::find(name(op)) else { return };
     let mut slots = vec![Argument::Operand(own.clone())];
@@ -319,12 +325,12 @@ fn derived(own: &IrExpr, at: usize, op: &'static str, more: Vec<Argument>, text:
     });
 }
 
-/// The usual other layouts of data and kernel, one at a time and together.
+/// Adds the usual other layouts of data and kernel, one at a time and together.
 fn layouts(bound: &BoundCall, found: &mut Vec<Candidate>) {
     let layouts_of = |wanted: &str| {
         let at = bound.schema.params.iter().position(|param| param.name == wanted)?;
         let Some(Argument::Attr(Attr::Str(text))) = bound.slots.get(at) else { return None };
-        // Whatever is given, it is meant as a layout of this operand.
+        // Whatever text is given is meant as a layout of this operand.
         let like = if wanted == "data_layout" { format!("N{text}") } else { format!("O{}", text.replace('N', "")) };
         Some((at, rx_ops::usual_layouts(&like)))
     };
@@ -350,7 +356,7 @@ fn layouts(bound: &BoundCall, found: &mut Vec<Candidate>) {
     }
 }
 
-/// Two operands exchanged.
+/// Adds the swaps of two operands.
 fn swaps(bound: &BoundCall, found: &mut Vec<Candidate>) {
     let written: Vec<usize> = (0..bound.slots.len())
         .filter(|at| bound.spans.get(*at).copied().flatten().is_some())
@@ -360,7 +366,8 @@ fn swaps(bound: &BoundCall, found: &mut Vec<Candidate>) {
     for (nth, first) in written.iter().enumerate() {
         for second in written.iter().skip(nth + 1) {
             let (Some(a), Some(b)) = (bound.slots.get(*first), bound.slots.get(*second)) else { continue };
-            // One distributed and one whole are so in any order.
+            // The swap of a distributed and a whole tensor is no fix: an elementwise operator rejects the pair in
+            // either order.
             let is_distributed =
                 |side: &Argument| operand(side).is_some_and(|it| matches!(it.ty, StructInfo::DTensor(_)));
             if bound.schema.cost.is_elementwise() && is_distributed(a) != is_distributed(b) {

@@ -1,4 +1,4 @@
-//! Arguments of types: `R.Tensor((2, 3), dtype="float32")`, by position or by keyword.
+//! Arguments of type expressions, by position or by keyword: `R.Tensor((2, 3), dtype="float32")`.
 
 use super::checker::Checker;
 use crate::entry::mistake;
@@ -9,8 +9,8 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenIndex, TokenRange};
 
 impl Checker<'_> {
-    /// The argument for `wanted` of a type whose arguments are `order`. Asked for the first, it also reports what the type
-    /// does not take and what is passed twice.
+    /// Returns the argument `wanted` of a type whose parameters are `order`. If it is the first parameter, also
+    /// reports unknown and repeated arguments, so that they are reported once.
     pub(super) fn type_argument<'e>(
         &mut self,
         cursor: Cursor<'_>,

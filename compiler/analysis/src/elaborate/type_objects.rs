@@ -1,16 +1,16 @@
-//! Types written as objects of TVM's classes: `relax.TensorStructInfo((2, 3), "float32")`.
+//! Types written as objects of TVM's Python classes: `relax.TensorStructInfo((2, 3), "float32")`.
 
 use super::checker::Checker;
 use rx_base::name::name;
 use rx_context::Namespace;
 
 impl Checker<'_> {
-    /// The type that a class of TVM's makes: `relax.TensorStructInfo`, `tvm.relax.ShapeType`, and `TensorStructInfo` where it
-    /// is imported.
+    /// Returns the name of the type that a class of TVM makes: `relax.TensorStructInfo`, `tvm.relax.ShapeType`, or
+    /// `TensorStructInfo` where it is imported.
     pub(super) fn type_object(&self, source: &str) -> Option<&'static str> {
         let (path, class) = source.rsplit_once('.').unwrap_or(("", source));
         let class = class.trim();
-        // Until TVM 0.26, and from 0.27 on.
+        // The suffix is `StructInfo` up to TVM 0.26, and `Type` from 0.27 on.
         let known = match class.strip_suffix("StructInfo").or_else(|| class.strip_suffix("Type"))? {
             "Tensor" => "Tensor",
             "Shape" => "Shape",
@@ -24,7 +24,7 @@ impl Checker<'_> {
         let is_tvm = match path.split('.').next().unwrap_or_default() {
             "" => self.file.api.contains(&name(class)),
             "tvm" => self.file.captured.contains(&name("tvm")) && path.contains(".relax"),
-            // The parser's `R` has no classes.
+            // The parser's namespace `R` has no classes.
             "R" => false,
             head => self.file.namespace(head) == Some(Namespace::Relax),
         };

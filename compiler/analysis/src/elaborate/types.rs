@@ -1,4 +1,4 @@
-//! Struct info annotations: `R.Tensor((n, 64), dtype="float32")` and its kin, in every spelling.
+//! Elaborates struct info annotations, such as `R.Tensor((n, 64), dtype="float32")`, in all their spellings.
 
 use super::dim::is_identifier;
 use super::elaborator::Elaborator;
@@ -14,19 +14,19 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 use std::sync::Arc;
 
-/// Which bare dims a type may bind.
+/// The position of a type, which decides which of its whole dims bind symbols.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Binds {
-    /// A parameter's type: declared dims and strings.
+    /// A parameter's type binds declared symbols and strings.
     Parameters,
-    /// A `match_cast`: declared dims without a value, and strings.
+    /// A `match_cast` binds declared symbols without a value, and strings.
     MatchCast,
-    /// A return type: its strings declare dims that have no value yet.
+    /// A return type declares the symbols of its strings, without binding them.
     Return,
 }
 
-/// Whether an argument of a type says the same wherever it stands: numbers, and a dtype's name. A string among dims names
-/// a symbol, and `vdevice` is the module's to say.
+/// Whether an argument of a type means the same wherever it is written: numbers, and the name of a dtype. A string
+/// among dims is a symbol, and a `vdevice` depends on the module.
 fn is_constant(argument: &Expr) -> bool {
     match &argument.kind {
         ExprKind::Tuple(dims) | ExprKind::List(dims) => dims.iter().all(|dim| matches!(dim.kind, ExprKind::Integer)),
@@ -35,14 +35,14 @@ fn is_constant(argument: &Expr) -> bool {
     }
 }
 
-/// The types that `R` names.
+/// The types of the `R` namespace.
 pub const TYPES: [&str; 8] = ["Tensor", "Shape", "Tuple", "Any", "Object", "Callable", "Prim", "DTensor"];
 
 /// Types of `I` and `T` that may have been meant.
 const OTHER_TYPES: [&str; 2] = ["StringType", "int64"];
 
 impl Elaborator<'_> {
-    /// The struct info a type expression stands for. Mistakes are reported and leave error parts.
+    /// Elaborates a type expression. Mistakes are reported and leave error parts.
     pub(super) fn type_of(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
         match &expr.kind {
             ExprKind::Call { callee, arguments } => {
@@ -101,7 +101,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The namespace and name of `R.Tensor`; reports a head that is no namespace.
+    /// Returns the namespace and the name of a type such as `R.Tensor`; `None` if its head is no namespace.
     fn type_name<'t>(&mut self, cursor: Cursor<'t>, expr: &Expr) -> Option<(Namespace, &'t str)> {
         let source = cursor.path(expr.tokens);
         if let Some(known) = self.check.type_object(source) {
@@ -143,8 +143,8 @@ impl Elaborator<'_> {
         self.check.report(diagnostic);
     }
 
-    /// The type of a value, `x.ty` (`x.struct_info` in the classic spelling), or one spelled by a name of the Python
-    /// program around: `my_types.Weight`.
+    /// Elaborates the type of a value, `x.ty` (classic: `x.struct_info`), or a type that the Python program defines:
+    /// `my_types.Weight`.
     fn foreign_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
         if let ExprKind::Attribute { value, name } = &expr.kind
             && matches!(cursor.text(*name), "ty" | "struct_info")
@@ -166,7 +166,7 @@ impl Elaborator<'_> {
             Some((Namespace::Relax, "Tensor")) => {
                 let order = ["shape", "dtype", "vdevice", "ndim"];
                 let mut tensor = self.tensor_type(cursor, expr, arguments, &order);
-                // Unlike `R.Tensor`, the class has a default (TVM python/tvm/relax/struct_info.py).
+                // Unlike `R.Tensor`, the class has a default dtype (TVM python/tvm/relax/struct_info.py).
                 if tensor.dtype.is_none()
                     && self.check.type_object(cursor.path(callee.tokens)).is_some()
                     && self.check.type_argument(cursor, arguments, &order, "dtype").is_none()
@@ -228,7 +228,7 @@ impl Elaborator<'_> {
         TensorInfo { shape, dtype, vdevice, dtype_error, readings: None }
     }
 
-    /// A stated number of dimensions; -1 says nothing.
+    /// Returns the stated number of dimensions; `None` for -1, which means unknown.
     fn ndim_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Option<usize> {
         let stated = match &arg.kind {
             ExprKind::String => None,
@@ -310,7 +310,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A dtype name; `(None, true)` after a mistake.
+    /// Elaborates a dtype; `(None, true)` after a mistake.
     pub(super) fn dtype_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> (Option<DType>, bool) {
         let span = cursor.span(arg.tokens);
         match &arg.kind {
@@ -361,13 +361,13 @@ impl Elaborator<'_> {
         self.check.report(suggest_string(diagnostic, span, nearest(text, DType::USUAL)));
     }
 
-    /// The whole name of a virtual device that the module declares.
+    /// Returns the full name of a virtual device that the module declares.
     pub(super) fn declared_vdevice(&self, text: &str) -> Option<String> {
         let (kind, index) = kind_and_index(text);
         declared_device(self.check.file.vdevices.as_ref()?, kind, index)
     }
 
-    /// A virtual device as a type names it, checked against the module's; `None` after a mistake.
+    /// Elaborates the name of a virtual device and checks it against the module's devices; `None` after a mistake.
     pub(super) fn vdevice_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Option<VDevice> {
         let text = match &arg.kind {
             ExprKind::String => cursor.string_value(arg)?.into_owned(),
@@ -391,7 +391,7 @@ impl Elaborator<'_> {
             let message = format!("the module declares no virtual device \"{text}\"");
             let mut report =
                 mistake(Code::UnknownVDevice, span, message).with_note(format!("declared: {}", known.join(", ")));
-            // The first of the kind, else the first.
+            // Suggest the first device of the kind, or else the first device.
             let names: Vec<String> =
                 (0..declared.len()).filter_map(|at| declared_device(declared, "vdevice", at)).collect();
             let of_kind = names.iter().find(|name| name.split(':').next() == Some(kind));
@@ -479,12 +479,13 @@ impl Elaborator<'_> {
             .map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
         self.check.pop_scope();
         self.lenient_symbols = was_lenient;
-        // TVM: a callable is pure unless said otherwise, but one that takes anything is not.
+        // As in TVM, a callable is pure by default, except for one with unknown parameters.
         let pure = pure.unwrap_or(params.is_some());
         StructInfo::Function(Arc::new(FunctionInfo { params, ret: ret.unwrap_or(StructInfo::Object), pure }))
     }
 
-    /// Gives a value to the symbols that stand as dims of their own in a type, before it is read.
+    /// Binds the symbols that are whole dims in a type, before the type is elaborated. For example,
+    /// `R.Tensor(("n", n * 2))` binds `n` by its first dim.
     pub(super) fn bind_symbols(&mut self, cursor: Cursor<'_>, ty: &Expr, binds: Binds) {
         match &ty.kind {
             ExprKind::Call { callee, arguments } => match self.type_name(cursor, callee) {
@@ -523,7 +524,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The dtype of an integer expression in a type: that of the symbol that it is, `n = T.uint8()`; otherwise int64.
+    /// Returns the dtype of an integer expression in a type: that of a symbol such as `n = T.uint8()`, otherwise
+    /// int64.
     fn symbol_dtype(&mut self, cursor: Cursor<'_>, value: &Expr) -> DType {
         match &value.kind {
             ExprKind::Parenthesized(inner) => self.symbol_dtype(cursor, inner),
@@ -565,15 +567,15 @@ impl Elaborator<'_> {
     }
 }
 
-/// The parts of `cuda:1:global` that say which device is meant.
+/// Splits a name such as `cuda:1:global` into the kind and the index of the device.
 fn kind_and_index(text: &str) -> (&str, usize) {
     let mut parts = text.split(':');
     let kind = parts.next().unwrap_or_default();
     (kind, parts.next().and_then(|index| index.parse().ok()).unwrap_or(0))
 }
 
-/// The declared device that a type names by kind and index, as TVM prints it. The index counts the devices of the kind;
-/// `vdevice` counts all (TVM src/script/ir_builder/ir/ir.cc, `LookupVDevice`).
+/// Returns the declared device with this kind and index, as TVM prints it. The index counts the devices of the kind;
+/// with the kind `vdevice` it counts all (TVM src/script/ir_builder/ir/ir.cc, `LookupVDevice`).
 fn declared_device(declared: &[DeclaredVDevice], kind: &str, index: usize) -> Option<String> {
     let of_kind = |wanted| declared.iter().filter(move |device| device.kind == wanted);
     let device = match kind {

@@ -1,11 +1,13 @@
-//! Arguments of which less is known than the parameter says. TVM passes a tensor of unknown shape where its rank is known, and
-//! checks the rest when the program runs; what may be of another kind, rank or dtype it refuses (`TypeBaseCheck`,
-//! `src/relax/analysis/type_analysis.cc`): `R.match_cast` is how to say it.
+//! Underspecified arguments: arguments whose type is less precise than the parameter's.
+//!
+//! TVM accepts a tensor of unknown shape if its rank is known, and checks the rest at run time. It rejects an
+//! argument whose kind, rank or dtype is unknown (`TypeBaseCheck`, `src/relax/analysis/type_analysis.cc`).
+//! `R.match_cast` makes the type precise.
 
 use rx_base::DType;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-/// What of `wanted` the type `actual` leaves open.
+/// Describes the part of `wanted` that the type `actual` leaves unknown, if the call is rejected for it.
 pub(super) fn vague_part(wanted: &StructInfo, actual: &StructInfo) -> Option<String> {
     match (wanted, actual) {
         (StructInfo::Object | StructInfo::Error | StructInfo::Function(_), _) => None,
@@ -18,7 +20,7 @@ pub(super) fn vague_part(wanted: &StructInfo, actual: &StructInfo) -> Option<Str
     }
 }
 
-/// As [`vague_part`], of a tensor where this rank and dtype are wanted.
+/// Like [`vague_part`], for a tensor that must have this rank and dtype.
 pub(super) fn vague(rank: Option<usize>, dtype: Option<DType>, actual: &TensorInfo) -> Option<String> {
     if actual.readings.is_some() || actual.shape == Shape::Error || actual.dtype_error {
         return None;

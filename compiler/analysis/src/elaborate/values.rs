@@ -1,4 +1,7 @@
-//! Values of expressions (`rx_ir::values`): by the rules of operators, and by the summaries of called functions.
+//! Tracks known elements of values (`rx_ir::values`): by the rules of operators, and by the summaries of called
+//! functions.
+//!
+//! For example, in `i = R.add(R.const([0, 1]), R.const(2))`, the elements of `i` are known to be `[2, 3]`.
 
 use super::checker::Checker;
 use crate::entry::Entry;
@@ -14,7 +17,7 @@ use rx_ops::values::{Context, evaluate};
 use rx_ops::{Arg, CallInfo};
 use std::sync::Arc;
 
-/// A call of a function of which more is known than its signature.
+/// A call of a function, with the summary of its values.
 pub(super) struct Applied<'a> {
     pub(super) function: Name,
     pub(super) summary: Arc<Summary>,
@@ -23,7 +26,8 @@ pub(super) struct Applied<'a> {
 }
 
 impl Applied<'_> {
-    /// A dim of the callee in the caller's terms. A symbol that no argument binds is one of the callee's own.
+    /// Rewrites a dim of the callee in terms of the caller's symbols. A symbol that no argument binds is renamed to
+    /// `function.symbol`.
     pub(super) fn dim(&self, dim: &Dim) -> Dim {
         dim.substitute(&|symbol| {
             Some(match self.bindings.get(symbol) {
@@ -35,7 +39,7 @@ impl Applied<'_> {
 }
 
 impl Checker<'_> {
-    /// What is known of the elements of a value.
+    /// Returns the known elements of a value.
     pub(super) fn values_of(&mut self, expr: &IrExpr) -> Known {
         match &expr.kind {
             IrKind::Var(variable) => match self.lookup(*variable) {
@@ -75,14 +79,14 @@ impl Checker<'_> {
         })
     }
 
-    /// Known values of an operand. A float tensor that is only known to be a parameter counts as unknown: operators derive nothing
-    /// from that, and `check_weights` reads it from the arguments of calls.
+    /// Returns the known elements of an operand. A float tensor that is only known to be a parameter counts as
+    /// unknown: operators derive nothing from that, and `check_weights` reads it from the arguments of calls.
     fn operand_values(&mut self, argument: &Argument) -> Known {
         let is_float = operand(argument).is_some_and(|operand| is_float(&operand.ty));
         self.argument_values(argument).filter(|values| !is_float || !is_parameter(values))
     }
 
-    /// What is known of an argument's elements; of several operands those of each.
+    /// Returns the known elements of an argument; for several operands, those of each.
     pub(super) fn argument_values(&mut self, argument: &Argument) -> Known {
         match argument {
             Argument::Operand(expr) => self.values_of(expr),
@@ -91,7 +95,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is known of the result of a call.
+    /// Returns the known elements of a call's result.
     fn function_values(&mut self, function: Name, args: &[&IrExpr]) -> Known {
         let bounds = self.bounds.clone();
         let applied = self.applied(function, args, &bounds)?;
@@ -100,7 +104,8 @@ impl Checker<'_> {
         evaluate(&applied.summary.result, &context)
     }
 
-    /// The callee's summary with the call's arguments, where something is known of them or asked of the result.
+    /// Returns the callee's summary with the call's arguments, if something is known of the arguments or the result
+    /// may be an index.
     pub(super) fn applied<'b>(
         &mut self,
         function: Name,
@@ -127,7 +132,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether something is known of a value, or it may be an index that a parameter of the caller is.
+/// Whether elements have known facts, or may be indices that are a parameter of the caller.
 fn tells(values: &Values, ty: &StructInfo) -> bool {
     match values {
         Values::Tensor(tensor) => tensor.has_facts() || tensor.term.is_some() && holds_integers(ty),
@@ -138,7 +143,7 @@ fn tells(values: &Values, ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether there are integers in a type.
+/// Whether a type contains a tensor of integers.
 fn holds_integers(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().any(holds_integers),
@@ -153,7 +158,7 @@ fn operand(argument: &Argument) -> Option<&IrExpr> {
     }
 }
 
-/// The variable that values came through.
+/// Returns the last variable that the elements passed through.
 pub(super) fn origin_of(values: &Values) -> Option<Arc<Step>> {
     match values {
         Values::Tensor(tensor) => tensor.origin.clone(),
@@ -161,7 +166,7 @@ pub(super) fn origin_of(values: &Values) -> Option<Arc<Step>> {
     }
 }
 
-/// The values, as ones that came from `origin` unless they say where else from.
+/// Sets the origin of elements that have none.
 fn with_origin(values: &Values, origin: &Arc<Step>) -> Values {
     match values {
         Values::Tensor(tensor) => {
@@ -175,9 +180,11 @@ fn with_origin(values: &Values, origin: &Arc<Step>) -> Values {
     }
 }
 
-/// The values of a variable: they came through it, unless it is another name for a variable. Where only parameters are
-/// passed on, nobody asks. Nor does anybody of floats of which one end is known, as after every `relu`: an index that is
-/// made of them has no range.
+/// Returns the known elements of a variable, with the variable added to their origin, unless it is an alias of
+/// another variable.
+///
+/// Elements that are only known to be those of a parameter need no origin. Floats with only one known bound, as after
+/// every `relu`, are dropped: an index computed from them has no range.
 pub(super) fn named(values: Known, variable: Name, value: &IrExpr) -> Known {
     let is_alias = matches!(value.kind, IrKind::Var(_));
     match values.as_deref() {
@@ -207,8 +214,9 @@ fn has_one_end(tensor: &TensorValues) -> bool {
     tensor.elements.is_none() && tensor.term.is_none() && (tensor.low.is_none() || tensor.high.is_none())
 }
 
-/// The values of parameter number `index`: its own. Floats are followed into callers only `with_floats`, where a module has functions
-/// that prepare weights: indices are integers, and most parameters are weights.
+/// Returns the elements of parameter number `index`: a term that denotes the parameter. Floats are tracked only
+/// `with_floats`, for modules with functions that prepare weights: indices are integers, while most parameters are
+/// weights.
 pub(super) fn of_parameter(index: usize, ty: &StructInfo, with_floats: bool) -> Known {
     fn field(index: u32, path: &mut Vec<u32>, ty: &StructInfo, with_floats: bool) -> Known {
         match ty {

@@ -1,5 +1,5 @@
-//! Values that have one type on one way and another on another: what the branches of an `if` give, held against the declared
-//! return.
+//! Branch types: a variable that an `if` binds may have a more precise type for each branch; these are checked
+//! against the declared return type.
 
 use super::checker::Checker;
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
@@ -10,7 +10,7 @@ use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// What a variable of the type `ty` bound to `value` has beyond that.
+    /// Returns the types that the value of a variable may have, where these are more precise than its type `ty`.
     pub(super) fn ways_of(&mut self, value: &IrExpr, ty: &StructInfo) -> Option<Arc<[StructInfo]>> {
         let known = match value.kind {
             IrKind::Var(variable) => match self.lookup(variable) {
@@ -24,14 +24,14 @@ impl Checker<'_> {
         })
     }
 
-    /// Where the first of the ways stands that contradicts the declared return.
+    /// Returns the span of the first branch whose type contradicts the declared return type.
     pub(super) fn unlike_return(&mut self, ways: &[(StructInfo, Span)]) -> Option<Span> {
         let declared = self.function_context()?.ret.clone()?;
         let (_, span) = ways.iter().find(|(way, _)| reconcile(&declared, way, &self.bounds).clash.is_some())?;
         Some(*span)
     }
 
-    /// Holds each way to a returned variable against the declared type.
+    /// Checks the branch types of a returned variable against the declared return type.
     pub(super) fn check_ways(&mut self, declared: &StructInfo, value: &IrExpr) {
         let IrKind::Var(variable) = value.kind else { return };
         let Some(Entry::Value { ways: Some(ways), .. }) = self.lookup(variable) else { return };

@@ -1,4 +1,5 @@
-//! Types as they would be written at a place: in the spelling of the file, with the symbols that mean something there.
+//! Formats types for insertion at a position in the source: in the dialect of the file, and with only the symbols
+//! that are visible there.
 
 use super::checker::Checker;
 use crate::entry::Entry;
@@ -10,8 +11,8 @@ use rx_syntax::dialect::Dialect;
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// The type as an annotation at this place of a body says it; `None` where part of it is an error. A shape with a symbol
-    /// that has no value here is written by its number of dims.
+    /// Formats a type as an annotation at the current position; `None` if it contains an error. A shape with a symbol
+    /// that is not visible is replaced by its rank.
     pub(super) fn written_type(&mut self, ty: &StructInfo) -> Option<String> {
         let mut names = NameSet::default();
         collect_names(ty, &mut names);
@@ -19,14 +20,15 @@ impl Checker<'_> {
         Some(spelled(&widened(ty, &names)?, self.file, self.dialect(), &Dim::to_string))
     }
 
-    /// A dim as this place of a body says it; `None` where a symbol of it has no value here.
+    /// Formats a dim at the current position; `None` if it contains a symbol that is not visible.
     pub(super) fn written_dim(&mut self, dim: &Dim) -> Option<String> {
         let mut names = NameSet::default();
         dim.collect_symbols(&mut names);
         (!dim.is_error() && names.iter().all(|name| self.is_bound(*name))).then(|| dim.to_string())
     }
 
-    /// The type as the signature of the function around says it, in a parameter or the return annotation.
+    /// Formats a type for the signature of the enclosing function, as the annotation of a parameter or the return
+    /// type.
     pub(super) fn written_in_signature(&mut self, ty: &StructInfo) -> Option<String> {
         let context = self.function_context()?;
         let dims = &context.dims;
@@ -40,14 +42,14 @@ impl Checker<'_> {
         Some(spelled(&visible, file, self.dialect(), &dim))
     }
 
-    /// The type without what only the function's body knows; `None` where part of it is an error.
+    /// Returns the type with only the symbols that the function's parameters bind; `None` if it contains an error.
     pub(super) fn visible_outside(&mut self, ty: &StructInfo) -> Option<StructInfo> {
         let context = self.function_context()?;
         widened(ty, &context.dims.bound.iter().copied().collect())
     }
 
-    /// Whether a type speaks of a symbol that the module declares and no parameter of the function binds: it has no value
-    /// anywhere in the function.
+    /// Whether a type contains a symbol that the module declares and no parameter of the function binds, so that it
+    /// has no value in the function.
     pub(super) fn speaks_of_unbound(&mut self, ty: &StructInfo) -> bool {
         let mut names = NameSet::default();
         collect_names(ty, &mut names);
@@ -55,7 +57,7 @@ impl Checker<'_> {
         names.iter().any(|name| self.file.symbols.contains(name) && context.dims.bound.binary_search(name).is_err())
     }
 
-    /// Whether a name stands for a known integer or a shape here.
+    /// Whether a name denotes a known integer or a shape here.
     fn is_bound(&mut self, name: Name) -> bool {
         match self.lookup(name) {
             Some(Entry::Symbol { bound, .. }) => bound,
@@ -66,8 +68,8 @@ impl Checker<'_> {
     }
 }
 
-/// The type without what `visible` does not hold: shapes with such symbols have their number of dims only. `None` where part
-/// of the type is an error.
+/// Returns the type with each shape that contains a symbol outside `visible` replaced by its rank; `None` if the type
+/// contains an error.
 fn widened(ty: &StructInfo, visible: &NameSet) -> Option<StructInfo> {
     let all = |types: &[StructInfo], visible: &NameSet| -> Option<Vec<StructInfo>> {
         types.iter().map(|ty| widened(ty, visible)).collect()
@@ -76,7 +78,7 @@ fn widened(ty: &StructInfo, visible: &NameSet) -> Option<StructInfo> {
         StructInfo::Error => return None,
         StructInfo::Tuple(types) => StructInfo::tuple(all(types, visible)?),
         StructInfo::Function(function) => {
-            // A function type has symbols of its own, bound by its parameters.
+            // The symbols of a function type are local to it, bound by its parameters.
             let mut inside = visible.clone();
             function.params.iter().flatten().for_each(|param| collect_names(param, &mut inside));
             let params = match &function.params {
@@ -118,7 +120,7 @@ fn widened_shape(shape: &Shape, visible: &NameSet) -> Option<Shape> {
     })
 }
 
-/// The names that stand in a type: symbols, and shape variables.
+/// Collects the symbols and shape variables in a type.
 fn collect_names(ty: &StructInfo, into: &mut NameSet) {
     let mut of_shape = |shape: &Shape| {
         shape.dims().unwrap_or_default().iter().for_each(|dim| dim.collect_symbols(into));
@@ -138,7 +140,7 @@ fn collect_names(ty: &StructInfo, into: &mut NameSet) {
     }
 }
 
-/// A type in the words of a file.
+/// Formats a type in the dialect of a file.
 fn spelled(ty: &StructInfo, file: &FileContext, dialect: Dialect, dim: &dyn Fn(&Dim) -> String) -> String {
     let path = |canonical: &str| {
         let scalar = canonical.strip_prefix("T.").filter(|_| dialect.is_classic());
