@@ -1,9 +1,11 @@
-//! A function's segments in order, redone only where text or recorded facts changed.
+//! Incremental checking of a function: elaborates its segments in order, and reruns only those whose text or recorded
+//! answers changed.
 //!
-//! Each segment's result is a pure function of its text, the block state it starts in, the file context and the answers it
-//! recorded. [`FunctionMemo`] keeps the results of the last run and an index from names to their definitions; a run finds
-//! the segments whose text changed, elaborates them, and follows the *names* whose meaning changed into later segments. An
-//! edit that changes no exported type stops right there. Nothing observable depends on the memo.
+//! The result of a segment is a pure function of its text, the block state at its start, the file context and the
+//! answers that it recorded. [`FunctionMemo`] keeps the results of the last run and an index from names to their
+//! definitions. A run finds the segments whose text changed, elaborates them, and then elaborates later segments that
+//! use a *name* whose definition changed. So an edit that changes no exported type reruns a single segment. The memo
+//! affects only the cost of a run, never its result.
 
 mod advice;
 mod diagnostics;
@@ -26,32 +28,31 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What the check of a Relax function found.
+/// The result of the check of a Relax function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCheck {
-    /// Results by segment; the first is the header's.
+    /// The results by segment; the first is that of the header.
     pub segments: Arc<[Arc<SegmentResult>]>,
-    /// Mistakes in order of position.
+    /// The diagnostics, in order of position.
     pub diagnostics: Arc<[Diagnostic<ItemPlace>]>,
-    /// The type of what it returns: declared, else inferred.
+    /// The declared return type, otherwise the inferred one.
     pub returned: Option<StructInfo>,
-    /// Its accesses by indices, counted.
+    /// The counts of its index accesses.
     pub index_sites: IndexSites,
-    /// What callers are told of its values; `None` where there is nothing to tell.
+    /// The summary of its values for callers; `None` if it is empty.
     pub summary: Option<Arc<Summary>>,
 }
 
-/// What a function asks of its module.
+/// The queries of a function's check about its module.
 pub trait Items {
-    /// The signature of the item `name`.
+    /// Returns the signature of the item `name`.
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
-    /// What is known of the values of the function `name`.
+    /// Returns the summary of the values of the function `name`.
     fn summary(&self, name: Name) -> Option<Arc<Summary>>;
 }
 
-/// Checks a Relax function: `segments` of which the first is the header, elaborated in `header`.
-///
-/// `items` answers for the module's items.
+/// Checks a Relax function. The first of `segments` is its header, elaborated in `header`; `items` answers queries
+/// about the module's items.
 pub fn check_function(
     segments: &[Arc<Segment>],
     header: &Header,
@@ -59,7 +60,7 @@ pub fn check_function(
     items: &dyn Items,
     memo: &FunctionMemo,
 ) -> FunctionCheck {
-    // Asked before the memo is taken: a cancelled query unwinds from here and must not lose it.
+    // Query before the memo is taken: a cancelled query unwinds from here, and must not lose the memo.
     let globals = memo.globals().into_iter().map(|name| (name, items.signature(name))).collect();
     let summaries = memo.summaries().into_iter().map(|name| (name, items.summary(name))).collect();
     let mut run = Run::start(memo.take(), segments, header, file, items, Answers { globals, summaries });
@@ -69,7 +70,7 @@ pub fn check_function(
     check
 }
 
-/// What the module's items say now of what the last run asked.
+/// The module's current answers to the queries of the last run.
 struct Answers {
     globals: NameMap<Option<Arc<Signature>>>,
     summaries: NameMap<Option<Arc<Summary>>>,
@@ -78,9 +79,9 @@ struct Answers {
 struct Run<'a> {
     state: Box<State>,
     items: &'a dyn Items,
-    /// Segments whose text changed: `[first, last)`.
+    /// The segments whose text changed: `[first, last)`.
     dirty: std::ops::Range<usize>,
-    /// Names whose meaning after some segment differs from the last run's.
+    /// The names whose definition after some segment differs from that in the last run.
     changed: Names,
     globals_changed: bool,
 }
@@ -122,13 +123,13 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// Notes that an item answers otherwise than in the last run.
+    /// Marks an item whose signature or summary differs from that in the last run.
     fn item_changed(&mut self, name: Name) {
         self.globals_changed = true;
         self.changed.add(name);
     }
 
-    /// Puts the header's result in place of the last run's.
+    /// Replaces the header's result of the last run.
     fn adopt_header(&mut self, header: &Header) {
         let Some(first) = self.state.results.first() else { return };
         if Arc::ptr_eq(first, &header.result) {
@@ -141,7 +142,7 @@ impl<'a> Run<'a> {
         self.dirty.start = self.dirty.start.max(1).min(self.state.segments.len());
     }
 
-    /// Stores a segment's new result and notes the names whose meaning changed.
+    /// Stores the new result of a segment, and marks the names whose definition changed.
     fn replace(&mut self, at: usize, result: Arc<SegmentResult>) {
         let index = u32::try_from(at).unwrap_or(u32::MAX);
         let old = std::mem::replace(&mut self.state.results[at], result.clone());
@@ -162,7 +163,7 @@ impl<'a> Run<'a> {
         self.state.index_sites += result.index_sites;
     }
 
-    /// Elaborates what needs it, in order.
+    /// Elaborates the segments that need it, in order.
     fn all(&mut self) {
         let count = self.state.segments.len();
         let header_changed = !self.changed.is_empty();
@@ -180,7 +181,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether a recorded answer of segment `at` is another now.
+    /// Whether a recorded answer of segment `at` has changed.
     fn asks_for_changed(&self, at: usize) -> bool {
         if !self.changed.meet(&self.state.masks[at]) {
             return false;
@@ -245,7 +246,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The names whose last definition in a segment differs.
+/// Returns the names whose last definition in a segment differs.
 fn changed_exports(old: &[Export], new: &[Export]) -> Vec<Name> {
     let last = |exports: &[Export]| -> NameMap<Entry> {
         exports.iter().map(|export| (export.name, export.entry.clone())).collect()
@@ -256,7 +257,7 @@ fn changed_exports(old: &[Export], new: &[Export]) -> Vec<Name> {
     gone_or_other.chain(fresh).collect()
 }
 
-/// The world outside one segment: earlier segments of the function, items of the module.
+/// The [`Outer`] of one segment: answers from earlier segments of the function and from items of the module.
 struct SegmentOuter<'a> {
     state: &'a State,
     at: u32,
@@ -286,7 +287,7 @@ impl Outer for SegmentOuter<'_> {
     }
 }
 
-/// The reserved name under which a function's context is exported.
+/// Returns the reserved name under which a function's context is exported.
 pub fn function_context_name() -> Name {
     name(FUNCTION_CONTEXT)
 }

@@ -1,8 +1,15 @@
-//! Operators that a project declares: the `[[ops]]` tables of `rx.toml`.
+//! Reads the operators that a project declares in the `[[ops]]` tables of `rx.toml`.
 //!
-//! A table says what a call takes and what it gives, in types as TVMScript writes them, over variables for dims and dtypes:
-//! `R.Tensor(("m", "k"), dtype="d")`. What the texts mean stands in [`rx_ops::user`]; here they are read, and everything
-//! that is wrong with them is said at its place.
+//! ```text
+//! [[ops]]
+//! name = "my.matmul"
+//! args = [{ name = "a", type = 'R.Tensor(("m", "k"), dtype="d")' }, { name = "b", type = 'R.Tensor(("k", "n"), dtype="d")' }]
+//! result = 'R.Tensor(("m", "n"), dtype="d")'
+//! ```
+//!
+//! A table declares the parameters and the result of a call. Types are written as in TVMScript, with variables for
+//! dims and dtypes. [`rx_ops::user`] defines the meaning of the patterns; this module reads the tables and reports
+//! each mistake at its place.
 
 mod pattern;
 
@@ -14,7 +21,8 @@ use rx_ops::user::pattern::{AxisPattern, Condition, DtypePattern, TypePattern};
 use rx_ops::user::{Declaration, DeclaredAttr, DeclaredDefault, DeclaredParam, Operators, Takes};
 use rx_settings::{RawEntry, RawTable, RawValue};
 
-/// The operators that these tables declare, and what is wrong with them. A table with a mistake declares nothing.
+/// Returns the operators that the tables declare, and the mistakes in them. A table with a mistake declares no
+/// operator.
 pub fn declared_operators(tables: &[RawTable]) -> (Operators, Vec<Diagnostic<Span>>) {
     let mut mistakes = Vec::new();
     let mut declarations: Vec<Declaration> = Vec::new();
@@ -46,7 +54,7 @@ impl Reader<'_> {
         self.mistakes.push(Diagnostic::new(Code::OperatorDeclaration, span, message.into()));
     }
 
-    /// Reports keys that mean nothing.
+    /// Reports unknown keys.
     fn keys(&mut self, table: &RawTable, known: &[&str]) {
         for entry in &table.entries {
             if known.contains(&entry.key.as_str()) {
@@ -84,7 +92,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The tables of an array.
+    /// Returns the tables in an array.
     fn tables<'t>(&mut self, table: &'t RawTable, key: &str) -> Vec<&'t RawTable> {
         let Some(entry) = table.get(key) else { return Vec::new() };
         let RawValue::Array(items) = &entry.value else {
@@ -101,7 +109,7 @@ impl Reader<'_> {
         tables
     }
 
-    /// Strings: one, or an array of them.
+    /// Returns the strings of a value that is one string or an array of strings.
     fn strings<'t>(&mut self, entry: &'t RawEntry) -> Vec<Text<'t>> {
         match &entry.value {
             RawValue::String(text) => vec![Text { text, place: entry.place }],
@@ -328,7 +336,7 @@ impl Reader<'_> {
         value
     }
 
-    /// Names are unique; what stands for any number of operands comes last.
+    /// Checks that names are unique, and that a variadic operand is the last one.
     fn check_params(&mut self, table: &RawTable, params: &[DeclaredParam], operands: usize) {
         for (at, param) in params.iter().enumerate() {
             if params[..at].iter().any(|other| other.name == param.name) {
@@ -391,7 +399,7 @@ impl Reader<'_> {
         read
     }
 
-    /// Every name in a type or condition is bound by an operand, or is an attribute.
+    /// Checks that every name in a type or condition is bound by an operand or is an attribute.
     fn check_names(&mut self, table: &RawTable, declaration: &Declaration) {
         let mut names = Names::default();
         for param in &declaration.params {
@@ -471,7 +479,7 @@ fn each_dtype_name(dtype: &DtypePattern, visit: &mut dyn FnMut(Name)) {
     }
 }
 
-/// The operands whose types are taken, and the attributes that decide between types.
+/// Calls `visit` with each operand whose type a pattern copies.
 fn each_operand_name(ty: &TypePattern, visit: &mut dyn FnMut(Name)) {
     match ty {
         TypePattern::Like(name) => visit(*name),
@@ -485,7 +493,7 @@ fn each_operand_name(ty: &TypePattern, visit: &mut dyn FnMut(Name)) {
     }
 }
 
-/// A text that ends like a sentence.
+/// Returns the text with a period at its end, if it has none.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() || text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }

@@ -1,4 +1,4 @@
-//! What stands around the functions of a file: the declarations of its symbolic dims, and of its module.
+//! Checks the code around the functions of a file: declarations of symbolic dims, and of the module.
 
 mod declarations;
 
@@ -13,7 +13,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
-/// Mistakes in `n = TypeVar("n")`: another name, too few or too many arguments, and a callee that nothing binds.
+/// Reports mistakes in `n = TypeVar("n")`: a different name, too few or too many arguments, and an undefined callee.
 pub fn check(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let mut found = Vec::new();
     for (at, segment) in (0..).zip(segments) {
@@ -38,7 +38,7 @@ pub fn check(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<It
     found
 }
 
-/// Mistakes in what a module declares of itself, in statements that stand in its class.
+/// Reports mistakes in a module's declarations, which are statements of its class.
 pub fn of_module(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let mut declarations = declarations::Declarations::default();
     let mut found = Vec::new();
@@ -52,14 +52,15 @@ pub fn of_module(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnosti
     found
 }
 
-/// Whether something in the file may bind the name; Python's own functions begin with small letters and are not listed.
+/// Whether the file may bind the name. Python's builtin functions are checked separately.
 fn is_bound(cursor: Cursor<'_>, callee: &Expr, file: &FileContext) -> bool {
     let name = cursor.name(callee.tokens.start);
     let bound = [&file.captured, &file.api, &file.modules, &file.symbols].iter().any(|names| names.contains(&name));
     bound || file.items.contains(&name) || rx_prim_func::names::is_builtin(&name)
 }
 
-/// TVM reads the declaration of `d` as the symbol `d`, so its own name must be the same.
+/// Checks one `TypeVar` declaration. TVM reads the declaration of `d` as the symbol `d`, so the declared name must be
+/// the same.
 fn declaration(
     cursor: Cursor<'_>,
     call: &Expr,

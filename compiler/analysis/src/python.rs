@@ -1,8 +1,15 @@
-//! The Python around functions, as far as it gives names literal values: `WIDTH = 24`, `kind = "float16"`.
+//! Constant propagation for the Python code around functions: names bound to literal values, such as `WIDTH = 24` or
+//! `kind = "float16"`.
 //!
-//! TVM's parser takes such values when it reads a function. rx runs no Python: a name is a constant where it is bound once,
-//! to a literal or to arithmetic of constants ([`visible`]). Its uses are replaced in the statements' trees ([`substituted`]),
-//! so that everything that reads them (types, loops, attributes, decorators) sees literals.
+//! ```text
+//! before:  WIDTH = 24
+//!          def main(x: R.Tensor((WIDTH, 2 * WIDTH), "float32")): ...
+//! after:   def main(x: R.Tensor((24, 48), "float32")): ...
+//! ```
+//!
+//! TVM's parser evaluates such names when it reads a function. rx does not run Python: a name is a constant if it is
+//! bound once, to a literal or to arithmetic on constants ([`visible`]). Its uses are replaced in the statements'
+//! trees ([`substituted`]), so that all users of the trees (types, loops, attributes, decorators) see literals.
 
 mod arithmetic;
 mod builtins;
@@ -21,7 +28,8 @@ pub use value::{PyConstants, PyValue};
 use rx_syntax::Segment;
 use std::sync::Arc;
 
-/// The segments of an item with literals in place of the constants it names. Unchanged segments are shared with `segments`.
+/// Returns the segments of an item with its constants replaced by literals. Unchanged segments are shared with
+/// `segments`.
 pub fn substituted(
     segments: &Arc<[Arc<Segment>]>,
     constants: &Arc<PyConstants>,

@@ -1,18 +1,23 @@
-//! The two readings of a value whose annotation contradicts it.
+//! The two readings of a value whose annotation contradicts its inferred type.
 //!
-//! The contradiction is reported once. What uses the value afterwards is right if it is right for what was declared or for
-//! what was inferred; where it is wrong for both, that is a second mistake. So an operator's rule runs once for each
-//! reading, and its result has two readings again where they differ.
+//! The contradiction is reported once. A use of the value is correct if it is correct for the declared or for the
+//! inferred type; if it is wrong for both, that is a second mistake. So an operator's type rule runs once for each
+//! reading, and its result has two readings if the two results differ.
+//!
+//! ```text
+//! x: R.Tensor((3, 4)) = R.zeros((3, 5), "float32")    # reported: axis 1 is 5, not 4
+//! y: R.Tensor((3, 4)) = R.exp(x)                      # correct by the declared reading
+//! ```
 
 use rx_ir::{Argument, DTensorInfo, Expr, ExprKind, Readings, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// Which of the two.
+/// One of the two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// What was written.
+    /// The type in the annotation.
     Declared,
-    /// What the value is.
+    /// The inferred type of the value.
     Inferred,
 }
 
@@ -35,7 +40,7 @@ pub(crate) fn in_argument(argument: &Argument) -> bool {
     }
 }
 
-/// One reading of a tensor.
+/// Returns one reading of a tensor.
 pub(crate) fn tensor(tensor: &TensorInfo, reading: Reading) -> &TensorInfo {
     match (tensor.readings.as_deref(), reading) {
         (Some(Readings { declared, .. }), Reading::Declared) => declared,
@@ -44,7 +49,7 @@ pub(crate) fn tensor(tensor: &TensorInfo, reading: Reading) -> &TensorInfo {
     }
 }
 
-/// One reading of a type.
+/// Returns one reading of a type.
 pub(crate) fn of_type(ty: &StructInfo, reading: Reading) -> StructInfo {
     if !in_type(ty) {
         return ty.clone();
@@ -62,7 +67,7 @@ pub(crate) fn of_type(ty: &StructInfo, reading: Reading) -> StructInfo {
     }
 }
 
-/// One reading of a call's arguments.
+/// Returns one reading of a call's arguments.
 pub(crate) fn of_arguments(arguments: &[Argument], reading: Reading) -> Vec<Argument> {
     let of_argument = |argument: &Argument| match argument {
         Argument::Operand(expr) => Argument::Operand(of_expr(expr, reading)),
@@ -72,7 +77,7 @@ pub(crate) fn of_arguments(arguments: &[Argument], reading: Reading) -> Vec<Argu
     arguments.iter().map(of_argument).collect()
 }
 
-/// One reading of a value; the fields of a tuple that is written out are read alike.
+/// Returns one reading of a value; the fields of a tuple expression are replaced by the same reading.
 pub(crate) fn of_expr(expr: &Expr, reading: Reading) -> Expr {
     if !in_type(&expr.ty) {
         return expr.clone();

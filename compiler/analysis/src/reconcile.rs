@@ -1,9 +1,16 @@
-//! What was written against what was inferred.
+//! Reconciles declared types with inferred types.
 //!
-//! A declared type is checked against the value's: *proved equal* is silent, *wider* gives the declared type, *narrower or
-//! open* gives the declared type too (a run-time check settles it), *refuted* is a clash. Where the two clash, that dim,
-//! dtype or rank becomes an error part, and a tensor keeps both readings: a later annotation is right if it agrees with
-//! either. One mistake is one diagnostic, and the next mistake is another.
+//! ```text
+//! declared               inferred               result
+//! R.Tensor((n, 4))       R.Tensor((n, 4))       proved equal
+//! R.Tensor(ndim=2)       R.Tensor((n, 4))       declared is wider: the declared type
+//! R.Tensor((n, 4))       R.Tensor((n, m))       open: the declared type, with a run-time check
+//! R.Tensor((n, 4))       R.Tensor((n, 5))       clash on axis 1: an error dim, and two readings
+//! ```
+//!
+//! If the types clash, the dim, dtype or rank that clashes becomes an error part, and a tensor keeps both types as
+//! readings: a later annotation is correct if it agrees with either. So each mistake gives one diagnostic, and a
+//! different mistake still gives another.
 
 use crate::readings::{self, Reading};
 use rx_base::symbolic::prove;
@@ -12,14 +19,14 @@ use rx_base::{DType, Dim, counted};
 use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Readings, Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// In what two types clash.
+/// The property in which two types clash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClashKind {
     /// A dim, or the number of dimensions.
     Shape,
     /// The dtype.
     Dtype,
-    /// A tensor and a tuple, tuples of different lengths, and the like.
+    /// The kind of type: a tensor and a tuple, tuples of different lengths, and the like.
     Kind,
     /// The virtual device.
     VDevice,
@@ -28,22 +35,22 @@ pub enum ClashKind {
 /// The first place where two types contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// In what.
+    /// The property that clashes.
     pub kind: ClashKind,
-    /// Indices of tuple fields from the outside in.
+    /// The indices of tuple fields that lead to the place, outermost first.
     pub path: Vec<usize>,
-    /// The axis, where one dim clashes.
+    /// The axis, if one dim clashes.
     pub axis: Option<usize>,
-    /// What the value has there: `axis 0 is 1`.
+    /// A description of the value there: `axis 0 is 1`.
     pub actual: String,
-    /// What was wanted there: `64`.
+    /// The declared property there: `64`.
     pub wanted: String,
-    /// The two dims, where dims clash.
+    /// The declared and the inferred dim, if dims clash.
     pub pair: Option<(Dim, Dim)>,
 }
 
 impl Clash {
-    /// `in field 1 axis 0 is 1`.
+    /// Describes the value with its field: `in field 1 axis 0 is 1`.
     pub fn actual_at_path(&self) -> String {
         match &self.path[..] {
             [] => self.actual.clone(),
@@ -51,20 +58,20 @@ impl Clash {
         }
     }
 
-    /// The field it is in: `field 1`, `field 0 of field 1`.
+    /// Describes the field that contains the clash: `field 1`, `field 0 of field 1`.
     pub fn field(&self) -> String {
         let fields: Vec<String> = self.path.iter().rev().map(|index| format!("field {index}")).collect();
         fields.join(" of ")
     }
 
-    /// The part of a type that [`Clash::path`] leads to.
+    /// Returns the part of a type that [`Clash::path`] leads to.
     pub fn part<'t>(&self, ty: &'t StructInfo) -> &'t StructInfo {
         let step =
             |ty: &'t StructInfo, index: &usize| ty.as_tuple().and_then(|fields| fields.get(*index)).unwrap_or(ty);
         self.path.iter().fold(ty, step)
     }
 
-    /// The dims that clash, if dims do.
+    /// Returns the two dims, if dims clash.
     pub fn dims(&self) -> Vec<&Dim> {
         self.pair.iter().flat_map(|(a, b)| [a, b]).collect()
     }
@@ -73,16 +80,16 @@ impl Clash {
 /// A declared type reconciled with an inferred one.
 #[derive(Clone, Debug)]
 pub struct Reconciled {
-    /// The type users of the value see.
+    /// The type that uses of the value see.
     pub ty: StructInfo,
     /// The first contradiction.
     pub clash: Option<Clash>,
-    /// Whether something is left for a run-time check.
+    /// Whether a part must be checked at run time.
     pub open: bool,
 }
 
 impl Reconciled {
-    /// Whether the value is certainly of the declared type.
+    /// Whether the value certainly has the declared type.
     pub fn is_proved(&self) -> bool {
         self.clash.is_none() && !self.open
     }
@@ -95,7 +102,7 @@ pub fn reconcile(declared: &StructInfo, inferred: &StructInfo, bounds: &Bounds) 
     Reconciled { ty, clash: walk.clash, open: walk.open }
 }
 
-/// Whether a type says more than another that it fits.
+/// Whether `ty` is more precise than the compatible type `than`.
 pub fn says_more(ty: &StructInfo, than: &StructInfo, bounds: &Bounds) -> bool {
     if *than == StructInfo::Object {
         return *ty != StructInfo::Object;
@@ -106,7 +113,8 @@ pub fn says_more(ty: &StructInfo, than: &StructInfo, bounds: &Bounds) -> bool {
 
 struct Walk<'a> {
     bounds: &'a Bounds,
-    /// Whether the types stand in function types, whose symbols are their own: only numbers are compared.
+    /// Whether the types are parts of function types, whose symbols are local to them: then only constants are
+    /// compared.
     own_symbols: bool,
     clash: Option<Clash>,
     open: bool,
@@ -143,7 +151,8 @@ impl<'a> Walk<'a> {
             (StructInfo::Tensor(wanted), StructInfo::Tensor(actual)) => match Arc::ptr_eq(wanted, actual) {
                 true => declared.clone(),
                 false => match self.tensors(wanted, actual) {
-                    // The same type is one allocation: a large program declares every binding's.
+                    // Keep the declared allocation if nothing differs: a large program declares the type of every
+                    // binding.
                     tensor if tensor == **wanted => declared.clone(),
                     tensor => tensor.into(),
                 },
@@ -186,7 +195,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A tensor that has two readings is as declared if either is.
+    /// Reconciles tensors; one with two readings fits if either reading does.
     fn tensors(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> TensorInfo {
         for reading in [Reading::Declared, Reading::Inferred].into_iter().filter(|_| actual.readings.is_some()) {
             let mut walk = Walk { own_symbols: self.own_symbols, ..Walk::new(self.bounds) };
@@ -326,7 +335,7 @@ impl<'a> Walk<'a> {
         declared.clone()
     }
 
-    /// A parameter or the result of a function type, which fit if one value may have both types.
+    /// Compares a parameter or the result of two function types, which fit if one value may have both types.
     fn signature_part(&mut self, part: &str, wanted: &StructInfo, actual: &StructInfo) {
         let mut walk = Walk::new(self.bounds);
         walk.own_symbols = true;
@@ -338,8 +347,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The narrowest type both fit: what a variable has after an `if` whose branches give `a` and `b`
-/// (TVM `src/relax/analysis/type_analysis.cc`, least common ancestor).
+/// Returns the most precise type that both `a` and `b` fit, which a variable has after an `if` whose branches give
+/// `a` and `b` (TVM `src/relax/analysis/type_analysis.cc`, least common ancestor).
 pub fn join(a: &StructInfo, b: &StructInfo, bounds: &Bounds) -> StructInfo {
     match (a, b) {
         (StructInfo::Error, other) | (other, StructInfo::Error) => other.clone(),

@@ -1,6 +1,15 @@
-//! A checked Relax function as passes take it: in blocks, each name bound once, operands that are no calls.
+//! Converts a checked Relax function to the normal form of passes: binding blocks, each variable bound once, and no
+//! nested calls (A-normal form).
 //!
-//! Like its body for lowering ([`crate::body`]), it is read off the recorded statements of its segments.
+//! ```text
+//! before:  y = R.exp(R.add(x, x))
+//!          y = R.negative(y)
+//! after:   gv = R.add(x, x)
+//!          y = R.exp(gv)
+//!          y_1 = R.negative(y)
+//! ```
+//!
+//! Like the body for lowering ([`crate::body`]), it is built from the recorded bindings of the function's segments.
 
 use crate::body::each_segment;
 use crate::elaborate::Recorded;
@@ -18,8 +27,8 @@ use rx_ir::{
 use rx_syntax::Segment;
 use std::sync::Arc;
 
-/// The function called `function`. `segments` and `check` are of the same text, which has no errors: what is wrong in it
-/// stays as it is written.
+/// Returns the function `function` in normal form. `segments` and `check` must belong to the same text, which should
+/// have no errors: erroneous expressions keep their source text.
 pub fn relax_function(
     function: Name,
     segments: &[Arc<Segment>],
@@ -53,8 +62,8 @@ pub fn relax_function(
     }
 }
 
-/// What a function gives, as its callers know it: where the type is inferred, a shape with a dim that only the body binds keeps
-/// its rank (TVM `EraseToWellDefined`).
+/// Returns the return type as callers see it. Where an inferred type contains a dim that only the body binds, its
+/// shape is replaced by the rank (TVM `EraseToWellDefined`).
 fn outside(returned: Option<&StructInfo>, params: &[(Name, StructInfo)]) -> StructInfo {
     let bounds = Bounds::default();
     let mut known = Bindings::new(&bounds);
@@ -70,30 +79,30 @@ fn outside(returned: Option<&StructInfo>, params: &[(Name, StructInfo)]) -> Stru
     if is_known { returned.clone() } else { known.substitute_type(returned) }
 }
 
-/// Whether it is the type of a truth value.
+/// Whether a type is that of a boolean scalar.
 fn is_condition(ty: &StructInfo) -> bool {
     matches!(ty, StructInfo::Prim(info) if info.dtype.is_some_and(rx_base::DType::is_bool))
 }
 
-/// The empty tuple.
+/// Returns the empty tuple.
 fn unit() -> Expr {
     Expr::new(ExprKind::Tuple(Vec::new()), StructInfo::void())
 }
 
-/// A block that is being filled.
+/// A block to which bindings are added.
 struct OpenBlock {
     dataflow: Option<u32>,
     bindings: Vec<VarBinding>,
-    /// What the variables are called in the text, in the order of the bindings.
+    /// The names of the variables in the text, in the order of the bindings.
     written: Vec<Name>,
     outputs: NameSet,
 }
 
-/// The blocks of a sequence that is being filled.
+/// The blocks of a sequence to which bindings are added.
 #[derive(Default)]
 struct Frame {
     blocks: Vec<OpenBlock>,
-    /// The dataflow block the sequence stands in.
+    /// The dataflow block that contains the sequence.
     around: Option<u32>,
 }
 
@@ -108,20 +117,20 @@ impl Frame {
     }
 }
 
-/// From recorded statements to blocks.
+/// The conversion of recorded statements to blocks.
 struct Reader {
     item: Name,
-    /// The segment's text.
+    /// The text of the segment.
     text: Arc<str>,
-    /// How many statements of the function precede the segment.
+    /// The number of the function's statements before the segment.
     first_statement: u32,
-    /// The statement that is being read.
+    /// The origin of the current statement.
     origin: Origin,
-    /// Names that are taken.
+    /// The names that are in use.
     used: NameSet,
-    /// What the names of the text are called here, innermost scope last.
+    /// The new names of the variables in the text, innermost scope last.
     scopes: Vec<NameMap<Name>>,
-    /// Innermost last; the first is the function's own.
+    /// The open sequences, innermost last; the first is the function's body.
     frames: Vec<Frame>,
 }
 
@@ -142,7 +151,7 @@ impl Reader {
         self.scopes.iter().rev().find_map(|scope| scope.get(&written).copied())
     }
 
-    /// A name of its own for `written`, which stands for it from here on.
+    /// Defines a unique name for the variable `written` of the text.
     fn define(&mut self, written: Name) -> Name {
         let own = self.fresh(written.as_str(), "_");
         if let Some(scope) = self.scopes.last_mut() {
@@ -151,7 +160,7 @@ impl Reader {
         own
     }
 
-    /// A name nothing has: `like`, or with a number behind it.
+    /// Returns an unused name: `like`, or `like` with a number appended.
     fn fresh(&mut self, like: &str, separator: &str) -> Name {
         let mut own = name(like);
         let mut number = 0;
@@ -167,10 +176,10 @@ impl Reader {
         names.into_iter().zip(params).map(|(own, (_, ty))| (own, self.ty(ty))).collect()
     }
 
-    /// Gives `with` what renames the names of the text.
+    /// Calls `with` with the current renaming of the text's names.
     fn renaming<T>(&self, with: impl FnOnce(&Renaming<'_>) -> T) -> T {
         let variable = |written: Name| self.renamed(written);
-        // A scalar's name is a symbol, too.
+        // The name of a scalar is also a symbol in dims.
         let dim = |symbol: Name| self.renamed(symbol).filter(|own| *own != symbol).map(Dim::symbol);
         with(&Renaming { dim: &dim, variable: &variable })
     }
@@ -179,7 +188,7 @@ impl Reader {
         self.renaming(|renaming| renaming.ty(ty))
     }
 
-    /// Bindings in order, and which variables their dataflow blocks show.
+    /// Adds bindings in order, and the outputs of their dataflow blocks.
     fn statements(&mut self, bindings: &[Binding], outputs: &[(u32, Name)]) {
         bindings.iter().for_each(|binding| self.statement(binding));
         let Some(frame) = self.frames.last_mut() else { return };
@@ -211,7 +220,7 @@ impl Reader {
 
     /// Adds a binding of a variable of the text.
     fn bind(&mut self, variable: Name, ty: &StructInfo, value: BoundValue, dataflow: Option<u32>) {
-        // What is bound to `_` cannot be named.
+        // Several bindings may be named `_`, since it cannot be used.
         let own = if variable.as_str() == "_" { variable } else { self.define(variable) };
         let ty = self.ty(ty);
         self.add(VarBinding { origin: self.origin, variable: own, ty, value }, variable, dataflow);
@@ -219,7 +228,7 @@ impl Reader {
 
     fn add(&mut self, binding: VarBinding, written: Name, dataflow: Option<u32>) {
         let Some(frame) = self.frames.last_mut() else { return };
-        // Blocks do not nest.
+        // Dataflow blocks do not nest.
         let dataflow = dataflow.filter(|ordinal| frame.around != Some(*ordinal));
         if frame.blocks.last().is_none_or(|block| block.dataflow != dataflow) {
             frame.blocks.push(OpenBlock {
@@ -235,7 +244,7 @@ impl Reader {
         }
     }
 
-    /// Binds a value no variable of the text has.
+    /// Binds an intermediate value to a new variable.
     fn emit(&mut self, value: Expr, dataflow: Option<u32>) -> Expr {
         let own = self.fresh(if dataflow.is_some() { "lv" } else { "gv" }, "");
         let ty = value.ty.clone();
@@ -255,7 +264,7 @@ impl Reader {
         }
     }
 
-    /// The expression, with operands that are no calls.
+    /// Converts an expression; its operands are bound to variables where they are calls.
     fn value(&mut self, expr: &Expr, dataflow: Option<u32>) -> Expr {
         let kind = match &expr.kind {
             ExprKind::Call(call) => {
@@ -280,7 +289,7 @@ impl Reader {
             ExprKind::TupleGet(inner, at) => ExprKind::TupleGet(Box::new(self.operand(inner, dataflow)), *at),
             ExprKind::Tuple(items) => ExprKind::Tuple(items.iter().map(|item| self.operand(item, dataflow)).collect()),
             ExprKind::Var(variable) => ExprKind::Var(self.renamed(*variable).unwrap_or(*variable)),
-            // A condition over dims is kept as it is written, too.
+            // A condition over dims also keeps its source text.
             ExprKind::Prim(PrimValue::Int(_)) if is_condition(&expr.ty) => ExprKind::Written(self.written(expr.span)),
             ExprKind::Prim(PrimValue::Opaque) | ExprKind::Error => ExprKind::Written(self.written(expr.span)),
             ExprKind::Shape(_) | ExprKind::Prim(_) => {
@@ -293,7 +302,7 @@ impl Reader {
         Expr::new(kind, self.ty(&expr.ty))
     }
 
-    /// Renames in what a call's arguments are besides operands, which are renamed already.
+    /// Renames in the attributes and types of a call; its operands are renamed already.
     fn rename_attributes(&self, call: &mut Expr) {
         self.renaming(|renaming| {
             let no_variable = |_: Name| None;
@@ -310,7 +319,7 @@ impl Reader {
         });
     }
 
-    /// As [`Reader::value`]; a call, a cast or a field gets a variable of its own.
+    /// Like [`Reader::value`], but binds a call, a cast or a tuple field to a new variable.
     fn operand(&mut self, expr: &Expr, dataflow: Option<u32>) -> Expr {
         let value = self.value(expr, dataflow);
         match value.kind {
@@ -319,7 +328,7 @@ impl Reader {
         }
     }
 
-    /// The value a function returns.
+    /// Converts the value that a function returns.
     fn leaf(&mut self, expr: &Expr) -> Expr {
         self.operand(expr, None)
     }
@@ -328,8 +337,8 @@ impl Reader {
         self.text.get(span.range()).unwrap_or_default().into()
     }
 
-    /// A branch. Where its last statement binds its variable to a value that is no computation, that value is what it leads
-    /// to, as TVM has it.
+    /// Converts a branch. If its last statement binds the variable to a value that is no computation, that value
+    /// becomes the result of the branch, as in TVM.
     fn sequence(&mut self, body: &Body, dataflow: Option<u32>) -> Sequence {
         self.frames.push(Frame { blocks: Vec::new(), around: dataflow });
         self.scopes.push(NameMap::default());
@@ -354,7 +363,7 @@ impl Reader {
         Sequence { blocks: frame.finish(), result }
     }
 
-    /// An `if` with its `elif`s, which nest.
+    /// Converts an `if` with its `elif`s to nested branches.
     fn branches(&mut self, variable: Option<Name>, arms: &[(Expr, Body)], otherwise: &Body, dataflow: Option<u32>) {
         let Some(((condition, body), rest)) = arms.split_first() else { return };
         let condition = self.operand(condition, dataflow);
@@ -374,7 +383,7 @@ impl Reader {
             }
         };
         self.origin = origin;
-        // All branches end in the variable, with the type its users see.
+        // All branches end in the variable, with the type that its uses see.
         let ty = body.result.as_ref().filter(|_| variable.is_some()).map_or(StructInfo::void(), |end| end.ty.clone());
         let value = BoundValue::If(Box::new(Branches { condition, then, otherwise }));
         self.bind(variable.unwrap_or_else(|| name("_")), &ty, value, dataflow);
@@ -408,7 +417,7 @@ impl Reader {
         self.add(VarBinding { origin, variable: own, ty, value }, function.name, dataflow);
     }
 
-    /// The body of a nested function, whose dataflow blocks are counted from its own start.
+    /// Converts the body of a nested function, which counts its dataflow blocks separately.
     fn function_body(&mut self, body: &Body) -> Sequence {
         self.frames.push(Frame::default());
         self.statements(&body.bindings, &body.outputs);

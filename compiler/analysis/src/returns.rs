@@ -1,8 +1,8 @@
-//! Which functions' return types are inferred for their callers.
+//! Determines the functions whose return types are inferred for their callers.
 //!
-//! A function without a declared return type is checked before its callers are. That must come to an end, and soon: one
-//! query per function recurses. Who may call whom is read off the text alone, so that the answer is the same whatever is
-//! asked first.
+//! A function without a declared return type must be checked before its callers, by one query per function that
+//! recurses. So cycles are excluded and the depth of recursion is limited. The call graph is read from the text
+//! alone, so the answer does not depend on the order of queries.
 
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet};
@@ -11,11 +11,12 @@ use rx_syntax::{Segment, TokenKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The longest chain of functions whose return types are inferred one from the other. What a function further up returns
-/// is not known to its callers.
+/// The longest chain of functions whose return types are inferred from each other. For a function beyond it, callers
+/// do not know the return type.
 const LONGEST_CHAIN: u32 = 16;
 
-/// Every name in a function's text, in order, each once: what it may call is among them. The name its own header gives it is no call.
+/// Returns every name in a function's text once: a superset of its callees. The name in its own header is not
+/// included.
 pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
     let mut names = BTreeSet::new();
     let mut header_seen = false;
@@ -33,8 +34,10 @@ pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
     names.into_iter().collect()
 }
 
-/// Of functions without a declared return type, given with what they mention, those whose return type is inferred: those
-/// in no circle (nor between two) and at the head of no chain that is too long.
+/// Returns the functions whose return type is inferred, given the functions without a declared one and the names they
+/// mention: those that are not in a cycle, not between two cycles, and not at the end of a chain that is too long.
+///
+/// For example, if `a` calls `b`, and `b` calls itself, only `a` is inferable; `b` counts as declared.
 pub fn inferable(functions: &[(Name, Arc<[Name]>)]) -> NameSet {
     let known: NameMap<usize> = functions.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
     let callees: Vec<Vec<usize>> = functions
@@ -44,12 +47,12 @@ pub fn inferable(functions: &[(Name, Arc<[Name]>)]) -> NameSet {
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); functions.len()];
     for (caller, callees) in callees.iter().enumerate() {
         for callee in callees {
-            // INVARIANT: indices of `known` are below the number of functions.
+            // INVARIANT: the indices in `known` are less than the number of functions.
             callers[*callee].push(caller);
         }
     }
     let above = peel(&callees, &callers, |_| true).reached;
-    // What neither peeling reaches stands in a circle or between two; it counts as declared.
+    // A function that neither pass reaches is in a cycle or between two; it counts as declared.
     let below = peel(&callers, &callees, |_| true).reached;
     let open = |at: usize| above[at] || below[at];
     let heights = peel(&callers, &callees, open);
@@ -57,14 +60,14 @@ pub fn inferable(functions: &[(Name, Arc<[Name]>)]) -> NameSet {
     functions.iter().enumerate().filter(|(at, _)| fits(at)).map(|(_, (name, _))| *name).collect()
 }
 
-/// What [`peel`] found of each node.
+/// The result of [`peel`] for each node.
 struct Peeled {
     reached: Vec<bool>,
-    /// The longest way to it from a node without predecessors.
+    /// The length of the longest path to the node from a node without predecessors.
     height: Vec<u32>,
 }
 
-/// Takes nodes for which `of` holds off a graph as long as one has no predecessor left among them.
+/// Sorts the nodes for which `of` holds topologically: repeatedly removes a node without predecessors among them.
 fn peel(next: &[Vec<usize>], before: &[Vec<usize>], of: impl Fn(usize) -> bool) -> Peeled {
     let count = next.len();
     let mut left: Vec<usize> = before.iter().map(|before| before.iter().filter(|at| of(**at)).count()).collect();

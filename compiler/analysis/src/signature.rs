@@ -10,14 +10,14 @@ use rx_syntax::Segment;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use std::sync::Arc;
 
-/// A Relax function's header, elaborated once: for its callers and for its own body.
+/// The header of a Relax function, elaborated once for its callers and for its own body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// What callers see.
+    /// The signature that callers see.
     pub signature: Arc<Signature>,
-    /// Definitions, rows and diagnostics of the header segment.
+    /// The result of the header segment: definitions, rows and diagnostics.
     pub result: Arc<SegmentResult>,
-    /// The types in it, for the body to share.
+    /// The pool of its types, shared with the body.
     pub(crate) types: Arc<SharedTypes>,
 }
 
@@ -27,7 +27,7 @@ pub fn relax_header(segment: &Segment, file: &FileContext) -> Header {
     Header { signature: Arc::new(signature), result: Arc::new(result), types: Arc::new(types) }
 }
 
-/// `num_input`, where one of a function's first statements says it: `R.func_attr({"num_input": 1})`.
+/// Returns `num_input`, if one of the function's first statements sets it: `R.func_attr({"num_input": 1})`.
 pub fn num_input(segments: &[Arc<Segment>]) -> Option<i64> {
     let body = segments.get(1)?;
     let statements = &body.tree().statements;
@@ -48,12 +48,12 @@ pub fn num_input(segments: &[Arc<Segment>]) -> Option<i64> {
     })
 }
 
-/// The signature of a prim_func.
+/// Returns the signature of a prim_func.
 pub fn prim_signature(segments: &[Arc<Segment>], file: &FileContext) -> Signature {
     prim_func_signature(segments.iter().map(|segment| &**segment), file).map_or(Signature::Opaque, Signature::Prim)
 }
 
-/// A header sees nothing but the file.
+/// An [`Outer`] without answers: a header depends only on the file.
 struct Nothing;
 
 impl Outer for Nothing {
@@ -70,7 +70,7 @@ impl Outer for Nothing {
     }
 }
 
-/// The external functions a module-level segment declares: `f = R.ExternFunc("f", R.Callable(…))`.
+/// Returns the external functions that a module-level segment declares: `f = R.ExternFunc("f", R.Callable(…))`.
 pub fn externs(segment: &Segment, file: &FileContext) -> Vec<(Name, rx_ir::StructInfo)> {
     crate::elaborate::extern_declarations(segment, file, &Nothing)
 }

@@ -1,7 +1,7 @@
-//! What a function holds and costs: bindings, operators, parameters, arithmetic operations, bytes, peak memory.
+//! Statistics of a function: bindings, operators, parameters, arithmetic operations, bytes, and peak memory.
 //!
-//! Everything is an expression over the function's symbolic dims. What is counted how stands in `docs/stats.md`; what an
-//! operator costs stands in its schema ([`rx_ops::Cost`]).
+//! All amounts are expressions over the function's symbolic dims. `docs/stats.md` defines how they are counted; the
+//! cost of an operator is defined in its schema ([`rx_ops::Cost`]).
 
 pub mod amount;
 mod memory;
@@ -14,28 +14,29 @@ use rx_tir::Count;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the count of a function asks of the module.
+/// The queries of the statistics about the module.
 pub trait Callees {
-    /// What callers see of the item called `name`.
+    /// Returns the signature of the item `name`.
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
-    /// What a call of the Relax function `name` costs; `None` where it calls itself.
+    /// Returns the cost of a call of the Relax function `name`; `None` if it is recursive.
     fn function(&self, name: Name) -> Option<Arc<FunctionStats>>;
-    /// What a call of the prim_func `name` costs.
+    /// Returns the cost of a call of the prim_func `name`.
     fn prim_func(&self, name: Name) -> Option<Count>;
-    /// The operator called `name`, declared ones included.
+    /// Returns the operator `name`, including declared ones.
     fn operator(&self, name: Name) -> Option<&'static rx_ops::Schema>;
 }
 
-/// Calls of one operator or function, and what they cost together.
+/// The calls of one operator or function, and their total cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallStats {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Arithmetic operations of the calls that are counted.
+    /// The arithmetic operations of the counted calls.
     pub operations: Dim,
-    /// Bytes read and written by the calls that are counted.
+    /// The bytes read and written by the counted calls.
     pub bytes: Dim,
-    /// Calls whose operations are not counted: shapes not known, loops that depend on values, no convention.
+    /// The number of calls whose operations are not counted: their shapes are unknown, their loops depend on values,
+    /// or their cost is not defined.
     pub uncounted: u64,
 }
 
@@ -65,61 +66,61 @@ impl CallStats {
     }
 }
 
-/// Parameters of a function.
+/// The parameters of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParamStats {
-    /// How many.
+    /// The number of parameters.
     pub count: u64,
-    /// Elements of all tensors of known shape.
+    /// The elements of all tensors of known shape.
     pub elements: Dim,
-    /// Bytes of all tensors of known shape and dtype.
+    /// The bytes of all tensors of known shape and dtype.
     pub bytes: Dim,
-    /// Parameters of which something is not known.
+    /// The number of parameters of unknown size.
     pub unknown: u64,
 }
 
-/// The most memory that values of a function take at once.
+/// The peak memory of a function's values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeakStats {
-    /// Bytes; parameters and constants left out.
+    /// The peak in bytes, without parameters and constants.
     pub bytes: Dim,
-    /// The statement where it is reached.
+    /// The statement where the peak is reached.
     pub at: Option<Origin>,
-    /// Values whose size is not known, and which are left out.
+    /// The number of values of unknown size, which are not counted.
     pub unknown: u64,
 }
 
-/// What is known of a function.
+/// The statistics of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionStats {
-    /// Its name.
+    /// The function's name.
     pub name: Name,
-    /// Bindings and bare statements, those of branches and nested functions included.
+    /// The number of bindings and bare statements, including those of branches and nested functions.
     pub bindings: u64,
-    /// The leading parameters that are inputs; all, where `num_input` is not stated.
+    /// The leading parameters that are inputs; all parameters if `num_input` is not set.
     pub inputs: ParamStats,
     /// The other parameters.
     pub weights: ParamStats,
-    /// Operators by name.
+    /// The operators by name.
     pub operators: BTreeMap<&'static str, CallStats>,
-    /// Functions of the module by name.
+    /// The module's functions by name.
     pub functions: BTreeMap<&'static str, CallStats>,
     /// All calls together.
     pub total: CallStats,
-    /// The most memory at once.
+    /// The peak memory.
     pub peak: PeakStats,
-    /// What is known of the symbols.
+    /// The bounds of the symbols.
     pub bounds: Arc<Bounds>,
 }
 
 impl FunctionStats {
-    /// The least and the greatest value of an expression, under the bounds the function states.
+    /// Returns the minimum and maximum of an expression under the function's bounds.
     pub fn range(&self, dim: &Dim) -> (Option<i64>, Option<i64>) {
         (prove::lower(dim, &self.bounds), prove::upper(dim, &self.bounds))
     }
 }
 
-/// Counts a checked function.
+/// Computes the statistics of a checked function.
 pub fn function_stats(function: &Function, callees: &dyn Callees) -> FunctionStats {
     let inputs = function.num_input.and_then(|count| usize::try_from(count).ok());
     let (inputs, weights) = function.params.split_at(inputs.unwrap_or(usize::MAX).min(function.params.len()));
@@ -139,7 +140,7 @@ pub fn function_stats(function: &Function, callees: &dyn Callees) -> FunctionSta
     }
 }
 
-/// Counts the calls of one expression, one inside another.
+/// Counts the calls in one expression, including nested ones.
 pub fn expression_stats(expr: &rx_ir::Expr, callees: &dyn Callees, bounds: &Bounds) -> CallStats {
     let mut counter = total::Counter::new(callees, bounds);
     counter.expr(expr);
@@ -158,7 +159,7 @@ fn params(params: &[(Name, StructInfo)]) -> ParamStats {
     stats
 }
 
-/// A number to compare expressions by: symbols at their upper bounds, or at a thousand.
+/// Estimates an expression by a number, to compare expressions: symbols take their upper bounds, or 1024.
 fn measure(dim: &Dim, bounds: &Bounds) -> i64 {
     const TYPICAL: i64 = 1024;
     if let Some(value) = dim.as_constant() {
@@ -168,7 +169,8 @@ fn measure(dim: &Dim, bounds: &Bounds) -> i64 {
     dim.substitute(&value).as_constant().unwrap_or(i64::MAX)
 }
 
-/// The function an operator calls, and the values it passes: `R.call_tir(cls.f, (x, y), …)`.
+/// Returns the function that an operator calls, and the types of the values it passes:
+/// `R.call_tir(cls.f, (x, y), …)`.
 fn callee_of(call: &rx_ir::Call) -> Option<(Name, Vec<&StructInfo>)> {
     use rx_ir::{Argument, ExprKind};
     let mut name = None;

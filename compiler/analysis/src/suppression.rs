@@ -1,41 +1,41 @@
-//! Diagnostics that comments of the text do not want, and comments that do not want anything that is there.
+//! Applies suppression comments: removes the diagnostics they name, and reports comments that suppress nothing.
 //!
-//! A pure function of a file's directives and diagnostics, asked each time they are shown: it costs nothing where there
-//! are no directives.
+//! A pure function of a file's directives and diagnostics, run each time they are shown; without directives it costs
+//! nothing.
 
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Fix, Span};
 
-/// A directive with places in bytes of the file.
+/// A suppression directive, with byte spans in the file.
 #[derive(Clone, Debug)]
 pub struct Suppression {
-    /// From its `#` to its end.
+    /// The span from its `#` to its end.
     pub span: Span,
-    /// What goes when it goes.
+    /// The span to delete to remove the directive.
     pub removal: Span,
-    /// Which diagnostics it means.
+    /// The diagnostics it names.
     pub meant: Meant,
-    /// What it speaks of.
+    /// The region it applies to.
     pub scope: Scope,
 }
 
-/// Which diagnostics a directive means.
+/// The diagnostics that a directive names.
 #[derive(Clone, Debug)]
 pub enum Meant {
     /// All that can be suppressed.
     All,
-    /// Those called this, with the places of the words.
+    /// The diagnostics with these codes; each with the span of the word.
     Codes(Vec<(Span, String)>),
-    /// None: it cannot be read, and why.
+    /// None: the directive is malformed, for this reason.
     Malformed(&'static str),
 }
 
-/// What a directive speaks of.
+/// The region that a directive applies to.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope {
     /// The whole file.
     File,
-    /// What is reported on the line, or in the statements that begin or end on it.
+    /// The diagnostics on the line, or in the statements that begin or end on it.
     Lines {
         /// The line.
         line: Span,
@@ -47,7 +47,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether a diagnostic at this place is spoken of.
+    /// Whether the region contains a diagnostic at `place`.
     fn covers(self, place: Span) -> bool {
         match self {
             Scope::File => true,
@@ -61,14 +61,14 @@ impl Scope {
     }
 }
 
-/// Whether a comment can keep the code from being reported. What cannot be read cannot be unsaid; nor can what is said of
-/// the comments themselves, which is mended by removing them.
+/// Whether a comment can suppress the code. Syntax errors cannot be suppressed, and neither can diagnostics about the
+/// comments themselves, which are fixed by removing the comments.
 pub const fn is_suppressible(code: Code) -> bool {
     code.is_choosable() && code.number() >= 100
 }
 
-/// The diagnostics of a file, in order of position, that its `suppressions` leave, with what is wrong with those. What is
-/// not `judged` was not looked for: a comment that names it is not said to be unused.
+/// Removes the suppressed diagnostics of a file and adds those about the `suppressions`; returns them in order of
+/// position. Codes that are not `judged` were not checked for, so a comment that names one is not reported as unused.
 pub fn apply(
     suppressions: &[Suppression],
     mut diagnostics: Vec<Diagnostic<Span>>,
@@ -80,7 +80,7 @@ pub fn apply(
     let mut open = Open::new(&diagnostics);
     let mut findings = Vec::new();
     let is_file = |suppression: &&Suppression| matches!(suppression.scope, Scope::File);
-    // Comments near a mistake are asked first: what they suppress needs no comment for the file.
+    // Comments near a diagnostic are applied first, so that a comment for the file counts as unused if they suffice.
     let near = suppressions.iter().filter(|it| !is_file(it));
     for suppression in near.chain(suppressions.iter().filter(is_file)) {
         match &suppression.meant {
@@ -98,10 +98,10 @@ pub fn apply(
     diagnostics
 }
 
-/// Which of a file's diagnostics nothing suppresses yet.
+/// The diagnostics of a file that are not suppressed yet.
 struct Open {
     gone: Vec<bool>,
-    /// The most bytes a diagnostic's place has.
+    /// The maximal length of a diagnostic's span, in bytes.
     longest: u32,
 }
 
@@ -143,7 +143,7 @@ fn malformed(place: Span, why: &str) -> Diagnostic<Span> {
     Diagnostic::new(Code::MalformedSuppression, place, format!("a comment for rx that cannot be read: {why}"))
 }
 
-/// What is said of a comment that names no code; `taken` is what it suppressed.
+/// Reports a comment that names no code; `taken` are the codes it suppressed.
 fn blanket(suppression: &Suppression, taken: &[Code]) -> Diagnostic<Span> {
     let place = suppression.span;
     if taken.is_empty() {
@@ -164,7 +164,8 @@ fn blanket(suppression: &Suppression, taken: &[Code]) -> Diagnostic<Span> {
     })
 }
 
-/// What is said of a comment that names codes. `takes` says whether a code suppressed something.
+/// Reports unused, unknown and unsuppressible codes of a comment. `takes` suppresses a code and returns whether it
+/// occurred.
 fn named(
     suppression: &Suppression,
     words: &[(Span, String)],
@@ -194,7 +195,7 @@ fn named(
     findings.push(Diagnostic::new(Code::UnusedSuppression, place, message).with_fix(fix));
 }
 
-/// A code that no comment keeps from being reported.
+/// Reports a code that cannot be suppressed.
 fn fixed(place: Span, code: Code) -> Diagnostic<Span> {
     let why = match code.number() {
         0..100 => "what is said of comments is not suppressed by comments",
@@ -225,7 +226,7 @@ fn removal(suppression: &Suppression) -> Fix<Span> {
     Fix { title: "remove the comment".to_owned(), edits: vec![(suppression.removal, String::new())], safe: true }
 }
 
-/// The list without the unused words.
+/// Returns the fix that removes the unused codes from the list.
 fn shortening(words: &[(Span, String)], unused: &[(usize, Code)]) -> Fix<Span> {
     let kept = words.iter().enumerate().filter(|(at, _)| !unused.iter().any(|(gone, _)| gone == at));
     let kept: Vec<&str> = kept.map(|(_, (_, word))| word.as_str()).collect();

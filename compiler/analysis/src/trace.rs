@@ -1,8 +1,15 @@
-//! Where a dim, rank or dtype of a value comes from: a chain of steps back to what fixed it.
+//! Traces the origin of a dim, rank or dtype of a value: a chain of steps back to the place that determined it.
 //!
-//! The chain runs over typed bodies, which are recorded again segment by segment and only where it passes. What a call's
-//! result depends on is read off the operator's rule ([`rx_ops::provenance`]); what this module adds is the way between
-//! calls: variables, tuples, branches, functions of the module and closures, `match_cast`, annotations, symbolic dims.
+//! ```text
+//! y = R.permute_dims(x)        # why is axis 0 of y 4?
+//! → R.permute_dims: axis 0 is axis 1 of `x`
+//! → parameter `x: R.Tensor((n, 4), "float32")`
+//! ```
+//!
+//! The chain runs over typed bodies, which are recorded again segment by segment, only where the chain passes. The
+//! operator's rule determines the operands that a call's result depends on ([`rx_ops::provenance`]). This module
+//! follows the chain between calls: through variables, tuples, branches, functions of the module, closures,
+//! `match_cast`, annotations and symbolic dims.
 
 mod calls;
 mod follow;
@@ -24,36 +31,36 @@ use rx_syntax::Segment;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Steps of one chain; what is farther away is not followed.
+/// The maximal number of steps of a chain.
 pub const MAX_STEPS: usize = 1_000_000;
 
-/// Facets traced at once where none is asked for: a tuple of weights has thousands.
+/// The maximal number of facets traced if none is selected: a tuple of weights has thousands.
 const MAX_FACETS: usize = 64;
 
-/// What a chain asks of the module.
+/// The queries of a chain about the module.
 pub trait World {
-    /// The Relax function called `name`, checked.
+    /// Returns the Relax function `name`, checked.
     fn function(&self, name: Name) -> Option<FunctionText>;
-    /// What callers see of the item called `name`.
+    /// Returns the signature of the item `name`.
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
-    /// The operator called `name`, declared ones included.
+    /// Returns the operator `name`, including declared ones.
     fn operator(&self, name: Name) -> Option<&'static rx_ops::Schema>;
-    /// How far a chain is followed at most; one that is cut short tells no facts beside it.
+    /// Returns the maximal length of a chain. A chain with a smaller limit than [`MAX_STEPS`] has no details.
     fn most_steps(&self) -> usize {
         MAX_STEPS
     }
 }
 
-/// A Relax function: its text and what its check found.
+/// A Relax function: its text and the result of its check.
 #[derive(Clone)]
 pub struct FunctionText {
-    /// Its segments, the header first.
+    /// The segments, the header first.
     pub segments: Arc<[Arc<Segment>]>,
-    /// What the check of these segments found.
+    /// The result of the check of these segments.
     pub check: Arc<FunctionCheck>,
-    /// Its parameters.
+    /// The signature of the function.
     pub signature: FunctionSignature,
-    /// What the file says to it.
+    /// The context of the file.
     pub file: Arc<FileContext>,
 }
 
@@ -66,12 +73,13 @@ pub struct TracePlace {
     pub place: ItemPlace,
 }
 
-/// What is asked of the value at a position.
+/// The part of a value to trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Every dim, briefly; of a dim of an annotation, that one.
+    /// All dims, dtype and rank; at a dim of an annotation, only that dim.
     Everything,
-    /// One part of a field of a tuple; the path is empty for a value that is none. Negative axes count from the end.
+    /// An axis of the field with this path; the path is empty for a value that is not a tuple. Negative axes count
+    /// from the end.
     Axis(Vec<usize>, i64),
     /// The dtype of a field.
     Dtype(Vec<usize>),
@@ -79,7 +87,7 @@ pub enum Asked {
     Rank(Vec<usize>),
 }
 
-/// An axis, `dtype` or `rank`; of a field of a tuple, behind its index and a dot.
+/// Parses an axis, `dtype` or `rank`, optionally after the indices of tuple fields, such as `1.dtype`.
 impl FromStr for Asked {
     type Err = String;
 
@@ -99,13 +107,13 @@ impl FromStr for Asked {
 /// The answer for one position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why<P = TracePlace> {
-    /// What the value is called: `` `lv2` ``, `the result of R.nn.relu`.
+    /// A description of the value: `` `lv2` ``, `the result of R.nn.relu`.
     pub subject: String,
-    /// Where it stands.
+    /// The place of the value.
     pub place: P,
-    /// Its struct info.
+    /// The struct info of the value.
     pub ty: StructInfo,
-    /// One chain per part asked for.
+    /// One chain per part.
     pub traces: Vec<Trace<P>>,
 }
 
@@ -114,58 +122,58 @@ pub struct Why<P = TracePlace> {
 pub struct Trace<P = TracePlace> {
     /// The part of the value.
     pub facet: Facet,
-    /// `axis 2`.
+    /// A description of the part: `axis 2`.
     pub part: String,
-    /// What it is: `112`.
+    /// The value of the part: `112`.
     pub fact: String,
-    /// From the value back; the last is what fixed the part.
+    /// The steps back from the value; the last one determined the part.
     pub steps: Vec<Step<P>>,
 }
 
-/// What kind of thing a step goes through or ends at.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StepKind {
     /// A call of an operator.
     Operator,
-    /// A call of a function: the chain goes on in its body.
+    /// A call of a function; the chain continues in its body.
     Call,
-    /// A parameter of a called function: the chain goes on at the argument.
+    /// A parameter of a called function; the chain continues at the argument.
     Argument,
-    /// An `if`: the chain goes on in a branch.
+    /// An `if`; the chain continues in a branch.
     Branch,
-    /// A `match_cast` that says what was known.
+    /// A `match_cast` to a type that was known.
     Cast,
-    /// End: a parameter's declared type.
+    /// End: the declared type of a parameter.
     Parameter,
     /// End: an attribute of a call.
     Attribute,
     /// End: a constant tensor.
     Constant,
-    /// End: a shape or scalar written in the text.
+    /// End: a shape or scalar literal.
     Literal,
-    /// End: the type of a `match_cast`, checked when the program runs.
+    /// End: the type of a `match_cast`, checked at run time.
     MatchCast,
-    /// End: a type a call declares, `out_ty` of `call_tir` for one.
+    /// End: a type that a call declares, such as the `out_ty` of `call_tir`.
     OutTy,
-    /// End: an annotation that says more than was inferred.
+    /// End: an annotation that is more precise than the inferred type.
     Annotation,
-    /// End: the declared type of a function that is not looked into.
+    /// End: the declared return type of a function whose body is not followed.
     Declared,
-    /// End: a symbolic dim, where it gets its value.
+    /// End: a symbolic dim, at the place where it gets its value.
     Symbol,
-    /// End: the operator alone decides.
+    /// End: the operator's rule alone.
     Rule,
-    /// End: nothing says where it comes from.
+    /// End: the origin is unknown.
     Unknown,
 }
 
 impl StepKind {
-    /// Whether a chain ends here.
+    /// Whether a chain ends with this kind of step.
     pub fn is_end(self) -> bool {
         !matches!(self, StepKind::Operator | StepKind::Call | StepKind::Argument | StepKind::Branch | StepKind::Cast)
     }
 
-    /// As JSON spells it.
+    /// Returns the name in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             StepKind::Operator => "operator",
@@ -191,39 +199,39 @@ impl StepKind {
 /// A step of a chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<P = TracePlace> {
-    /// What it is.
+    /// The kind of step.
     pub kind: StepKind,
-    /// Where.
+    /// The place of the step.
     pub place: P,
-    /// The variable the value is bound to.
+    /// The variable that the value is bound to.
     pub variable: Option<Name>,
     /// The operator or function.
     pub callee: Option<Name>,
     /// The part of this value: `axis 2`.
     pub part: String,
-    /// What it is here.
+    /// The value of the part.
     pub fact: String,
-    /// The formula with the numbers put in.
+    /// The formula with the numbers filled in.
     pub formula: Option<String>,
-    /// Said to people: `` R.nn.relu keeps axis 2 of `x` ``.
+    /// The text for users: `` R.nn.relu keeps axis 2 of `x` ``.
     pub text: String,
-    /// Whether it is the next step's, unchanged.
+    /// Whether the part is equal to that of the next step.
     pub unchanged: bool,
-    /// Other facts that had a say.
+    /// Other facts that the part depends on.
     pub details: Vec<Detail<P>>,
 }
 
-/// A fact beside the chain: an attribute, a dim of another operand.
+/// A fact that a step depends on in addition to the chain: an attribute, or a dim of another operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detail<P = TracePlace> {
-    /// `` kernel 7 = axis 2 of `w`, parameter ``.
+    /// The text for users: `` kernel 7 = axis 2 of `w`, parameter ``.
     pub text: String,
-    /// Where it stands; of a default, nowhere.
+    /// The place of the fact; none for a default.
     pub place: Option<P>,
 }
 
 impl Why {
-    /// The same with every place translated; one that has no translation becomes the default.
+    /// Translates every place; a place without translation becomes the default.
     pub fn map_places<Q: Default>(self, of: &dyn Fn(&TracePlace) -> Option<Q>) -> Why<Q> {
         let detail = |detail: Detail| Detail { text: detail.text, place: detail.place.as_ref().and_then(of) };
         let step = |step: Step| Step {
@@ -253,8 +261,8 @@ impl Why {
     }
 }
 
-/// Traces the value at byte `offset` of segment `segment` of function `name`. With `line_only`, the value bound by the
-/// statement there, whatever the offset.
+/// Traces the value at byte `offset` of segment `segment` of function `name`. With `line_only`, traces the value that
+/// the statement at `offset` binds, wherever in it the offset is.
 pub fn why(world: &dyn World, name: Name, segment: u32, offset: u32, line_only: bool, asked: &Asked) -> Option<Why> {
     let mut tracer = follow::Tracer::new(world, name)?;
     let target = target::at(&mut tracer, segment, offset, line_only)?;
@@ -263,7 +271,7 @@ pub fn why(world: &dyn World, name: Name, segment: u32, offset: u32, line_only: 
     Some(Why { subject: target.subject, place: target.place, ty: target.expr.ty, traces })
 }
 
-/// The facets of a type that are meant.
+/// Returns the facets of a type that are asked for.
 fn facets(ty: &StructInfo, asked: &Asked, written: Option<&Facet>) -> Vec<Facet> {
     let at = |path: &[usize], part| Facet { path: path.to_vec(), part };
     match (asked, written) {

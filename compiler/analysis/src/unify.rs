@@ -1,6 +1,13 @@
-//! Binding a callee's symbols from the arguments of a call, left to right.
+//! Unification of a callee's parameter types with the types of a call's arguments, which binds the callee's symbols.
 //!
-//! The first bare occurrence of a symbol binds it; every other occurrence is an equality, *proved*, *refuted* or *open*.
+//! ```text
+//! parameters:  A: (n, m), B: (m, n + 1)
+//! arguments:   (4, k), (k, 5)
+//! → n = 4 and m = k are bound by argument 0; m = k and n + 1 = 5 are proved for argument 1
+//! ```
+//!
+//! The first occurrence of a symbol as a whole dim binds it. Every other occurrence is an equality, which is
+//! *proved*, *refuted* or *open*.
 
 use rx_base::name::NameMap;
 use rx_base::symbolic::prove;
@@ -9,12 +16,12 @@ use rx_base::{Dim, Name};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// The part of an argument a dim is given by.
+/// The part of an argument that gives a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     /// The index of the argument.
     pub argument: usize,
-    /// The axis, of a tensor or shape.
+    /// The axis of a tensor or shape.
     pub axis: Option<usize>,
 }
 
@@ -31,61 +38,61 @@ impl std::fmt::Display for Given {
     }
 }
 
-/// What a symbol is bound to, and by what.
+/// The value of a symbol, and its source.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// Its value in the caller.
+    /// The value, in terms of the caller's symbols.
     pub value: Dim,
-    /// What bound it.
+    /// The part of an argument that bound it.
     pub by: Given,
 }
 
-/// A callee's symbols and their values.
+/// The values of a callee's symbols.
 #[derive(Debug)]
 pub struct Bindings<'a> {
     bound: NameMap<Bound>,
     bounds: &'a Bounds,
 }
 
-/// An equality between a dim the callee needs and the dim given.
+/// An equality between the dim that the callee requires and the given dim.
 #[derive(Clone, Debug)]
 pub struct Equality {
     /// The dim as the callee writes it.
     pub wanted: Dim,
-    /// The same with bound symbols put in; `None` where a symbol is unbound.
+    /// The same dim with bound symbols substituted; `None` if a symbol is unbound.
     pub wanted_here: Option<Dim>,
-    /// The dim given.
+    /// The given dim.
     pub actual: Dim,
     /// Whether they are equal.
     pub answer: Answer,
-    /// For a bare symbol bound before: what bound it.
+    /// The part of an argument that bound the symbol before, if the dim is a symbol.
     pub bound_by: Option<Given>,
 }
 
 impl Equality {
-    /// The two dims, where whether they are equal shows when the program runs: behind the call they are.
+    /// Returns the two dims if their equality is open: it is checked at run time, so they are equal after the call.
     pub fn to_learn(&self) -> Option<(Dim, Dim)> {
         (self.answer == Answer::Open).then(|| Some((self.wanted_here.clone()?, self.actual.clone())))?
     }
 }
 
 impl<'a> Bindings<'a> {
-    /// No symbol bound.
+    /// Creates bindings without symbols.
     pub fn new(bounds: &'a Bounds) -> Bindings<'a> {
         Bindings { bound: NameMap::default(), bounds }
     }
 
-    /// The value of a symbol.
+    /// Returns the value of a symbol.
     pub fn get(&self, symbol: Name) -> Option<&Bound> {
         self.bound.get(&symbol)
     }
 
-    /// Binds a symbol unless it is bound.
+    /// Binds a symbol, unless it is bound.
     pub fn bind(&mut self, symbol: Name, value: Dim, by: impl Into<Given>) {
         self.bound.entry(symbol).or_insert(Bound { value, by: by.into() });
     }
 
-    /// How the symbols of a dim got their values: `n = 7 from argument 0, axis 1`.
+    /// Describes the sources of the symbols in a dim: `n = 7 from argument 0, axis 1`.
     pub fn origins(&self, dim: &Dim) -> Vec<String> {
         let mut found: Vec<(Name, &Bound)> = Vec::new();
         dim.for_each_symbol(&mut |symbol| {
@@ -98,7 +105,7 @@ impl<'a> Bindings<'a> {
         found.into_iter().map(|(symbol, bound)| format!("{symbol} = {} from {}", bound.value, bound.by)).collect()
     }
 
-    /// Meets the callee's `wanted` with the caller's `actual`, given by `by`: binds or compares.
+    /// Unifies the callee's dim `wanted` with the caller's dim `actual`, given by `by`: binds a symbol, or compares.
     pub fn meet(&mut self, wanted: &Dim, actual: &Dim, by: impl Into<Given>) -> Equality {
         if let Some(symbol) = wanted.as_symbol() {
             match self.bound.get(&symbol) {
@@ -129,21 +136,21 @@ impl<'a> Bindings<'a> {
         Equality { wanted: wanted.clone(), wanted_here, actual: actual.clone(), answer, bound_by: None }
     }
 
-    /// The dim with bound symbols put in; `None` if one is unbound.
+    /// Returns the dim with bound symbols substituted; `None` if one is unbound.
     pub fn substitute(&self, dim: &Dim) -> Option<Dim> {
         let mut complete = true;
         dim.for_each_symbol(&mut |symbol| complete &= self.bound.contains_key(&symbol));
         complete.then(|| dim.substitute(&|symbol| self.bound.get(&symbol).map(|bound| bound.value.clone())))
     }
 
-    /// The callee's type in the caller's terms. A shape with an unbound symbol keeps its rank only, as TVM's
-    /// `EraseToWellDefined` does.
+    /// Returns a type of the callee in terms of the caller's symbols. A shape with an unbound symbol is replaced by
+    /// its rank, as in TVM's `EraseToWellDefined`.
     pub fn substitute_type(&self, ty: &StructInfo) -> StructInfo {
         self.type_with(ty, None)
     }
 
-    /// As [`Bindings::substitute_type`], to compare with: a dim with an unbound symbol agrees with everything, and the others
-    /// stay.
+    /// Like [`Bindings::substitute_type`], for comparison: a dim with an unbound symbol becomes an error, which is
+    /// compatible with everything, and the other dims stay.
     pub fn wanted_type(&self, ty: &StructInfo) -> StructInfo {
         self.type_with(ty, Some(&Dim::ERROR))
     }
@@ -151,7 +158,7 @@ impl<'a> Bindings<'a> {
     fn type_with(&self, ty: &StructInfo, unbound: Option<&Dim>) -> StructInfo {
         match ty {
             StructInfo::Tensor(tensor) => {
-                // Readings are in the callee's terms, and the mistake is the callee's.
+                // Readings are in terms of the callee's symbols, and their mistake has been reported in the callee.
                 let shape = self.shape_with(&tensor.shape, unbound);
                 TensorInfo { shape, readings: None, ..TensorInfo::clone(tensor) }.into()
             }
@@ -188,8 +195,8 @@ impl<'a> Bindings<'a> {
         }
     }
 
-    /// Meets every dim of a callee's parameter type with the argument's, binding symbols; returns equalities that did not
-    /// bind, in order. Types of different kinds or ranks give none.
+    /// Unifies every dim of a callee's parameter type with the argument's; returns an equality for each pair of dims.
+    /// One that binds a symbol is proved. Types of different kinds or ranks have no pairs.
     pub fn meet_types(&mut self, wanted: &StructInfo, actual: &StructInfo, argument: usize) -> Vec<Equality> {
         let mut equalities = Vec::new();
         self.walk(wanted, actual, argument, &mut equalities);
@@ -220,7 +227,8 @@ impl<'a> Bindings<'a> {
     fn walk_shapes(&mut self, wanted: &Shape, actual: &Shape, argument: usize, out: &mut Vec<Equality>) {
         let (Some(wanted), Some(actual)) = (wanted.dims(), actual.dims()) else { return };
         if wanted.len() == actual.len() {
-            // Bare symbols bind before compound dims are compared, wherever they stand in the shape.
+            // Whole-dim symbols bind before compound dims are compared, in any order: in `(n * 2, n)`, axis 1 comes
+            // first.
             for bare in [true, false] {
                 for (axis, (wanted, actual)) in wanted.iter().zip(actual).enumerate() {
                     if wanted.as_symbol().is_some() == bare {

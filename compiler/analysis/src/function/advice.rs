@@ -1,5 +1,5 @@
-//! What may have been meant: names for those nothing defines, types and values to return. Seen from the whole function, so that
-//! no suggestion depends on where its segments are cut.
+//! Suggestions for undefined names, return types and missing returns. They are made for the whole function, so that
+//! no suggestion depends on how the function is cut into segments.
 
 use super::memo::State;
 use crate::elaborate::{Export, Role, Unresolved};
@@ -15,10 +15,12 @@ use rx_syntax::{Segment, Statement, TokenKind};
 use std::sync::Arc;
 
 impl State {
-    /// The name nearest to a misspelled one of segment `at`, among parameters and what was defined shortly before its use.
-    /// What precedes is counted in exports, whose order does not depend on where segments are cut; places of exports do.
+    /// Returns the name most similar to an undefined one in segment `at`, among the parameters and the last
+    /// definitions before its use. Definitions are counted in exports, whose order, unlike their positions, does not
+    /// depend on how segments are cut.
     pub(super) fn nearest(&self, wrong: &Unresolved, at: u32) -> Option<&'static str> {
-        // A bound on what is looked at and not on what is found: a text may be all undefined names.
+        // The limit is on the definitions examined and not on those found, since all names of a text may be
+        // undefined.
         const LOOKED_AT: usize = 256;
         let at = at as usize;
         let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
@@ -37,7 +39,8 @@ impl State {
         nearest(&wrong.name, names.map(|export| export.name.as_str()))
     }
 
-    /// Where a name that nothing defines stands, from its first use to what binds it: it is reported once, and a fix is of all.
+    /// Returns the uses of an undefined name, from the first one to the statement that binds it: the name is reported
+    /// once, and a fix replaces all uses.
     pub(super) fn uses(&self, wrong: &Unresolved, at: u32) -> Vec<ItemPlace> {
         const LOOKED_AT: usize = 256;
         let mut found = Vec::new();
@@ -70,8 +73,8 @@ impl State {
         found
     }
 
-    /// What may be meant by a name that nothing resembles, by what it is used for: the last value that could be returned,
-    /// the last variable of the dataflow block, the last condition.
+    /// Returns the value that an undefined name without similar names may mean, by its role: the last value that can
+    /// be returned, the last variable of the dataflow block, or the last condition.
     pub(super) fn meant(&self, wrong: &Unresolved, at: u32) -> Option<Name> {
         const LOOKED_AT: usize = 256;
         let at = at as usize;
@@ -97,7 +100,7 @@ impl State {
         here.iter().rev().chain(earlier).take(LOOKED_AT).find(fits).map(|export| export.name)
     }
 
-    /// With the fix that writes the type of the returned value, where the mistake stands in the return annotation.
+    /// Adds the fix that writes the type of the returned value, if the mistake is in the return annotation.
     pub(super) fn with_return_type(&self, diagnostic: Diagnostic<ItemPlace>, place: Span) -> Diagnostic<ItemPlace> {
         let text = self.results.iter().find_map(|result| result.return_text.as_ref());
         let header = self.results.first().map(|header| &header.exports[..]).unwrap_or_default();
@@ -112,7 +115,7 @@ impl State {
     }
 }
 
-/// A function without a `return`, reported at its name.
+/// Reports a function without a `return`, at its name.
 pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
     let segment = state.segments.first();
     let mut place = Span::default();
@@ -147,7 +150,7 @@ pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
     diagnostic
 }
 
-/// The end of the body's last line, and the indentation of the body.
+/// Returns the end of the body's last line, and the indentation of the body.
 fn after_body(state: &State) -> Option<(ItemPlace, u32)> {
     let end = &state.results.last()?.end;
     let indent = end.dataflow.map(|(indent, _)| indent).or(end.level).filter(|indent| *indent > end.header_indent)?;
@@ -160,12 +163,12 @@ fn after_body(state: &State) -> Option<(ItemPlace, u32)> {
     Some((ItemPlace::Segment(u32::try_from(at).ok()?, place), indent))
 }
 
-/// Whether a name stands for an integer.
+/// Whether an entry is an integer.
 fn is_integer(entry: &Entry) -> bool {
     matches!(entry, Entry::Symbol { .. } | Entry::Value { ty: StructInfo::Prim(_), .. })
 }
 
-/// Whether a value can decide between branches.
+/// Whether a value of this type can be the condition of an `if`.
 fn is_condition(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Prim(prim) => prim.dtype.is_some_and(|dtype| dtype.is_bool()),

@@ -1,4 +1,5 @@
-//! The mistakes of a function: those of its segments, with places in the whole function and with what may have been meant.
+//! Collects the diagnostics of a function from its segments: translates their places to the whole function, and adds
+//! suggestions.
 
 use super::advice::missing_return;
 use super::memo::State;
@@ -11,7 +12,7 @@ use rx_context::mistakes::suggest;
 use rx_ir::Signature;
 
 impl State {
-    /// What is wrong with the function, in order of position; a missing `return` last.
+    /// Returns the diagnostics of the function, in order of position; a missing `return` is last.
     pub(super) fn diagnostics(&self, header: &Header) -> Vec<Diagnostic<ItemPlace>> {
         let mut diagnostics = Vec::new();
         for at in &self.with_diagnostics {
@@ -25,7 +26,7 @@ impl State {
         diagnostics
     }
 
-    /// A mistake of segment `at`.
+    /// Translates a diagnostic of segment `at`, and adds suggestions.
     fn placed(&self, diagnostic: &Diagnostic<Place>, result: &SegmentResult, at: u32) -> Diagnostic<ItemPlace> {
         let translate = |place: &Place| self.place(at, place);
         let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(at, Span::default()));
@@ -42,12 +43,12 @@ impl State {
         }
     }
 
-    /// With the fix that writes what may be meant wherever the name stands.
+    /// Adds the fix that replaces all uses of an undefined name by a suggested one.
     fn with_meant(&self, diagnostic: Diagnostic<ItemPlace>, wrong: &Unresolved, at: u32) -> Diagnostic<ItemPlace> {
         let primary = diagnostic.primary.clone();
         let all = |meant: &str| -> Vec<_> {
             let uses = self.uses(wrong, at);
-            // In quotes it is no token of its own.
+            // A name in a string has no token, so it is not among the uses.
             let uses = if uses.contains(&primary) { uses } else { vec![primary.clone()] };
             uses.into_iter().map(|place| (place, meant.to_owned())).collect()
         };
@@ -73,7 +74,7 @@ impl State {
     }
 }
 
-/// The place of a diagnostic in its own segment.
+/// Returns the span of a diagnostic in its own segment.
 fn span_of(diagnostic: &Diagnostic<Place>) -> Span {
     match diagnostic.primary {
         Place::Here(span) => span,

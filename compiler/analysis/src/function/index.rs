@@ -1,4 +1,4 @@
-//! From names to their definitions, segment by segment.
+//! An index from names to their definitions in the segments of a function.
 
 use crate::elaborate::{Export, SegmentResult};
 use crate::entry::Entry;
@@ -7,12 +7,12 @@ use rx_base::{Name, Span};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Where names are defined: for each name the segments and export slots, ascending.
+/// The definitions of each name: pairs of a segment and an index into its exports, ascending.
 #[derive(Debug, Default)]
 pub(super) struct Definitions(NameMap<SmallVec<[(u32, u32); 2]>>);
 
 impl Definitions {
-    /// Makes room for this many names.
+    /// Reserves capacity for this many names.
     pub(super) fn reserve(&mut self, names: usize) {
         self.0.reserve(names);
     }
@@ -39,17 +39,17 @@ impl Definitions {
         }
     }
 
-    /// What `name` stands for before segment `at`.
+    /// Returns the last definition of `name` before segment `at`.
     pub(super) fn lookup<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<&'r Entry> {
         self.before(name, at, results).next().map(|(_, export)| &export.entry)
     }
 
-    /// The segment before `at` that defined `name` last, and where.
+    /// Returns the last place of a definition of `name` before segment `at`: its segment and span.
     pub(super) fn place(&self, name: Name, at: u32, results: &[Arc<SegmentResult>]) -> Option<(u32, Span)> {
         self.before(name, at, results).find_map(|(segment, export)| Some((segment, export.span?)))
     }
 
-    /// The exports of `name` before segment `at`, the last one first.
+    /// Returns the exports of `name` before segment `at`, the last one first.
     fn before<'r>(
         &self,
         name: Name,
@@ -66,7 +66,8 @@ impl Definitions {
     }
 }
 
-/// A filter over names: two masks that do not meet share no name. 512 bits keep segments of a hundred names apart.
+/// A Bloom filter over names: two masks without a common bit share no name. With 512 bits, segments of a hundred
+/// names are usually distinguished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mask([u64; 8]);
 
@@ -84,7 +85,7 @@ impl Mask {
     }
 }
 
-/// Names, with their filter.
+/// A set of names with its filter.
 #[derive(Default)]
 pub(super) struct Names {
     names: NameMap<()>,
@@ -105,7 +106,7 @@ impl Names {
         self.names.is_empty()
     }
 
-    /// Whether one of them may be among the names of a filter.
+    /// Whether one of the names may be among those of a filter.
     pub(super) fn meet(&self, mask: &Mask) -> bool {
         self.mask.meets(mask)
     }

@@ -1,4 +1,4 @@
-//! What is kept of a function's last run.
+//! The memoized state of a function's last run.
 
 use super::index::{Definitions, Mask};
 use crate::elaborate::{BlockState, SegmentResult, SharedTypes};
@@ -12,20 +12,22 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The last run of a function, kept to make the next one cheap.
+/// The state of the last run of a function, which the next run reuses.
 #[derive(Debug, Default)]
 pub struct FunctionMemo(Mutex<Option<Box<State>>>);
 
-/// INVARIANT: `segments`, `results`, `starts` and `masks` have one entry per segment; this module and the run index them by
-/// numbers of segments.
+/// The state of a run.
+///
+/// INVARIANT: `segments`, `results`, `starts` and `masks` have one entry per segment; this module and the run index
+/// them by segment numbers.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) file: Arc<FileContext>,
     pub(super) segments: Vec<Arc<Segment>>,
     pub(super) results: Vec<Arc<SegmentResult>>,
-    /// The block state each segment was elaborated in.
+    /// The block state at the start of each segment, as of its elaboration.
     pub(super) starts: Vec<BlockState>,
-    /// For each segment, a filter of the names it asked for.
+    /// A filter of the names that each segment looked up.
     pub(super) masks: Vec<Mask>,
     pub(super) definitions: Definitions,
     pub(super) globals: NameMap<Option<Arc<Signature>>>,
@@ -45,13 +47,13 @@ impl FunctionMemo {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
     }
 
-    /// The items the last run asked for.
+    /// Returns the items that the last run queried.
     pub(super) fn globals(&self) -> Vec<Name> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.as_ref().map(|state| state.globals.keys().copied().collect()).unwrap_or_default()
     }
 
-    /// The functions of whose values the last run asked.
+    /// Returns the functions whose summaries the last run queried.
     pub(super) fn summaries(&self) -> Vec<Name> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.as_ref().map(|state| state.summaries.keys().copied().collect()).unwrap_or_default()
@@ -59,12 +61,12 @@ impl FunctionMemo {
 }
 
 impl State {
-    /// Of a function of which nothing is known but its header.
+    /// Creates the state of a function of which only the header is elaborated.
     pub(super) fn new(segments: &[Arc<Segment>], header: &Header, file: &Arc<FileContext>) -> State {
         let empty = Arc::new(empty_result());
         let mut results = vec![empty; segments.len()];
         let mut definitions = Definitions::default();
-        // A line binds one name at most, nearly always.
+        // Most lines bind at most one name.
         let lines: usize = segments.iter().skip(1).map(|segment| segment.line_count() as usize).sum();
         definitions.reserve(header.result.exports.len() + lines);
         if let Some(first) = results.first_mut() {
@@ -87,8 +89,8 @@ impl State {
         }
     }
 
-    /// Puts these segments in place of the last run's. The result is which of them are new, and the names whose definitions
-    /// went with those they replace.
+    /// Replaces the segments of the last run. Returns the range of the new segments, and the names that the removed
+    /// segments defined.
     pub(super) fn replace_segments(&mut self, segments: &[Arc<Segment>]) -> (Range<usize>, Vec<Name>) {
         let (before, after) = (self.segments.len(), segments.len());
         let prefix = self.segments.iter().zip(segments).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
@@ -97,13 +99,13 @@ impl State {
         let suffix = pairs_from_behind.take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
         let (replaced, dirty) = (prefix..before - suffix, prefix..after - suffix);
         if before == after {
-            // A segment's last result stays until there is another, with which it is compared.
+            // A segment's last result stays until the new one is compared with it.
             for (slot, segment) in self.segments[dirty.clone()].iter_mut().zip(&segments[dirty.clone()]) {
                 *slot = segment.clone();
             }
             return (dirty, Vec::new());
         }
-        // Indices shift: what the replaced segments exported is compared by what replaces it, name by name.
+        // Indices shift, so the removed results are dropped. All names that they exported count as changed.
         let gone = self.results[replaced.clone()].iter().flat_map(|result| &result.exports);
         let gone = gone.map(|export| export.name).collect();
         self.segments = segments.to_vec();
@@ -115,7 +117,7 @@ impl State {
         (dirty, gone)
     }
 
-    /// Finds anew what is kept of all results together.
+    /// Rebuilds the indexes over all results.
     fn index_results(&mut self) {
         self.definitions = Definitions::default();
         self.with_diagnostics.clear();
@@ -134,13 +136,13 @@ impl State {
         }
     }
 
-    /// What callers are told of the function's values.
+    /// Returns the summary of the function's values for callers.
     pub(super) fn summary(&self) -> Option<Arc<Summary>> {
-        /// Accesses beyond are not told of.
+        /// The maximal number of accesses in a summary; later ones are dropped.
         const MOST: usize = 64;
         let results = self.with_requirements.iter().filter_map(|at| self.results.get(*at as usize));
         let requirements: Vec<_> = results.flat_map(|result| result.requirements.iter().cloned()).take(MOST).collect();
-        // As for the type, the last value returned counts.
+        // As for the return type, the last `return` counts.
         let returning = self.results.iter().rev().find(|result| result.returned.is_some());
         let result = returning.and_then(|result| result.returned_values.clone());
         (!requirements.is_empty() || result.is_some()).then(|| Arc::new(Summary { requirements, result }))

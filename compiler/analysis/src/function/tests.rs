@@ -6,7 +6,7 @@ use rx_ir::{Signature, Summary};
 use rx_syntax::Segment;
 use std::sync::Arc;
 
-/// No other item.
+/// A module without other items.
 struct Alone;
 
 impl Items for Alone {
@@ -23,8 +23,8 @@ const HEADER: &str = "@R.function(pure=False)
 def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.Tensor((\"n\", 5), \"float32\"):
 ";
 
-/// The body in parts that may be segments of their own. Each says something of an earlier one: a label at a definition,
-/// a name that is meant, a bound.
+/// The parts of a body, which may be separate segments. Each produces something that refers to an earlier one: a
+/// label at a definition, a suggested name, or a bound.
 const BODY: [&str; 21] = [
     "    a = t1\n",
     "    b1 = R.nn.relu(x)\n",
@@ -49,7 +49,7 @@ const BODY: [&str; 21] = [
     "    return b1\n",
 ];
 
-/// A header that is indented less than the body, whose lines go on below.
+/// A header that is indented less than the body, whose lines continue after it.
 const ASTRAY: [&str; 4] = [
     "            a = R.nn.relu(x)\n        if c: else:\n",
     "            b = R.nn.relu(a)\n",
@@ -57,7 +57,8 @@ const ASTRAY: [&str; 4] = [
     "            return d\n",
 ];
 
-/// What is said of the function when its segments have `width` parts of `body`, with places in the whole text.
+/// Returns the diagnostics of the function whose segments consist of `width` parts of `body` each, with spans in the
+/// whole text.
 fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
     let mut texts = vec![HEADER.to_owned()];
     texts.extend(body.chunks(width).map(|parts| parts.concat()));

@@ -1,4 +1,4 @@
-//! The texts of a declaration, types and conditions, read with TVMScript's own grammar.
+//! Parses the types and conditions of an operator's declaration with TVMScript's grammar.
 
 use rx_base::name::name;
 use rx_base::{DType, Name, Span};
@@ -8,10 +8,10 @@ use rx_ops::user::pattern::{
 use rx_syntax::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 
-/// The most dtypes of `"a or b or c"`.
+/// The maximal number of dtypes in `"a or b or c"`.
 const MAX_ALTERNATIVES: usize = 8;
 
-/// What is wrong with a text, and where.
+/// A mistake in a text, and its place.
 pub(super) struct Mistake {
     pub(super) span: Span,
     pub(super) message: String,
@@ -19,16 +19,17 @@ pub(super) struct Mistake {
 
 type Read<T> = Result<T, Mistake>;
 
-/// A text of the settings file.
+/// A string in the settings file.
 pub(super) struct Text<'t> {
     /// The text.
     pub(super) text: &'t str,
-    /// Where it stands, quotes included.
+    /// The place of the string, including its quotes.
     pub(super) place: Span,
 }
 
 impl Text<'_> {
-    /// Where the text begins in the file, where it stands there as it is: without escapes.
+    /// Returns the offset of the text in the file, if it is written there without escapes: between quotes of one or
+    /// three characters.
     fn start(&self) -> Option<u32> {
         let length = u32::try_from(self.text.len()).ok()?;
         match (self.place.end - self.place.start).checked_sub(length)? {
@@ -39,12 +40,12 @@ impl Text<'_> {
     }
 }
 
-/// Reads a type.
+/// Parses a type.
 pub(super) fn type_pattern(text: &Text<'_>) -> Read<TypePattern> {
     with_expression(text, |reader, expr| reader.ty(expr))
 }
 
-/// Reads a condition.
+/// Parses a condition.
 pub(super) fn condition(text: &Text<'_>) -> Read<Condition> {
     with_expression(text, |reader, expr| reader.condition(expr))
 }
@@ -138,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An argument by keyword or position.
+    /// Returns an argument by keyword or position.
     fn argument<'e>(&self, arguments: &'e [Argument], keyword: &str, position: usize) -> Option<&'e Expr> {
         let named =
             arguments.iter().find(|argument| argument.keyword.is_some_and(|at| self.cursor.text(at) == keyword));
@@ -343,26 +344,26 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a text is one identifier.
+/// Whether a text is an identifier.
 pub(super) fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
         && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The names in a declaration that must mean something.
+/// The variables that the operands of a declaration bind.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Dim variables bound by operands.
+    /// Dim variables.
     pub(super) dims: Vec<Name>,
-    /// Parts of shapes bound by operands.
+    /// Variables for any number of dims: `*batch`.
     pub(super) rests: Vec<Name>,
-    /// Dtype variables bound by operands.
+    /// Dtype variables.
     pub(super) dtypes: Vec<Name>,
 }
 
 impl Names {
-    /// Adds what an operand's type binds.
+    /// Adds the variables that an operand's type binds.
     pub(super) fn bind(&mut self, ty: &TypePattern) {
         ty.each_axis(&mut |axis| match axis {
             AxisPattern::Rest(name) => self.rests.push(*name),
@@ -376,7 +377,7 @@ impl Names {
     }
 }
 
-/// The variables a dim binds: itself, or what its choices are.
+/// Visits the variables that a dim binds: the dim itself if it is a name, or those of its alternatives.
 fn bare(dim: &DimPattern, visit: &mut dyn FnMut(Name)) {
     match dim {
         DimPattern::Name(name) => visit(*name),

@@ -1,4 +1,5 @@
-//! What a module declares: `I.module_attrs(…)`, `I.module_global_infos(…)`, with the devices and meshes in it.
+//! Checks a module's declarations: `I.module_attrs(…)`, `I.module_global_infos(…)`, and the devices and meshes in
+//! them.
 
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span, counted};
@@ -7,10 +8,11 @@ use rx_context::{FileContext, ItemPlace, Namespace};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
-/// What a module says of itself once.
+/// The declarations, each of which a module may have once.
 const STATEMENTS: &[&str] = &["module_attrs", "module_global_infos"];
 
-/// What it says it with: the fewest arguments, and the most by position (TVM 0.27, `script/ir_builder/ir`).
+/// The calls in declarations, each with the minimal number of arguments and the maximal number of positional ones
+/// (TVM 0.27, `script/ir_builder/ir`).
 const PARTS: &[(&str, usize, usize)] = &[
     ("I.module_attrs", 1, 2),
     ("I.module_global_infos", 1, 1),
@@ -20,7 +22,7 @@ const PARTS: &[(&str, usize, usize)] = &[
     ("R.device_mesh", 2, 2),
 ];
 
-/// What `I` has to declare things of a module with.
+/// Returns the names in `I` that declarations of a module use.
 pub fn members() -> impl Iterator<Item = &'static str> {
     PARTS.iter().filter_map(|(path, ..)| path.strip_prefix("I."))
 }
@@ -32,7 +34,7 @@ pub(super) struct Declarations {
 }
 
 impl Declarations {
-    /// A statement that is an expression.
+    /// Checks a statement that is an expression.
     pub(super) fn statement(
         &mut self,
         cursor: Cursor<'_>,
@@ -67,7 +69,7 @@ impl Declarations {
     }
 }
 
-/// Counts the arguments of what a declaration is made of.
+/// Checks the number of arguments of the calls in a declaration.
 fn parts(
     cursor: Cursor<'_>,
     expr: &Expr,

@@ -1,10 +1,10 @@
-//! Python's operators on constants. What Python refuses, and what is too large, has no value.
+//! Python's operators on constants. An operation that Python rejects, or whose result is too large, has no value.
 
 use super::value::PyValue;
 use rx_syntax::ast::{BinaryOp, CompareOp, UnaryOp};
 use std::cmp::Ordering;
 
-/// The value of `op operand`.
+/// Evaluates `op operand`.
 pub(super) fn unary(op: UnaryOp, operand: &PyValue) -> Option<PyValue> {
     match (op, operand) {
         (UnaryOp::Not, operand) => Some(PyValue::Bool(!operand.truth())),
@@ -16,7 +16,7 @@ pub(super) fn unary(op: UnaryOp, operand: &PyValue) -> Option<PyValue> {
     }
 }
 
-/// The value of `left op right`.
+/// Evaluates `left op right`.
 pub(super) fn binary(op: BinaryOp, left: &PyValue, right: &PyValue) -> Option<PyValue> {
     match (op, left, right) {
         (BinaryOp::Add, PyValue::Str(a), PyValue::Str(b)) => PyValue::string(&format!("{a}{b}")),
@@ -34,7 +34,7 @@ pub(super) fn binary(op: BinaryOp, left: &PyValue, right: &PyValue) -> Option<Py
 }
 
 fn repeated(sequence: &PyValue, count: i128) -> Option<PyValue> {
-    /// More elements than fit into a value.
+    /// The maximal number of elements or bytes that are created; larger values are rejected later.
     const MOST: usize = 1 << 11;
     let length = match sequence {
         PyValue::Str(text) => text.len(),
@@ -97,7 +97,7 @@ fn floats(op: BinaryOp, a: f64, b: f64) -> Option<PyValue> {
     Some(PyValue::Float(result))
 }
 
-/// Whether `left op right`.
+/// Evaluates the comparison `left op right`.
 pub(super) fn compare(op: CompareOp, left: &PyValue, right: &PyValue) -> Option<bool> {
     let order = || order(left, right);
     Some(match op {
@@ -115,7 +115,7 @@ pub(super) fn compare(op: CompareOp, left: &PyValue, right: &PyValue) -> Option<
     })
 }
 
-/// Python's `==`: numbers by value, whatever their types.
+/// Evaluates Python's `==`, which compares numbers by value, whatever their types.
 fn equal(left: &PyValue, right: &PyValue) -> bool {
     match (left, right) {
         (PyValue::Tuple(a), PyValue::Tuple(b)) | (PyValue::List(a), PyValue::List(b)) => {
@@ -127,7 +127,7 @@ fn equal(left: &PyValue, right: &PyValue) -> bool {
     }
 }
 
-/// The order of two numbers or two strings.
+/// Returns the order of two numbers or two strings.
 pub(super) fn order(left: &PyValue, right: &PyValue) -> Option<Ordering> {
     match (left, right) {
         (PyValue::Str(a), PyValue::Str(b)) => Some(a.cmp(b)),
@@ -138,7 +138,8 @@ pub(super) fn order(left: &PyValue, right: &PyValue) -> Option<Ordering> {
     }
 }
 
-/// The element of a sequence, or the character of a string, at an index that may count from the end.
+/// Returns the element of a sequence, or the character of a string, at an index; a negative index counts from the
+/// end.
 pub(super) fn element(of: &PyValue, index: &PyValue) -> Option<PyValue> {
     let index = index.integer()?;
     let at = |length: usize| {
@@ -158,7 +159,7 @@ pub(super) fn element(of: &PyValue, index: &PyValue) -> Option<PyValue> {
     }
 }
 
-/// The elements of a sequence that a slice takes; its bounds are `None` where they are not written.
+/// Evaluates a slice of a sequence; `bounds` has `None` for each bound that is not written.
 pub(super) fn slice(of: &PyValue, bounds: &[PyValue]) -> Option<PyValue> {
     let elements = of.elements()?;
     let length = i128::try_from(elements.len()).ok()?;

@@ -1,4 +1,4 @@
-//! Python's own functions on constants: `int`, `len`, `max`, ….
+//! Python's builtin functions on constants: `int`, `len`, `max`, ….
 
 use super::arithmetic::{binary, order};
 use super::value::PyValue;
@@ -9,10 +9,10 @@ use std::cmp::Ordering;
 pub(super) const BUILTINS: [&str; 13] =
     ["int", "float", "bool", "str", "len", "min", "max", "abs", "round", "sum", "tuple", "list", RANGE];
 
-/// The function whose call stays in loops: `for i in range(N)`.
+/// The function whose calls are not replaced by their value, since loops need them: `for i in range(N)`.
 pub(super) const RANGE: &str = "range";
 
-/// The value of a call; `None` where Python refuses it or it is not evaluated.
+/// Evaluates a call; `None` if Python rejects it or it is not evaluated.
 pub(super) fn call(function: &str, arguments: &[PyValue]) -> Option<PyValue> {
     match (function, arguments) {
         ("int", [value]) => int(value),
@@ -47,7 +47,7 @@ fn integer(count: usize) -> Option<PyValue> {
 }
 
 fn int(value: &PyValue) -> Option<PyValue> {
-    /// Floats below are integers of 127 bits.
+    /// Floats of smaller magnitude fit a signed 128-bit integer.
     const LIMIT: f64 = 1e38;
     match value {
         PyValue::Float(number) => (number.abs() < LIMIT).then(|| PyValue::Int(number.trunc() as i128)),
@@ -56,7 +56,7 @@ fn int(value: &PyValue) -> Option<PyValue> {
     }
 }
 
-/// The first of the smallest or the largest of several values, or of the elements of one sequence.
+/// Returns the smallest or largest of several values, or of the elements of one sequence; among equal ones the first.
 fn extreme(values: &[PyValue], wanted: Ordering) -> Option<PyValue> {
     let values = match values {
         [sequence] => sequence.elements()?,
@@ -71,7 +71,7 @@ fn extreme(values: &[PyValue], wanted: Ordering) -> Option<PyValue> {
 }
 
 fn range(start: i128, end: i128, step: i128) -> Option<PyValue> {
-    /// More than fits into a value.
+    /// The maximal number of elements that are created; larger values are rejected later.
     const MOST: usize = 1 << 11;
     if step == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! The values of expressions.
+//! Evaluates constant expressions.
 
 use super::arithmetic::{binary, compare, element, slice, unary};
 use super::builtins::{BUILTINS, call};
@@ -8,22 +8,22 @@ use rx_syntax::ast::{Argument, BoolOp, Expr, ExprKind};
 
 /// The names that an expression may use.
 pub(super) trait Names {
-    /// The value of a constant.
+    /// Returns the value of a constant.
     fn value(&self, name: &str) -> Option<PyValue>;
 
-    /// Whether the name of one of Python's functions means that function.
+    /// Whether the name of a builtin function denotes that function.
     fn is_builtin(&self, name: &str) -> bool;
 }
 
-/// The value of an expression of literals and constants.
+/// Evaluates an expression of literals and constants.
 pub(super) fn evaluate(cursor: Cursor<'_>, expr: &Expr, names: &dyn Names) -> Option<PyValue> {
     let children: Vec<Option<PyValue>> =
         expr.children().into_iter().map(|child| evaluate(cursor, child, names)).collect();
     combine(cursor, expr, &children, names)
 }
 
-/// The value of an expression, given those of its [`Expr::children`]. A slice gives its bounds, an argument with a star the
-/// sequence.
+/// Evaluates an expression, given the values of its [`Expr::children`]. The value of a slice is the tuple of its
+/// bounds; that of a starred argument is its sequence.
 pub(super) fn combine(
     cursor: Cursor<'_>,
     expr: &Expr,
@@ -91,13 +91,13 @@ pub(super) fn combine(
     }
 }
 
-/// The name of the function of Python's that is called.
+/// Returns the name of the builtin function that is called.
 pub(super) fn builtin<'t>(cursor: Cursor<'t>, callee: &Expr, names: &dyn Names) -> Option<&'t str> {
     let function = matches!(callee.kind, ExprKind::Name).then(|| cursor.text(callee.tokens.start))?;
     (BUILTINS.contains(&function) && names.is_builtin(function)).then_some(function)
 }
 
-/// The values of several expressions; `*sequence` gives the sequence's elements.
+/// Returns the values of several expressions; `*sequence` contributes the elements of the sequence.
 fn spread<'e>(parts: impl Iterator<Item = &'e Expr>, values: &[Option<PyValue>]) -> Option<Vec<PyValue>> {
     let mut all = Vec::with_capacity(values.len());
     for (part, value) in parts.zip(values) {
@@ -110,7 +110,7 @@ fn spread<'e>(parts: impl Iterator<Item = &'e Expr>, values: &[Option<PyValue>])
     Some(all)
 }
 
-/// The value of `f"float{BITS}"`, where only constants stand in the braces.
+/// Evaluates an f-string with only constants in its braces, such as `f"float{BITS}"`.
 fn formatted(cursor: Cursor<'_>, expr: &Expr, names: &dyn Names) -> Option<PyValue> {
     if expr.tokens.end - expr.tokens.start != 1 {
         return None;
@@ -135,7 +135,7 @@ fn formatted(cursor: Cursor<'_>, expr: &Expr, names: &dyn Names) -> Option<PyVal
     PyValue::string(&text)
 }
 
-/// The text between the quotes of an f-string on one line, without escapes.
+/// Returns the text between the quotes of an f-string on one line, without escapes.
 pub(super) fn format_string(literal: &str) -> Option<&str> {
     let quoted = literal.strip_prefix(['f', 'F'])?;
     let inner =

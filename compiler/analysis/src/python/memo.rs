@@ -1,4 +1,4 @@
-//! Substituted segments, kept from one edit to the next.
+//! A cache of substituted segments between edits.
 
 use super::substitute::{self, Known};
 use super::value::PyConstants;
@@ -6,7 +6,7 @@ use rx_base::Name;
 use rx_syntax::Segment;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The last substitution in an item; no result depends on it.
+/// The last substitution in an item; the cache does not affect results.
 #[derive(Debug, Default)]
 pub struct SubstitutionMemo(Mutex<Kept>);
 
@@ -18,15 +18,15 @@ struct Kept {
     segments: Vec<Row>,
 }
 
-/// A segment that was looked at.
+/// A segment that has been examined.
 #[derive(Clone, Debug)]
 struct Row {
     text: Arc<Segment>,
-    /// Whether it may name a constant.
+    /// Whether it may use a constant.
     affected: bool,
     /// The names of constants that it binds.
     binds: Box<[Name]>,
-    /// What it became, where it changed.
+    /// The substituted segment, if it differs.
     result: Option<Arc<Segment>>,
 }
 
@@ -50,7 +50,7 @@ impl SubstitutionMemo {
 }
 
 impl Kept {
-    /// Looks at the segments that are new, and substitutes in those that need it.
+    /// Examines the new segments, and substitutes in the segments that need it.
     fn follow(&mut self, segments: &[Arc<Segment>]) {
         let (before, after) = (self.segments.len(), segments.len());
         let same = |(row, segment): (&Row, &Arc<Segment>)| Arc::ptr_eq(&row.text, segment);
@@ -75,7 +75,7 @@ impl Kept {
     }
 }
 
-/// The names of constants that an item binds itself.
+/// Returns the names of constants that an item binds itself.
 pub(super) fn shadowed(segments: &[Arc<Segment>], constants: &PyConstants) -> Vec<Name> {
     let binds = |(at, segment): (usize, &Arc<Segment>)| substitute::look_at(segment, constants, at == 0).1.into_vec();
     sorted(segments.iter().enumerate().flat_map(binds))

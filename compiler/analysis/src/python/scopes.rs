@@ -1,4 +1,4 @@
-//! Which names are constants where an item stands, by Python's scopes.
+//! Finds the constants that are visible to each item of a file, by Python's scoping rules.
 
 use super::builtins::BUILTINS;
 use super::evaluate::{Names, evaluate};
@@ -13,20 +13,22 @@ use std::sync::Arc;
 /// A part of a file outside its modules.
 #[derive(Clone, Debug)]
 pub enum Outer {
-    /// Python, imports and symbolic dims.
+    /// Python code, imports and symbolic dims.
     Python(Arc<[Arc<Segment>]>),
     /// A module or function, which binds its name and sees constants.
     Item {
         /// The column of its header.
         indent: u32,
-        /// What it binds.
+        /// The name it binds.
         name: Option<Name>,
     },
 }
 
-/// The constants that each part of a file sees, given all in order. A name is a constant where its scope binds it once, to
-/// a literal or to arithmetic of constants. A function's statements run later than those around it: only bindings in
-/// the item's own scope must come before it.
+/// Returns the constants that each part of a file sees; `outer` has all parts in order.
+///
+/// A name is a constant if its scope binds it once, to a literal or to arithmetic on constants. Bindings in the
+/// item's own scope must come before the item. Bindings in scopes outside an enclosing function may come later, since
+/// the function runs after them.
 pub fn visible(outer: &[Outer]) -> Vec<Arc<PyConstants>> {
     let mut reading = Reading::new();
     for part in outer {
@@ -72,7 +74,7 @@ enum ScopeKind {
 struct Scope {
     kind: ScopeKind,
     parent: Option<usize>,
-    /// The column of its header; what stands farther right is inside.
+    /// The column of its header; lines with a larger indentation are inside.
     indent: u32,
     names: NameMap<Bound>,
 }
@@ -80,37 +82,37 @@ struct Scope {
 /// A name of a scope.
 #[derive(Default)]
 struct Bound {
-    /// How often it is bound.
+    /// The number of its bindings.
     count: u32,
-    /// The number of the statement that binds it last.
+    /// The number of the last statement that binds it.
     order: u32,
-    /// Its value, where it is a constant.
+    /// Its value, if it is a constant.
     value: Option<PyValue>,
 }
 
-/// A binding whose value may be a literal.
+/// A binding whose value may be a constant.
 struct Candidate<'a> {
     scope: usize,
     name: Name,
     cursor: Cursor<'a>,
     value: &'a Expr,
-    /// Which of how many elements of the value it is: `rows, columns = SHAPE`.
+    /// The index of the bound element and the number of elements, if the value is unpacked: `rows, columns = SHAPE`.
     element: Option<(usize, usize)>,
 }
 
 struct Reading<'a> {
     scopes: Vec<Scope>,
-    /// The scopes that are open, the file's first.
+    /// The open scopes, outermost first.
     open: Vec<usize>,
     order: u32,
     candidates: Vec<Candidate<'a>>,
     /// Names that a statement may bind in another scope: `global`, `nonlocal`, `del`.
     anywhere: NameSet,
-    /// `from elsewhere import *`: the scope, and when.
+    /// The scope and statement number of each `from elsewhere import *`.
     stars: Vec<(usize, u32)>,
     /// Names whose lists may be changed: `sizes.append(4)`, `sizes[0] = 4`.
     changed: NameSet,
-    /// Scope and time of each part; none of Python.
+    /// The scope and statement number of each item; none for Python code.
     places: Vec<Option<(usize, u32)>>,
 }
 
@@ -133,7 +135,7 @@ impl<'a> Reading<'a> {
         self.open.last().copied().unwrap_or(0)
     }
 
-    /// Ends the scopes that a line in this column is not inside of.
+    /// Closes the scopes that do not contain a line in this column.
     fn leave_to(&mut self, indent: u32) {
         while self.open.len() > 1 && self.scopes.get(self.scope()).is_some_and(|scope| scope.indent >= indent) {
             self.open.pop();
@@ -145,7 +147,7 @@ impl<'a> Reading<'a> {
         self.open.push(self.scopes.len() - 1);
     }
 
-    /// Notes a binding in the open scope.
+    /// Records a binding in the innermost open scope.
     fn bind(&mut self, bound: Name) {
         let order = self.order;
         let scope = self.scope();
@@ -200,7 +202,7 @@ impl<'a> Reading<'a> {
                 self.bind_all(imported.iter().map(|imported| name(bound_by_import(cursor, imported))));
             }
             StatementKind::FromImport { module, names } => {
-                // TVM's own packages bind no constants of a user's.
+                // TVM's own packages define no constants of a user's program.
                 if names.is_empty() && cursor.source(*module).split('.').next() != Some("tvm") {
                     self.stars.push((self.scope(), self.order));
                 }
@@ -212,7 +214,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Notes what tokens show that no tree does: `(name := …)`, and names that a list's methods are called of.
+    /// Records bindings and mutations that only tokens show: `(name := …)`, and names whose methods or attributes are
+    /// used.
     fn marks(&mut self, cursor: Cursor<'a>, statement: &'a Statement) {
         for token in 0..statement.token_count.saturating_sub(1) {
             match cursor.kind(token + 1) {
@@ -225,7 +228,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Binds a target, to a value and perhaps to one of its elements.
+    /// Binds a target to a value, or to one of its elements.
     fn assign(&mut self, cursor: Cursor<'a>, target: &'a Expr, value: Option<(&'a Expr, Option<(usize, usize)>)>) {
         match &target.kind {
             ExprKind::Name => {
@@ -261,7 +264,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A statement that no tree is kept of.
+    /// Records the bindings of a statement without a syntax tree.
     fn python(&mut self, cursor: Cursor<'a>, statement: &'a Statement) {
         match cursor.kind(0) {
             Some(TokenKind::Global | TokenKind::Nonlocal | TokenKind::Del) => {
@@ -279,13 +282,13 @@ impl<'a> Reading<'a> {
                 self.bind_all(names_in(cursor, statement));
             }
             _ => {
-                // Patterns of `match`, targets of `async for`: which names are bound is not looked into.
+                // For patterns of `match` and targets of `async for`, all names count as bound.
                 self.bind_all(names_in(cursor, statement));
             }
         }
     }
 
-    /// Gives the constants their values, in the order of the text.
+    /// Evaluates the constants, in the order of the text.
     fn evaluate(&mut self) {
         for Candidate { scope, name, cursor, value, element } in std::mem::take(&mut self.candidates) {
             if !self.is_bound_once(scope, name) {
@@ -299,7 +302,7 @@ impl<'a> Reading<'a> {
                     value.elements().filter(|all| all.len() == count).and_then(|all| all.get(at)).cloned()
                 }
             };
-            // A list that may be changed is none that is known.
+            // A list that may be changed is not a constant.
             let value = value.filter(|value| !matches!(value, PyValue::List(_)) || !self.changed.contains(&name));
             if let Some(bound) = self.scopes.get_mut(scope).and_then(|scope| scope.names.get_mut(&name)) {
                 bound.value = value;
@@ -310,14 +313,14 @@ impl<'a> Reading<'a> {
     fn is_bound_once(&self, scope: usize, name: Name) -> bool {
         let Some(found) = self.scopes.get(scope) else { return false };
         let Some(bound) = found.names.get(&name) else { return false };
-        // Functions do not see the names of a class around them.
+        // Functions do not see the names of an enclosing class.
         found.kind != ScopeKind::Class
             && bound.count == 1
             && !self.anywhere.contains(&name)
             && !self.stars.iter().any(|(at, order)| *at == scope && *order > bound.order)
     }
 
-    /// The scope and what stands in it under a name, as code in `scope` sees it.
+    /// Returns the binding of a name that code in `scope` sees.
     fn resolve(&self, scope: usize, name: Name) -> Option<&Bound> {
         let mut at = Some(scope);
         while let Some(found) = at.and_then(|at| self.scopes.get(at)) {
@@ -331,11 +334,12 @@ impl<'a> Reading<'a> {
         None
     }
 
-    /// What an item sees that stands in `scope`, as statement `order`.
+    /// Returns the constants that statement `order` in `scope` sees.
     fn constants(&self, scope: usize, order: u32) -> PyConstants {
         let mut seen = NameSet::default();
         let mut values = Vec::new();
-        // Whether the statements of the scope that is looked at run as the item is read.
+        // Whether the scope runs up to the item when the item is read; enclosing scopes of a function have run
+        // completely.
         let mut running = true;
         let mut at = Some(scope);
         while let Some(found) = at.and_then(|at| self.scopes.get(at)) {
@@ -355,13 +359,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The names of a statement's tokens.
+/// Returns the names among a statement's tokens.
 fn names_in(cursor: Cursor<'_>, statement: &Statement) -> Vec<Name> {
     let is_name = |token: &u32| cursor.kind(*token).is_some_and(TokenKind::is_name);
     (0..statement.token_count).filter(is_name).map(|token| cursor.name(token)).collect()
 }
 
-/// What code in a scope sees.
+/// The names that code in a scope sees.
 struct Inside<'r, 'a> {
     reading: &'r Reading<'a>,
     scope: usize,

@@ -1,4 +1,4 @@
-//! Texts with literals written in place of constants: what a module says without the Python around it.
+//! Writes literals in place of constants, so that a module's text does not depend on the Python code around it.
 
 use super::memo::shadowed;
 use super::substitute::{Known, edits};
@@ -8,13 +8,13 @@ use rx_syntax::Segment;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A change of a segment's text. Of changes of which one is inside the other, the outer holds.
+/// A change of a segment's text. If one change contains another, the outer one is applied.
 pub(super) struct Edit {
     pub(super) span: Span,
     pub(super) text: String,
 }
 
-/// The text of an item with literals in place of the constants it names.
+/// Returns the text of an item with its constants replaced by literals.
 pub fn spelled_out(segments: &[Arc<Segment>], constants: &PyConstants) -> String {
     let shadowed = shadowed(segments, constants);
     let known = Known { constants, shadowed: &shadowed };
@@ -36,7 +36,7 @@ fn applied(text: &str, mut edits: Vec<Edit>) -> String {
     changed
 }
 
-/// A value as part of an expression.
+/// Formats a value as part of an expression.
 pub(super) fn literal(value: &PyValue) -> String {
     match value {
         PyValue::Int(number) if *number < 0 => format!("({number})"),
@@ -49,7 +49,7 @@ pub(super) fn literal(value: &PyValue) -> String {
     }
 }
 
-/// Values between commas.
+/// Formats values separated by commas.
 pub(super) fn listed(elements: &[PyValue]) -> String {
     elements.iter().map(literal).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! Statements with literals in place of constants.
+//! Substitutes literals for constants in the trees of statements.
 
 use super::builtins::{BUILTINS, RANGE};
 use super::evaluate::{Names, builtin, combine, format_string};
@@ -14,7 +14,7 @@ use rx_syntax::token::Literal;
 use rx_syntax::{Cursor, Segment, Statement, TokenKind};
 use std::sync::Arc;
 
-/// The constants of a function that binds some of their names itself.
+/// The constants that a function sees, without those whose names it binds itself.
 pub(super) struct Known<'a> {
     pub(super) constants: &'a PyConstants,
     pub(super) shadowed: &'a [Name],
@@ -37,7 +37,7 @@ impl Names for Known<'_> {
     }
 }
 
-/// Whether a statement may name a constant, or call one of Python's functions.
+/// Whether a statement may use a constant or call a builtin function.
 fn is_affected(cursor: Cursor<'_>, statement: &Statement, constants: &PyConstants) -> bool {
     (0..statement.token_count).any(|token| match cursor.kind(token) {
         Some(kind) if kind.is_name() => constants.get(cursor.text(token)).is_some() || is_call(cursor, token),
@@ -46,14 +46,15 @@ fn is_affected(cursor: Cursor<'_>, statement: &Statement, constants: &PyConstant
     })
 }
 
-/// Whether one of Python's functions is called: `int(`.
+/// Whether a builtin function is called: `int(`.
 fn is_call(cursor: Cursor<'_>, token: u32) -> bool {
     cursor.kind(token + 1) == Some(TokenKind::LeftParen)
         && token.checked_sub(1).and_then(|before| cursor.kind(before)) != Some(TokenKind::Dot)
         && BUILTINS.contains(&cursor.text(token))
 }
 
-/// As [`is_affected`] of all statements where there are no constants: almost all calls are of dotted names.
+/// Like [`is_affected`] for all statements of a segment, for a file without constants. Almost all calls are of dotted
+/// names, so the tokens suffice.
 fn calls_builtin(segment: &Segment) -> bool {
     let tokens = &segment.tree().tokens;
     let text = |at: usize| segment.text().get(tokens.span(u32::try_from(at).ok()?)?.range());
@@ -66,8 +67,8 @@ fn calls_builtin(segment: &Segment) -> bool {
     kinds.windows(2).enumerate().any(is_call)
 }
 
-/// Whether a segment may have to be read otherwise; and which names of constants and of Python's functions it binds.
-/// Those of functions are looked for in the header and beside their calls.
+/// Returns whether a segment may need substitution, and the names of constants and builtin functions that it binds.
+/// Builtin functions are searched only in the header and in segments that may need substitution.
 pub(super) fn look_at(segment: &Segment, constants: &PyConstants, is_head: bool) -> (bool, Box<[Name]>) {
     let affected = match constants.is_empty() {
         true => calls_builtin(segment),
@@ -94,7 +95,7 @@ pub(super) fn look_at(segment: &Segment, constants: &PyConstants, is_head: bool)
             let walrus = tokens.clone().filter(|token| cursor.kind(token + 1) == Some(TokenKind::Walrus));
             bound.extend(walrus.map(|token| cursor.name(token)));
         }
-        // Dims in quotes are symbols of the function: `R.Tensor(("n",))`.
+        // Quoted dims are symbols of the function: `R.Tensor(("n",))`.
         if is_head {
             for token in tokens.filter(|token| cursor.kind(*token) == Some(TokenKind::String)) {
                 let words = cursor.text(token).split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -108,7 +109,7 @@ pub(super) fn look_at(segment: &Segment, constants: &PyConstants, is_head: bool)
     (affected, bound.into())
 }
 
-/// A segment's statements with literals in place of constants.
+/// The statements of a segment with literals substituted.
 struct Substituted {
     statements: Box<[Statement]>,
     literals: Vec<Literal>,
@@ -116,13 +117,13 @@ struct Substituted {
     edits: Vec<Edit>,
 }
 
-/// The segment with literals in place of constants; `None` where it has none.
+/// Returns the segment with literals substituted; `None` if it uses no constants.
 pub(super) fn segment(segment: &Segment, known: &Known<'_>) -> Option<Segment> {
     let Substituted { statements, literals, .. } = substituted(segment, known)?;
     Some(segment.substituted(statements, literals))
 }
 
-/// The changes of a segment's text that write literals in place of constants.
+/// Returns the edits that write literals in place of constants.
 pub(super) fn edits(segment: &Segment, known: &Known<'_>) -> Vec<Edit> {
     substituted(segment, known).map_or_else(Vec::new, |substituted| substituted.edits)
 }
@@ -150,17 +151,17 @@ fn substituted(segment: &Segment, known: &Known<'_>) -> Option<Substituted> {
     changed.then_some(Substituted { statements, literals, edits })
 }
 
-/// What became of an expression.
+/// The change of an expression.
 enum Changed {
-    /// Nothing.
+    /// Unchanged.
     No,
-    /// It is its value.
+    /// Replaced by its value.
     Value,
-    /// This.
+    /// Replaced by this expression.
     Expr(Expr),
 }
 
-/// An expression that was looked at: its value, if it has one, and what became of it.
+/// An expression after its visit: its value, if it has one, and its change.
 struct Visited {
     value: Option<PyValue>,
     changed: Changed,
@@ -260,14 +261,14 @@ impl Rewriter<'_, '_> {
         Some(Parameter { first_token: param.first_token, tree: Arc::new(tree) })
     }
 
-    /// The index of what a store is to: `A[i * WIDTH] = …`.
+    /// Substitutes in the index of a store: `A[i * WIDTH] = …`.
     fn target(&mut self, target: &Expr) -> Option<Expr> {
         let ExprKind::Subscript { value, index } = &target.kind else { return None };
         let index = Box::new(self.expr(index)?);
         Some(Expr { kind: ExprKind::Subscript { value: value.clone(), index }, tokens: target.tokens })
     }
 
-    /// The expression that takes the place of another; `None` where it stays.
+    /// Returns the expression that replaces another; `None` if it is unchanged.
     fn expr(&mut self, expr: &Expr) -> Option<Expr> {
         let visited = self.visit(expr);
         self.finish(expr, visited)
@@ -309,7 +310,7 @@ impl Rewriter<'_, '_> {
         }
         let children = expr.children();
         let mut visited: Vec<Visited> = children.iter().map(|child| self.visit(child)).collect();
-        // `SIZE(x)` and `SIZE.bits` are left for what reads them to complain of.
+        // `SIZE(x)` and `SIZE.bits` are not replaced, so that their mistakes are reported with the name.
         if matches!(expr.kind, ExprKind::Call { .. } | ExprKind::Attribute { .. })
             && let Some(first) = visited.first_mut()
             && let Changed::Value = first.changed
@@ -328,7 +329,7 @@ impl Rewriter<'_, '_> {
             return Visited { value, changed: Changed::Value };
         }
         if let (ExprKind::Conditional { .. }, Some(Some(test)), true) = (&expr.kind, values.get(1), any_changed) {
-            // Python takes one branch, whatever the other is.
+            // Python evaluates only one branch, whatever the other one is.
             let taken = if test.truth() { 0 } else { 2 };
             let child = children.get(taken).map(|child| (*child).clone());
             let new = visited.into_iter().nth(taken).zip(child);
@@ -354,7 +355,7 @@ impl Rewriter<'_, '_> {
         Visited { value, changed: Changed::Expr(rebuilt(expr, parts)) }
     }
 
-    /// A value as an expression in the place of `tokens`.
+    /// Creates the expression of a value at `tokens`.
     fn literal(&mut self, value: &PyValue, tokens: TokenRange) -> Expr {
         let kind = match value {
             PyValue::None => ExprKind::None,
@@ -385,7 +386,8 @@ impl Rewriter<'_, '_> {
         }
     }
 
-    /// A literal of one token. Where no index is left for it, the expression is a mistake that was reported elsewhere.
+    /// Creates a literal of one token. If its index does not fit, the expression becomes an error, which is reported
+    /// elsewhere.
     fn leaf(&mut self, text: String, token: TokenKind, tokens: TokenRange) -> Expr {
         let index = u32::try_from(self.literals.len()).ok().and_then(|number| self.cursor.literal_token(number));
         let Some(index) = index else { return Expr { kind: ExprKind::Error, tokens } };
@@ -399,7 +401,7 @@ impl Rewriter<'_, '_> {
     }
 }
 
-/// Whether an expression with a value becomes a literal; others keep their form, with literals inside.
+/// Whether an expression with a value becomes a literal; other expressions keep their form, with literals inside.
 fn folds(expr: &Expr, called: Option<&str>) -> bool {
     match &expr.kind {
         ExprKind::Unary(..)
@@ -413,8 +415,8 @@ fn folds(expr: &Expr, called: Option<&str>) -> bool {
     }
 }
 
-/// An expression of new parts, which are those of [`Expr::children`], in order; each with whether it was replaced. A tuple
-/// or list that took the place of a name with a star gives its elements.
+/// Rebuilds an expression from new parts in the order of [`Expr::children`], each with a flag whether it was
+/// replaced. A replaced starred name is expanded to the elements of its tuple or list.
 fn rebuilt(expr: &Expr, parts: impl Iterator<Item = (bool, Expr)>) -> Expr {
     let mut parts = parts;
     let mut next = || parts.next().map_or(Expr { kind: ExprKind::Error, tokens: expr.tokens }, |(_, part)| part);
@@ -459,7 +461,7 @@ fn rebuilt(expr: &Expr, parts: impl Iterator<Item = (bool, Expr)>) -> Expr {
     Expr { kind, tokens: expr.tokens }
 }
 
-/// The elements of a replaced `*SHAPE`; another part as it is.
+/// Returns the elements of a replaced `*SHAPE`, or any other part unchanged.
 fn spread(part: Option<(bool, Expr)>) -> impl Iterator<Item = Expr> {
     let parts = match part {
         Some((true, Expr { kind: ExprKind::Starred { double: false, value }, tokens })) => match value.kind {

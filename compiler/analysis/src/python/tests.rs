@@ -1,4 +1,4 @@
-//! Tests of constants: their values, their scopes and what they are replaced in.
+//! Tests of constants: their values, their scopes, and the places where they are substituted.
 
 use super::{Outer, PyConstants, SubstitutionMemo, substituted, visible};
 use rx_base::name::name;
@@ -10,13 +10,13 @@ fn segments(texts: &[&str]) -> Arc<[Arc<Segment>]> {
     texts.iter().map(|text| Arc::new(Segment::new((*text).into()))).collect()
 }
 
-/// The constants that an item after `python` sees in column `indent`.
+/// Returns the constants that an item after `python` sees in column `indent`.
 fn constants(python: &str, indent: u32) -> Arc<PyConstants> {
     let item = Outer::Item { indent, name: Some(name("f")) };
     visible(&[Outer::Python(segments(&[python])), item]).pop().unwrap_or_default()
 }
 
-/// The value of `x` after `python`, as Python writes it; `-` where it is not known.
+/// Returns the value of `x` after `python`, in Python's notation; `-` if it is not known.
 fn value(python: &str) -> String {
     constants(python, 0).get("x").map_or("-".to_owned(), |(_, value)| value.to_string())
 }
@@ -150,12 +150,12 @@ fn constants_come_before_what_reads_them() {
     let item = |indent| Outer::Item { indent, name: None };
     let python = |text: &str| Outer::Python(segments(&[text]));
     let known = |outer: &[Outer], at: usize| visible(outer)[at].get("x").is_some();
-    // A module is read as it is written; a function around it is called later.
+    // A module is read where it is written, while a function around it is called later.
     assert!(!known(&[item(0), python("x = 1\n")], 0));
     assert!(known(&[python("def g():\n    y = 1\n"), item(4), python("x = 1\n")], 1));
 }
 
-/// The statement `text` with constants in it, whose values are shown.
+/// Returns the statement `text` with constants substituted, with their values shown.
 fn replaced(python: &str, text: &str) -> String {
     let texts = substituted(&segments(&[text]), &constants(python, 0), &SubstitutionMemo::default());
     let Some(segment) = texts.first() else { return String::new() };
@@ -218,7 +218,7 @@ fn names_that_the_function_binds_are_its_own() {
     assert_eq!(replaced(python, "y = f(W)\nW = f(1)\n"), "f(W); f(1)");
     assert_eq!(replaced(python, "def g(W): pass\ny = W\n"), "; Pass; W");
     assert_eq!(replaced(python, "y = lambda W: W\n"), "lambda W: W");
-    // A dim in the header's quotes is a symbol.
+    // A quoted dim in the header is a symbol.
     assert_eq!(replaced(python, "def g(x: f((\"n\",))): pass\ny = f(n)\n"), "f((\"n\")); Pass; f(n)");
 }
 

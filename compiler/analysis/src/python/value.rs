@@ -1,11 +1,11 @@
-//! Values of constants.
+//! Values of Python constants.
 
 use rx_base::Name;
 use std::fmt;
 use std::sync::Arc;
 
-/// Strings, and sequences with all their elements, may be this long: a constant may be used often, and its elements may be
-/// constants again.
+/// The maximal length of strings in bytes, and of sequences in scalars, nested ones included: a constant may be used
+/// often, and its elements may be constants too.
 const MAX_SIZE: usize = 1024;
 
 /// The value of a constant.
@@ -27,7 +27,8 @@ pub enum PyValue {
     List(Arc<[PyValue]>),
 }
 
-/// Floats are equal when their bits are: a value that stays equal is why nothing is computed again.
+/// Floats are equal if their bits are: equality must be reflexive even for NaN, because unchanged values are what
+/// avoids recomputation.
 impl PartialEq for PyValue {
     fn eq(&self, other: &PyValue) -> bool {
         match (self, other) {
@@ -45,22 +46,22 @@ impl PartialEq for PyValue {
 impl Eq for PyValue {}
 
 impl PyValue {
-    /// A string, unless it is too long.
+    /// Creates a string, unless it is too long.
     pub(super) fn string(text: &str) -> Option<PyValue> {
         (text.len() <= MAX_SIZE).then(|| PyValue::Str(text.into()))
     }
 
-    /// A tuple, unless it is too large.
+    /// Creates a tuple, unless it is too large.
     pub(super) fn tuple(elements: Vec<PyValue>) -> Option<PyValue> {
         fits(&elements).then(|| PyValue::Tuple(elements.into()))
     }
 
-    /// A list, unless it is too large.
+    /// Creates a list, unless it is too large.
     pub(super) fn list(elements: Vec<PyValue>) -> Option<PyValue> {
         fits(&elements).then(|| PyValue::List(elements.into()))
     }
 
-    /// The elements of a tuple or list.
+    /// Returns the elements of a tuple or list.
     pub(super) fn elements(&self) -> Option<&[PyValue]> {
         match self {
             PyValue::Tuple(elements) | PyValue::List(elements) => Some(elements),
@@ -68,7 +69,7 @@ impl PyValue {
         }
     }
 
-    /// Whether Python takes it for true.
+    /// Returns the truth value, as in Python's `bool(…)`.
     pub(super) fn truth(&self) -> bool {
         match self {
             PyValue::None => false,
@@ -80,7 +81,7 @@ impl PyValue {
         }
     }
 
-    /// An integer; of a boolean 0 or 1.
+    /// Returns an integer, or a boolean as 0 or 1.
     pub(super) fn integer(&self) -> Option<i128> {
         match self {
             PyValue::Int(number) => Some(*number),
@@ -89,7 +90,7 @@ impl PyValue {
         }
     }
 
-    /// A number as a float.
+    /// Returns a number as a float.
     pub(super) fn float(&self) -> Option<f64> {
         match self {
             PyValue::Float(number) => Some(*number),
@@ -97,7 +98,7 @@ impl PyValue {
         }
     }
 
-    /// As `str(…)` gives it; `None` for floats and what holds some.
+    /// Formats a value as Python's `str(…)` does; `None` for floats and sequences.
     pub(super) fn text(&self) -> Option<String> {
         Some(match self {
             PyValue::None => "None".to_owned(),
@@ -108,7 +109,7 @@ impl PyValue {
         })
     }
 
-    /// The number of scalars in it, counted to a little more than what fits.
+    /// Returns the number of scalars and sequences in the value.
     fn size(&self) -> usize {
         match self.elements() {
             Some(elements) => elements.iter().fold(1, |sum, element| sum + element.size()),
@@ -126,7 +127,7 @@ fn fits(elements: &[PyValue]) -> bool {
     })
 }
 
-/// As Python writes it.
+/// Formats a value in Python's notation.
 impl fmt::Display for PyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |elements: &[PyValue]| elements.iter().map(PyValue::to_string).collect::<Vec<_>>().join(", ");
@@ -151,9 +152,9 @@ impl fmt::Display for PyValue {
 /// The constants that an item sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PyConstants {
-    /// In the order of their names' texts.
+    /// The constants, sorted by name.
     values: Vec<(Name, PyValue)>,
-    /// Python's own functions that mean something else here.
+    /// The builtin functions whose names are redefined here.
     hidden: Vec<Name>,
 }
 
@@ -163,18 +164,18 @@ impl PyConstants {
         PyConstants { values, hidden }
     }
 
-    /// The value of a constant.
+    /// Returns the value of a constant.
     pub fn get(&self, name: &str) -> Option<(Name, &PyValue)> {
         let at = self.values.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
         self.values.get(at).map(|(name, value)| (*name, value))
     }
 
-    /// Whether the name of one of Python's functions means something else.
+    /// Whether the name of a builtin function is redefined.
     pub(super) fn hides(&self, name: &str) -> bool {
         self.hidden.iter().any(|hidden| hidden.as_str() == name)
     }
 
-    /// Whether there is none.
+    /// Whether there are no constants.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Amounts as people read them.
+//! Formats amounts for display.
 
 use super::FunctionStats;
 use rx_base::Dim;
 
-/// What is counted.
+/// The unit of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Arithmetic operations, or elements.
@@ -12,7 +12,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// An expression, and between which numbers it lies where something is known.
+/// Formats an expression with its known range.
 pub fn ranged(dim: &Dim, stats: &FunctionStats, unit: Unit) -> String {
     let text = plain(dim, unit);
     if dim.as_constant().is_some() || dim.is_error() {
@@ -26,7 +26,7 @@ pub fn ranged(dim: &Dim, stats: &FunctionStats, unit: Unit) -> String {
     }
 }
 
-/// An expression with its unit.
+/// Formats an expression with its unit.
 pub fn plain(dim: &Dim, unit: Unit) -> String {
     match (dim.as_constant(), dim.is_error(), unit) {
         (Some(value), ..) => number(value, unit),
@@ -36,7 +36,7 @@ pub fn plain(dim: &Dim, unit: Unit) -> String {
     }
 }
 
-/// `8.2 G`, `97.5 MiB`; small numbers as they are.
+/// Formats a number: `8.20 G`, `97.50 MiB`; small numbers are exact.
 pub fn number(value: i64, unit: Unit) -> String {
     let (step, names): (f64, [&str; 5]) = match unit {
         Unit::Operations => (1000.0, ["", " k", " M", " G", " T"]),

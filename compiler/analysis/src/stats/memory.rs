@@ -1,4 +1,4 @@
-//! The most memory that live values take: each is made where it is bound and given back after its last use.
+//! Peak memory of live values: a value is allocated where it is bound, and freed after its last use.
 
 use super::total::{bind, operand_types};
 use super::{Callees, PeakStats, callee_of, measure};
@@ -11,16 +11,17 @@ use rx_ir::{Argument, BindingKind, Body, Call, Callee, Expr, ExprKind, Function,
 use rx_ops::{Compute, Cost, Schema};
 use std::sync::Arc;
 
-/// The memory behind a value: of a tuple, of each field. Tuples are shared: `t = (t, t)` doubles the fields at the cost of a line.
+/// The storage of a value; for a tuple, that of each field. Tuples are shared, since `t = (t, t)` doubles the fields
+/// in one line.
 #[derive(Clone, Debug)]
 enum Held {
-    /// Memory by number; none for what takes none: parameters, shapes, scalars.
+    /// A storage by number; none for parameters, shapes and scalars, which are not counted.
     Storage(Option<usize>),
     Fields(Arc<[Held]>),
 }
 
 impl Held {
-    /// The memory of all fields, that of a shared tuple once.
+    /// Returns the storages of all fields; those of a shared tuple once.
     fn storages(&self) -> Vec<usize> {
         let (mut storages, mut seen) = (Vec::new(), FxHashSet::default());
         let mut open = vec![self];
@@ -35,27 +36,27 @@ impl Held {
     }
 }
 
-/// A moment of the run.
+/// A step of the execution.
 struct Moment {
     at: Option<Origin>,
-    /// The memory made.
+    /// The storages allocated.
     made: Vec<usize>,
-    /// What a called function takes while it runs.
+    /// The peak memory of a called function.
     inside: Dim,
 }
 
 struct Planner<'a> {
     callees: &'a dyn Callees,
     bounds: &'a Bounds,
-    /// Sizes by number.
+    /// The sizes in bytes, by storage number.
     sizes: Vec<Dim>,
-    /// The last moment of each, by number.
+    /// The last moment of use, by storage number.
     last: Vec<usize>,
     moments: Vec<Moment>,
     unknown: u64,
 }
 
-/// The peak of a function's own values; what it calls included, parameters and constants left out.
+/// Returns the peak memory of a function's values, including functions it calls, without parameters and constants.
 pub(super) fn peak(function: &Function, callees: &dyn Callees) -> PeakStats {
     let mut planner = Planner {
         callees,
@@ -126,7 +127,7 @@ impl Planner<'_> {
                         scope.insert(*variable, held);
                     }
                 }
-                // A closure takes memory where it is called; that is not followed.
+                // A closure allocates where it is called; this is not tracked.
                 BindingKind::Function(_) => {}
             }
         }
@@ -136,7 +137,7 @@ impl Planner<'_> {
     }
 
     fn branch(&mut self, body: &Body, scope: &mut NameMap<Held>) -> Held {
-        // What a branch binds is not seen outside, and shadows nothing there.
+        // Bindings of a branch are not visible after it, and do not shadow outer ones there.
         let shadowed: Vec<(Name, Option<Held>)> = body
             .bindings
             .iter()
@@ -167,7 +168,7 @@ impl Planner<'_> {
         held
     }
 
-    /// Keeps what a value holds until now.
+    /// Extends the lifetime of a value's storages to the current moment.
     fn uses(&mut self, held: &Held) {
         let now = self.moments.len().saturating_sub(1);
         for storage in held.storages() {
@@ -184,7 +185,7 @@ impl Planner<'_> {
                 self.uses(&held);
                 held
             }
-            // A tuple that is too large to have a type is not followed.
+            // A tuple that is too large to have a type is not tracked.
             ExprKind::Tuple(_) if expr.ty.is_error() => Held::Storage(None),
             ExprKind::Tuple(items) => Held::Fields(items.iter().map(|item| self.expr(item, scope)).collect()),
             ExprKind::TupleGet(inner, at) => {
@@ -219,7 +220,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What a called Relax function takes while it runs, its result left out, which is the caller's.
+    /// Adds the peak of a called Relax function to the current moment. Its result is counted by the caller.
     fn inside(&mut self, name: Name, types: &[&StructInfo]) {
         let Some(stats) = self.callees.function(name) else { return };
         let Some(signature) = self.callees.signature(name) else { return };
@@ -240,7 +241,7 @@ impl Planner<'_> {
         {
             return held.clone();
         }
-        // Tensors in a storage that the text allocates, and the storage itself.
+        // A tensor in an explicitly allocated storage, and the storage itself.
         if let Some((held, _)) = operand("storage") {
             return held.clone();
         }
@@ -265,7 +266,7 @@ impl Planner<'_> {
         self.made(result)
     }
 
-    /// The outputs of `call_tir_inplace`: an argument's memory, or their own.
+    /// Returns the storages of the outputs of `call_tir_inplace`: those of arguments, or new ones.
     fn in_place(&mut self, indices: &rx_ir::Attr, arguments: &[Held], result: &StructInfo) -> Held {
         let rx_ir::Attr::List(indices) = indices else { return self.made(result) };
         let of = |at: usize| {
@@ -281,7 +282,7 @@ impl Planner<'_> {
         }
     }
 
-    /// New memory for a value of this type.
+    /// Allocates storage for a value of this type.
     fn made(&mut self, ty: &StructInfo) -> Held {
         match ty {
             StructInfo::Tuple(fields) => Held::Fields(fields.iter().map(|field| self.made(field)).collect()),
@@ -302,7 +303,7 @@ impl Planner<'_> {
     }
 }
 
-/// The memory of a field; of a value that is no known tuple, all of it.
+/// Returns the storage of a field; the whole storage if the value is not a known tuple.
 fn field(held: &Held, at: usize) -> Held {
     match held {
         Held::Fields(fields) => fields.get(at).cloned().unwrap_or(Held::Storage(None)),

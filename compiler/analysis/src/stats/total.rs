@@ -1,4 +1,4 @@
-//! Operators and calls of a body, and what they cost.
+//! Counts the operators and calls of a body, with their costs.
 
 use super::{CallStats, Callees, callee_of};
 use crate::unify::Bindings;
@@ -30,7 +30,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Counts a body; of an `if`, every branch. Bodies nest no deeper than the parser allows.
+    /// Counts a body, including every branch of an `if`. The recursion is limited by the parser's nesting limit.
     pub(super) fn body(&mut self, body: &Body) {
         for binding in &body.bindings {
             self.bindings += 1;
@@ -86,12 +86,12 @@ impl<'a> Counter<'a> {
                 self.functions.entry(name.as_str()).or_default().add(charge.operations.clone(), charge.bytes.clone());
                 self.total.add(charge.operations, charge.bytes);
             }
-            // What a closure costs is counted where it is defined.
+            // The cost of a closure is counted where it is defined.
             Callee::Value(_) => {}
         }
     }
 
-    /// What the function costs that an operator calls.
+    /// Counts a call of the function that an operator calls.
     fn called(&mut self, call: &Call) -> Charge {
         let Some((name, types)) = callee_of(call) else { return Charge { operations: None, bytes: None } };
         let charge = cost_of(self.callees, name, &types, self.bounds);
@@ -102,7 +102,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// What a call of an operator costs.
+/// Returns the cost of a call of an operator.
 pub(super) fn charge(schema: &'static Schema, call: &Call, result: &StructInfo, bounds: &Bounds) -> Charge {
     let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
     schema.cost.charge(&CallInfo::new(schema, &args, bounds), result)
@@ -116,7 +116,7 @@ pub(super) fn operand_types(call: &Call) -> Vec<&StructInfo> {
     types.collect()
 }
 
-/// What a call of an item of the module costs, in the caller's symbols.
+/// Returns the cost of a call of the module's item, in terms of the caller's symbols.
 fn cost_of(callees: &dyn Callees, name: Name, types: &[&StructInfo], bounds: &Bounds) -> Charge {
     let unknown = Charge { operations: None, bytes: None };
     let Some(signature) = callees.signature(name) else { return unknown };
@@ -138,7 +138,7 @@ fn cost_of(callees: &dyn Callees, name: Name, types: &[&StructInfo], bounds: &Bo
     }
 }
 
-/// Binds the symbols of a signature from the types passed.
+/// Binds the symbols of a signature from the types of the arguments.
 pub(super) fn bind(bindings: &mut Bindings<'_>, signature: &Signature, types: &[&StructInfo]) {
     match signature {
         Signature::Relax(function) => {
@@ -147,7 +147,7 @@ pub(super) fn bind(bindings: &mut Bindings<'_>, signature: &Signature, types: &[
             }
         }
         Signature::Prim(prim) => {
-            // Scalars of `tir_vars` come as one shape.
+            // The scalars of `tir_vars` are passed as one shape.
             let given = types.iter().enumerate().flat_map(|(at, ty)| match ty {
                 StructInfo::Shape(shape) => {
                     let dims = shape.dims().unwrap_or_default();
@@ -180,7 +180,7 @@ pub(super) fn bind(bindings: &mut Bindings<'_>, signature: &Signature, types: &[
     }
 }
 
-/// What is passed to a prim_func.
+/// An argument of a prim_func.
 enum Given<'t> {
     Tensor(&'t StructInfo),
     Scalar(Dim),

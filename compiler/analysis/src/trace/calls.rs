@@ -1,4 +1,4 @@
-//! Steps through calls: of operators, of functions of the module, of closures.
+//! Follows a chain through calls: of operators, functions of the module, and closures.
 
 use super::follow::{Cursor, Frame, Next, Tracer};
 use super::view::{Definition, Inner, nested};
@@ -10,13 +10,13 @@ use rx_ops::Schema;
 use rx_ops::provenance::{Facet, Input, Part, Provenance, Source, provenance};
 use std::rc::Rc;
 
-/// Calls a chain goes through into bodies, one in another; deeper ones, and circles, end at the declared type.
+/// The maximal depth of calls whose bodies are followed; deeper and recursive calls end at the declared type.
 const MAX_CALLS: usize = 32;
 
-/// Steps of a chain beside the chain, which only tells where a fact comes from.
+/// The maximal length of a side chain, which only shows where a detail comes from.
 const MAX_SIDE_STEPS: usize = 512;
 
-/// Facts told beside one step.
+/// The maximal number of details of one step.
 const MAX_DETAILS: usize = 16;
 
 impl Tracer<'_> {
@@ -91,7 +91,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// The end of a chain at a type a call declares; of `call_tir` it names the buffer.
+    /// Ends a chain at a type that a call declares; for `call_tir`, adds the buffer as a detail.
     pub(super) fn out_ty(
         &mut self,
         cursor: &Cursor,
@@ -141,7 +141,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// What is told of a fact beside the chain.
+    /// Describes another fact that a step depends on.
     pub(super) fn detail(&mut self, cursor: &Cursor, schema: &Schema, call: &Call, source: &Source) -> Detail {
         let name = schema.params.get(source.input.param()).map_or("", |param| param.name);
         match &source.input {
@@ -258,7 +258,7 @@ impl Tracer<'_> {
     }
 }
 
-/// The operand an input speaks of, and which part of it.
+/// Returns the operand that an input refers to, and the part of it.
 fn operand<'c>(call: &'c Call, param: usize, facet: &Facet) -> Option<(&'c Expr, Facet)> {
     let mut path = &facet.path[..];
     let mut expr = match call.arguments.get(param)? {
@@ -277,7 +277,7 @@ fn operand<'c>(call: &'c Call, param: usize, facet: &Facet) -> Option<(&'c Expr,
     Some((expr, Facet { path: path.to_vec(), part: facet.part }))
 }
 
-/// The arguments of a call of a function.
+/// Returns the arguments of a call of a function.
 fn operands(call: &Call) -> Rc<[Expr]> {
     let operand = |argument: &Argument| match argument {
         Argument::Operand(expr) => Some(expr.clone()),
@@ -286,7 +286,7 @@ fn operands(call: &Call) -> Rc<[Expr]> {
     call.arguments.iter().filter_map(operand).collect()
 }
 
-/// What an operator makes a part of its result of: `R.relu keeps axis 0 of `x``, `R.concat: 2 + 3 = 5`.
+/// Explains how an operator determines a part of its result: `R.relu keeps axis 0 of `x``, `R.concat: 2 + 3 = 5`.
 pub(crate) fn operator_words(schema: &Schema, call: &Call, facet: &Facet, found: &Provenance) -> String {
     let operator = format!("R.{}", schema.name);
     let part = part_words(facet);
@@ -316,7 +316,7 @@ pub(crate) fn operator_words(schema: &Schema, call: &Call, facet: &Facet, found:
     }
 }
 
-/// The end of a chain in a few words.
+/// Describes the end of a chain briefly.
 fn end_words(end: &Step) -> String {
     match (end.kind, end.variable) {
         (StepKind::Parameter, Some(name)) => format!("parameter `{name}`"),

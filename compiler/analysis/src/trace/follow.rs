@@ -1,4 +1,4 @@
-//! One chain, step by step.
+//! Follows one chain, step by step.
 
 use super::target::Target;
 use super::view::{Definition, Inner, Site, View, bindings, defines, inner_body};
@@ -13,17 +13,17 @@ use rx_ops::provenance::Facet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Chains beside the chain, all together.
+/// The maximal total number of side chains.
 const MAX_SIDES: usize = 1024;
 
-/// A function being gone through.
+/// An activation of a function that the chain passes through.
 pub(super) struct Frame {
     pub(super) view: Rc<View>,
-    /// The call that led here: where it stands, and what it passes.
+    /// The call that led here: its site and its arguments.
     pub(super) call: Option<(Site, Rc<[Expr]>)>,
-    /// Of a closure: the frame it was defined in, and its function.
+    /// For a closure: the frame in which it was defined, and its function.
     pub(super) closure: Option<(usize, Arc<Function>)>,
-    /// How many calls led here.
+    /// The number of calls that led here.
     pub(super) depth: usize,
 }
 
@@ -31,33 +31,33 @@ pub(super) struct Tracer<'w> {
     pub(super) world: &'w dyn World,
     views: NameMap<Option<Rc<View>>>,
     pub(super) frames: Vec<Frame>,
-    /// Chains beside the chain that may still be followed.
+    /// The number of side chains that may still be followed.
     pub(super) sides: usize,
     pub(super) no_bounds: Bounds,
 }
 
-/// The part of a value that is looked for, and where the value is.
+/// The current expression of a chain, its site, and the part that is traced.
 #[derive(Clone)]
 pub(super) struct Cursor {
     pub(super) expr: Expr,
     pub(super) site: Site,
     pub(super) facet: Facet,
-    /// The variable it was reached through, and where that is bound.
+    /// The variable it was reached through, and the place of its binding.
     pub(super) bound: Option<(Name, TracePlace)>,
 }
 
-/// What one step comes to.
+/// The result of one step.
 pub(super) enum Next {
-    /// The same part of another expression; nothing to tell.
+    /// The same part of another expression, without a reported step.
     Silent(Cursor),
-    /// A step, and where the chain goes on.
+    /// A step, and the continuation of the chain.
     On(Step, Cursor),
     /// The last step.
     End(Step),
 }
 
 impl<'w> Tracer<'w> {
-    /// A tracer whose first frame is of function `name`.
+    /// Creates a tracer whose first frame is of function `name`.
     pub(super) fn new(world: &'w dyn World, name: Name) -> Option<Tracer<'w>> {
         let mut tracer = Tracer {
             world,
@@ -77,12 +77,12 @@ impl<'w> Tracer<'w> {
         self.views.entry(name).or_insert_with(load).clone()
     }
 
-    /// The function that frame `frame` is of.
+    /// Returns the function of a frame.
     pub(super) fn view_of(&self, frame: usize) -> Option<Rc<View>> {
         self.frames.get(frame).map(|frame| frame.view.clone())
     }
 
-    /// The chain of `facet` of the target.
+    /// Traces `facet` of the target.
     pub(super) fn trace(&mut self, target: &Target, facet: Facet) -> Option<Trace> {
         let fact = facet.of(&target.expr.ty)?;
         let part = part_words(&facet);
@@ -126,7 +126,7 @@ impl<'w> Tracer<'w> {
             ExprKind::Tuple(items) => match facet.path.split_first() {
                 Some((at, rest)) if *at < items.len() => {
                     let facet = Facet { path: rest.to_vec(), part: facet.part };
-                    // INVARIANT: `at` is below the length.
+                    // INVARIANT: `at` is less than the length.
                     Next::Silent(Cursor { expr: items[*at].clone(), facet, site: site.clone(), bound: None })
                 }
                 _ => Next::End(self.end(cursor, StepKind::Literal, "a tuple written here".to_owned())),
@@ -143,7 +143,7 @@ impl<'w> Tracer<'w> {
             ExprKind::Constant(_) | ExprKind::Elements(_) | ExprKind::Metadata { .. } => {
                 Next::End(self.end(cursor, StepKind::Constant, format!("a constant: {}", expr.ty)))
             }
-            // A call that is known by its type alone: `R.call_packed("f", …, ty_args=…)`.
+            // A call whose type is declared: `R.call_packed("f", …, ty_args=…)`.
             ExprKind::Call(_) | ExprKind::Error if facet.of(&expr.ty).is_some() => {
                 let mut step = self.end(cursor, StepKind::OutTy, format!("declared here: {}", expr.ty));
                 let span = self.segment(site).and_then(|segment| written::ty_args_span(&segment, expr.span, facet));
@@ -159,7 +159,7 @@ impl<'w> Tracer<'w> {
         }
     }
 
-    /// A step at the cursor.
+    /// Creates a step at the cursor.
     pub(super) fn step(&self, cursor: &Cursor, kind: StepKind, text: String) -> Step {
         let fact = cursor.facet.of(&cursor.expr.ty).map_or_else(|| "?".to_owned(), |fact| fact.to_string());
         Step {
@@ -176,7 +176,7 @@ impl<'w> Tracer<'w> {
         }
     }
 
-    /// The last step, at the cursor.
+    /// Creates the last step, at the cursor.
     pub(super) fn end(&self, cursor: &Cursor, kind: StepKind, text: String) -> Step {
         self.step(cursor, kind, text)
     }
@@ -197,7 +197,7 @@ impl<'w> Tracer<'w> {
 
     // Variables.
 
-    /// What `name` stands for at `site`.
+    /// Returns the definition of `name` at `site`.
     pub(super) fn lookup(&self, name: Name, site: &Site) -> Option<Definition> {
         let mut frame = site.frame;
         let recorded = self.view_of(frame)?.recorded(site.segment);
@@ -233,7 +233,7 @@ impl<'w> Tracer<'w> {
         params.iter().rposition(|(param, _)| *param == name).map(|index| Definition::Param { frame, index })
     }
 
-    /// The binding a definition speaks of.
+    /// Returns the binding of a definition.
     pub(super) fn binding(&self, site: &Site, at: usize) -> Option<(Rc<Recorded>, Binding)> {
         let recorded = self.view_of(site.frame)?.recorded(site.segment);
         let binding = bindings(&recorded, &site.blocks)?.get(at)?.clone();
@@ -371,7 +371,7 @@ impl<'w> Tracer<'w> {
     }
 }
 
-/// Whether the call is of a function that stands nowhere in the text: what it gives is declared, not inferred.
+/// Whether the callee is not in the text, so that the call's type is declared and not inferred.
 fn is_external(call: &Call) -> bool {
     match &call.callee {
         Callee::Value(function) => matches!(function.kind, ExprKind::Extern(_)),

@@ -1,4 +1,4 @@
-//! Symbolic dims: where they get their values.
+//! Follows symbolic dims to the places where they get their values.
 
 use super::follow::{Cursor, Next, Tracer};
 use super::view::{Inner, Site};
@@ -9,7 +9,7 @@ use rx_ir::{Expr, ExprKind, StructInfo};
 use rx_ops::provenance::{Facet, Fact, Part};
 
 impl Tracer<'_> {
-    /// A symbol of the part looked for: its only one, or the first of several.
+    /// Returns the first symbol of the traced dim.
     pub(super) fn symbol_of(&self, cursor: &Cursor) -> Option<Name> {
         let Some(Fact::Integer(dim)) = cursor.facet.of(&cursor.expr.ty) else { return None };
         let mut first = None;
@@ -17,7 +17,7 @@ impl Tracer<'_> {
         first
     }
 
-    /// Where `symbol` gets its value: a parameter, where the chain goes on if the function was called, else `step` ends it.
+    /// Continues at the parameter that binds `symbol`; if none does, `step` ends the chain.
     pub(super) fn symbol(&mut self, cursor: &Cursor, symbol: Name, mut step: Step) -> Next {
         let alone =
             matches!(cursor.facet.of(&cursor.expr.ty), Some(Fact::Integer(dim)) if dim.as_symbol() == Some(symbol));
@@ -36,7 +36,7 @@ impl Tracer<'_> {
                 Some((name, ty, facet))
             }) {
                 step.text = format!("{}; `{symbol}` is {} of `{name}`", step.text, part_words(&facet));
-                // The last block of the frame's own function, where the parameter is in scope.
+                // The site is in the function's own body, where the parameter is in scope.
                 let site = self.innermost(&cursor.site, frame);
                 let expr = Expr { kind: ExprKind::Var(name), ty, span: cursor.expr.span };
                 return Next::On(step, Cursor { expr, site, facet, bound: None });
@@ -53,7 +53,7 @@ impl Tracer<'_> {
         Next::End(step)
     }
 
-    /// A site of frame `frame` around `site`.
+    /// Returns the site in frame `frame` that encloses `site`.
     pub(super) fn innermost(&self, site: &Site, frame: usize) -> Site {
         let mut site = site.clone();
         while site.frame != frame {
@@ -70,7 +70,7 @@ impl Tracer<'_> {
         site
     }
 
-    /// Where the function last gave `symbol` its meaning, by `match_cast` or a declaration.
+    /// Returns the last place where the function bound or declared `symbol`, such as a `match_cast`.
     pub(super) fn binder(&self, cursor: &Cursor, symbol: Name, frame: usize) -> Option<(TracePlace, Name)> {
         let view = self.view_of(frame)?;
         for segment in view.exporters(symbol, cursor.site.segment.saturating_add(1)) {
@@ -84,7 +84,7 @@ impl Tracer<'_> {
     }
 }
 
-/// The part of a type that is nothing but `symbol`.
+/// Returns the part of a type that is exactly `symbol`.
 fn facet_of_symbol(ty: &StructInfo, symbol: Name) -> Option<Facet> {
     let is_symbol = |dim: &Dim| dim.as_symbol() == Some(symbol);
     match ty {

@@ -1,4 +1,4 @@
-//! What stands at a position.
+//! Finds the value at a position.
 
 use super::follow::Tracer;
 use super::view::{Inner, Site, View, bindings, inner_body};
@@ -11,20 +11,20 @@ use rx_ops::provenance::Facet;
 use rx_syntax::ast::StatementKind;
 use std::rc::Rc;
 
-/// A value of a function, as a chain starts from it.
+/// A value of a function, at which a chain starts.
 pub(super) struct Target {
     pub(super) expr: Expr,
     pub(super) site: Site,
-    /// What it is called.
+    /// A description of the value.
     pub(super) subject: String,
     pub(super) place: TracePlace,
-    /// The variable it is bound to, and where.
+    /// The variable it is bound to, and the place of the binding.
     pub(super) bound: Option<(Name, TracePlace)>,
-    /// The part the position is on, of an annotation.
+    /// The part of an annotation at the position.
     pub(super) facet: Option<Facet>,
 }
 
-/// The value at byte `offset` of a segment of the tracer's function.
+/// Returns the value at byte `offset` of a segment of the tracer's function.
 pub(super) fn at(tracer: &mut Tracer<'_>, segment: u32, offset: u32, line_only: bool) -> Option<Target> {
     let view = tracer.view_of(0)?;
     if segment == 0 {
@@ -67,7 +67,7 @@ pub(super) fn at(tracer: &mut Tracer<'_>, segment: u32, offset: u32, line_only: 
     }
 }
 
-/// The names of an assignment's target, the one at `offset` first.
+/// Returns the names in an assignment's target, the one at `offset` first.
 fn names_at(cursor: rx_syntax::Cursor<'_>, target: &rx_syntax::ast::Expr, offset: u32) -> Vec<Name> {
     use rx_syntax::ast::ExprKind;
     let mut names = Vec::new();
@@ -84,7 +84,7 @@ fn names_at(cursor: rx_syntax::Cursor<'_>, target: &rx_syntax::ast::Expr, offset
     names
 }
 
-/// A parameter, or the returned value.
+/// Returns the parameter or the returned value at `offset` in the header.
 fn in_header(view: &View, offset: u32, line_only: bool) -> Option<Target> {
     let head = view.text.segments.first()?;
     let (cursor, params, ret) = written::header(head)?;
@@ -119,7 +119,7 @@ fn same_line(text: &str, from: u32, to: u32) -> bool {
     text.get(from as usize..to as usize).is_some_and(|between| !between.contains('\n'))
 }
 
-/// A binding of a statement, with the block it stands in.
+/// Finds a binding of a statement; extends `blocks` by the path to its block.
 fn binding_of<'r>(
     recorded: &'r Recorded,
     blocks: &mut Vec<(usize, Inner)>,
@@ -134,7 +134,7 @@ fn binding_of<'r>(
     if let Some(at) = block.iter().rposition(wanted) {
         return block.get(at).map(|binding| (at, binding));
     }
-    // Blocks stand in reading order: the last binding that begins before the statement holds it.
+    // Blocks are in reading order, so the statement is in the last binding that begins before it.
     let holder = block.iter().rposition(|binding| binding.origin.statement <= statement)?;
     let binding = block.get(holder)?;
     let arms = match &binding.kind {
@@ -154,7 +154,7 @@ fn binding_of<'r>(
     None
 }
 
-/// The variable a statement binds.
+/// Returns the variable that a statement binds.
 fn variable(
     view: &View,
     recorded: &Recorded,
@@ -185,7 +185,7 @@ fn variable(
     Some(Target { subject: format!("`{name}`"), expr, site, place, bound: None, facet })
 }
 
-/// The innermost value written at `offset` in a statement.
+/// Returns the innermost value at `offset` in a statement.
 fn inside(view: &Rc<View>, recorded: &Recorded, mut site: Site, statement: u32, offset: u32) -> Option<Target> {
     let found = binding_of(recorded, &mut site.blocks, statement, None);
     let (value, limit) = match found {
@@ -217,7 +217,7 @@ fn inside(view: &Rc<View>, recorded: &Recorded, mut site: Site, statement: u32, 
     Some(Target { expr: expr.clone(), site, subject, place, bound: None, facet: None })
 }
 
-/// The expressions right below one.
+/// Returns the direct subexpressions of an expression.
 fn parts(expr: &Expr) -> Vec<&Expr> {
     match &expr.kind {
         ExprKind::Tuple(items) => items.iter().collect(),

@@ -1,4 +1,4 @@
-//! A function as a chain sees it: its bindings, recorded where the chain passes, and what names stand for.
+//! A function as a chain sees it: its bindings, recorded on demand, and the definitions of names.
 
 use super::{FunctionText, TracePlace};
 use crate::body::recorded_segment;
@@ -12,35 +12,35 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A function and what of it was recorded so far.
+/// A function, and the segments of it that have been recorded.
 pub(super) struct View {
     pub(super) name: Name,
     pub(super) text: FunctionText,
-    /// The segments that export each name, ascending; found when a chain goes far.
+    /// The segments that export each name, ascending; built once a chain has looked up many names.
     exporters: OnceCell<NameMap<Vec<u32>>>,
-    /// How often it was asked for them.
+    /// The number of lookups of exporters.
     asked: Cell<usize>,
     recorded: RefCell<FxHashMap<u32, Rc<Recorded>>>,
 }
 
-/// How many names are looked for one by one before all are indexed.
+/// The number of lookups by linear search before the index is built.
 const FEW: usize = 24;
 
 /// A block inside a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Inner {
-    /// What is done where the condition of this arm holds first.
+    /// The body of an arm of an `if`, by index.
     Arm(usize),
-    /// What is done where none holds.
+    /// The `else` of an `if`.
     Otherwise,
-    /// A nested function's body.
+    /// The body of a nested function.
     Function,
 }
 
-/// Where an expression is evaluated: in the block that `blocks` lead to, before its binding `limit`.
+/// The position at which an expression is evaluated: in the block that `blocks` leads to, before its binding `limit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Site {
-    /// The activation of the function.
+    /// The activation of the function, as an index into the tracer's frames.
     pub(super) frame: usize,
     pub(super) segment: u32,
     pub(super) blocks: Vec<(usize, Inner)>,
@@ -48,7 +48,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// The block `inner` of the binding that this site stands before, with all its bindings done.
+    /// Returns the site at the end of block `inner` of binding `at`, after all of its `bindings`.
     pub(super) fn inside(&self, at: usize, inner: Inner, bindings: usize) -> Site {
         let mut blocks = self.blocks.clone();
         blocks.push((at, inner));
@@ -56,11 +56,11 @@ impl Site {
     }
 }
 
-/// What a name stands for.
+/// The definition of a name.
 pub(super) enum Definition {
     /// A binding, by its index in the block of the site.
     Binding(Site, usize),
-    /// A parameter of the function or closure that frame `frame` is of.
+    /// A parameter of the function or closure of a frame.
     Param { frame: usize, index: usize },
 }
 
@@ -85,7 +85,7 @@ impl View {
         })
     }
 
-    /// What segment `at` does.
+    /// Returns the typed bindings of segment `at`.
     pub(super) fn recorded(&self, at: u32) -> Rc<Recorded> {
         if let Some(recorded) = self.recorded.borrow().get(&at) {
             return recorded.clone();
@@ -104,7 +104,7 @@ impl View {
         recorded
     }
 
-    /// The segments before `at` that say something of `name`, the last one first.
+    /// Returns the segments before `at` that define `name`, the last one first.
     pub(super) fn exporters(&self, name: Name, at: u32) -> impl Iterator<Item = u32> + '_ {
         let asked = self.asked.replace(self.asked.get().saturating_add(1));
         let known = (asked >= FEW).then(|| self.all_exporters().get(&name).map(Vec::as_slice).unwrap_or_default());
@@ -112,7 +112,7 @@ impl View {
             let before = segments.partition_point(|segment| *segment < at);
             segments.iter().take(before).rev().copied()
         });
-        // A short chain looks for a few names only, most of them near.
+        // A short chain looks up few names, most of them defined nearby.
         let searched = if asked < FEW { at } else { 0 };
         let says = move |segment: &u32| {
             let result = self.text.check.segments.get(*segment as usize);
@@ -125,7 +125,7 @@ impl View {
         TracePlace { function: self.name, place: ItemPlace::Segment(segment, span) }
     }
 
-    /// Where a binding names `variable`; where it does not, the whole statement.
+    /// Returns the span where a binding names `variable`; the span of the whole statement if it does not.
     pub(super) fn name_span(&self, segment: u32, statement: u32, variable: Option<Name>) -> Span {
         let index = segment as usize;
         let rows = self.text.check.segments.get(index).map(|result| result.rows.as_slice()).unwrap_or_default();
@@ -134,12 +134,12 @@ impl View {
         row.map(|row| row.span).or_else(statement).unwrap_or_default()
     }
 
-    /// Where a parameter is named, and its type.
+    /// Returns the name and the type of a parameter.
     pub(super) fn param(&self, index: usize) -> Option<(Name, &StructInfo)> {
         self.text.signature.params.get(index).map(|(name, ty)| (*name, ty))
     }
 
-    /// The returned value and where it is evaluated.
+    /// Returns the returned value, and the site where it is evaluated.
     pub(super) fn returned(&self, frame: usize) -> Option<(Expr, Site)> {
         let results = &self.text.check.segments;
         let at = results.iter().rposition(|result| result.returned.is_some())?;
@@ -150,7 +150,7 @@ impl View {
     }
 }
 
-/// The bindings of the block that `blocks` lead to.
+/// Returns the bindings of the block that `blocks` leads to.
 pub(super) fn bindings<'r>(recorded: &'r Recorded, blocks: &[(usize, Inner)]) -> Option<&'r [Binding]> {
     let mut bindings = recorded.bindings.as_slice();
     for (at, inner) in blocks {
@@ -159,7 +159,7 @@ pub(super) fn bindings<'r>(recorded: &'r Recorded, blocks: &[(usize, Inner)]) ->
     Some(bindings)
 }
 
-/// A block of a binding.
+/// Returns a block of a binding.
 pub(super) fn inner_body(binding: &Binding, inner: Inner) -> Option<&Body> {
     match (&binding.kind, inner) {
         (BindingKind::If { arms, .. }, Inner::Arm(arm)) => arms.get(arm).map(|(_, body)| body),
@@ -169,7 +169,7 @@ pub(super) fn inner_body(binding: &Binding, inner: Inner) -> Option<&Body> {
     }
 }
 
-/// The nested function a binding defines.
+/// Returns the nested function that a binding defines.
 pub(super) fn nested(binding: &Binding) -> Option<&Arc<Function>> {
     match &binding.kind {
         BindingKind::Function(function) => Some(function),

@@ -1,9 +1,9 @@
-//! How a chain speaks of values and their parts.
+//! Describes values and their parts in messages of a chain.
 
 use rx_ir::{Expr, ExprKind};
 use rx_ops::provenance::{Facet, Part};
 
-/// `axis 2`, `axis 0 of field 1`, `the dtype`.
+/// Describes a part: `axis 2`, `axis 0 of field 1`, `the dtype`.
 pub(crate) fn part_words(facet: &Facet) -> String {
     let part = match facet.part {
         Part::Dim(axis) => format!("axis {axis}"),
@@ -20,7 +20,7 @@ pub(crate) fn part_words(facet: &Facet) -> String {
     }
 }
 
-/// `` `x` ``, `` `x[1]` ``, or `what` where the value has no name.
+/// Describes a value: `` `x` ``, `` `x[1]` ``, or `what` if it has no name.
 pub(super) fn value_words(expr: &Expr, what: &str) -> String {
     match named(expr) {
         Some(name) => format!("`{name}`"),

@@ -1,4 +1,4 @@
-//! Where dims, dtypes and attributes are written.
+//! Finds the source spans of dims, dtypes and attributes.
 
 use rx_base::{Name, Span};
 use rx_ops::provenance::{Facet, Part};
@@ -6,14 +6,15 @@ use rx_ops::{ParamKind, Schema};
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind};
 use rx_syntax::{Cursor, Segment};
 
-/// The part of the type expression `written` that says `facet`; all of it where no part does.
+/// Returns the span of the part of the type expression `written` that states `facet`; the whole expression if no part
+/// does.
 pub(super) fn facet_span(cursor: Cursor<'_>, written: &Expr, facet: &Facet) -> Span {
     field(cursor, written, &facet.path)
         .and_then(|field| part_of(cursor, field, facet.part))
         .map_or(cursor.span(written.tokens), |part| cursor.span(part.tokens))
 }
 
-/// The facet whose text holds byte `offset`, if it is a dim or dtype.
+/// Returns the dim or dtype at byte `offset` of a type expression.
 pub(super) fn facet_at(cursor: Cursor<'_>, written: &Expr, offset: u32) -> Option<Facet> {
     let touches = |expr: &Expr| cursor.span(expr.tokens).touches(offset);
     let mut path = Vec::new();
@@ -39,7 +40,7 @@ fn field<'e>(cursor: Cursor<'_>, written: &'e Expr, path: &[usize]) -> Option<&'
     Some(ty)
 }
 
-/// The fields of `R.Tuple(a, b)` or `(a, b)`.
+/// Returns the fields of `R.Tuple(a, b)` or `(a, b)`.
 fn fields<'e>(cursor: Cursor<'_>, ty: &'e Expr) -> Option<Vec<&'e Expr>> {
     match &ty.kind {
         ExprKind::Parenthesized(inner) => fields(cursor, inner),
@@ -56,7 +57,7 @@ fn fields<'e>(cursor: Cursor<'_>, ty: &'e Expr) -> Option<Vec<&'e Expr>> {
     }
 }
 
-/// The dims of `R.Tensor((1, n), …)` or `R.Shape([1, n])`.
+/// Returns the dims of `R.Tensor((1, n), …)` or `R.Shape([1, n])`.
 fn dims(ty: &Expr) -> Option<&[Expr]> {
     match &ty.kind {
         ExprKind::Parenthesized(inner) => dims(inner),
@@ -89,7 +90,7 @@ fn keyword<'t>(cursor: Cursor<'t>, argument: &Argument) -> Option<&'t str> {
     argument.keyword.map(|keyword| cursor.text(keyword))
 }
 
-/// The parameters and return type of the header in `segment`.
+/// Returns the parameters and the return annotation of the header in `segment`.
 pub(super) fn header(segment: &Segment) -> Option<(Cursor<'_>, &[Parameter], Option<&Expr>)> {
     segment.tree().statements.iter().find_map(|statement| match &statement.tree.kind {
         StatementKind::Def { params, ret, .. } => Some((segment.cursor(statement), &params[..], ret.as_ref())),
@@ -97,7 +98,7 @@ pub(super) fn header(segment: &Segment) -> Option<(Cursor<'_>, &[Parameter], Opt
     })
 }
 
-/// Where the parameter called `name` says `facet` of its type.
+/// Returns the span of `facet` in the annotation of the parameter `name`.
 pub(super) fn param_span(segment: &Segment, statement: Option<u32>, name: Name, facet: &Facet) -> Option<Span> {
     let statements = &segment.tree().statements;
     let defs = statements.iter().enumerate().filter(|(at, _)| statement.is_none_or(|from| *at >= from as usize));
@@ -118,7 +119,7 @@ pub(super) fn param_span(segment: &Segment, statement: Option<u32>, name: Name, 
     None
 }
 
-/// Where the annotation of the statement says `facet`.
+/// Returns the span of `facet` in the annotation of a statement.
 pub(super) fn annotation_span(segment: &Segment, statement: u32, facet: &Facet) -> Option<Span> {
     let statement = segment.tree().statements.get(statement as usize)?;
     match &statement.tree.kind {
@@ -127,13 +128,14 @@ pub(super) fn annotation_span(segment: &Segment, statement: u32, facet: &Facet) 
     }
 }
 
-/// Where the return annotation of the header says `facet`.
+/// Returns the span of `facet` in the return annotation of the header.
 pub(super) fn return_span(segment: &Segment, facet: &Facet) -> Option<Span> {
     let (cursor, _, ret) = header(segment)?;
     Some(facet_span(cursor, ret?, facet))
 }
 
-/// Where the argument for parameter `param` of the call at `span` is written; with `element`, that element of the list.
+/// Returns the span of the argument for parameter `param` of the call at `span`; with `element`, that of this element
+/// of its list.
 pub(super) fn argument_span(
     segment: &Segment,
     span: Span,
@@ -149,7 +151,8 @@ pub(super) fn argument_span(
     Some(cursor.span(part.tokens))
 }
 
-/// Where type `index` of the `out_ty` of the call at `span` says the rest of `facet`.
+/// Returns the span of `facet` in the `out_ty` of the call at `span`; the first index of the facet's path selects the
+/// type.
 pub(super) fn type_argument_span(
     segment: &Segment,
     span: Span,
@@ -188,7 +191,7 @@ fn argument_at<'s>(segment: &'s Segment, span: Span, schema: &Schema, param: usi
     None
 }
 
-/// Where the `ty_args` of the call at `span` say `facet`.
+/// Returns the span of `facet` in the `ty_args` of the call at `span`.
 pub(super) fn ty_args_span(segment: &Segment, span: Span, facet: &Facet) -> Option<Span> {
     let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
@@ -201,7 +204,7 @@ pub(super) fn ty_args_span(segment: &Segment, span: Span, facet: &Facet) -> Opti
     Some(facet_span(cursor, only, facet))
 }
 
-/// Where the type of the `match_cast` at `span` says `facet`.
+/// Returns the span of `facet` in the type of the `match_cast` at `span`.
 pub(super) fn cast_span(segment: &Segment, span: Span, facet: &Facet) -> Option<Span> {
     let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
