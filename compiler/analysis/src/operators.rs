@@ -3,7 +3,10 @@
 //! ```text
 //! [[ops]]
 //! name = "my.matmul"
-//! args = [{ name = "a", type = 'R.Tensor(("m", "k"), dtype="d")' }, { name = "b", type = 'R.Tensor(("k", "n"), dtype="d")' }]
+//! args = [
+//!     { name = "a", type = 'R.Tensor(("m", "k"), dtype="d")' },
+//!     { name = "b", type = 'R.Tensor(("k", "n"), dtype="d")' },
+//! ]
 //! result = 'R.Tensor(("m", "n"), dtype="d")'
 //! ```
 //!

@@ -52,7 +52,7 @@ pub fn of_module(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnosti
     found
 }
 
-/// Whether the file may bind the name. Python's builtin functions are checked separately.
+/// Whether the file binds the name, or it is a Python builtin that TVM's parser evaluates.
 fn is_bound(cursor: Cursor<'_>, callee: &Expr, file: &FileContext) -> bool {
     let name = cursor.name(callee.tokens.start);
     let bound = [&file.captured, &file.api, &file.modules, &file.symbols].iter().any(|names| names.contains(&name));

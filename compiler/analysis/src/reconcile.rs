@@ -10,7 +10,7 @@
 //!
 //! If the types clash, the dim, dtype or rank that clashes becomes an error part, and a tensor keeps both types as
 //! readings: a later annotation is correct if it agrees with either. So each mistake gives one diagnostic, and a
-//! different mistake still gives another.
+//! second mistake in the same value is still reported.
 
 use crate::readings::{self, Reading};
 use rx_base::symbolic::prove;

@@ -9,6 +9,9 @@
 //!          y_1 = R.negative(y)
 //! ```
 //!
+//! Requires a function without errors. Guarantees that every variable name is unique in the function, and that no
+//! operand is a call, a cast or a tuple field. TVM's `relax.transform.Normalize` has the same purpose.
+//!
 //! Like the body for lowering ([`crate::body`]), it is built from the recorded bindings of the function's segments.
 
 use crate::body::each_segment;

@@ -35,9 +35,10 @@ pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
 }
 
 /// Returns the functions whose return type is inferred, given the functions without a declared one and the names they
-/// mention: those that are not in a cycle, not between two cycles, and not at the end of a chain that is too long.
+/// mention. Excluded are functions in a cycle or between two cycles, and functions whose chain of callees is longer
+/// than `LONGEST_CHAIN`.
 ///
-/// For example, if `a` calls `b`, and `b` calls itself, only `a` is inferable; `b` counts as declared.
+/// For example, if `a` calls `b`, and `b` calls itself, `a` is inferable and `b` is not.
 pub fn inferable(functions: &[(Name, Arc<[Name]>)]) -> NameSet {
     let known: NameMap<usize> = functions.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
     let callees: Vec<Vec<usize>> = functions
@@ -52,7 +53,7 @@ pub fn inferable(functions: &[(Name, Arc<[Name]>)]) -> NameSet {
         }
     }
     let above = peel(&callees, &callers, |_| true).reached;
-    // A function that neither pass reaches is in a cycle or between two; it counts as declared.
+    // A function that neither pass reaches is in a cycle or between two; its callers treat its type as given.
     let below = peel(&callers, &callees, |_| true).reached;
     let open = |at: usize| above[at] || below[at];
     let heights = peel(&callers, &callees, open);

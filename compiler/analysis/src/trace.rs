@@ -3,7 +3,7 @@
 //! ```text
 //! y = R.permute_dims(x)        # why is axis 0 of y 4?
 //! → R.permute_dims: axis 0 is axis 1 of `x`
-//! → parameter `x: R.Tensor((n, 4), "float32")`
+//! → parameter `x: R.Tensor((n, 4), dtype="float32")` of `main`
 //! ```
 //!
 //! The chain runs over typed bodies, which are recorded again segment by segment, only where the chain passes. The

@@ -1,6 +1,7 @@
 //! Binds the arguments of a call to the parameters of an operator's schema.
 //!
-//! For example, `R.sum(x, keepdims=True)` binds `x` to `x`, the default to `axis`, and `True` to `keepdims`.
+//! For example, in `R.sum(y, keepdims=True)`, the parameter `x` gets `y`, `axis` gets its default `None`, and
+//! `keepdims` gets `True`.
 
 use super::bound_call::{BoundCall, current_keyword, short};
 use super::call::{default_slot, signature_text};

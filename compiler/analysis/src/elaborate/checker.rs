@@ -50,7 +50,7 @@ pub(super) struct Checker<'a> {
     pub(super) statement: u32,
     /// Bounds and facts of the symbols in scope, from attributes and from the statements so far.
     pub(super) bounds: Arc<Bounds>,
-    /// The nesting depth of functions; bodies of inner functions have no exports.
+    /// The nesting depth of functions; 0 in the body of the outermost one.
     pub(super) nesting: u32,
     /// The number of blocks around the statement. The parser reports blocks that are nested too deeply; these are not
     /// elaborated.

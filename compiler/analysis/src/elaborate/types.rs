@@ -391,7 +391,7 @@ impl Elaborator<'_> {
             let message = format!("the module declares no virtual device \"{text}\"");
             let mut report =
                 mistake(Code::UnknownVDevice, span, message).with_note(format!("declared: {}", known.join(", ")));
-            // Suggest the first device of the kind, or else the first device.
+            // Suggest the first device of the kind; if there is none, the first device.
             let names: Vec<String> =
                 (0..declared.len()).filter_map(|at| declared_device(declared, "vdevice", at)).collect();
             let of_kind = names.iter().find(|name| name.split(':').next() == Some(kind));

@@ -34,7 +34,8 @@ pub(super) fn binary(op: BinaryOp, left: &PyValue, right: &PyValue) -> Option<Py
 }
 
 fn repeated(sequence: &PyValue, count: i128) -> Option<PyValue> {
-    /// The maximal number of elements or bytes that are created; larger values are rejected later.
+    /// The maximal length of a repetition that is built. It is above the size limit of a [`PyValue`], which rejects
+    /// longer ones anyway.
     const MOST: usize = 1 << 11;
     let length = match sequence {
         PyValue::Str(text) => text.len(),

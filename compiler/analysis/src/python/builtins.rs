@@ -71,7 +71,8 @@ fn extreme(values: &[PyValue], wanted: Ordering) -> Option<PyValue> {
 }
 
 fn range(start: i128, end: i128, step: i128) -> Option<PyValue> {
-    /// The maximal number of elements that are created; larger values are rejected later.
+    /// The maximal length of a range that is built. It is above the size limit of a [`PyValue`], which rejects longer
+    /// ones anyway.
     const MOST: usize = 1 << 11;
     if step == 0 {
         return None;

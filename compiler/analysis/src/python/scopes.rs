@@ -338,8 +338,8 @@ impl<'a> Reading<'a> {
     fn constants(&self, scope: usize, order: u32) -> PyConstants {
         let mut seen = NameSet::default();
         let mut values = Vec::new();
-        // Whether the scope runs up to the item when the item is read; enclosing scopes of a function have run
-        // completely.
+        // Whether the current scope is still running when the item is read, so that only earlier bindings count.
+        // Scopes outside an enclosing function have finished when the function runs.
         let mut running = true;
         let mut at = Some(scope);
         while let Some(found) = at.and_then(|at| self.scopes.get(at)) {
