@@ -38,8 +38,8 @@ struct Ending {
 }
 
 impl<'a> Elaborator<'a> {
-    /// Elaborates an `if` with its `elif`s and `else`; returns the index of the statement after them. The arms are
-    /// collected by a loop, without recursion, since there may be any number of them.
+    /// Elaborates an `if` with its `elif`s and `else`; returns the index of the statement after them. A loop collects
+    /// the arms, since recursion would be as deep as there are `elif`s.
     pub(super) fn branch(&mut self, at: usize, to: usize, cursor: Cursor<'a>, test: &Expr) -> usize {
         let segment = self.check.segment;
         let (mut at, mut cursor, mut test) = (at, cursor, test);

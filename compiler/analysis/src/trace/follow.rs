@@ -1,4 +1,4 @@
-//! Follows one chain, step by step.
+//! Follows one chain, step by step: from an expression to the expression that determines the traced part.
 
 use super::target::Target;
 use super::view::{Definition, Inner, Site, View, bindings, defines, inner_body};
@@ -371,7 +371,7 @@ impl<'w> Tracer<'w> {
     }
 }
 
-/// Whether the callee is not in the text, so that the call's type is declared and not inferred.
+/// Whether a call is of a function outside the program, such as a packed function: its type is declared, not inferred.
 fn is_external(call: &Call) -> bool {
     match &call.callee {
         Callee::Value(function) => matches!(function.kind, ExprKind::Extern(_)),
