@@ -1,13 +1,26 @@
-//! Functions that say themselves what their threads are: loops bound to `blockIdx.x`, `threadIdx.x` and so on become a
-//! kernel of that very launch.
+//! Schedule rule `threads`: lowers a function whose loops are bound to GPU threads (`T.thread_binding`) to one kernel
+//! with exactly that launch.
 //!
-//! As in TVM, loops bound to one axis are one thread index, threads behind a loop's extent leave it out, buffers of the scopes
-//! `local` and `shared` are no larger than what a thread or a block touches of them, barriers stand between accesses of
-//! different threads to one buffer, and a reduction over an axis that is bound to threads is made by those threads together.
-//! Fragments of tensor cores are in the registers of a warp.
-//! (TVM: `unify_thread_binding`, `compact_buffer_region`, `thread_storage_sync`, `lower_cross_thread_reduction`.)
+//! ```text
+//! for bx in T.thread_binding(n, "blockIdx.x"):           grid = (n, 1, 1), block = (128, 1, 1)
+//!     for tx in T.thread_binding(128, "threadIdx.x"):    const long long blockIdx_x = blockIdx.x;
+//!         S[tx] = A[bx * 128 + tx]                  →    const long long threadIdx_x = threadIdx.x;
+//!     for ty in T.thread_binding(64, "threadIdx.x"):     S[threadIdx_x] = A[blockIdx_x * 128 + threadIdx_x];
+//!         B[bx * 64 + ty] = S[2 * ty]                    __syncthreads();
+//!                                                        if (threadIdx_x < 64) B[...] = S[2 * threadIdx_x];
+//! ```
 //!
-//! A function that computes something else when its threads run one after the other, as on the other devices, is declined.
+//! Requires extents of `blockIdx` that the host can evaluate, constant upper bounds of the extents of `threadIdx`, and
+//! no two threads that race on an element. A function whose result differs when its threads run one after the other, as
+//! on the other devices, is declined.
+//!
+//! Guarantees, as TVM does: all loops bound to one axis share one thread index; threads beyond the extent of a loop
+//! skip it; buffers of scope `local` and `shared` are shrunk to the region that a thread or a block accesses; a barrier
+//! separates conflicting accesses of different threads to one buffer; a reduction over an axis that is bound to threads
+//! becomes an all-reduce; tensor core fragments are in the registers of a warp.
+//!
+//! Reference: the TVM passes `UnifyThreadBinding`, `CompactBufferAllocation`, `ThreadSync` and
+//! `LowerCrossThreadReduction`.
 
 mod apart;
 mod barriers;
@@ -28,18 +41,19 @@ use rx_base::{DType, Name};
 use rx_tir::spmd::{self, Collectives, Varying};
 use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId, is_evaluable};
 
-/// The rule.
+/// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "threads",
     summary: "Functions whose loops are bound to blocks and threads: launched as they say.",
     take,
 };
 
-/// Threads of a block, at most; and those along `threadIdx.z`.
+/// CUDA's limits of the threads of a block: in all, and along `threadIdx.z`.
 const MOST_THREADS: i64 = 1024;
 const MOST_THREADS_OF_Z: i64 = 64;
 
-/// Bytes of a block's shared memory with a size in the text, at most; a launch says how large more of it is.
+/// Limit of statically sized shared memory of a block, in bytes. More of it needs dynamic shared memory, whose size is
+/// an argument of the launch.
 const SHARED_BYTES: i64 = 48 << 10;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -48,7 +62,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut launch = Launch::default();
     launch.read(&first.stmt, (&uniform, &first.rounds))?;
     Declined::when(launch.axes.is_empty(), "no loop is bound to a thread")?;
-    // Loops over one block may be gone; what follows for the same threads is the same kernel.
+    // The loop over a grid of one block may have been removed as a unit loop. Without loops over blocks, later
+    // statements for the same threads belong to the same kernel.
     let mut taken = 1;
     if launch.blocks().next().is_none() && first.guard.is_none() {
         for next in task.statements.iter().skip(1) {
@@ -91,13 +106,15 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note, ..Schedule::single(taken, kernel) })
 }
 
-/// A thread axis.
+/// A thread axis: `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// `blockIdx.x`.
+    /// The CUDA name, such as `blockIdx.x`.
     pub(super) tag: Name,
-    /// The variable that stands for all loops that are bound to it.
+    /// The variable that replaces the variables of all loops bound to the axis.
     pub(super) var: VarId,
+    /// The number of blocks or threads along the axis, an `int64`. For threads a constant: the largest extent of the
+    /// loops.
     pub(super) extent: Expr,
 }
 
@@ -107,16 +124,16 @@ pub(super) struct Launch {
     pub(super) axes: Vec<Axis>,
 }
 
-/// Which variables the host knows, and the loops it runs around a launch.
+/// Whether the host knows a variable's value, and the host loops around the launch, outermost first.
 type Host<'h> = (&'h dyn Fn(VarId) -> bool, &'h [HostLoop]);
 
-/// Which of x, y and z an axis is.
+/// Returns the dimension of an axis: 0, 1 or 2 for a tag that ends with `x`, `y` or `z`.
 fn place_of(tag: &str) -> Option<usize> {
     ["x", "y", "z"].iter().position(|end| tag.ends_with(end))
 }
 
 impl Launch {
-    /// Adds the axes of a statement's loops.
+    /// Adds the axes that the loops of a statement are bound to.
     fn read(&mut self, stmt: &Stmt, host: Host<'_>) -> Result<(), Declined> {
         let mut problem = None;
         stmt.walk(&mut |part| {
@@ -129,6 +146,8 @@ impl Launch {
         problem.map_or(Ok(()), Err)
     }
 
+    /// Adds the axis of one loop, or merges the loop's extent into the axis. A loop bound to `vthread` adds nothing: it
+    /// stays serial.
     fn add(&mut self, tag: Name, (start, extent): (&Expr, &Expr), (uniform, rounds): Host<'_>) -> Result<(), Declined> {
         if tag.starts_with("vthread") {
             return Ok(());
@@ -166,18 +185,22 @@ impl Launch {
         self.axes.iter().filter(|axis| axis.tag.starts_with("threadIdx"))
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     pub(super) fn threads(&self) -> i64 {
         self.sizes().into_iter().fold(1, i64::saturating_mul)
     }
 
-    /// Threads of a block on axes x, y and z.
+    /// Returns the extents of a block along x, y and z: 1 for an axis that no loop is bound to.
     pub(super) fn sizes(&self) -> [i64; 3] {
         let size = |end| self.lanes().find(|axis| axis.tag.ends_with(end)).and_then(|axis| axis.extent.as_int());
         ["x", "y", "z"].map(|end| size(end).unwrap_or(1))
     }
 
-    /// The variables that differ between the threads of a block; its [`Varying::is_uniform`] is of expressions outside of loops over threads.
+    /// Returns the divergence analysis of the statements: which variables and buffers differ between the threads of a
+    /// block.
+    ///
+    /// Its [`Varying::is_uniform`] only looks at an expression's value. Callers also check the guards: threads that
+    /// skip a loop over threads do not evaluate the expression at all.
     fn varying(&self, func: &PrimFunc, statements: &[Stmt]) -> Varying {
         let axis =
             |axis: &Axis| spmd::Axis { tag: axis.tag, var: axis.var, extent: axis.extent.as_int().unwrap_or(i64::MAX) };
@@ -185,13 +208,14 @@ impl Launch {
         Varying::of(func, statements, &axes, &Collectives::default())
     }
 
-    /// Whether an expression differs between a block's threads.
+    /// Whether an expression mentions a thread axis of the block, so that it may differ between threads.
     pub(super) fn is_of_threads(&self, expr: &Expr) -> bool {
         self.lanes().any(|axis| expr.uses(axis.var))
     }
 }
 
-/// What an extent is at most, where it says so: a block has that many threads, of which some leave a loop out.
+/// Returns an upper bound of an extent, or `None` if there is no constant one. A block is launched with so many
+/// threads; those beyond the actual extent skip the loop. For example, `min(n, 128)` has the bound 128.
 fn most(extent: &Expr, rounds: &[HostLoop]) -> Option<i64> {
     let most = |expr: &Expr| most(expr, rounds);
     match extent {
@@ -225,7 +249,7 @@ fn most(extent: &Expr, rounds: &[HostLoop]) -> Option<i64> {
     }
 }
 
-/// A statement of a kernel, without loops over threads.
+/// A statement of the kernel body. Loops over threads and blocks are gone: every thread of the grid executes it.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Seq(Vec<Node>),
@@ -235,37 +259,37 @@ pub(super) enum Node {
         extent: Expr,
         body: Box<Node>,
     },
-    /// What all threads do alike, or none of them.
+    /// A uniform branch: all threads of a block take the same side.
     If {
         condition: Expr,
         then: Box<Node>,
         otherwise: Option<Box<Node>>,
     },
-    /// A loop that all threads leave alike.
+    /// A loop with a uniform condition: all threads of a block exit it in the same iteration.
     While {
         condition: Expr,
         body: Box<Node>,
     },
-    /// A name for what is the same for all threads.
+    /// A let value that is the same for all threads of a block.
     Let {
         var: VarId,
         value: Expr,
         body: Box<Node>,
     },
-    /// What a thread does by itself.
+    /// A statement that each thread executes by itself, without barriers inside.
     Leaf(Stmt),
-    /// What a thread copies at once.
+    /// A vectorized copy by one thread.
     Copy(Box<vectors::Copy>),
-    /// What threads do together.
+    /// A cross-thread reduction.
     Reduce(Box<Together>),
-    /// What the threads of a warp do together with fragments.
+    /// An operation of a whole warp on tensor core fragments.
     Warp(Box<fragments::Warp>),
-    /// All threads of a block wait for each other.
+    /// A barrier of the block: `__syncthreads()`.
     Barrier,
 }
 
 impl Node {
-    /// The nodes right in it.
+    /// Returns the direct children, in order.
     pub(super) fn children(&self) -> Vec<&Node> {
         match self {
             Node::Seq(nodes) => nodes.iter().collect(),
@@ -275,7 +299,7 @@ impl Node {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the direct children, in order, as mutable references.
     pub(super) fn children_mut(&mut self) -> Vec<&mut Node> {
         match self {
             Node::Seq(nodes) => nodes.iter_mut().collect(),
@@ -286,40 +310,47 @@ impl Node {
     }
 }
 
-/// A reduction over axes that are bound to threads, of one value or of several at once.
+/// A cross-thread reduction (all-reduce) over thread axes, of one value or of a tuple (such as a maximum and its
+/// index).
 #[derive(Clone, Debug)]
 pub(super) struct Together {
-    /// Loops inside of what threads do together.
+    /// The serial loops of each thread, outermost first. For each iteration of the spatial ones, threads reduce one
+    /// element; the reduction loops accumulate a thread's partial result.
     pub(super) loops: Vec<rx_schedule::Loop>,
+    /// The elements that are reduced at once: more than one for a tuple.
     pub(super) reduced: Vec<Reduced>,
-    /// The axes.
+    /// The thread axes that are reduced over.
     pub(super) over: Vec<VarId>,
-    /// Threads and iterations where it does not hold bring nothing.
+    /// Predicate for contributing an element: threads and iterations where it is false are skipped. `None`: all
+    /// contribute.
     pub(super) counts: Option<Expr>,
-    /// Threads where it does not hold store nothing.
+    /// Predicate for storing the result. `None`: all threads store it.
     pub(super) stores: Option<Expr>,
 }
 
-/// An element that is reduced.
+/// One element that a cross-thread reduction computes.
 #[derive(Clone, Debug)]
 pub(super) struct Reduced {
     pub(super) buffer: BufferId,
     pub(super) indices: Vec<Expr>,
+    /// The initial value, which is combined once.
     pub(super) init: Expr,
-    /// What each thread begins with.
+    /// The value that each thread's partial result begins with: `init` if combining it several times changes nothing
+    /// (as for a maximum), otherwise the identity.
     pub(super) begin: Expr,
-    /// What an iteration brings.
+    /// The value that one iteration contributes.
     pub(super) element: Expr,
-    /// What a thread has.
+    /// Variable of the thread's partial result.
     pub(super) partial: VarId,
-    /// What comes to it.
+    /// Variable of the value that is combined with it: an iteration's element, or another thread's partial result.
     pub(super) other: VarId,
-    /// What both come to, of all that are reduced at once.
+    /// The combination of both. For a tuple, it may mention the variables of all its elements.
     pub(super) combined: Expr,
+    /// The source position of the store, which run-time errors name.
     pub(super) site: Site,
 }
 
-/// A function of these variables and buffers, to analyse a statement in.
+/// Returns the function with another body, for analyses of a statement that need the table of variables and buffers.
 pub(super) fn with_body(func: &PrimFunc, body: Stmt) -> PrimFunc {
     PrimFunc { body, ..func.clone() }
 }

@@ -1,4 +1,5 @@
-//! Shared buffers in which each element has one thread that writes it: their writes need no order among themselves.
+//! Finds shared buffers with disjoint writes: each element is written by one thread only. A barrier between two writes
+//! of such a buffer is unnecessary (see `barriers`).
 
 use super::points::{self, Loop};
 use super::{Launch, Node};
@@ -8,9 +9,15 @@ use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// Whether no two threads of a block write one element of a buffer, of which this region is used: one statement writes it, and of all that it
-/// writes in loops that its index is made of, no element belongs to two threads. Other loops have each thread write its own
+/// Whether no two threads of a block write the same element of a shared buffer, of which `region` (begin and extent of
+/// each axis) is accessed.
+///
+/// Requires that a single statement writes the buffer. Enumerates all threads and all values of the loops that the
+/// index depends on. A loop that the index does not depend on needs no enumeration: each thread only writes its
 /// elements again.
+///
+/// For example, `S[tx * 4 + i]` with `i < 4` is disjoint; `S[tx * 3 + i]` is not, as thread 0 at `i = 3` and thread 1
+/// at `i = 0` both write element 3.
 pub(super) fn is_written_apart(
     func: &PrimFunc,
     launch: &Launch,
@@ -24,7 +31,7 @@ pub(super) fn is_written_apart(
     if writers.is_other {
         return false;
     }
-    // The threads of a warp share what it writes by rows and columns.
+    // The lanes of a warp write a fragment together, so the warp counts as one writer.
     let mut threads = Loop::threads(launch);
     if writer.is_warp
         && let Some(lanes) = launch.axis("threadIdx.x")
@@ -43,7 +50,7 @@ pub(super) fn is_written_apart(
         let is_moving = all.iter().any(|one| one.var == var);
         is_moving.then(|| Expr::Int { value: 0, dtype: func.var(var).dtype })
     };
-    // What all threads have alike is no part of the distance.
+    // An offset that is the same for all threads and iterations cancels out.
     let distance = &known.dim(&position) - &known.dim(&substitute(&position, &zero));
     let Some(distance) = known.expr(&distance, DType::INT64) else { return false };
     let rounds = all.iter().skip(threads.len()).map(|one| one.extent.unwrap_or(1).max(1));
@@ -55,18 +62,25 @@ pub(super) fn is_written_apart(
     })
 }
 
-/// A store, and the loops around it.
+/// A store to the buffer.
 struct Writer {
+    /// The indices, one for each axis of the buffer.
     indices: Vec<Expr>,
+    /// The loops around the store, outermost first.
     loops: Vec<Loop>,
+    /// Whether the threads of a warp store a fragment together.
     is_warp: bool,
 }
 
+/// Collects the stores to one buffer in a tree.
 struct Writers {
+    /// The buffer.
     of: BufferId,
+    /// The stores found so far.
     found: Vec<Writer>,
+    /// The loops around the current node, outermost first.
     loops: Vec<Loop>,
-    /// It is written in another form.
+    /// Whether a node other than a plain store or a fragment store writes it: a cross-thread reduction.
     is_other: bool,
 }
 

@@ -1,5 +1,17 @@
-//! Where threads must wait for each other: between an access of one to memory that others see and a later access of another,
-//! unless both only read (TVM: `thread_storage_sync`). In a loop the end is before the beginning.
+//! Barrier placement: inserts `__syncthreads()` between conflicting accesses of different threads to one buffer.
+//!
+//! ```text
+//! S[tx] = A[tx]            S[tx] = A[tx]
+//! B[tx] = S[127 - tx]  →   __syncthreads()
+//!                          B[tx] = S[127 - tx]
+//! ```
+//!
+//! Requires branches and loops that contain barriers to be uniform, and declines otherwise. Guarantees a barrier
+//! between each pair of accesses to a shared or global buffer of which at least one is a write, including loop-carried
+//! pairs: the end of an iteration precedes the beginning of the next. Writes without a read need none, nor do disjoint
+//! writes (see `apart`).
+//!
+//! Reference: the TVM pass `ThreadSync` (`thread_storage_sync.cc`).
 
 use super::Node;
 use super::compact::Own;
@@ -8,11 +20,14 @@ use rustc_hash::FxHashSet;
 use rx_tir::spmd::Varying;
 use rx_tir::{BufferId, Effects, Expr, PrimFunc};
 
-/// The tree with barriers.
+/// Returns the tree with barriers inserted. `buffers` are the block's private and shared buffers.
+///
+/// # Errors
+/// A barrier would be in a loop that threads run different numbers of times.
 pub(super) fn place((func, varying): (&PrimFunc, &Varying), buffers: &[Own], tree: Node) -> Result<Node, Declined> {
     let mut seen = Effects::default();
     gather(&tree, &mut seen);
-    // What is only read, or only written, needs no order.
+    // A buffer that is only read, or only written, needs no barrier.
     let is_seen = |id: &BufferId| !func.buffer(*id).scope.is_private() && seen.read.contains(id);
     let ordered: FxHashSet<BufferId> = seen.written.iter().filter(|id| is_seen(id)).copied().collect();
     let apart = buffers.iter().filter(|own| own.is_written_apart).map(|own| own.id).collect();
@@ -21,7 +36,7 @@ pub(super) fn place((func, varying): (&PrimFunc, &Varying), buffers: &[Own], tre
     Ok(tree)
 }
 
-/// What a tree reads and writes.
+/// Adds the buffers that a tree reads and writes to `into`.
 fn gather(node: &Node, into: &mut Effects) {
     match node {
         Node::Seq(nodes) => nodes.iter().for_each(|node| gather(node, into)),
@@ -54,16 +69,17 @@ fn gather(node: &Node, into: &mut Effects) {
     }
 }
 
-/// Walks along a tree with what was read and written since the last barrier.
+/// Walks a tree in execution order, with the reads and writes since the last barrier.
 struct Placer<'l> {
     varying: &'l Varying,
+    /// The shared and global buffers that the kernel both reads and writes.
     ordered: FxHashSet<BufferId>,
-    /// Those whose writes need no order among themselves.
+    /// The buffers with disjoint writes: a write after a write needs no barrier.
     apart: FxHashSet<BufferId>,
 }
 
 impl Placer<'_> {
-    /// Whether threads wait between what was done before and what is done now.
+    /// Whether the effects before a point conflict with those after it, so that a barrier is needed between them.
     fn meets(&self, before: &Effects, now: &Effects) -> bool {
         let again = |id: &&BufferId| before.written.contains(id) && !self.apart.contains(id);
         now.read.iter().any(|id| before.written.contains(id))
@@ -71,10 +87,13 @@ impl Placer<'_> {
             || now.written.iter().any(|id| again(&id))
     }
 
+    /// Returns the effects on buffers whose accesses need an order.
     fn of_ordered(&self, effects: Effects) -> Effects {
         effects.of_only(|id| self.ordered.contains(&id))
     }
 
+    /// Returns the node with barriers. `before` has the effects since the last barrier; it is updated to those after
+    /// the node.
     fn node(&self, node: Node, before: &mut Effects) -> Result<Node, Declined> {
         match node {
             Node::Seq(nodes) => {
@@ -97,7 +116,7 @@ impl Placer<'_> {
                 let mut asked = Effects::default();
                 asked.expr(&condition);
                 let asked = self.of_ordered(asked);
-                // The condition is asked again behind the body, and the body runs behind it.
+                // The condition is evaluated after the body, and the body of the next iteration runs after that.
                 let around = match asked.read.is_empty() {
                     true => *body,
                     false => Node::Seq(vec![Node::Barrier, *body, Node::Barrier]),
@@ -139,8 +158,8 @@ impl Placer<'_> {
 }
 
 impl Placer<'_> {
-    /// Whether threads wait in front of a statement that reads `asked` and, of a loop, does `body`: one barrier there instead of
-    /// one in each round.
+    /// Whether a barrier is needed before a statement that evaluates the expressions `asked` and, if it is a loop,
+    /// executes `body`. One barrier before a loop replaces one in each of its iterations. Updates `before`.
     fn in_front(&self, asked: &[&Expr], body: Option<&Node>, before: &mut Effects) -> bool {
         let mut all = Effects::default();
         asked.iter().for_each(|expr| all.expr(expr));
@@ -155,7 +174,8 @@ impl Placer<'_> {
         meets
     }
 
-    /// What a round of a loop does, behind itself as well as behind what stands in front of the loop.
+    /// Places barriers in a loop body, including those for loop-carried dependences. A first walk collects the effects
+    /// at the end of an iteration; the second one places barriers with these and the effects before the loop.
     fn round(&self, body: Node, before: &mut Effects) -> Result<Node, Declined> {
         let mut around = before.clone();
         self.node(body.clone(), &mut around)?;
@@ -167,11 +187,12 @@ impl Placer<'_> {
     }
 }
 
+/// Returns the node, with a barrier before it if `barrier`.
 fn behind(barrier: bool, node: Node) -> Node {
     if barrier { Node::Seq(vec![Node::Barrier, node]) } else { node }
 }
 
-/// Whether threads wait for each other in it.
+/// Whether a tree contains a barrier. A cross-thread reduction may contain one.
 fn waits(node: &Node) -> bool {
     matches!(node, Node::Reduce(_) | Node::Barrier) || node.children().into_iter().any(waits)
 }

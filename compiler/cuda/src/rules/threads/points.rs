@@ -1,32 +1,40 @@
-//! What holds for all threads of a block and all rounds of some loops, looked at one by one: what divisions and remainders of
-//! both come to follows from no rule that is quicker to find than the answer.
+//! Checks a property of an index by enumerating all threads of a block and all iterations of some loops.
+//!
+//! Layouts with swizzles mix divisions, remainders and bitwise operations of thread and loop indices, which defeat
+//! symbolic proofs. A block has few enough of them to try all. Used for vectorized copies (`vectors`) and disjoint
+//! writes (`apart`).
 
 use super::Launch;
 use rx_tir::{Expr, VarId, evaluate_index};
 
-/// Points that are looked at, at most: about as many elements as fit into a block's memory.
+/// Limit of the enumerated points: about as many as elements fit into the shared memory of a block.
 const MOST: i64 = 1 << 16;
 
-/// A loop, or an axis of threads, that counts from 0; nothing where how far is not known.
+/// A loop or a thread axis whose values begin at 0.
 #[derive(Clone)]
 pub(super) struct Loop {
     pub(super) var: VarId,
+    /// The number of its values; `None` if it is not a constant, or the loop begins elsewhere.
     pub(super) extent: Option<i64>,
 }
 
 impl Loop {
+    /// Returns the loop with this start and extent.
     pub(super) fn new(var: VarId, start: &Expr, extent: &Expr) -> Loop {
         Loop { var, extent: extent.as_int().filter(|_| start.as_int() == Some(0)) }
     }
 
-    /// The axes of a block's threads.
+    /// Returns the thread axes of a block as loops.
     pub(super) fn threads(launch: &Launch) -> Vec<Loop> {
         launch.lanes().map(|axis| Loop { var: axis.var, extent: axis.extent.as_int() }).collect()
     }
 }
 
-/// Whether `holds` of the value of `expr` at every point of the loops, which comes with the point's number: the last loop counts
-/// fastest. `false` where there are too many, or where it is made of more than these loops.
+/// Whether `holds(number, value)` is true at every point of the loops, where `value` is the value of `expr` there.
+///
+/// Points are numbered in row-major order, the last loop innermost: for loops of extents 32 and 4, point 9 is `(2, 1)`.
+/// Returns `false` if there are more than [`MOST`] points, an extent is unknown, or the expression depends on anything
+/// else.
 pub(super) fn all(expr: &Expr, loops: &[Loop], holds: &mut dyn FnMut(i64, i64) -> bool) -> bool {
     let Some(extents) = loops.iter().map(|one| one.extent).collect::<Option<Vec<i64>>>() else { return false };
     let count = extents.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent).filter(|all| *all <= MOST));

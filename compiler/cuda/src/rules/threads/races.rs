@@ -1,12 +1,24 @@
-//! Elements that several threads would write, each something else: what such a function does serially, no kernel of its launch
-//! does.
+//! Write-write race check: declines a statement in which several threads write different values to one element.
+//!
+//! Run serially, such a statement has a defined result, which no kernel with its launch computes. For example:
+//!
+//! ```text
+//! for tx in T.thread_binding(32, "threadIdx.x"):
+//!     B[0] = B[0] + A[tx]
+//! ```
 
 use super::Launch;
 use crate::rules::Declined;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 
-/// Declines a statement in loops over the axes `bound`, done where `guards` hold, that stores one element for several values
-/// of an axis, where what is stored is made of the axis or of the element itself.
+/// Declines a statement that stores to the same element for several values of a thread or block axis, if the stored
+/// value depends on the axis or on the buffer itself.
+///
+/// `bound` are the axes that loops around the statement are bound to; `guards` are the conditions under which it is
+/// executed.
+///
+/// # Errors
+/// The reason for declining.
 pub(super) fn check(
     func: &PrimFunc,
     launch: &Launch,
@@ -15,7 +27,7 @@ pub(super) fn check(
 ) -> Result<(), Declined> {
     let axes = launch.axes.iter().filter(|axis| bound.contains(&axis.var) && axis.extent.as_int() != Some(1));
     for axis in axes {
-        // Which of them stores is said by a condition.
+        // A condition selects the thread that stores.
         if guards.iter().any(|guard| guard.uses(axis.var)) {
             continue;
         }
@@ -29,10 +41,11 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Whether two values of the axis may store to one element of a buffer that both see, with different values.
 fn meets(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
     match stmt {
         Stmt::If { condition, .. } if condition.uses(axis) => false,
-        // What a name stands for is not followed.
+        // Let values are not tracked: an index may depend on the axis through this one.
         Stmt::Let { value, .. } if value.uses(axis) => false,
         Stmt::Store { buffer, indices, value, .. } => {
             let mut is_updated = value.uses(axis);
@@ -44,7 +57,7 @@ fn meets(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
     }
 }
 
-/// Whether an index may tell an axis's values apart: it is made of them, or read from memory.
+/// Whether an index may differ between values of the axis: it mentions the axis, or is read from memory.
 fn is_told(index: &Expr, axis: VarId) -> bool {
     index.any(&|part| matches!(part, Expr::Load { .. }) || matches!(part, Expr::Var { var, .. } if *var == axis))
 }

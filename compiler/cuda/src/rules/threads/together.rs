@@ -1,5 +1,19 @@
-//! Values of threads brought together: by shuffles where they are neighbours in a warp, else through shared memory. All of the
-//! threads have the result, and the order in which values are combined is the same in every run.
+//! Prints cross-thread reductions (all-reduce): warp shuffles where the threads are neighbours in a warp, otherwise
+//! shared memory.
+//!
+//! ```text
+//! // threadIdx.x of extent 32                     // threadIdx.x of extent 96
+//! for (int by = 16; by > 0; by /= 2) {            sum_parts[threadIdx.x] = sum;
+//!     other = __shfl_xor_sync(~0u, sum, by);      __syncthreads();
+//!     sum = sum + other;                          sum = sum_parts[0];
+//! }                                               for (int at = 1; at < 96; ++at) sum = sum + sum_parts[at];
+//!                                                 __syncthreads();
+//! ```
+//!
+//! Requires an associative combination; a commutative one for a single value. Guarantees that all participating threads
+//! have the result, and the same order of combination in every run.
+//!
+//! Reference: the TVM passes `LowerCrossThreadReduction` and `LowerThreadAllreduce`.
 
 use super::kernel::ThreadsKernel;
 use super::{Node, Reduced, Together};
@@ -7,32 +21,36 @@ use crate::printer::Kernel;
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, IterKind, Stmt, VarId};
 
-/// What a thread has of an element that is reduced.
+/// A thread's partial result, as a C variable.
 struct Value<'t> {
+    /// The element that is reduced.
     of: &'t Reduced,
+    /// The variable's name.
     name: String,
+    /// The variable's C type.
     ctype: &'static str,
 }
 
-/// Where the values lie that are combined through shared memory.
+/// Layout of partial results in shared memory. Offsets are in elements, as C expressions.
 struct Memory {
-    /// The place of the own one, and the first of those that are combined with it.
+    /// Offset at which this thread stores its partial result, and offset of the first one that it combines.
     own: String,
     first: String,
-    /// How many are combined, and how far the one counted `at` lies behind the first.
+    /// Number of partial results that are combined, and the distance of number `at` from the first, in terms of `at`.
     count: i64,
     distance: String,
-    /// How many there are in all.
+    /// Number of partial results of the block.
     all: i64,
 }
 
-/// Lanes that shuffles bring together, and what is left to do.
+/// How partial results are combined: shuffles within groups of `lanes` neighbouring threads (1: none), then through
+/// shared memory if that leaves several.
 struct Way {
     lanes: i64,
     memory: Option<Memory>,
 }
 
-/// A sum of thread indices with factors, of axes that have more than one.
+/// Prints a linear offset: the sum of `index * stride` over `(index, extent, stride)`. Axes of extent 1 are left out.
 fn place(parts: &[(&str, i64, i64)]) -> String {
     let parts = parts.iter().filter(|(_, size, _)| *size > 1).map(|(index, _, factor)| match factor {
         1 => (*index).to_owned(),
@@ -43,21 +61,22 @@ fn place(parts: &[(&str, i64, i64)]) -> String {
 }
 
 impl ThreadsKernel {
-    /// Bytes of shared memory that values are brought together through.
+    /// Returns the bytes of shared memory that all cross-thread reductions of the kernel use.
     pub(super) fn parts_bytes(&self) -> i64 {
         self.parts_of(&self.tree)
     }
 
+    /// As [`ThreadsKernel::parts_bytes`], for one node.
     fn parts_of(&self, node: &Node) -> i64 {
         let inside: i64 = node.children().into_iter().map(|child| self.parts_of(child)).sum();
         let Node::Reduce(of) = node else { return inside };
         let parts = self.way(&of.over).memory.map_or(0, |memory| memory.all);
-        // What has fewer bytes in memory is computed in four.
+        // Narrower types are computed in variables of four bytes.
         let bytes = |one: &Reduced| self.func.buffer(one.buffer).dtype.bytes().max(4).cast_signed();
         of.reduced.iter().map(|one| parts * bytes(one)).sum()
     }
 
-    /// The way that the axes allow.
+    /// Chooses the method for a reduction over the thread axes `over`. Threads are numbered with x innermost.
     fn way(&self, over: &[VarId]) -> Way {
         let [x, y, z] = self.launch.sizes();
         let all = x * y * z;
@@ -94,7 +113,7 @@ impl ThreadsKernel {
         }
     }
 
-    /// What the threads reduce together, in all of the loops that are not reduced over.
+    /// Prints a cross-thread reduction, once for each iteration of its spatial loops.
     pub(super) fn together(&self, kernel: &mut Kernel<'_>, of: &Together) -> Result<(), String> {
         let (inner, outer): (Vec<_>, Vec<_>) = of.loops.iter().partition(|one| one.kind == IterKind::Reduce);
         for one in &outer {
@@ -143,12 +162,13 @@ impl ThreadsKernel {
         Ok(())
     }
 
-    /// What one value and another come to; of several reduced at once, of one whose operation asks for no other.
+    /// Returns the combination of `value` with `other`. Each element of a tuple for which this is used has an operation
+    /// that depends on no other element.
     fn with(&self, value: &Value<'_>, other: &Expr) -> Expr {
         substitute(&value.of.combined, &|var| (var == value.of.other).then(|| other.clone()))
     }
 
-    /// What an iteration brings comes to what the thread has.
+    /// Prints the accumulation of this iteration's element into the thread's partial result.
     fn take_elements(&self, kernel: &mut Kernel<'_>, values: &[Value<'_>]) -> Result<(), String> {
         if let [value] = values {
             let sum = self.with(value, &value.of.element);
@@ -165,7 +185,7 @@ impl ThreadsKernel {
         self.combine(kernel, values)
     }
 
-    /// All threads have the values of all those that differ in the reduction's axes only.
+    /// Prints the combination of the partial results of all threads that differ only in the reduced axes.
     fn bring_together(&self, kernel: &mut Kernel<'_>, of: &Together, values: &[Value<'_>]) -> Result<(), String> {
         let Way { lanes, memory } = self.way(&of.over);
         if lanes > 1 {
@@ -190,13 +210,16 @@ impl ThreadsKernel {
         }
         self.combine(kernel, values)?;
         kernel.close();
-        // The parts may be written again.
+        // A later reduction, or the next iteration, may overwrite the shared memory.
         kernel.line("__syncthreads();");
         Ok(())
     }
 
-    /// Brings together what neighbouring lanes have. Of several values at once one side may be chosen where both are equal, so the
-    /// lanes' order is kept, and the first lane tells the others.
+    /// Prints the combination of partial results of `lanes` neighbouring threads by warp shuffles.
+    ///
+    /// A tuple may choose either side of two equal values, so its lanes are combined in order (`__shfl_down_sync`) and
+    /// lane 0 broadcasts the result. A single value uses the butterfly (`__shfl_xor_sync`), after which all lanes have
+    /// it.
     fn shuffle(&self, kernel: &mut Kernel<'_>, lanes: i64, values: &[Value<'_>]) -> Result<(), String> {
         let is_ordered = values.len() > 1;
         let shuffled = |Value { name, ctype, .. }: &Value<'_>, how: &str, arguments: &str| {
@@ -230,7 +253,8 @@ impl ThreadsKernel {
         Ok(())
     }
 
-    /// Values and those that come to them, under the names that these have; all are computed before one is kept.
+    /// Prints the combination of each value with its `other` variable, which has been given a name. For a tuple, all
+    /// combinations are computed before the first value is assigned.
     fn combine(&self, kernel: &mut Kernel<'_>, values: &[Value<'_>]) -> Result<(), String> {
         if let [value] = values {
             let sum = kernel.operand(&value.of.combined, 0)?;
