@@ -1,5 +1,17 @@
-//! Buffers of the scopes `local` and `shared`, as large as what a thread or a block touches of them between entering the loops
-//! that all its accesses have in common and leaving them (TVM: `compact_buffer_region`).
+//! Buffer compaction: shrinks buffers of scope `local` and `shared` to the region that a thread or a block accesses.
+//!
+//! ```text
+//! S = alloc((1024,), scope="shared")                      S = alloc((32,), scope="shared")
+//! for bx in T.thread_binding(32, "blockIdx.x"):           S[threadIdx_x] = A[blockIdx_x * 32 + threadIdx_x]
+//!     for tx in T.thread_binding(32, "threadIdx.x"):  →
+//!         S[bx * 32 + tx] = A[bx * 32 + tx]
+//! ```
+//!
+//! The region is the one accessed in one iteration of the loops that all accesses have in common; all elements, if it
+//! is not known. Guarantees that accesses are relative to the region's begin. Afterwards it resolves operations on
+//! fragments, makes copies of vectorized loops, and unrolls short loops that index private buffers.
+//!
+//! Reference: the TVM pass `CompactBufferAllocation`.
 
 use super::{Launch, Node, apart, fragments, vectors, with_body};
 use crate::rules::Declined;
@@ -10,50 +22,56 @@ use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId, WARP};
 
-/// A buffer of a thread or a block.
+/// A buffer in the private memory of a thread (or warp) or the shared memory of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     pub(super) id: BufferId,
+    /// Whether it is in shared memory.
     pub(super) is_shared: bool,
-    /// Each element has one thread that writes it.
+    /// Whether each element is written by one thread only (see `apart`).
     pub(super) is_written_apart: bool,
+    /// Its size in bytes after compaction, with padding. For a fragment, of all threads of the warp.
     pub(super) bytes: i64,
 }
 
-/// Where in a block's memory buffers begin that lie there one behind the other, and the bytes of all.
+/// Returns the offset in bytes of each shared buffer in the block's shared memory, where they follow each other, and
+/// their total size. Private buffers take no space there.
 pub(super) fn offsets(buffers: &[Own]) -> (Vec<i64>, i64) {
     let mut all = 0i64;
     let mut offsets = Vec::with_capacity(buffers.len());
     for own in buffers {
         offsets.push(all);
         if own.is_shared {
-            // Vectors of 16 bytes may be read of it.
+            // Each buffer is aligned to 16 bytes, the widest vector access.
             all = all.saturating_add(own.bytes).saturating_add(15) / 16 * 16;
         }
     }
     (offsets, all)
 }
 
-/// Bytes of a block's memory.
+/// Returns the bytes of shared memory that the buffers take.
 pub(super) fn shared_bytes(buffers: &[Own]) -> i64 {
     offsets(buffers).1
 }
 
-/// Loops of up to so many iterations that choose elements of a thread's buffer are written out, so that it may lie in
+/// Limit of iterations up to which loops that index a private buffer are unrolled, so that the buffer can be in
 /// registers.
 pub(super) const UNROLLED: i64 = 16;
 
-/// Bytes of a thread's buffer, at most.
+/// Limit of the size of a thread's buffer, in bytes.
 const LOCAL_BYTES: i64 = 16 << 10;
 
-/// An access, and the loops around it with how many values each has.
+/// An access, and the loops around it, outermost first, with their extents.
 struct Access {
     buffer: BufferId,
     indices: Vec<Expr>,
     loops: Vec<(VarId, Expr)>,
 }
 
-/// Makes the buffers small, in the tree and in the function's table.
+/// Shrinks the block's buffers, in the tree and in the function's table of buffers, and returns them.
+///
+/// # Errors
+/// A buffer's accessed region is unknown, or is larger than the memory of a thread.
 pub(super) fn compact(
     func: &mut PrimFunc,
     launch: &Launch,
@@ -87,7 +105,7 @@ pub(super) fn compact(
         let is_named =
             |access: &Access| access.indices.iter().any(|index| accesses.named.iter().any(|named| index.uses(*named)));
         let region = match own.iter().any(|access| is_named(access)) {
-            // What a name stands for is not followed.
+            // Let values are not tracked, so an index that depends on one has an unknown range.
             true => whole(func, id),
             false => region(func, launch, &mut known, &own, scope == Scope::Shared).or_else(|_| whole(func, id)),
         }?;
@@ -120,14 +138,18 @@ pub(super) fn compact(
     Ok(owned)
 }
 
-/// All of a buffer.
+/// Returns the whole buffer as the region.
 fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
     let extents = func.buffer(id).shape.iter().map(|extent| Some((Dim::constant(0), extent.as_int()?.max(0))));
     let unknown = || Declined::because("how much a block touches of a buffer of its own is not known");
     extents.collect::<Option<_>>().ok_or_else(unknown)
 }
 
-/// For each axis of a buffer where what is touched begins, and how long it is.
+/// Returns the accessed region: begin and extent for each axis of the buffer.
+///
+/// Loops that all accesses have in common do not widen it, nor do thread axes of a private buffer: there is a separate
+/// buffer for each thread. For example, `S[bx * 32 + tx]` with 32 threads accesses begin `bx * 32` and extent 32 of a
+/// shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one.
 fn region(
     func: &PrimFunc,
     launch: &Launch,
@@ -166,7 +188,7 @@ fn region(
     let regions = region.into_iter().zip(shape).map(|((base, low, high), extent)| {
         let length = (high - low).checked_add(1)?;
         match extent.as_int() {
-            // All of it, where that is no more.
+            // The region is no smaller than the buffer.
             Some(extent) if extent <= length => Some((Dim::constant(0), extent)),
             _ => Some((&base + &Dim::constant(low), length)),
         }
@@ -174,7 +196,10 @@ fn region(
     regions.collect::<Option<_>>().ok_or_else(unknown)
 }
 
-/// An index as what stays, and the least and largest that is added to it while the loops of `moving` run.
+/// Splits an index into a base, which is constant while the loops of `moving` (with their extents) run, and the least
+/// and the largest value that these loops add to it.
+///
+/// For example, `bx * 32 + tx` while `tx` takes 32 values has base `bx * 32` and the range 0 to 31.
 fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>) -> Option<(Dim, i64, i64)> {
     if index.has_load() {
         return None;
@@ -207,7 +232,7 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>)
         Expr::Binary { op: op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), left, right } => {
             let by = right.as_int().filter(|by| *by > 0)?;
             let (base, low, high) = span(known, left, moving)?;
-            // Multiples of the divisor come out of a division, and vanish in its remainder.
+            // A multiple of the divisor adds a whole quotient to a division, and nothing to a remainder.
             let rest = base.constant_part();
             let multiple = &base - &Dim::constant(rest);
             if multiple.is_error() || !is_multiple(&multiple, by) {
@@ -226,10 +251,13 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>)
     }
 }
 
+/// Collects the accesses of a tree.
 struct Accesses {
+    /// The accesses found so far.
     all: Vec<Access>,
-    /// Names for values.
+    /// The variables of let values.
     named: Vec<VarId>,
+    /// The loops around the current node, outermost first, with their extents.
     loops: Vec<(VarId, Expr)>,
 }
 
@@ -290,7 +318,8 @@ impl Accesses {
         }
         let depth = self.loops.len();
         if let Stmt::For { var, start, extent, .. } = stmt {
-            // A loop that begins elsewhere has no length that is known here.
+            // The extent of a loop with another start than 0 is no bound of its variable: its entry is made
+            // non-constant.
             self.loops
                 .push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() * extent.clone() }));
         }
@@ -310,7 +339,7 @@ impl Accesses {
         self.all.push(Access { buffer, indices: indices.to_vec(), loops: self.loops.clone() });
     }
 
-    /// Makes all loops known.
+    /// Enters all loops of a tree into the analyzer context.
     fn enter(&self, func: &PrimFunc, known: &mut Known, node: &Node) {
         fn of_loops(stmt: &Stmt, enter: &mut dyn FnMut(VarId, &Expr, &Expr)) {
             stmt.walk(&mut |part| {
@@ -337,9 +366,10 @@ impl Accesses {
     }
 }
 
-/// Counts indices from where regions begin.
+/// Rewrites indices relative to the begin of the region.
 struct Moving {
     known: Known,
+    /// The begin of each buffer's region, one for each axis.
     bases: FxHashMap<BufferId, Vec<Dim>>,
 }
 
@@ -380,7 +410,7 @@ impl Moving {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        // Statements inside are done by the second function, with the same state.
+        // The second closure rewrites child statements and needs the same state as the first.
         let this = std::cell::RefCell::new(self);
         let moved = map_stmt_shallow(stmt, &mut |expr| this.borrow_mut().expr(expr), &mut |inner| {
             this.borrow_mut().stmt(inner)
@@ -404,6 +434,7 @@ impl Moving {
         })
     }
 
+    /// Returns the indices of an access to a buffer relative to its region.
     fn indices(&mut self, buffer: BufferId, indices: &[Expr]) -> Vec<Expr> {
         let Some(bases) = self.bases.get(&buffer) else { return indices.to_vec() };
         let moved = indices.iter().zip(bases).map(|(index, base)| {
@@ -411,12 +442,12 @@ impl Moving {
             let distance = &self.known.dim(index) - base;
             self.known.expr(&distance, dtype).or_else(|| Some(index.clone() - self.known.expr(base, dtype)?))
         });
-        // What cannot be written down was not taken apart either.
+        // An index that has no expression was given the whole buffer as its region, so it stays.
         moved.collect::<Option<_>>().unwrap_or_else(|| indices.to_vec())
     }
 }
 
-/// Writes short loops out that choose elements of threads' buffers.
+/// Unrolls short loops that index private buffers.
 fn unroll(node: &mut Node, local: &[BufferId]) {
     if let Node::Leaf(stmt) = node {
         *stmt = unrolled(stmt, local);
@@ -424,6 +455,7 @@ fn unroll(node: &mut Node, local: &[BufferId]) {
     node.children_mut().into_iter().for_each(|child| unroll(child, local));
 }
 
+/// As [`unroll`], for the loops of a statement.
 fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
     let inner = rx_tir::rewrite::map_children(stmt, &mut |child| unrolled(child, local));
     match inner {
@@ -436,7 +468,7 @@ fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
     }
 }
 
-/// Whether a loop's variable chooses elements of these buffers.
+/// Whether an index of one of these buffers depends on the loop's variable, in any statement of the tree.
 pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool {
     match node {
         Node::Leaf(stmt) => chooses(stmt, var, local),
@@ -449,6 +481,7 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
     }
 }
 
+/// As [`node_chooses`], for a statement.
 fn chooses(stmt: &Stmt, var: VarId, local: &[BufferId]) -> bool {
     let chosen =
         |buffer: BufferId, indices: &[Expr]| local.contains(&buffer) && indices.iter().any(|index| index.uses(var));

@@ -1,6 +1,17 @@
-//! What warps do with fragments of tensor cores (TVM's `tvm_fill_fragment` and its like, which are read as loops): matrices of
-//! 16 x 16 elements that the 32 threads of a warp hold together, as `mma.sync` takes them (PTX ISA, "Matrix Fragments for
-//! mma.m16n8k16").
+//! Tensor core operations: matches loop nests over fragments, and resolves them to the instructions of a warp.
+//!
+//! ```text
+//! for i, j, k in T.grid(16, 16, 16):                                   rx_mma_f16(c[0], a[0], b[0]);
+//!     C[i, j] = C[i, j] + float32(A[i, k]) * float32(B[k, j])      →   rx_mma_f16(c[0] + 4, a[0], b[0] + 2);
+//! ```
+//!
+//! A fragment is a matrix of 16 x 16 elements that the 32 threads of a warp hold together, in the layout of `mma.sync`.
+//! TVM's intrinsics (`tvm_fill_fragment` and the like) are read as such loops before.
+//!
+//! Requires that all threads of a warp execute the operation, and that `threadIdx.x` counts whole warps. Resolving
+//! requires compacted buffers, since a fragment's number in its buffer follows from the indices.
+//!
+//! Reference: PTX ISA, "Matrix Fragments for mma.m16n8k16".
 
 mod print;
 
@@ -14,53 +25,58 @@ use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Effects, Expr, Fragment, PrimFunc, Scope, Stmt, VarId, WARP};
 
-/// Rows and columns of a fragment, whatever its place in the product is.
+/// Rows and columns of a fragment, of each operand.
 const SIDE: i64 = 16;
 
-/// Its elements.
+/// Elements of a fragment.
 const ELEMENTS: i64 = SIDE * SIDE;
 
-/// What a warp does at once.
+/// An operation that the threads of a warp execute together.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Warp {
-    /// Warps where it does not hold do nothing; all threads of a warp find it alike.
+    /// Predicate for executing it, the same for all threads of a warp; `None`: all warps do.
     pub(super) condition: Option<Expr>,
-    /// As loops over the elements.
+    /// The operation as a loop nest over elements.
     pub(super) stmt: Stmt,
-    /// As what threads do; known when buffers are as small as they get.
+    /// The operation as instructions, once [`resolve`] has found them.
     step: Option<Step>,
 }
 
-/// A fragment of a buffer, by its number.
+/// One fragment of a buffer that holds several.
 #[derive(Clone, Debug)]
 struct Part {
     buffer: BufferId,
+    /// Which operand of a product it is.
     place: Fragment,
+    /// Its index among the buffer's fragments, an `int32`.
     number: Expr,
 }
 
-/// The variables of a matrix's rows and columns.
+/// The loop variables of a fragment's rows and columns.
 type Counters = [VarId; 2];
 
 #[derive(Clone, Debug)]
+/// The instructions of a fragment operation.
 enum Step {
-    /// Each element gets a value, made of its row and column, and of accumulators there.
+    /// Sets each element to a value, which may depend on its row and column and on accumulators at the same position.
     Set { to: Part, counters: Counters, value: Expr, reads: Vec<Part> },
-    /// Eight 16-bit elements at a time are read of shared memory, in which rows (or columns) are lines.
+    /// Loads 16-bit elements from shared memory with `ldmatrix`. `by_columns`: the columns of the matrix are
+    /// contiguous, not its rows.
     Lines { to: Part, counters: Counters, buffer: BufferId, indices: Vec<Expr>, by_columns: bool },
-    /// A store for each element.
+    /// Stores a value for each element, which may depend on accumulators, to memory.
     Store { reads: Vec<Part>, counters: Counters, store: Stmt },
-    /// `sum += a * b`.
+    /// Multiplies and accumulates, `sum += a * b`, with the prelude's function `helper`.
     Multiply { sum: Part, a: Part, b: Part, helper: &'static str },
 }
 
-/// Whether a statement reads or writes fragments.
+/// Whether a statement accesses fragments.
 pub(super) fn are_used(func: &PrimFunc, stmt: &Stmt) -> bool {
     let effects = Effects::of(stmt);
     effects.read.iter().chain(&effects.written).any(|id| place_of(func, *id).is_some())
 }
 
-/// Whether a statement is what a warp does at once: a loop nest over elements of a fragment, and of a product's sum.
+/// Whether a statement is a fragment operation: a nest of two loops over the elements of a fragment, or of three loops
+/// for a product, the last over the summed axis.
 pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
     let (loops, inner) = nest(stmt);
     let Stmt::Store { indices, value, .. } = inner else { return false };
@@ -74,15 +90,21 @@ pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
     is_counted && are_used(func, inner)
 }
 
-/// The axis of a warp's threads.
+/// Returns the axis `threadIdx.x`, whose threads form the warps.
+///
+/// # Errors
+/// It is not a multiple of the warp size.
 pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
     let of_warps = |axis: &&Axis| axis.extent.as_int().is_some_and(|extent| extent % WARP == 0);
     let lanes = launch.axis("threadIdx.x").filter(of_warps);
     lanes.ok_or_else(|| Declined::because("threads along x are no warps, which fragments are of"))
 }
 
-/// The statement as a warp's, where the loops around it are bound to `bound`, `guards` hold, and of warps that nothing tells
-/// apart that of `first` does it.
+/// Returns the node of a fragment operation. `bound` are the axes that loops around it are bound to, `guards` the
+/// conditions under which it is executed, and `first` elects one of several warps that would execute it alike.
+///
+/// # Errors
+/// Only some threads of a warp would execute it.
 pub(super) fn warp(
     (func, launch): (&PrimFunc, &Launch),
     (bound, guards): (&[VarId], &[Expr]),
@@ -92,7 +114,7 @@ pub(super) fn warp(
     let lanes = lanes(launch)?;
     let mut conditions: Vec<Expr> = guards.to_vec();
     let is_bound = bound.contains(&lanes.var);
-    // What the first thread of a warp is said to do, the warp does.
+    // A condition that selects the first thread of a warp is dropped: the whole warp executes the operation.
     conditions.retain(|condition| !is_first_lane(condition, lanes));
     if is_bound && conditions.len() == guards.len() {
         return Err(Declined::because("each thread of a warp would use fragments by itself"));
@@ -109,7 +131,8 @@ pub(super) fn warp(
     Ok(Node::Warp(Box::new(Warp { condition, stmt: stmt.clone(), step: None })))
 }
 
-/// `threadIdx.x % 32 == 0`, or `threadIdx.x == 0` where all of them are one warp.
+/// Whether a condition selects the first thread of a warp: `threadIdx.x % 32 == 0`, or `threadIdx.x == 0` if there is
+/// one warp.
 fn is_first_lane(condition: &Expr, lanes: &Axis) -> bool {
     let Expr::Compare { op: CompareOp::Eq, left, right } = condition else { return false };
     let is_lane = |expr: &Expr| matches!(plain(expr), Expr::Var { var, .. } if *var == lanes.var);
@@ -122,6 +145,7 @@ fn is_first_lane(condition: &Expr, lanes: &Axis) -> bool {
     is_first && right.as_int() == Some(0)
 }
 
+/// Returns the expression without integer casts around it.
 fn plain(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { value, .. } if expr.dtype().is_int() => plain(value),
@@ -129,7 +153,10 @@ fn plain(expr: &Expr) -> &Expr {
     }
 }
 
-/// Says of all that warps do in a tree how threads do it.
+/// Finds the instructions of all fragment operations in a tree.
+///
+/// # Errors
+/// An operation has none.
 pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Result<(), Declined> {
     let other = || Declined::because("fragments are used in a form that tensor cores have no instruction for");
     match node {
@@ -143,7 +170,8 @@ pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Re
     }
 }
 
-/// The variables of loops around a statement that count from 0 to 16.
+/// Returns the variables of the perfectly nested loops from 0 to 16 around a statement, outermost first, and that
+/// statement.
 fn nest(stmt: &Stmt) -> (Vec<VarId>, &Stmt) {
     let (mut loops, mut inner) = (Vec::new(), stmt);
     while let Stmt::For { var, start, extent, body, .. } = inner
@@ -156,6 +184,7 @@ fn nest(stmt: &Stmt) -> (Vec<VarId>, &Stmt) {
     (loops, inner)
 }
 
+/// Returns which operand of a product a buffer's fragments are; `None` for other buffers.
 fn place_of(func: &PrimFunc, id: BufferId) -> Option<Fragment> {
     match func.buffer(id).scope {
         Scope::Fragment(place) => Some(place),
@@ -163,13 +192,14 @@ fn place_of(func: &PrimFunc, id: BufferId) -> Option<Fragment> {
     }
 }
 
-/// Reads steps.
+/// Matches fragment operations.
 struct Reading<'f> {
     func: &'f PrimFunc,
     known: &'f mut Known,
 }
 
 impl Reading<'_> {
+    /// Returns the instructions of a loop nest; `None` if there are none.
     fn step(&mut self, stmt: &Stmt) -> Option<Step> {
         let (loops, inner) = nest(stmt);
         let Stmt::Store { buffer, indices, value, .. } = inner else { return None };
@@ -202,7 +232,8 @@ impl Reading<'_> {
         }
     }
 
-    /// The accumulators that a value is made of, each at its row and column.
+    /// Returns the accumulators that a value reads, each at the element's own row and column; `None` if it reads
+    /// fragments otherwise.
     fn reads(&mut self, value: &Expr, counters: Counters) -> Option<Vec<Part>> {
         let mut loads = Vec::new();
         value.walk(&mut |part| {
@@ -225,6 +256,7 @@ impl Reading<'_> {
         Some(parts)
     }
 
+    /// Matches `sum[i, j] = sum[i, j] + a[i, k] * b[k, j]`, with casts around the factors.
     fn product(&mut self, (buffer, indices): (BufferId, &[Expr]), value: &Expr, [i, j, k]: [VarId; 3]) -> Option<Step> {
         let Expr::Binary { op: BinaryOp::Add, left: before, right: product } = value else { return None };
         let Expr::Binary { op: BinaryOp::Mul, left: a, right: b } = &**product else { return None };
@@ -249,7 +281,7 @@ impl Reading<'_> {
         Some(Step::Multiply { sum, a, b, helper })
     }
 
-    /// The fragment whose element, converted, an expression is.
+    /// Returns the fragment whose element at `counters` an expression loads, with casts around it.
     fn loaded(&mut self, expr: &Expr, counters: Counters) -> Option<Part> {
         match expr {
             Expr::Cast { value, .. } => self.loaded(value, counters),
@@ -258,7 +290,11 @@ impl Reading<'_> {
         }
     }
 
-    /// The fragment whose element at the counters these indices are.
+    /// Returns the fragment whose element at row `i`, column `j` these indices name.
+    ///
+    /// Two layouts of a buffer match. In a linear one, the last axis holds fragments of 256 row-major elements. In a
+    /// tiled one, the last two axes are a matrix of tiles: indices `[16 * p + i, 16 * q + j]` of a buffer of shape
+    /// `(32, 64)` name fragment `4 * p + q`.
     fn part(&mut self, buffer: BufferId, indices: &[Expr], [i, j]: Counters) -> Option<Part> {
         let place = place_of(self.func, buffer)?;
         let shape: Vec<i64> = self.func.buffer(buffer).shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
@@ -273,7 +309,7 @@ impl Reading<'_> {
             is_still.then(|| first.iter().zip(&shape).take(count).fold(Dim::constant(0), row_major))
         };
         let number = match (&shape[..], &apart[..], &first[..]) {
-            // One after the other.
+            // The linear layout.
             ([.., elements], [.., apart], [.., first]) if *apart == &(&row * &side) + &column => {
                 if elements % ELEMENTS != 0 || !is_multiple(first, ELEMENTS) {
                     return None;
@@ -297,7 +333,8 @@ impl Reading<'_> {
         Some(Part { buffer, place, number })
     }
 
-    /// The step of lines in shared memory that `ldmatrix` reads: 16-bit elements, each eight of a line at a multiple of 16 bytes.
+    /// Matches a load from shared memory that `ldmatrix` can do: 16-bit elements, whose rows or columns are contiguous,
+    /// each run of eight at a multiple of 16 bytes.
     fn lines(&mut self, to: &Part, value: &Expr, counters: Counters) -> Option<Step> {
         let Expr::Load { buffer, indices, dtype } = value else { return None };
         let from = self.func.buffer(*buffer);
@@ -335,13 +372,15 @@ impl Reading<'_> {
     }
 }
 
-/// An index where the counters are 0.
+/// Returns an index at row 0, column 0 of the fragment.
 fn at_first(index: &Expr, counters: Counters) -> Expr {
     substitute(index, &|var| counters.contains(&var).then_some(Expr::Int { value: 0, dtype: DType::INT32 }))
 }
 
-/// Elements that lines of a shared buffer are made longer by, so that eight lines of 16 bytes lie in all banks of the memory:
-/// `ldmatrix` reads as many at once.
+/// Returns the number of elements that pad each row of a shared buffer that fragments are loaded from.
+///
+/// `ldmatrix` reads eight runs of 16 bytes at once. Without padding, rows of a power of two would put them in the same
+/// banks.
 pub(super) fn padding(func: &PrimFunc, id: BufferId, shape: &[i64]) -> i64 {
     let bytes = func.buffer(id).dtype.bytes().cast_signed();
     match shape {
@@ -350,7 +389,7 @@ pub(super) fn padding(func: &PrimFunc, id: BufferId, shape: &[i64]) -> i64 {
     }
 }
 
-/// Shared buffers that fragments are read from.
+/// Appends the shared buffers that fragments are loaded from to `into`.
 pub(super) fn sources(func: &PrimFunc, node: &Node, into: &mut Vec<BufferId>) {
     if let Node::Warp(warp) = node {
         into.extend(Effects::of(&warp.stmt).read.into_iter().filter(|id| func.buffer(*id).scope == Scope::Shared));

@@ -1,4 +1,4 @@
-//! The kernel of a function that says what its threads are.
+//! Prints the kernel of the `threads` rule: thread indices, the declarations of its buffers, and its body.
 
 use super::compact::{self, Own};
 use super::{Launch, Node, fragments, place_of};
@@ -8,13 +8,19 @@ use crate::source::LaunchShape;
 use rustc_hash::FxHashMap;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 
+/// A kernel of a function whose loops are bound to threads.
 pub(super) struct ThreadsKernel {
+    /// The function, with the thread axes' variables and the shapes of compacted buffers.
     pub(super) func: PrimFunc,
+    /// The thread axes.
     pub(super) launch: Launch,
+    /// The body, with barriers.
     pub(super) tree: Node,
+    /// Its private and shared buffers, in the order of their ids.
     pub(super) buffers: Vec<Own>,
+    /// The statements of the function that it executes.
     pub(super) statements: Vec<Stmt>,
-    /// Where it does not hold, the host does not launch it.
+    /// The condition for launching it, which the host evaluates.
     pub(super) guard: Option<Expr>,
 }
 
@@ -77,16 +83,16 @@ impl KernelBody for ThreadsKernel {
     }
 }
 
-/// What fragments' buffers are called.
+/// The C names of fragment buffers.
 type Names = FxHashMap<BufferId, String>;
 
 impl ThreadsKernel {
-    /// Whether the launch says how much memory a block has.
+    /// Whether its shared buffers are in dynamic shared memory, as they exceed the limit of static shared memory.
     fn is_dynamic(&self) -> bool {
         compact::shared_bytes(&self.buffers) + self.parts_bytes() > super::SHARED_BYTES
     }
 
-    /// Bytes of shared memory that a block has in all, and of those that the text declares with a size.
+    /// Returns the bytes of shared memory of a block: in all, and those that are declared statically.
     pub(super) fn memory(&self) -> (i64, i64) {
         let (buffers, parts) = (compact::shared_bytes(&self.buffers), self.parts_bytes());
         match self.is_dynamic() {
@@ -95,10 +101,12 @@ impl ThreadsKernel {
         }
     }
 
+    /// Returns the printer of operations on fragments.
     fn fragments<'k>(&'k self, names: &'k Names) -> fragments::Printer<'k> {
         fragments::Printer { func: &self.func, names }
     }
 
+    /// Prints a node.
     fn node(&self, kernel: &mut Kernel<'_>, node: &Node, names: &Names) -> Result<(), String> {
         match node {
             Node::Seq(nodes) => nodes.iter().try_for_each(|node| self.node(kernel, node, names)),
@@ -144,7 +152,8 @@ impl ThreadsKernel {
         }
     }
 
-    /// Whether a loop in which threads wait chooses elements that lie in a thread's registers where it is written out.
+    /// Whether a loop that contains barriers indexes a private buffer, so that unrolling it keeps the buffer in
+    /// registers.
     fn is_unrolled(&self, var: VarId, extent: &Expr, body: &Node) -> bool {
         let local: Vec<BufferId> = self.buffers.iter().filter(|own| !own.is_shared).map(|own| own.id).collect();
         extent.as_int().is_some_and(|extent| extent <= compact::UNROLLED) && compact::node_chooses(body, var, &local)

@@ -1,4 +1,14 @@
-//! A function's statements as a kernel's: loops over threads are gone, and blocks are plain statements.
+//! Builds the kernel body ([`Node`]) of a function's statements: loops over threads become thread indices and guards,
+//! and blocks become plain statements.
+//!
+//! ```text
+//! for tx in T.thread_binding(64, "threadIdx.x"):        if (threadIdx_x < 64)       // the block has 128 threads
+//!     with T.block(): B[tx] = A[tx]                →        B[threadIdx_x] = A[threadIdx_x]
+//! ```
+//!
+//! Requires that statements with barriers inside are not in divergent branches or loops, and that blocks need not wait
+//! for each other. Guarantees that a store to shared or global memory outside of the loops over some thread axis is
+//! made by thread 0 of that axis.
 
 mod reduction;
 
@@ -10,7 +20,10 @@ use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::spmd::Varying;
 use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, Iter, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
 
-/// The tree of statements one after the other.
+/// Returns the tree of consecutive statements.
+///
+/// # Errors
+/// A statement needs a barrier where not all threads reach it, or is of another form that has no kernel.
 pub(super) fn of(
     func: &mut PrimFunc,
     launch: &Launch,
@@ -23,22 +36,25 @@ pub(super) fn of(
     Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
 }
 
+/// Builds trees; adds variables to the function.
 struct Builder<'f> {
     func: &'f mut PrimFunc,
     launch: &'f Launch,
     varying: &'f Varying,
 }
 
-/// Where in a function a statement stands.
+/// The context of a statement.
 #[derive(Clone)]
 struct Place {
-    /// Axes of threads that loops around it are bound to.
+    /// The thread and block axes that loops around it are bound to.
     bound: Vec<VarId>,
-    /// What must hold; of threads, so that no statement that threads meet in stands behind it.
+    /// Guards: conditions, possibly divergent, under which it is executed. No statement with a barrier inside may be
+    /// guarded.
     guards: Vec<Expr>,
 }
 
 impl Builder<'_> {
+    /// Returns the node of a statement in a context.
     fn node(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         if fragments::is_step(self.func, stmt) {
             return self.warp(stmt, place);
@@ -94,7 +110,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a warp does at once.
+    /// Returns the node of an operation on tensor core fragments.
     fn warp(&self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let lanes = fragments::lanes(self.launch)?;
         let mut of_warps = place.clone();
@@ -103,7 +119,8 @@ impl Builder<'_> {
         fragments::warp((self.func, self.launch), (&place.bound, &place.guards), stmt, first)
     }
 
-    /// A block that is more than what one thread does.
+    /// Inlines a block that contains loops over threads or several statements: its iteration variables are replaced by
+    /// their bindings, its init is made conditional, and its predicate becomes a guard.
     fn block(&mut self, block: &Block, place: &Place) -> Result<Node, Declined> {
         let value = |var: VarId| binding(block, var);
         let mut place = place.clone();
@@ -120,7 +137,8 @@ impl Builder<'_> {
         self.node(&body, &place)
     }
 
-    /// Whether one of several statements with loops over blocks uses what another writes to memory that all blocks see.
+    /// Whether two statements, at least one of which has loops over blocks, conflict on a global buffer. The blocks
+    /// would have to wait for each other between them.
     fn blocks_meet(&self, parts: &[Stmt]) -> bool {
         let is_seen = |id: BufferId| self.func.buffer(id).scope == Scope::Global;
         let effects = |part: &Stmt| (binds_blocks(part), Effects::of(part).of_only(is_seen));
@@ -135,22 +153,24 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether loops over all axes of blocks stand around.
+    /// Whether a statement is inside loops over all block axes.
     fn is_of_each_block(&self, place: &Place) -> bool {
         self.launch.blocks().all(|axis| place.bound.contains(&axis.var))
     }
 
-    /// Whether a statement is more than what one thread does by itself between two barriers.
+    /// Whether a statement cannot be a single leaf, as it contains loops over threads, a sequence that may need
+    /// barriers, or operations on fragments.
     fn is_compound(&self, stmt: &Stmt) -> bool {
         is_compound(stmt) || fragments::are_used(self.func, stmt)
     }
 
-    /// Whether what several threads do together stands in a statement.
+    /// Whether a statement contains loops over threads or operations on fragments.
     fn binds_threads(&self, stmt: &Stmt) -> bool {
         binds_threads(stmt) || fragments::are_used(self.func, stmt)
     }
 
-    /// Whether a thread can do all of a statement by itself, one part after the other: nothing in it reads what others may write.
+    /// Whether each thread can execute a statement by itself, without barriers inside: it binds no threads, writes no
+    /// shared memory, and reads no memory that it writes.
     fn is_of_each(&self, stmt: &Stmt) -> bool {
         let effects = Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private());
         let is_shared = |id: &BufferId| self.func.buffer(*id).scope == Scope::Shared;
@@ -159,7 +179,7 @@ impl Builder<'_> {
             && !effects.written.iter().any(is_shared)
     }
 
-    /// Whether all threads of a warp have the same value.
+    /// Whether an expression is the same for all threads of a warp: it uses neither `threadIdx.x` nor a private buffer.
     fn is_of_warps(&self, expr: &Expr) -> bool {
         expr.all(&|part| match part {
             Expr::Var { var, .. } => self.launch.axis("threadIdx.x").is_none_or(|axis| axis.var != *var),
@@ -168,7 +188,8 @@ impl Builder<'_> {
         })
     }
 
-    /// What a loop over threads or blocks does.
+    /// Returns the node of a loop over threads or blocks: its variable becomes the axis's index, and a loop shorter
+    /// than the axis becomes a guard.
     fn threads(
         &mut self,
         (var, extent): (VarId, &Expr),
@@ -183,7 +204,7 @@ impl Builder<'_> {
         let leaves_some_out = match (extent.as_int(), axis.extent.as_int()) {
             (Some(own), Some(all)) => own < all,
             (None, Some(_)) => true,
-            // Of blocks there are as many as the loop says.
+            // The grid has exactly the loop's extent.
             (_, None) => false,
         };
         if leaves_some_out {
@@ -194,6 +215,8 @@ impl Builder<'_> {
         self.node(&body, &place)
     }
 
+    /// Returns the node of a branch that contains loops over threads. A uniform branch stays. The sides of a divergent
+    /// one become a sequence, in which each has the condition or its negation as a guard.
     fn choice(
         &mut self,
         condition: &Expr,
@@ -217,7 +240,8 @@ impl Builder<'_> {
         Ok(Node::Seq(sides))
     }
 
-    /// `var = value` in statements with loops over threads.
+    /// Returns the node of a let statement that contains loops over threads. A uniform value stays; another one is
+    /// substituted.
     fn named(&mut self, var: VarId, value: &Expr, body: &Stmt, place: &Place) -> Result<Node, Declined> {
         if self.varying.is_uniform(value) {
             let body = Box::new(self.node(body, place)?);
@@ -228,7 +252,7 @@ impl Builder<'_> {
         self.node(&body, place)
     }
 
-    /// A statement without loops over threads in it.
+    /// Returns the leaf of a statement that contains no loops over threads, with explicit loops instead of blocks.
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
@@ -245,7 +269,12 @@ impl Builder<'_> {
         }))
     }
 
-    /// What holds of one of the threads that no loop around a statement tells apart, where it stores what others see.
+    /// Returns the predicate that elects one thread (index 0 on every axis that no loop around is bound to) for a
+    /// statement that stores to shared or global memory. `None`: all threads execute it, as it stores to private
+    /// buffers only.
+    ///
+    /// For example, a store to shared memory outside of any loop over `threadIdx.x` has the predicate
+    /// `threadIdx_x == 0`.
     fn first_of_others(&self, stored: &[BufferId], place: &Place) -> Result<Option<Expr>, Declined> {
         let is_local = |id: &BufferId| self.func.buffer(*id).scope.is_private();
         let local = stored.iter().filter(|id| is_local(id)).count();
@@ -263,18 +292,19 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a loop reads what another of its iterations writes to memory that threads share.
+    /// Whether a loop reads a shared buffer that it also writes, so that its body may need barriers.
     fn meets_itself(&self, stmt: &Stmt) -> bool {
         let effects = Effects::of(stmt).of_only(|id| self.func.buffer(id).scope == Scope::Shared);
         !effects.read.is_disjoint(&effects.written)
     }
 }
 
+/// Returns the binding of a block's iteration variable.
 fn binding(block: &Block, var: VarId) -> Option<Expr> {
     block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone())
 }
 
-/// Whether a statement holds loops over threads, or several statements between which these may have to wait.
+/// Whether a statement contains loops over threads, or a sequence that may need barriers between its parts.
 fn is_compound(stmt: &Stmt) -> bool {
     stmt.any(&|part| match part {
         Stmt::For { kind: LoopKind::ThreadBinding(_), .. } => true,
@@ -283,20 +313,23 @@ fn is_compound(stmt: &Stmt) -> bool {
     })
 }
 
-/// Whether loops over threads stand in a statement.
+/// Whether a statement contains loops over threads or blocks.
 fn binds_threads(stmt: &Stmt) -> bool {
     stmt.any(&|part| matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(_), .. }))
 }
 
-/// Whether loops over blocks stand in a statement.
+/// Whether a statement contains loops over blocks.
 fn binds_blocks(stmt: &Stmt) -> bool {
     stmt.any(
         &|part| matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(tag), .. } if tag.starts_with("blockIdx.")),
     )
 }
 
-/// The statement in which a block whose reduction goes on from a loop outside of it, in `inside` those inside, has a condition
-/// on what it begins with.
+/// Rewrites blocks whose reduction continues across iterations of a loop around the statement: `init` becomes a
+/// conditional store at the beginning of the body, executed in the first iteration. Expanding the block would otherwise
+/// reset the sum in every iteration of that loop.
+///
+/// `inside` are the variables of the loops inside the statement, around the current block.
 fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
     let depth = inside.len();
     if let Stmt::For { var, .. } = stmt {
@@ -316,15 +349,17 @@ fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
     result
 }
 
-/// Whether all variables of an expression are of a set.
+/// Whether all variables of an expression are in a set.
 fn uses_only(expr: &Expr, set: &dyn Fn(VarId) -> bool) -> bool {
     !expr.any(&|part| matches!(part, Expr::Var { var, .. } if !set(*var)))
 }
 
+/// Whether an expression reads memory or calls a function.
 fn reads(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part, Expr::Load { .. } | Expr::Call { .. }))
 }
 
+/// Returns the buffers that a statement stores to, without duplicates.
 fn stores_of(stmt: &Stmt) -> Vec<BufferId> {
     let mut stored = Vec::new();
     stmt.walk(&mut |part| {
@@ -337,6 +372,7 @@ fn stores_of(stmt: &Stmt) -> Vec<BufferId> {
     stored
 }
 
+/// Splits a condition at `and` and appends its parts to `into`.
 fn conjuncts(condition: &Expr, into: &mut Vec<Expr>) {
     match condition {
         Expr::Binary { op: BinaryOp::And, left, right } => {
@@ -347,11 +383,12 @@ fn conjuncts(condition: &Expr, into: &mut Vec<Expr>) {
     }
 }
 
+/// Returns the conjunction of conditions; `None` if there are none.
 fn all(conditions: Vec<Expr>) -> Option<Expr> {
     conditions.into_iter().reduce(Expr::and)
 }
 
-/// The statement with blocks that only hold buffers replaced by what they do.
+/// Replaces blocks without iteration variables by their bodies, with their predicates as conditions.
 fn without_blocks(stmt: &Stmt) -> Stmt {
     match stmt {
         Stmt::Block(block) if block.iters.is_empty() && block.init.is_none() => {
@@ -365,7 +402,7 @@ fn without_blocks(stmt: &Stmt) -> Stmt {
     }
 }
 
-/// The loops over lanes of vectors in a statement.
+/// Returns the variables of a statement's vectorized loops.
 fn vectors_of(stmt: &Stmt) -> Vec<VarId> {
     let mut lanes = Vec::new();
     stmt.walk(&mut |part| {
@@ -376,7 +413,7 @@ fn vectors_of(stmt: &Stmt) -> Vec<VarId> {
     lanes
 }
 
-/// The statement, in which these loops are over lanes of vectors.
+/// Marks the loops of these variables as vectorized again: expanding blocks makes all loops serial.
 fn with_vectors(stmt: &Stmt, lanes: &[VarId]) -> Stmt {
     match rx_tir::rewrite::map_children(stmt, &mut |child| with_vectors(child, lanes)) {
         Stmt::For { var, start, extent, kind: LoopKind::Serial, body } if lanes.contains(&var) => {

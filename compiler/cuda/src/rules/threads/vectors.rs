@@ -1,4 +1,16 @@
-//! Loops over the lanes of a vector (`T.vectorized`) that copy elements side by side, as one load and one store of all of them.
+//! Vectorized copies: replaces a `T.vectorized` loop that copies contiguous elements by one wide load and one wide
+//! store.
+//!
+//! ```text
+//! for v in T.vectorized(4):                       *(rx_pack<float, 4>*)&S[tx * 4] =
+//!     S[tx * 4 + v] = A[bx * 128 + tx * 4 + v]  →     *(const rx_pack<float, 4>*)&A[bx * 128 + tx * 4];
+//! ```
+//!
+//! Requires 4, 8 or 16 bytes, the same dtype on both sides, contiguous elements that begin at a multiple of the width
+//! for all threads and iterations, and conditions that are the same for all lanes. Buffers begin at multiples of 16
+//! bytes.
+//!
+//! Reference: the TVM pass `VectorizeLoop`.
 
 use super::points::{self, Loop};
 use super::{Launch, Node};
@@ -9,24 +21,25 @@ use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{Buffer, BufferId, CompareOp, Effects, Expr, LoopKind, PrimFunc, Stmt, VarId};
 
-/// Bytes of a load or a store, at most.
+/// Limit of the bytes of a load or a store.
 const MOST_BYTES: i64 = 16;
 
-/// A copy of elements side by side.
+/// A copy of contiguous elements by one thread.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Copy {
-    /// Threads where it does not hold do nothing.
+    /// Predicate for making the copy; `None`: all threads make it.
     condition: Option<Expr>,
+    /// The number of elements.
     lanes: i64,
-    /// The first element, there and here.
+    /// Buffer and indices of the first element, of the target and of the source.
     to: (BufferId, Vec<Expr>),
     from: (BufferId, Vec<Expr>),
-    /// Where it does not hold, all elements have the other value.
+    /// For a copied `select(condition, source, constant)`, the condition and the constant.
     choice: Option<(Expr, Expr)>,
 }
 
 impl Copy {
-    /// What it reads and writes.
+    /// Adds the buffers that the copy reads and writes to `into`.
     pub(super) fn effects(&self, into: &mut Effects) {
         let choice = self.choice.iter().flat_map(|(holds, other)| [holds, other]);
         let exprs = self.condition.iter().chain(choice).chain(&self.to.1).chain(&self.from.1);
@@ -35,7 +48,7 @@ impl Copy {
         into.written.insert(self.to.0);
     }
 
-    /// Prints it; buffers begin at multiples of 16 bytes.
+    /// Prints the copy. Relies on buffers that begin at multiples of 16 bytes.
     pub(super) fn print(&self, kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<(), String> {
         let dtype = func.buffer(self.to.0).dtype;
         kernel.need("rx_pack");
@@ -68,15 +81,16 @@ impl Copy {
     }
 }
 
-/// Makes copies of what are copies in a tree.
+/// Replaces the leaves of a tree that are such copies.
 pub(super) fn find(func: &PrimFunc, launch: &Launch, known: &mut Known, tree: &mut Node) {
     Search { func, known, loops: Loop::threads(launch) }.node(tree);
 }
 
+/// Finds copies in a tree.
 struct Search<'s> {
     func: &'s PrimFunc,
     known: &'s mut Known,
-    /// The axes of threads, and the loops around.
+    /// The thread axes of the block, and the loops around the current node, outermost first.
     loops: Vec<Loop>,
 }
 
@@ -95,6 +109,7 @@ impl Search<'_> {
         self.loops.truncate(depth);
     }
 
+    /// Matches a vectorized copy.
     fn copy(&mut self, stmt: &Stmt) -> Option<Copy> {
         let (outer, stmt) = guarded(stmt);
         let Stmt::For { var, start, extent, kind: LoopKind::Vectorized, body } = stmt else { return None };
@@ -112,7 +127,7 @@ impl Search<'_> {
         let target = self.func.buffer(*buffer);
         let bytes = dtype.bytes().cast_signed() * lanes;
         let is_whole = target.dtype == *dtype && [4, 8, MOST_BYTES].contains(&bytes) && buffer != source;
-        // Of what lies in registers an element at a time is read.
+        // Registers are not addressable, so a private buffer has no wide accesses.
         let is_plain = |one: &Buffer| one.strides.is_none() && !one.scope.is_private();
         let is_plain = is_plain(target) && is_plain(self.func.buffer(*source));
         if !is_whole || !is_plain || !dtype.bits.is_multiple_of(8) {
@@ -139,13 +154,14 @@ impl Search<'_> {
         is_copy.then_some(copy)
     }
 
-    /// Whether a condition is the same for all lanes.
+    /// Whether a condition is the same for all lanes of a vector.
     fn is_alike(&mut self, condition: &Expr, lane: VarId) -> bool {
         match condition {
             Expr::Binary { left, right, .. } if condition.dtype().is_bool() => {
                 self.is_alike(left, lane) && self.is_alike(right, lane)
             }
-            // `i < n`, `i` being the lanes of a vector that `n` does not divide.
+            // `i < n`, where `i` counts the lanes and begins at a multiple of their number, and `n` is a multiple as
+            // well.
             Expr::Compare { op: CompareOp::Lt, left, right }
                 if !right.uses(lane) && self.apart(left, lane, &mut |apart, lane| apart == lane) =>
             {
@@ -160,7 +176,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether elements are neighbours, the first at a multiple of so many.
+    /// Whether the lanes access contiguous elements, the first at a multiple of `lanes`, for all threads and
+    /// iterations.
     fn is_side_by_side(&mut self, id: BufferId, indices: &[Expr], lane: VarId, lanes: i64) -> bool {
         let is_read = |part: &Expr| matches!(part, Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. });
         if indices.iter().any(|index| index.any(&is_read)) {
@@ -175,9 +192,11 @@ impl Search<'_> {
         self.apart(&position, lane, &mut |apart, lane| apart == lane) && self.is_at_multiple(&position, lane, lanes)
     }
 
-    /// Whether a value that counts lanes is a multiple of so many at the first.
+    /// Whether a value that increases by 1 per lane is a multiple of `lanes` at the first lane, for all threads and
+    /// iterations.
     fn is_at_multiple(&mut self, value: &Expr, lane: VarId, lanes: i64) -> bool {
-        // Threads and rounds are one part of it; the other all threads have alike.
+        // Splits the value into a part that is the same for all threads and iterations, which is proved symbolically,
+        // and a part that depends on these, which is enumerated.
         let zero = |var: VarId| {
             let is_moving = self.loops.iter().any(|one| one.var == var);
             is_moving.then(|| Expr::Int { value: 0, dtype: self.func.var(var).dtype })
@@ -189,7 +208,8 @@ impl Search<'_> {
             && self.holds_everywhere(&moved, lane, &mut |place, lane| (place - lane) % lanes == 0)
     }
 
-    /// Whether something holds of how far a value at a lane is from that at the first, and the lane.
+    /// Whether `holds(distance, lane)` is true for all threads, iterations and lanes, where `distance` is the value at
+    /// the lane minus the value at lane 0.
     fn apart(&mut self, value: &Expr, lane: VarId, holds: &mut dyn FnMut(i64, i64) -> bool) -> bool {
         let zero = Expr::Int { value: 0, dtype: self.func.var(lane).dtype };
         let first = substitute(value, &|var| (var == lane).then(|| zero.clone()));
@@ -198,9 +218,9 @@ impl Search<'_> {
         self.holds_everywhere(&apart, lane, holds)
     }
 
-    /// Whether something holds of a value and the lane, for all threads and rounds.
+    /// Whether `holds(value, lane)` is true for all threads, iterations and lanes.
     fn holds_everywhere(&self, value: &Expr, lane: VarId, holds: &mut dyn FnMut(i64, i64) -> bool) -> bool {
-        // The lanes count fastest.
+        // The loop over lanes is innermost, so a point's number modulo the lanes is the lane.
         let is_used = |one: &&Loop| one.var != lane && value.uses(one.var);
         let mut loops: Vec<Loop> = self.loops.iter().filter(is_used).cloned().collect();
         let Some(last) = self.loops.iter().find(|one| one.var == lane) else { return false };
@@ -210,7 +230,7 @@ impl Search<'_> {
     }
 }
 
-/// A statement without the condition around it, and that.
+/// Splits a statement into the condition around it, if there is one, and the rest.
 fn guarded(stmt: &Stmt) -> (Option<&Expr>, &Stmt) {
     match stmt {
         Stmt::If { condition, then, otherwise: None } => (Some(condition), then),

@@ -1,4 +1,5 @@
-//! What warps do with fragments, as text: lane `l` holds of each what `mma.sync` says.
+//! Prints tensor core operations. Lane `l` of a warp holds the elements that the PTX ISA lists for `mma.m16n8k16`: of a
+//! factor, four registers of 32 bits; of an accumulator, eight elements.
 
 use super::{Counters, ELEMENTS, Part, Step, Warp, place_of};
 use crate::printer::Kernel;
@@ -6,15 +7,17 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, Fragment, PrimFunc};
 
-/// Prints what warps do.
+/// Prints fragment operations.
 pub(in crate::rules::threads) struct Printer<'k> {
+    /// The function with compacted buffers.
     pub(in crate::rules::threads) func: &'k PrimFunc,
-    /// What fragments are called.
+    /// The C names of fragment buffers.
     pub(in crate::rules::threads) names: &'k FxHashMap<BufferId, String>,
 }
 
 impl Printer<'_> {
-    /// Declares a buffer's fragments: of factors the registers that a product takes, of sums the elements.
+    /// Returns the declaration of a buffer's fragments: four registers each for factors, eight elements each for
+    /// accumulators. `elements` are those of the buffer, in all threads of the warp.
     pub(in crate::rules::threads) fn declaration(&self, id: BufferId, name: &str, elements: i64) -> String {
         let ctype = match (place_of(self.func, id), self.func.buffer(id).dtype) {
             (Some(Fragment::Accumulator), DType::INT32) => "int",
@@ -24,6 +27,7 @@ impl Printer<'_> {
         format!("{ctype} {name}[{}][8];", elements / ELEMENTS)
     }
 
+    /// Prints an operation under its predicate.
     pub(in crate::rules::threads) fn warp(&self, kernel: &mut Kernel<'_>, warp: &Warp) -> Result<(), String> {
         let step = warp.step.as_ref().ok_or("fragments that nothing is known of")?;
         if let Some(condition) = &warp.condition {
@@ -54,16 +58,17 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Row and column of a thread's element `e` of a sum.
+    /// Row and column of element `e` of an accumulator in lane `lane`, as C expressions.
     const OF_SUM: [&'static str; 2] = ["lane / 4 + e / 2 % 2 * 8", "lane % 4 * 2 + e % 2 + e / 4 * 8"];
 
+    /// Returns the C expression of a fragment.
     fn part(&self, kernel: &mut Kernel<'_>, part: &Part) -> Result<String, String> {
         let name = self.names.get(&part.buffer).ok_or("fragments without a name")?;
         let number = kernel.operand(&part.number, 0)?;
         Ok(format!("{name}[{number}]"))
     }
 
-    /// Sums that are read are those of the element.
+    /// Makes loads of these accumulators print as their element `e`.
     fn hold(&self, kernel: &mut Kernel<'_>, reads: &[Part]) -> Result<(), String> {
         for part in reads {
             let text = format!("{}[e]", self.part(kernel, part)?);
@@ -72,12 +77,13 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Opens a loop over a thread's elements.
+    /// Opens a loop over a thread's `count` elements of a fragment, whose rows and columns are `at`.
     fn open_elements(&self, kernel: &mut Kernel<'_>, counters: Counters, count: i64, at: [&str; 2]) {
         kernel.unrolled("e", count);
         self.counters(kernel, counters, at);
     }
 
+    /// Declares the row and the column of an element.
     fn counters(&self, kernel: &mut Kernel<'_>, counters: Counters, at: [&str; 2]) {
         let names = counters.map(|var| {
             let name = kernel.bind(var);
@@ -87,6 +93,7 @@ impl Printer<'_> {
         kernel.line(&format!("const int {} = {}, {} = {};", names[0], at[0], names[1], at[1]));
     }
 
+    /// Prints the assignment of a value to each element of a fragment.
     fn set(
         &self,
         kernel: &mut Kernel<'_>,
@@ -105,7 +112,8 @@ impl Printer<'_> {
             return Ok(());
         }
         kernel.need_storage(dtype);
-        // A register has so many elements; those of 8 bits fill every other of them, for 16 of the sum where an instruction takes 32.
+        // Elements per register. Instructions for 8-bit elements sum over 32; a fragment has 16 of them, and the
+        // registers of the others stay zero.
         let in_register = 4 / dtype.bytes().cast_signed().max(1);
         let (count, register, at) = match (to.place, in_register) {
             (Fragment::MatrixA, 2) => (8, "e / 2", ["lane / 4 + e / 2 % 2 * 8", "lane % 4 * 2 + e % 2 + e / 4 * 8"]),
@@ -126,6 +134,7 @@ impl Printer<'_> {
         Ok(())
     }
 
+    /// Prints a load with `ldmatrix`: each lane passes the address of one run of eight elements.
     fn lines(
         &self,
         kernel: &mut Kernel<'_>,

@@ -1,4 +1,17 @@
-//! Reductions over axes that are bound to threads.
+//! Matches cross-thread reductions: a block with a reduction axis that is bound to threads.
+//!
+//! ```text
+//! for tx in T.thread_binding(32, "threadIdx.x"):
+//!     for k in range(n / 32):
+//!         with T.block():
+//!             with T.init(): B[0] = 0                      →  Together { over: [threadIdx_x], loops: [k], .. }
+//!             B[0] = B[0] + A[k * 32 + tx]
+//! ```
+//!
+//! Requires that all reduction loops are in the statement or bound to threads, that no index of the result depends on
+//! them, and that the update is associative (`rx_schedule::Nest::reduction`, `joint_reduction`).
+//!
+//! Reference: the TVM pass `LowerCrossThreadReduction`.
 
 use super::{Builder, Place, all, conjuncts, uses_only};
 use crate::rules::Declined;
@@ -9,19 +22,24 @@ use rx_base::name::name;
 use rx_schedule::{JointPart, Nest, Reduction};
 use rx_tir::{BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
-/// That there are threads, of a guard that says how many of an axis there are.
+/// Returns `n > 0` for a guard `axis < n` of a reduced axis with an `n` that is not a constant; `None` for other
+/// guards.
 fn threads_of(guard: &Expr, over: &[VarId]) -> Option<Expr> {
     let Expr::Compare { op: CompareOp::Lt, left, right } = guard else { return None };
     let is_axis = matches!(&**left, Expr::Var { var, .. } if over.contains(var)) && right.as_int().is_none();
     is_axis.then(|| Expr::compare(CompareOp::Gt, (**right).clone(), Expr::Int { value: 0, dtype: right.dtype() }))
 }
 
+/// Returns the reason for declining other forms.
 fn other() -> Declined {
     Declined::because("threads sum up in a form that has no words")
 }
 
 impl Builder<'_> {
-    /// The statement as a reduction over axes of threads; nothing where it is none.
+    /// Returns the statement as a cross-thread reduction; `None` if it does not reduce over a thread axis.
+    ///
+    /// # Errors
+    /// It does, but in another form.
     pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<Together>, Declined> {
         let mut inner = stmt;
         while let Stmt::For { body, .. } = inner {
@@ -35,7 +53,7 @@ impl Builder<'_> {
             return Ok(None);
         }
         let nest = Nest::of(stmt, self.func).ok_or_else(other)?;
-        // A loop further out would begin the sum anew.
+        // A reduction loop around the statement would restart the sum in each of its iterations.
         let is_inside = |var: VarId| over.contains(&var) || nest.loops.iter().any(|one| one.var == var);
         if !of(IterKind::Reduce).all(|iter| uses_only(&iter.binding, &is_inside)) {
             return Err(other());
@@ -57,11 +75,11 @@ impl Builder<'_> {
             nest.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.var).collect();
         let is_of_row = |guard: &Expr| !over.iter().chain(&loops).any(|var| guard.uses(*var));
         let mut stores: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
-        // Without threads on an axis nothing is begun, either.
+        // A loop over no threads does not store the initial value either.
         stores.extend(place.guards.iter().filter_map(|guard| threads_of(guard, &over)));
         let buffers: Vec<BufferId> = reduced.iter().map(|one| one.buffer).collect();
         if !buffers.iter().all(|id| self.func.buffer(*id).scope.is_private()) {
-            // One thread of those that have the result.
+            // All threads of the reduced axes have the result; thread 0 stores it.
             let first = |var: VarId| self.func.var_expr(var).eq(Expr::int(0));
             stores.extend(over.iter().map(|var| first(*var)));
             let mut place = place.clone();
@@ -75,7 +93,8 @@ impl Builder<'_> {
         Ok(Some(Together { loops: nest.loops, reduced, over, counts, stores }))
     }
 
-    /// What a nest reduces; `None` where its first values or what each thread begins with are not known.
+    /// Returns the elements that a nest reduces; `None` if one has no known initial value, or no known value that the
+    /// partial results of threads can begin with.
     fn reduced(&mut self, nest: &Nest) -> Option<Vec<Reduced>> {
         match nest.reduction() {
             Some(reduction) => Some(vec![self.alone(reduction)?]),
@@ -86,6 +105,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns the element of a reduction of a single value.
     fn alone(&mut self, of: Reduction) -> Option<Reduced> {
         let Reduction { buffer, indices, init, combine, value: element, site } = of;
         let init = init?;
@@ -101,11 +121,12 @@ impl Builder<'_> {
         Some(Reduced { buffer, indices, init, begin, element, partial, other, combined, site })
     }
 
+    /// Returns one element of a tuple reduction.
     fn of_several(&self, of: JointPart) -> Option<Reduced> {
         let JointPart { buffer, indices, init, element, left, right, combined, operation, site } = of;
         let begin = match operation {
             Some(operation) => begin(operation, &init, self.func.buffer(buffer).dtype)?,
-            // Of equals either is kept.
+            // The update chooses one side, so combining `init` several times changes nothing.
             None => init.clone(),
         };
         Some(Reduced { buffer, indices, init, begin, element, partial: left, other: right, combined, site })
