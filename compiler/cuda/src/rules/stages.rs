@@ -1,13 +1,25 @@
-//! Statements over the same loops, as stages that one kernel does in turn for each row.
+//! Fused row pipeline: consecutive statements over the same loops as *stages*, which one kernel executes for each row.
 //!
-//! A *row* is what some outer axes select; its elements are counted by *columns*. A stage computes a value for every
-//! element, combines such values to one of the row, or computes one of the row from others. Values of earlier stages are
-//! variables of later ones, so they need no memory unless something behind reads them. That holds because every access to a
-//! buffer that a stage writes is at the place it writes: [`gather`] takes no statement for which this is not so.
+//! ```text
+//! for i, k: M[i] = max(M[i], X[i, k])               for each row i:
+//! for i, k: E[i, k] = exp(X[i, k] - M[i])               loop over k: m = max(m, X[i, k])
+//! for i, k: S[i] = S[i] + E[i, k]              →        combine m of the row's threads
+//! for i, k: Y[i, k] = E[i, k] / S[i]                    loop over k: s = s + exp(X[i, k] - m)
+//!                                                       combine s of the row's threads
+//!                                                       loop over k: Y[i, k] = exp(X[i, k] - m) / s
+//! ```
 //!
-//! `rows`, `reduction` (few long rows), `columns` (along leading axes), `elementwise` and `transpose` are stages under different
-//! threads. A tuple reduction (a maximum and its index) is one stage for each value; it is taken if the update chooses the same side in
-//! any order (`rx_schedule::commutes`). A let value of a statement is a stage that is not stored.
+//! A *row* is selected by some outer axes; its elements are counted by *columns*. A stage computes a value of each
+//! element (`exp`), reduces the elements to one value of the row (`max`), or computes a value of the row from others.
+//!
+//! Requires that each access to a buffer that a stage writes is to the very element that the stage writes: [`gather`]
+//! declines other statements. Guarantees that values of earlier stages are variables, which are stored only if
+//! something outside of the stages reads them.
+//!
+//! `rows`, `reduction` (few long rows), `columns` (along leading axes), `scan`, `elementwise` and `transpose` map
+//! stages to threads in different ways. A tuple reduction (a maximum and its index) is one stage for each of its
+//! values; it requires an update that chooses the same side in any order (`rx_schedule::commutes`). A let value is a
+//! stage that is not stored.
 
 pub(super) mod gather;
 pub(super) mod lanes;
@@ -21,41 +33,46 @@ use rx_schedule::Affine;
 use rx_schedule::scope::Scope;
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// A loop that stages share, from 0.
+/// A loop that all stages share. Its values begin at 0.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
+    /// The loop variable.
     pub(super) var: VarId,
-    /// Its values, an `int64` of the function's scalars.
+    /// The number of its values, an `int64` expression over the function's scalars.
     pub(super) extent: Expr,
-    /// The same.
+    /// The extent as a symbolic integer.
     pub(super) dim: Dim,
 }
 
-/// What a stage's value is.
+/// The kind of a stage: for what a value is computed, and how.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// One of each element.
+    /// A value of each element.
     Element,
-    /// One of the row, of values of the row.
+    /// A value of the row, computed from other values of the row.
     Row,
-    /// One of the row: `combine(init, value of every element)`.
+    /// A value of the row: `combine(init, value of every element)`.
     Reduction { combine: Combine, init: Expr },
-    /// One of each element: `combine(carried, values of all elements up to it)`. It is stored by a stage of its own.
+    /// An inclusive scan, a value of each element: `combine(carried, values of all elements up to it)`. A separate
+    /// element stage stores it.
     Scan { combine: BinaryOp, carried: Option<Carried> },
 }
 
-/// How a reduction combines two values.
+/// The operation with which a reduction combines two values.
 #[derive(Clone, Debug)]
 pub(super) enum Combine {
-    /// By an operation.
+    /// A binary operation.
     Operation(BinaryOp),
-    /// By choosing one of them ([`rx_schedule::JointPart`]), for a tuple of values at once: a maximum and its index. `chosen` is over the
-    /// variables [`Stage::var`] and [`Stage::other`] of all `count` stages of the tuple, which follow each other; this is number `place`.
+    /// A choice of one side, for a tuple of values at once ([`rx_schedule::JointPart`]): for example, a maximum and its
+    /// index.
+    ///
+    /// `chosen` is an expression over the variables [`Stage::var`] and [`Stage::other`] of all `count` consecutive
+    /// stages of the tuple, of which this is number `place`.
     Choice { chosen: Expr, place: usize, count: usize },
 }
 
 impl Combine {
-    /// The first value of each thread's part: one that may be combined any number of times.
+    /// Returns the value with which each thread's partial result begins: it may be combined any number of times.
     pub(super) fn begin(&self, init: &Expr, dtype: DType) -> Option<Expr> {
         match self {
             Combine::Operation(combine) => print::begin(*combine, init, dtype),
@@ -64,99 +81,112 @@ impl Combine {
     }
 }
 
-/// A statement's part in a kernel.
+/// A stage: one store of a statement, or one let value.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
+    /// For what the value is computed, and how.
     pub(super) kind: Kind,
-    /// Where the value lies in memory, if it does: its number in the buffer.
+    /// The element of a buffer that the value is stored to, if it is stored.
     pub(super) target: Target,
-    /// The value; what it reads is variables, of [`Stages::reads`] and of other stages, but for elements that are read
-    /// only under a condition.
+    /// The value of one element, over variables of [`Stages::reads`] and of earlier stages. It contains loads only of
+    /// elements that are read under a condition, or at an index that a stage computes.
     pub(super) value: Expr,
-    /// The variable its value is to other stages.
+    /// The variable by which other stages use the value.
     pub(super) var: VarId,
-    /// A value of another thread that is combined with its own.
+    /// The variable of another thread's value, when partial results are combined.
     pub(super) other: VarId,
 }
 
-/// Where a stage's value lies.
+/// The element that a stage stores.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
+    /// The element as an affine form of the loops.
     pub(super) element: Affine,
+    /// Its linear index in the buffer, row-major.
     pub(super) index: Expr,
+    /// The buffer's dtype.
     pub(super) dtype: DType,
-    /// Whether anything but these stages sees it.
+    /// Whether it is stored: something other than these stages reads it.
     pub(super) is_stored: bool,
 }
 
-/// An element that stages read in any case, and the variable it is to them.
+/// An element that stages load unconditionally, and the variable by which they use it.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
+    /// The element as an affine form of the loops, and indices that are read from memory.
     pub(super) element: Affine,
+    /// Its linear index in the buffer, row-major.
     pub(super) index: Expr,
+    /// The buffer's dtype.
     pub(super) dtype: DType,
+    /// The variable of the loaded value.
     pub(super) var: VarId,
-    /// Whether it is one of the row's elements, not the same for all of them.
+    /// Whether it depends on the columns; otherwise it is the same for the whole row.
     pub(super) is_of_columns: bool,
 }
 
-/// The element of a row that a scan goes on from.
+/// The element before the first one of a row, with which a scan begins.
 #[derive(Clone, Debug)]
 pub(super) struct Carried {
+    /// The element as an affine form of the loops.
     pub(super) element: Affine,
+    /// Its linear index in the buffer, row-major.
     pub(super) index: Expr,
 }
 
-/// Stages over shared loops.
+/// The stages of consecutive statements, over shared loops.
 pub(super) struct Stages {
-    /// The function with the stages' variables.
+    /// The function, with the stages' variables added.
     pub(super) func: PrimFunc,
-    /// Axes that tell rows apart, outermost first.
+    /// Axes that select a row, outermost first.
     pub(super) rows: Vec<Axis>,
-    /// Axes of a row, outermost first.
+    /// Axes of a row's elements, outermost first.
     pub(super) columns: Vec<Axis>,
+    /// The stages in order: each uses values of earlier ones only.
     pub(super) stages: Vec<Stage>,
+    /// The elements that stages load unconditionally.
     pub(super) reads: Vec<Read>,
-    /// The statements they are.
+    /// The statements that the stages execute.
     pub(super) statements: Vec<Stmt>,
-    /// Buffers that are not in memory.
+    /// Temporary buffers whose elements are only variables, so that they take no memory.
     pub(super) kept: Vec<BufferId>,
-    /// What is known of the function's symbols, for writing down extents.
+    /// The analyzer context of the loops, with which extents and indices become expressions.
     pub(super) scope: Scope,
-    /// Whether all places are within 32 bits.
+    /// Whether all linear indices fit in 32 bits.
     pub(super) is_small: bool,
 }
 
-/// Stages in an order in which each loop over the columns needs no value that it makes itself of a whole row.
+/// A step of a row: a loop over the columns, or a value of the row. A loop contains no stage that needs the complete
+/// result of a reduction in the same loop.
 pub(super) enum Item {
-    /// One loop over the columns for these stages.
+    /// One loop over the columns, for the stages of these numbers.
     Loop(Vec<usize>),
-    /// A value of the row.
+    /// A value of the row, by its stage's number.
     Row(usize),
 }
 
 impl Stages {
-    /// A kernel of all stages.
+    /// Returns the frame of a kernel that executes all stages with this launch.
     pub(super) fn frame(&self, shape: LaunchShape) -> Frame<'_> {
         Frame { func: Some(&self.func), kept: self.kept.clone(), ..Frame::new(shape, &self.statements) }
     }
 
-    /// How many rows there are; an `int64`.
+    /// Returns the number of rows, an `int64` expression.
     pub(super) fn row_count(&self) -> Expr {
         product(&self.rows)
     }
 
-    /// How many elements a row has; an `int64`.
+    /// Returns the number of elements of a row, an `int64` expression.
     pub(super) fn row_length(&self) -> Expr {
         product(&self.columns)
     }
 
-    /// As [`Stages::row_length`].
+    /// Returns the number of elements of a row as a symbolic integer.
     pub(super) fn row_dim(&self) -> Dim {
         self.columns.iter().fold(Dim::constant(1), |all, axis| &all * &axis.dim)
     }
 
-    /// The reductions among the stages of a loop: one each, or those of a tuple.
+    /// Returns the reductions among the stages of a loop: slices of one stage, or of the stages of a tuple.
     pub(super) fn reductions<'s>(&'s self, of: &'s [usize]) -> impl Iterator<Item = &'s [Stage]> {
         of.iter().filter_map(|at| match &self.stages[*at].kind {
             Kind::Reduction { combine: Combine::Choice { place: 0, count, .. }, .. } => {
@@ -167,7 +197,8 @@ impl Stages {
         })
     }
 
-    /// The stages in loops over the columns.
+    /// Groups the stages into loops over the columns and values of the row. A stage that needs the result of a
+    /// reduction or scan of the current loop begins a new one.
     pub(super) fn items(&self) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -188,7 +219,7 @@ impl Stages {
         items
     }
 
-    /// Whether a stage uses another's value, itself or through values of elements.
+    /// Whether a stage uses another stage's value, directly or through element stages between them.
     pub(super) fn needs(&self, stage: usize, other: usize) -> bool {
         let uses = |at: usize, var: VarId| self.stages[at].value.uses(var);
         uses(stage, self.stages[other].var)
@@ -200,7 +231,7 @@ impl Stages {
     }
 }
 
-/// The product of extents.
+/// Returns the product of the axes' extents; 1 without axes.
 pub(super) fn product(axes: &[Axis]) -> Expr {
     axes.iter().fold(Expr::int(1), |all, axis| match all.as_int() {
         Some(1) => axis.extent.clone(),
@@ -208,10 +239,11 @@ pub(super) fn product(axes: &[Axis]) -> Expr {
     })
 }
 
-/// The most blocks that are worth launching for a part that loops over the rest: enough to fill any device.
+/// Limit of the blocks that are launched for one part of a row each: enough to occupy any device. Each loops over the
+/// rest.
 pub(super) const MANY_BLOCKS: i64 = 1024;
 
-/// Whether a task's statement uses the block's own schedule, which rules leave alone.
+/// Whether a statement of a task binds loops to threads itself. Only the `threads` rule takes such statements.
 pub(super) fn has_threads(task: &Task<'_>, at: usize) -> bool {
     let is_thread = |part: &Stmt| matches!(part, Stmt::For { kind: rx_tir::LoopKind::ThreadBinding(_), .. });
     task.statements.get(at).is_some_and(|statement| statement.stmt.any(&is_thread))

@@ -1,4 +1,8 @@
-//! Statements as stages.
+//! Stage collection: turns the statements at the front of a task into the stages of one kernel.
+//!
+//! The leading statement, such as the first reduction, determines which loops are rows and columns. `parts` lists the
+//! stores of each statement, `unify` maps its loops to the shared ones, and `Builder` replaces loads by variables.
+//! Collection ends at the first statement that does not fit.
 
 mod parts;
 mod unify;
@@ -16,21 +20,22 @@ use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, VarId};
 use unify::Unifier;
 
-/// Which stages are wanted.
+/// The forms of stages that a rule takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rules) enum Form {
-    /// Reductions along the columns of rows, and what is computed of them.
+    /// Reductions along the columns of rows, and values computed from them.
     Rows,
-    /// Values of elements alone: all axes are columns.
+    /// Values of elements only: all axes are columns.
     Elements,
-    /// One scan along the column of rows, and what is computed of elements before and behind.
+    /// One scan along the column of rows, and values of elements before and after it.
     Scan,
 }
 
-/// The stages that the front of a task is, and how many statements they are: at most `most`.
+/// Collects the stages of the statements at the front of a task, at most `most` of them. Returns them and the number of
+/// statements.
 ///
 /// # Errors
-/// Where the first statement is none, or the first reduction comes behind something else.
+/// There is no leading statement, or it or a statement before it cannot be a stage.
 pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
     let unifier = Unifier::new(task, lead, &shared, form)?;
@@ -52,19 +57,23 @@ pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Resu
     Ok((builder.finish(task, taken)?, taken))
 }
 
-/// The loops that stages share, from 0.
+/// The loops that all stages share. Their values begin at 0.
 struct Shared {
+    /// The loops that select a row, outermost first.
     rows: Vec<Loop>,
+    /// The loops over a row's elements, outermost first.
     columns: Vec<Loop>,
 }
 
 impl Shared {
+    /// Returns the loops of rows, then those of columns.
     fn all(&self) -> Vec<Loop> {
         self.rows.iter().chain(&self.columns).cloned().collect()
     }
 }
 
-/// The statement that decides about rows and columns.
+/// Returns the position of the leading statement, and the shared loops, which are its loops: the first statement for
+/// elements, otherwise the first reduction or scan.
 fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     let first = parts(task, 0, form)?;
     if form == Form::Elements {
@@ -86,7 +95,10 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     Err(Declined::because(if form == Form::Scan { "nothing is scanned" } else { "nothing is reduced" }))
 }
 
-/// What combining with it changes nothing; `None` where values cannot be combined in any order.
+/// Returns the identity element of an operation; `None` if its values cannot be combined in any order.
+///
+/// For a minimum or maximum, the value is only a placeholder: partial results begin with the initial value
+/// ([`Combine::begin`]).
 pub(in crate::rules) fn identity(combine: BinaryOp, dtype: DType) -> Option<Expr> {
     let all_ones = |set: bool| Expr::Int { value: if set { -1 } else { 0 }, dtype };
     Some(match combine {
@@ -94,13 +106,14 @@ pub(in crate::rules) fn identity(combine: BinaryOp, dtype: DType) -> Option<Expr
         BinaryOp::Mul | BinaryOp::And => Expr::number(1.0, dtype),
         BinaryOp::BitAnd if dtype.is_bool() => Expr::bool(true),
         BinaryOp::BitAnd if dtype.code == rx_base::dtype::TypeCode::Int => all_ones(true),
-        // Each part begins with the init, which counts once as often as many times.
+        // Partial results begin with the init, which may be combined any number of times.
         BinaryOp::Min | BinaryOp::Max => Expr::number(0.0, dtype),
         _ => return None,
     })
 }
 
-/// What combining with it changes nothing, of what [`Recurrence`] combines.
+/// Returns the identity element of a scan's operation, also of integer minima and maxima; `rx_schedule::Recurrence`
+/// matches no others. For example, that of a maximum of `int8` is -128.
 pub(in crate::rules) fn neutral(combine: BinaryOp, dtype: DType) -> Option<Expr> {
     let is_signed = dtype.code == rx_base::dtype::TypeCode::Int;
     let bits = u32::from(dtype.bits).clamp(1, 64);
@@ -114,18 +127,22 @@ pub(in crate::rules) fn neutral(combine: BinaryOp, dtype: DType) -> Option<Expr>
     Some(Expr::Int { value, dtype })
 }
 
-/// Stages on their way.
+/// Builds stages from the parts of statements.
 struct Builder<'f> {
+    /// The function of the task.
     original: &'f PrimFunc,
+    /// Its copy, to which the stages' variables are added.
     func: PrimFunc,
     scope: Scope,
+    /// The shared loops: rows, then columns.
     loops: Vec<Loop>,
+    /// The number of loops of rows.
     rows: usize,
     stages: Vec<Stage>,
     reads: Vec<Read>,
-    /// Elements that are read from memory without being a [`Read`]: under a condition, or as an index.
+    /// Elements that remain loads: under a condition, or at an index that a stage computes.
     others: Vec<Affine>,
-    /// The variables of a tuple's sides, and those of its stages so far.
+    /// Maps the variables of a tuple reduction's sides to those of its stages so far.
     sides: FxHashMap<VarId, VarId>,
 }
 
@@ -149,16 +166,19 @@ impl<'f> Builder<'f> {
         }
     }
 
+    /// Returns the current lengths, for [`Builder::go_back`].
     fn mark(&self) -> (usize, usize, usize) {
         (self.stages.len(), self.reads.len(), self.others.len())
     }
 
+    /// Removes all that was added since a mark.
     fn go_back(&mut self, (stages, reads, others): (usize, usize, usize)) {
         self.stages.truncate(stages);
         self.reads.truncate(reads);
         self.others.truncate(others);
     }
 
+    /// Adds the stages of one store and of its let values.
     fn add(&mut self, part: &Part, form: Form) -> Result<(), Declined> {
         if form == Form::Scan {
             let is_second = self.stages.iter().any(|stage| matches!(stage.kind, Kind::Scan { .. }));
@@ -186,10 +206,10 @@ impl<'f> Builder<'f> {
             if stage.target.element != target {
                 return Err(elsewhere);
             }
-            // What comes later is what stays.
+            // A later store overwrites the element.
             stage.target.is_stored = false;
         }
-        // A name is a value of the element, like one that a statement before this one computes, and is never in memory.
+        // A let value is an element stage, like the value of an earlier statement, but it is never in memory.
         let kind = if matches!(part.kind, Kind::Row) { Kind::Row } else { Kind::Element };
         for (var, value) in named {
             let dtype = self.func.var(var).dtype;
@@ -204,7 +224,7 @@ impl<'f> Builder<'f> {
                 Some(indices) => Some(Carried { element: self.element(part.buffer, indices)?, index: Expr::int(0) }),
                 None => None,
             };
-            // What is scanned is no value of memory: a stage behind it stores it.
+            // The scan itself is not stored: the element stage after it stores its value.
             let var = self.func.add_var(buffer.name, buffer.dtype);
             let other = self.func.add_var(name("other"), buffer.dtype);
             let target = Target { element: target.clone(), index: Expr::int(0), dtype: buffer.dtype, is_stored: false };
@@ -223,7 +243,8 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
-    /// Gives the sides of a tuple's last stage its variables; once all stages are there, what they choose is over those.
+    /// Maps the sides of a tuple's last stage to the stage's variables. With the last stage of the tuple, replaces the
+    /// sides by these in all its choices.
     fn name_sides(&mut self, sides: [(VarId, VarId); 2]) {
         self.sides.extend(sides);
         let Some(Kind::Reduction { combine: Combine::Choice { place, count, .. }, .. }) =
@@ -242,12 +263,14 @@ impl<'f> Builder<'f> {
         }
     }
 
+    /// Returns the affine form of an element over the shared loops.
     fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Affine, Declined> {
         let element = Affine::with_opaque(&mut self.scope, self.original, &self.loops, buffer, indices);
         element.ok_or_else(|| Declined::because("an element's place cannot be written down"))
     }
 
-    /// The value over variables of reads and stages. `is_conditional`: it may not be evaluated.
+    /// Replaces the loads in a value by variables of reads and stages. `is_conditional`: the value may not be
+    /// evaluated, so its loads stay where they are.
     fn value(&mut self, expr: &Expr, is_conditional: bool) -> Result<Expr, Declined> {
         let part = |this: &mut Self, expr: &Expr| this.value(expr, is_conditional).map(Box::new);
         Ok(match expr {
@@ -284,6 +307,8 @@ impl<'f> Builder<'f> {
         })
     }
 
+    /// Returns the variable of a load: that of the stage that computes the element, or that of a read. A load that must
+    /// not be executed unconditionally stays a load, of a linear index.
     fn load(
         &mut self,
         buffer: BufferId,
@@ -298,7 +323,7 @@ impl<'f> Builder<'f> {
                 false => Err(Declined::because("an element is written here and read there")),
             };
         }
-        // An index out of memory is read where it is used.
+        // An index that is itself loaded is loaded where it is used.
         let element = element.map_opaque(&mut |index| self.value(index, true))?;
         let vars: Vec<VarId> = self.loops.iter().map(|one| one.var).collect();
         let index = element.expr(&self.scope, &vars, self.original);
@@ -316,6 +341,8 @@ impl<'f> Builder<'f> {
         Ok(self.func.var_expr(var))
     }
 
+    /// Joins neighbouring loops where all accesses allow it, writes the linear indices, and finds the buffers that need
+    /// no memory.
     fn finish(mut self, task: &Task<'_>, taken: usize) -> Result<Stages, Declined> {
         let unwritable = || Declined::because("an element's place cannot be written down");
         let mut rows = self.axes(0, self.rows);
@@ -358,7 +385,7 @@ impl<'f> Builder<'f> {
         let buffers = self.reads.iter().map(|read| read.element.buffer);
         let buffers = buffers.chain(self.stages.iter().map(|stage| stage.target.element.buffer));
         let buffers: Vec<BufferId> = buffers.chain(self.others.iter().map(|element| element.buffer)).collect();
-        // Some room for indices behind the end, which are compared with it.
+        // Leaves a margin for indices beyond the end, which are compared with the extent.
         let fits = |count: Option<i64>| count.is_some_and(|count| count <= i64::from(i32::MAX) / 2);
         let is_small = fits(all) && buffers.iter().all(|id| fits(counts(*id)));
         let statements = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
@@ -366,12 +393,13 @@ impl<'f> Builder<'f> {
         Ok(Stages { func, rows, columns, stages, reads, statements, kept, scope, is_small })
     }
 
+    /// Returns the shared loops of a range with their symbolic extents.
     fn axes(&mut self, from: usize, to: usize) -> Vec<(VarId, Dim)> {
         let loops = self.loops[from..to].to_vec();
         loops.iter().map(|one| (one.var, self.scope.dim(&one.extent))).collect()
     }
 
-    /// Whether values use a variable, but for places in memory.
+    /// Whether a value uses a variable other than in an index.
     fn is_used(&self, var: VarId) -> bool {
         self.stages
             .iter()

@@ -1,43 +1,49 @@
-//! How the elements of a row are shared among its threads, and what they keep of it.
+//! Distribution of a row's elements over threads, and the choice of values that stay in registers. The rules choose
+//! [`Lanes`]; `stages::print` prints its loops.
+//!
+//! For example, 32 threads with vectors of 4 elements take elements 0 to 127 of a row in chunk 0, of which thread 2 has
+//! elements 8 to 11. Chunk 1 begins at element 128.
 
 use super::vectors::Way;
 use super::{Item, Kind, Stages};
 use rx_schedule::Multiples;
 use rx_tir::VarId;
 
-/// How the elements of a row are shared among threads.
+/// The distribution of a row's elements over threads.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Lanes {
-    /// The thread's number among those of its row, as text that binds as tightly as a name.
+    /// The thread's number among those of its row, as a C expression that needs no parentheses.
     pub(in crate::rules) lane: &'static str,
-    /// The threads of a row.
+    /// The number of threads of a row.
     pub(in crate::rules) threads: i64,
-    /// Elements that a thread has side by side.
+    /// The vector width: contiguous elements of a thread.
     pub(in crate::rules) width: i64,
-    /// Whether these are of as many rows, the last axis of which they follow; else they are of one.
+    /// Whether the elements of a vector belong to that many neighbouring rows, along the last row axis; otherwise they
+    /// are of one row.
     pub(in crate::rules) is_of_rows: bool,
-    /// What is known of multiples of so many.
+    /// The vector width, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// Groups of them whose values stay in registers.
+    /// The number of a thread's vectors (chunks) whose values stay in registers.
     pub(in crate::rules) chunks: i64,
-    /// Whether there may be more.
+    /// Whether a row may have more elements than the chunks; a loop without registers processes these.
     pub(in crate::rules) has_rest: bool,
-    /// Whether the row's end may cut a group: what is behind the last whole one is done one by one.
+    /// Whether the row length may not be a multiple of the vector width: a scalar tail loop processes the last
+    /// elements.
     pub(in crate::rules) has_tail: bool,
-    /// Whether the chunks are all of the row, and no thread has fewer.
+    /// Whether the chunks cover the row exactly, so that no bounds check is needed.
     pub(in crate::rules) is_exact: bool,
-    /// Where a row is split among blocks: the block's number and how many there are.
+    /// For a row that is split among blocks: the block's number and the number of blocks, as C expressions.
     pub(in crate::rules) split: Option<(String, String)>,
 }
 
 impl Lanes {
-    /// Those of so many threads for a row, which they go along together.
+    /// Returns the distribution of a row over `threads` threads.
     pub(in crate::rules) fn together(stages: &Stages, way: &Way, threads: i64) -> Lanes {
         let has_tail = way.width() > 1 && stages.rows.is_empty() && !way.multiples.has(&stages.row_dim());
         Lanes { lane: "lane", threads, has_tail, ..Lanes::single(way.multiples.clone()) }
     }
 
-    /// Those of one thread for each group of elements, which has nothing to do with any other.
+    /// Returns the distribution with one thread for each vector of elements, without chunks.
     pub(in crate::rules) fn single(multiples: Multiples) -> Lanes {
         Lanes {
             lane: "0",
@@ -53,12 +59,12 @@ impl Lanes {
         }
     }
 
-    /// Elements of one row that a thread has side by side.
+    /// Returns how many contiguous elements of one row a thread has.
     pub(in crate::rules) fn neighbours(&self) -> i64 {
         if self.is_of_rows { 1 } else { self.width }
     }
 
-    /// The first element of the group of this number, which is a sum.
+    /// Returns the first element of the vector with this number, as C text. `group` is a sum.
     pub(in crate::rules) fn first(&self, group: String) -> String {
         match self.neighbours() {
             1 => group,
@@ -66,24 +72,24 @@ impl Lanes {
         }
     }
 
-    /// What must hold for a whole group to begin at `k` of a row of this length.
+    /// Returns the condition that a whole vector begins at element `k` of a row of this length, as C text.
     pub(in crate::rules) fn is_whole(&self, k: &str, length: &str) -> String {
         if self.has_tail { format!("{k} + {} <= {length}", self.width) } else { format!("{k} < {length}") }
     }
 }
 
-/// What a kernel's loops keep in registers from one to another.
+/// Values that stay in registers from one loop over the columns to a later one.
 pub(in crate::rules) struct Held {
-    /// Reads, by number, of several loops.
+    /// Numbers of reads that several loops use.
     pub(in crate::rules) reads: Vec<usize>,
-    /// Stages of elements, by number, that later loops use.
+    /// Numbers of element stages that later loops use.
     pub(in crate::rules) stages: Vec<usize>,
-    /// The most registers of 32 bits for one element that are needed at once.
+    /// The most 32-bit registers for one element that are live at once.
     pub(in crate::rules) registers: i64,
 }
 
 impl Held {
-    /// What the stages' loops would keep, all in all.
+    /// Finds all values that several loops use. The rule then decides how many chunks of them fit in registers.
     pub(in crate::rules) fn of(stages: &Stages, items: &[Item]) -> Held {
         let loops: Vec<&Vec<usize>> = items
             .iter()

@@ -1,9 +1,14 @@
-//! How many neighbours a thread reads and writes at once, and what must hold for it.
+//! Vectorization: chooses how many contiguous elements a thread loads and stores at once, and the condition for it.
 //!
-//! Every buffer begins at a multiple of 16 bytes, so that a group of neighbours does where some extents are multiples of how
-//! many they are. Of an extent that the call says, that is known at the launch: there is a kernel for when they are, and one
-//! for when they are not, and the host gives one of them no blocks. Two kernels and not two ways in one, as the plain one
-//! needs the fewer registers, and a thread of it has one element instead of a group.
+//! ```text
+//! extent n, float32   →   n % 4 == 0: a kernel with vectors of 4 elements
+//!                         n % 4 != 0: a kernel with single elements
+//! ```
+//!
+//! Every buffer begins at a multiple of 16 bytes, so vectors are aligned if certain extents and strides are multiples
+//! of the vector width. A symbolic extent is known at the launch: the host launches one of two kernels, and gives the
+//! other no blocks. Separate kernels are better than a branch in one, as the scalar kernel needs fewer registers, and
+//! has one thread per element instead of one per vector.
 //!
 //! Invariant: the conditions of a statement's kernels exclude each other, and one of them holds for any extents.
 
@@ -12,22 +17,22 @@ use rx_base::{DType, Dim};
 use rx_schedule::{Affine, Multiples};
 use rx_tir::Expr;
 
-/// A way to go along an axis.
+/// A vector width, and the condition for it.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Way {
-    /// Multiples of as many neighbours as a thread has.
+    /// The vector width in elements, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// When it is the one to go; a condition of the host's. Of all ways, one is.
+    /// The condition for this variant, which the host evaluates. Of all variants of a statement, exactly one holds.
     pub(in crate::rules) condition: Option<Expr>,
 }
 
 impl Way {
-    /// Neighbours that a thread has.
+    /// Returns the vector width in elements.
     pub(in crate::rules) fn width(&self) -> i64 {
         self.multiples.number()
     }
 
-    /// For the schedule's note: when there are as many neighbours.
+    /// Returns the condition as text for the schedule's note; empty if nothing is assumed.
     pub(in crate::rules) fn when(&self) -> String {
         match self.multiples.given().count() {
             0 => String::new(),
@@ -37,8 +42,8 @@ impl Way {
 }
 
 impl Stages {
-    /// The ways to go along the last axis of the columns; the widest first. `has_tail`: an end of the axis that is less than a
-    /// group is dealt with apart, where it is the only one.
+    /// Returns the variants of vectors along the last column axis, the widest first. `has_tail`: the kernel has a
+    /// scalar loop for a last group that is not whole; this only applies if the axis is the only one.
     pub(in crate::rules) fn ways(&self, has_tail: bool) -> Vec<Way> {
         let Some(last) = self.columns.last() else {
             return vec![Way { multiples: Multiples::of(1), condition: None }];
@@ -46,8 +51,8 @@ impl Stages {
         self.ways_along(last, has_tail && self.columns.len() == 1)
     }
 
-    /// The ways to go along an axis: as many neighbours as are 16 bytes of the narrowest element that may be read or written
-    /// so. `is_cut`: the end of the axis may cut a group.
+    /// Returns the variants of vectors along an axis. The width is 16 bytes of the narrowest element that is contiguous
+    /// along the axis. `is_cut`: the extent need not be a multiple of the width.
     pub(in crate::rules) fn ways_along(&self, along: &Axis, is_cut: bool) -> Vec<Way> {
         let elements: Vec<(&Affine, DType)> = self.vectors(along);
         let bytes = elements.iter().map(|(_, dtype)| dtype.bytes().cast_signed()).min();
@@ -74,7 +79,7 @@ impl Stages {
         vec![Way { multiples: wide, condition: Some(condition) }, others]
     }
 
-    /// The elements that stand side by side along an axis, those that are written first.
+    /// Returns the stored and loaded elements that are contiguous along an axis, stored ones first.
     fn vectors(&self, along: &Axis) -> Vec<(&Affine, DType)> {
         let targets = self.stages.iter().filter(|stage| stage.target.is_stored && matches!(stage.kind, Kind::Element));
         let targets = targets.map(|stage| (&stage.target.element, stage.target.dtype));
@@ -82,7 +87,7 @@ impl Stages {
         targets.chain(reads).filter(|(element, _)| element.alignment(along.var).is_some()).collect()
     }
 
-    /// What the host asks for what is given; nothing where nothing is.
+    /// Returns the condition that all assumed multiples are multiples; `None` if nothing is assumed.
     fn are_multiples(&self, multiples: &Multiples) -> Option<Expr> {
         let number = Expr::int(multiples.number());
         let is_one = |dim: &Dim| {
@@ -94,7 +99,7 @@ impl Stages {
     }
 }
 
-/// So many blocks where the condition holds, if there is one, and none elsewhere.
+/// Returns `blocks` if the condition holds, otherwise 0 blocks: the kernel is not launched.
 pub(in crate::rules) fn when(condition: &Option<Expr>, blocks: Expr) -> Expr {
     match condition {
         Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),

@@ -318,8 +318,7 @@ impl Accesses {
         }
         let depth = self.loops.len();
         if let Stmt::For { var, start, extent, .. } = stmt {
-            // The extent of a loop with another start than 0 is no bound of its variable: its entry is made
-            // non-constant.
+            // A loop that does not begin at 0 takes values beyond its extent, so its entry is another expression.
             self.loops
                 .push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() * extent.clone() }));
         }

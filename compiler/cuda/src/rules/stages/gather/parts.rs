@@ -1,4 +1,4 @@
-//! The stores of a statement, each with the loops around it and what its value is.
+//! Lists the stores of a statement, each with the loops around it and the kind of its value.
 
 use super::{Form, identity};
 use crate::accumulate::starts_once;
@@ -9,32 +9,37 @@ use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 
 /// One store of a statement.
 pub(super) struct Part {
+    /// The loops around it, outermost first.
     pub(super) loops: Vec<Loop>,
-    /// Values that its value uses by name, in order.
+    /// Let values that its value uses, in order.
     pub(super) named: Vec<(VarId, Expr)>,
-    /// What its value is, once its loops are shared ones.
+    /// The kind of its stage, once its loops are replaced by shared ones.
     pub(super) kind: Kind,
-    /// Of a reduction that chooses, the variables of what is there and of what is combined with it.
+    /// For a tuple reduction, the variables of the value so far and of the value that is combined with it.
     pub(super) sides: Option<(VarId, VarId)>,
-    /// Of a scan, the indices of the element that it goes on from.
+    /// For a scan, the indices of the element that it begins with.
     pub(super) carried: Option<Vec<Expr>>,
+    /// The buffer that it stores to.
     pub(super) buffer: BufferId,
+    /// The indices of the stored element.
     pub(super) indices: Vec<Expr>,
+    /// The stored value; of a reduction or scan, the value that is combined.
     pub(super) value: Expr,
 }
 
 impl Part {
-    /// Whether its loops say themselves which are of rows.
+    /// Whether it is a reduction or scan: the kinds of its loops determine which are rows and which are columns.
     pub(super) fn goes_along_columns(&self) -> bool {
         self.is_reduction() || matches!(self.kind, Kind::Scan { .. })
     }
 
+    /// Whether it is a reduction.
     pub(super) fn is_reduction(&self) -> bool {
         matches!(self.kind, Kind::Reduction { .. })
     }
 }
 
-/// A nest that is a recurrence; nothing where it is none.
+/// Matches a scan. Returns `None` if the nest is none and may be an element stage.
 fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
     let is_spatial = nest.loops.iter().all(|one| one.kind == IterKind::Spatial);
     let found = match Recurrence::of(nest, task.func) {
@@ -55,7 +60,10 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
     }))
 }
 
-/// The stores of a statement, in order.
+/// Returns the stores of the statement at position `at`, in order.
+///
+/// # Errors
+/// The statement has another form.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
     Declined::when(has_threads(task, at), "it says itself what its threads are")?;
@@ -95,7 +103,7 @@ pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>,
     stores.into_iter().map(part).collect()
 }
 
-/// Collects a body's stores in order, each with the values that are named between the store before it and this one.
+/// Collects a body's stores in order, each with the let values between the store before it and this one.
 fn named_stores<'s>(
     body: &'s Stmt,
     named: &mut Vec<(VarId, Expr)>,
@@ -115,7 +123,7 @@ fn named_stores<'s>(
     }
 }
 
-/// A reduction's stores: one that an operation combines, or a tuple of which one side is chosen.
+/// Returns the stores of a reduction: one with an operation, or those of a tuple that chooses a side.
 fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     let part = |combine, init, buffer, indices, value, sides| Part {
         loops: nest.loops.clone(),
@@ -138,7 +146,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     }
     let parts = nest.joint_reduction(&mut task.func.clone());
     let parts = parts.ok_or_else(|| Declined::because("it is no reduction of one element or a tuple"))?;
-    // A sum whose element has names.
+    // A sum whose body has let values.
     if let [JointPart { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
         return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
     }
@@ -151,7 +159,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     Ok(parts.into_iter().enumerate().map(of).collect())
 }
 
-/// Whether a reduction's init holds in the first iteration of its reduction loops and in no other.
+/// Whether a reduction's init is executed in the first iteration of its reduction loops and in no other.
 fn begins_once(stmt: &Stmt) -> bool {
     let mut loops = Vec::new();
     let mut inner = stmt;

@@ -1,4 +1,9 @@
-//! Which loop of a statement is which of the loops that stages share.
+//! Loop unification: maps the loops of each statement to the shared loops.
+//!
+//! ```text
+//! shared loops i, k; X[i, k] is known           →   a maps to i, b maps to k
+//! for a, b: Y[a, b] = X[a, b] * 2
+//! ```
 
 use super::parts::{Part, parts};
 use super::{Form, Shared};
@@ -11,25 +16,30 @@ use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, IterKind, VarId};
 use std::collections::VecDeque;
 
-/// Replaces the loops of statements by shared ones: first of those up to the leading one, then of those after it as they are asked
-/// for.
+/// Iterator over the parts of statements, with their loops replaced by shared ones.
+///
+/// Statements up to the leading one are unified backwards from it, since its loops are the shared ones. Later
+/// statements are unified when they are requested.
 pub(super) struct Unifier<'t> {
     scope: Scope,
+    /// The task whose statements these are.
     task: &'t Task<'t>,
+    /// The shared loops.
     shared: &'t Shared,
+    /// The form of stages that the rule takes.
     form: Form,
-    /// The statements up to the leading one, the next first.
+    /// The unified statements up to the leading one, the next first.
     front: VecDeque<Vec<Part>>,
-    /// The statement after those that were given.
+    /// Position of the next statement.
     next: usize,
-    /// Accesses over shared loops.
+    /// Accesses of the unified statements, over shared loops.
     known: Vec<(BufferId, Vec<Expr>)>,
 }
 
 impl Iterator for Unifier<'_> {
     type Item = Vec<Part>;
 
-    /// The next statement's parts over shared loops; none where it has none.
+    /// Returns the next statement's parts over shared loops; `None` if its loops do not fit.
     fn next(&mut self) -> Option<Vec<Part>> {
         let front = self.front.pop_front();
         let at = self.next;
@@ -39,10 +49,10 @@ impl Iterator for Unifier<'_> {
 }
 
 impl<'t> Unifier<'t> {
-    /// Of the statements from the first.
+    /// Unifies the statements up to the leading one.
     ///
     /// # Errors
-    /// Where one up to the leading one has other loops.
+    /// One of them has other loops.
     pub(super) fn new(
         task: &'t Task<'t>,
         lead: usize,
@@ -59,14 +69,16 @@ impl<'t> Unifier<'t> {
         Ok(unifier)
     }
 
-    /// The parts of a statement over shared loops.
+    /// Returns the parts of a statement over shared loops.
     fn statement(&mut self, at: usize) -> Option<Vec<Part>> {
         let parts = parts(self.task, at, self.form).ok()?;
         parts.into_iter().map(|part| self.part(part)).collect()
     }
 
-    /// The part over shared loops. Which of its loops is which of them is seen from elements that others access, too; those
-    /// that are left are in order.
+    /// Returns a part over shared loops; `None` if its loops do not fit.
+    ///
+    /// Loops are matched by elements that unified statements access as well, then in order. So a statement whose loops
+    /// are in another order still matches. A part without loops over columns is a value of the row.
     fn part(&mut self, mut part: Part) -> Option<Part> {
         let all = self.shared.all();
         let of_rows = self.shared.rows.len();
@@ -118,17 +130,19 @@ impl<'t> Unifier<'t> {
         Some(part)
     }
 
-    /// Whether a loop may be the shared one of a number: a reduction's are for what that is for.
+    /// Whether a loop may be the shared loop number `at`. Reduction loops match columns only, and spatial loops of a
+    /// reduction rows only.
     fn fits(&self, own: &Loop, at: usize, of_rows: usize, goes_along_columns: bool) -> bool {
         !goes_along_columns || (at >= of_rows) == (own.kind != IterKind::Spatial)
     }
 
+    /// Whether two loops have the same extent.
     fn is_as_long(&mut self, own: &Loop, shared: &Loop) -> bool {
         own.extent == shared.extent || self.scope.dim(&own.extent) == self.scope.dim(&shared.extent)
     }
 }
 
-/// What a part stores to and reads.
+/// Returns the accesses of a part: its stored element, and those that it reads.
 fn accesses(part: &Part) -> Vec<(BufferId, Vec<Expr>)> {
     let mut accesses = vec![(part.buffer, part.indices.clone())];
     for value in part.named.iter().map(|(_, value)| value).chain([&part.value]) {
@@ -141,6 +155,7 @@ fn accesses(part: &Part) -> Vec<(BufferId, Vec<Expr>)> {
     accesses
 }
 
+/// Returns the indices with variables replaced.
 fn over(indices: &[Expr], value_of: &dyn Fn(VarId) -> Option<Expr>) -> Vec<Expr> {
     indices.iter().map(|index| substitute(index, value_of)).collect()
 }
