@@ -1,7 +1,15 @@
-//! Stages as text: loops over a row's elements that its threads share.
+//! Prints stages: loops over a row's elements that the row's threads share.
 //!
-//! Thread `lane` of a row has the elements `(chunk * threads + lane) * width` and the `width - 1` behind each. What stages
-//! of several loops need stays in registers for the first chunks ([`Lanes::chunks`]); of elements behind those it is read and
+//! ```text
+//! // 32 threads, vectors of 4 elements, 2 chunks in registers, a row of up to 256 elements
+//! for (int chunk = 0; chunk < 2; ++chunk) {
+//!     const int k = (chunk * 32 + lane) * 4;
+//!     if (k < n) { /* load a vector of X; loop over v: the stages of element k + v */ }
+//! }
+//! ```
+//!
+//! Thread `lane` of a row has the elements `(chunk * threads + lane) * width` and the next `width - 1`. Values that
+//! several loops use stay in registers for the first chunks ([`Lanes::chunks`]). Those of later elements are loaded and
 //! computed again.
 
 mod columns;
@@ -20,28 +28,31 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, Expr, VarId};
 
-/// Prints stages.
+/// Prints the stages of one kernel.
 pub(in crate::rules) struct Printer<'k, 'm, 's> {
     pub(in crate::rules) kernel: &'k mut Kernel<'m>,
     stages: &'s Stages,
+    /// The distribution of a row's elements over threads.
     lanes: Lanes,
-    /// What must hold where something is stored.
+    /// The condition for storing, as C text; `None`: always.
     guard: Option<&'static str>,
-    /// The type in which places are counted.
+    /// The C type of linear indices: `int` or `long long`.
     pub(in crate::rules) index: &'static str,
+    /// The C names of the row axes.
     rows: Vec<(VarId, String)>,
-    /// The names of the axes of a row's elements; the last is the axis along which the result is written.
+    /// The C names of the column axes. Stores are contiguous along the last one.
     pub(in crate::rules) columns: Vec<(VarId, String)>,
-    /// Names of arrays of reads and stages that stay in registers.
+    /// The register arrays of reads and stages, by their numbers.
     read_arrays: FxHashMap<usize, String>,
     stage_arrays: FxHashMap<usize, String>,
-    /// Reads whose array is filled.
+    /// Reads whose array has been loaded.
     filled: Vec<usize>,
-    /// Elements that lie elsewhere: what is read for a read, by number, in its storage type.
+    /// Reads that are available elsewhere, such as in shared memory: the C text of the element in its storage type.
     preset: FxHashMap<usize, String>,
 }
 
 impl<'k, 'm, 's> Printer<'k, 'm, 's> {
+    /// Returns the printer of a kernel's stages, and declares their buffers as parameters of the kernel.
     pub(in crate::rules) fn new(
         kernel: &'k mut Kernel<'m>,
         stages: &'s Stages,
@@ -51,7 +62,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         let buffers = stages.statements.iter().flat_map(crate::rules::buffers_of);
         for id in buffers.filter(|id| !stages.kept.contains(id)) {
             if let Some(text) = kernel.global_buffer(id) {
-                // Places are one number.
+                // Buffers are indexed by a linear index.
                 kernel.name_buffer(id, &text.name, &[Expr::int(1)]);
             }
         }
@@ -71,8 +82,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         }
     }
 
-    /// Reads what is the same for all elements of the row. `is_empty`: the row may have none, so that there is nothing to
-    /// read.
+    /// Prints the loads of elements that are the same for the whole row. A row that may have no elements may not have
+    /// these elements either, so their loads are conditional.
     pub(in crate::rules) fn row_reads(&mut self) -> Result<(), String> {
         let length = self.stages.row_length();
         let is_empty = length.as_int().is_none_or(|length| length <= 0);
@@ -99,7 +110,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
-    /// Declares what stays in registers.
+    /// Declares the register arrays.
     pub(in crate::rules) fn arrays(&mut self, held: &Held) -> Result<(), String> {
         if self.lanes.chunks == 0 {
             return Ok(());
@@ -122,11 +133,13 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
+    /// Whether a stage uses a read directly.
     fn uses_read(&self, stage: usize, read: usize) -> bool {
         self.stages.stages[stage].value.uses(self.stages.reads[read].var)
     }
 
-    /// What is done for `width` elements from the one that `k` names. `chunk`: which of the thread's chunks they are.
+    /// Prints the stages for `width` elements from column `k` on. `chunk` is the number of the elements' chunk in
+    /// register arrays, as C text; `None` if their values are not kept.
     pub(in crate::rules) fn body(
         &mut self,
         stages: &[usize],
@@ -139,7 +152,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         self.body_here(stages, chunk, width)
     }
 
-    /// Fills the arrays of what the stages read of the `width` elements from the one that `k` names.
+    /// Prints the loads into register arrays of the elements that the stages read, for `width` elements from column `k`
+    /// on.
     pub(in crate::rules) fn bring(&mut self, stages: &[usize], k: &str, chunk: &str, width: i64) -> Result<(), String> {
         let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.columns = self.axes(&axes, k)?;
@@ -151,19 +165,19 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         self.name(Use::Place)
     }
 
-    /// A read, by its number, as a place in memory; the axes are named.
+    /// Returns the element of a read, by its number, as C text. The axes must have names.
     pub(in crate::rules) fn memory_of(&mut self, read: usize) -> Result<String, String> {
         let stages = self.stages;
         self.name_place(&stages.reads[read].element, false)?;
         self.place(&stages.reads[read])
     }
 
-    /// The read, by its number, lies here.
+    /// Makes a read, by its number, use this C text instead of a load.
     pub(in crate::rules) fn preset(&mut self, read: usize, text: &str) {
         self.preset.insert(read, text.to_owned());
     }
 
-    /// As [`Printer::body`], where the axes are named.
+    /// As [`Printer::body`], for axes that have names.
     pub(in crate::rules) fn body_here(
         &mut self,
         stages: &[usize],
@@ -227,7 +241,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
-    /// The stages, and those of elements before them whose values are not kept.
+    /// Returns the stages and the element stages that they use whose values are not in registers and so are computed
+    /// again.
     fn with_needed(&self, stages: &[usize], chunk: Option<&str>) -> Vec<usize> {
         let mut needed: Vec<usize> = stages.to_vec();
         let mut at = 0;
@@ -246,7 +261,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         needed
     }
 
-    /// Reads elements side by side; gives the text of one of them as a value.
+    /// Prints the load of `width` contiguous elements, unless they are in registers; returns one of them as a C
+    /// expression.
     fn read(&mut self, at: usize, chunk: Option<&str>, width: i64) -> Result<String, String> {
         let stages = self.stages;
         let read = &stages.reads[at];
@@ -290,7 +306,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(value)
     }
 
-    /// A stage of `done`, at one element.
+    /// Prints one stage of `done` for one element. `is_own`: it is not only computed again. `part` is the vector that
+    /// is stored later.
     fn stage(
         &mut self,
         at: usize,
@@ -305,7 +322,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         let dtype = stage.target.dtype;
         self.name(Use::Value(width > 1))?;
         if let Kind::Reduction { combine, .. } = &stage.kind {
-            // The stages of a tuple are combined at once, with the first.
+            // The first stage of a tuple combines all of them.
             let count = match combine {
                 Combine::Operation(_) => 1,
                 Combine::Choice { place: 0, count, .. } => *count,
@@ -348,26 +365,30 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
-    /// A value read from memory.
+    /// Returns the load of an element, converted from its storage type, as C text.
     fn element(&mut self, read: &Read, lane: &str) -> Result<String, String> {
         self.kernel.need_storage(read.dtype);
         let place = self.place(read)?;
         Ok(types::from_storage(read.dtype, &format!("{place}{lane}")))
     }
 
+    /// Returns the element of a read as C text.
     fn place(&mut self, read: &Read) -> Result<String, String> {
         self.place_of(read.element.buffer, &read.index)
     }
 
+    /// Returns the element that a stage stores as C text.
     fn target(&mut self, stage: &Stage) -> Result<String, String> {
         self.place_of(stage.target.element.buffer, &stage.target.index)
     }
 
+    /// Returns an element by its linear index as C text.
     fn place_of(&mut self, buffer: BufferId, index: &Expr) -> Result<String, String> {
         let name = self.kernel.global_buffer(buffer).ok_or("a buffer that is not passed")?.name;
         Ok(format!("{name}[{}]", self.sum(index)?.0))
     }
 
+    /// Returns a pointer to an element as C text.
     fn pointer(&mut self, buffer: BufferId, index: &Expr) -> Result<String, String> {
         let name = self.kernel.global_buffer(buffer).ok_or("a buffer that is not passed")?.name;
         if index.as_int() == Some(0) {
@@ -377,7 +398,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(if binds < SUM { format!("{name} + ({text})") } else { format!("{name} + {text}") })
     }
 
-    /// A place, a sum of products that is within its buffer, so that none of it wraps.
+    /// Returns a linear index as C text. Its sums and products are printed without protection from overflow, since they
+    /// stay within the buffer.
     fn sum(&mut self, index: &Expr) -> Result<Bound, String> {
         let (symbol, level, left, right) = match index {
             Expr::Binary { op: BinaryOp::Add, left, right } => ("+", SUM, left, right),
@@ -390,6 +412,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok((format!("{} {symbol} {}", side(left, level), side(right, level + 1)), level))
     }
 
+    /// Returns the C type of a vector of `width` elements in their storage type.
     fn vector_type(&mut self, dtype: DType, width: i64) -> Result<String, String> {
         let storage = types::storage(dtype).ok_or_else(|| format!("an element of dtype {dtype}"))?;
         self.kernel.need_storage(dtype);
@@ -401,7 +424,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
     }
 }
 
-/// Which element of an array a thread's element is.
+/// Returns the position of a thread's element in a register array, as C text.
 fn element_of(chunk: Option<&str>, width: i64) -> String {
     match (chunk.unwrap_or("0"), width) {
         (chunk, 1) => chunk.to_owned(),

@@ -1,4 +1,5 @@
-//! The loop over a row's columns: the elements of a thread, in the groups that [`Lanes`] says.
+//! Prints the loop over a row's columns: chunks in registers, then the rest in vectors, then a scalar tail, as
+//! [`Lanes`] says.
 
 use super::super::lanes::Lanes;
 use super::Printer;
@@ -6,7 +7,7 @@ use super::names::Use;
 use crate::printer::expr::RELATION;
 
 impl Printer<'_, '_, '_> {
-    /// The loop over columns for some stages. Reductions among them are left as each thread's part.
+    /// Prints the loop over the columns for some stages. Reductions among them end as partial results of each thread.
     pub(in crate::rules) fn columns_loop(&mut self, stages: &[usize]) -> Result<(), String> {
         for at in stages {
             self.begin(&self.stages.stages[*at])?;
@@ -31,7 +32,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// The groups whose values stay in registers.
+    /// Prints the loop over the chunks, whose values stay in registers.
     fn chunks(&mut self, stages: &[usize], length: &str) -> Result<(), String> {
         let Lanes { lane, threads, width, chunks, is_exact, .. } = self.lanes;
         let k = self.kernel.fresh_name("k");
@@ -56,7 +57,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// The groups behind those: of the row's, or of its part where it is split among blocks.
+    /// Prints the loop over the elements after the chunks, of the row or of the block's part of a split row.
     fn rest(&mut self, stages: &[usize], length: &str) -> Result<(), String> {
         let Lanes { lane, threads, width, chunks, split, .. } = self.lanes.clone();
         let k = self.kernel.fresh_name("k");
@@ -77,7 +78,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// What is behind the last whole group.
+    /// Prints the scalar loop over the elements after the last whole vector.
     fn tail(&mut self, stages: &[usize], length: &str) -> Result<(), String> {
         let Lanes { lane, threads, width, split, .. } = self.lanes.clone();
         self.kernel.line("// What is behind the last whole group, one by one.");

@@ -1,4 +1,5 @@
-//! Reductions as text: what a thread's part begins with, how parts come together, and values of the row.
+//! Prints reductions: the beginning of each thread's partial result, the combination of partial results, and values of
+//! the row.
 
 use super::Printer;
 use crate::printer::types;
@@ -8,7 +9,7 @@ use rx_base::DType;
 use rx_tir::{BinaryOp, Expr};
 
 impl Printer<'_, '_, '_> {
-    /// Declares a reduction's value, with what a thread's part begins with.
+    /// Declares a reduction's value, with the beginning of a thread's partial result.
     pub(in crate::rules) fn begin(&mut self, stage: &Stage) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let ctype = self.kernel.ctype(stage.target.dtype)?;
@@ -25,7 +26,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Lines that combine a reduction's value, or those of a tuple, with others.
+    /// Prints the combination of a reduction's value, or of all values of a tuple, with the values that `with` returns.
     pub(in crate::rules) fn combine(
         &mut self,
         reduction: &[Stage],
@@ -48,7 +49,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// As [`Printer::combine`] for a tuple: all choices are made before one value changes.
+    /// As [`Printer::combine`] for a tuple: all choices are computed before the first value is assigned.
     fn choose(&mut self, tuple: &[Stage], with: impl Fn(&Stage) -> Expr) -> Result<(), String> {
         for stage in tuple {
             let other = with(stage);
@@ -74,7 +75,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Combines the parts of threads whose numbers differ below `lanes`, a power of two; all have the result.
+    /// Prints the all-reduce of groups of `lanes` neighbouring threads, a power of two, by butterfly shuffles.
     pub(in crate::rules) fn join_lanes(&mut self, reduction: &[Stage], lanes: i64) -> Result<(), String> {
         if lanes < 2 {
             return Ok(());
@@ -99,14 +100,18 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Combines a reduction with the values that [`Stage::other`] names.
+    /// Prints the combination of a reduction with the values of the variables [`Stage::other`].
     pub(in crate::rules) fn combine_others(&mut self, reduction: &[Stage]) -> Result<(), String> {
         let func = &self.stages.func;
         self.combine(reduction, |stage| func.var_expr(stage.other))
     }
 
-    /// Combines the parts that `count` groups of threads have: the one of number `group` by its thread `place` of `places`.
-    /// All have the result.
+    /// Prints the all-reduce of `count` groups of threads through shared memory. `group` is the thread's group as C
+    /// text.
+    ///
+    /// If `places` is 1, each group has one partial result, and `place` is the condition for the thread that writes it.
+    /// Otherwise each group has `places` of them, which belong to different rows, and `place` is the thread's position
+    /// among these.
     pub(in crate::rules) fn join_groups(
         &mut self,
         reduction: &[Stage],
@@ -154,7 +159,8 @@ impl Printer<'_, '_, '_> {
         })
     }
 
-    /// Brings in the init where the parts began with something else, rounds, and stores where `leader` holds.
+    /// Prints the end of a reduction: combines the init if partial results began with another value, rounds to the
+    /// precision of the dtype, and stores the result if `leader` holds.
     pub(in crate::rules) fn finish(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let dtype = stage.target.dtype;
@@ -176,7 +182,7 @@ impl Printer<'_, '_, '_> {
         })
     }
 
-    /// A value of the row from others.
+    /// Prints the computation of a value of the row, and its store if `leader` holds.
     pub(in crate::rules) fn row_stage(&mut self, at: usize, leader: &str) -> Result<(), String> {
         let stage = &self.stages.stages[at];
         let ctype = self.kernel.ctype(stage.target.dtype)?;
@@ -191,6 +197,7 @@ impl Printer<'_, '_, '_> {
         })
     }
 
+    /// Prints the store of a value of the row, if it is stored.
     fn store_of_row(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
         if !stage.target.is_stored {
             return Ok(());
@@ -205,7 +212,8 @@ impl Printer<'_, '_, '_> {
     }
 }
 
-/// What each thread's part of a reduction begins with: what may be brought in any number of times.
+/// Returns the beginning of each thread's partial result: the init if it may be combined any number of times (as for a
+/// maximum), otherwise the identity. `None` if values cannot be combined in any order.
 pub(in crate::rules) fn begin(combine: BinaryOp, init: &Expr, dtype: DType) -> Option<Expr> {
     match combine {
         BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr => {

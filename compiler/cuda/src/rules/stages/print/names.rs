@@ -1,29 +1,30 @@
-//! What variables are called in the text: axes of rows and columns, and values of the rows that a thread has side by side.
+//! Names variables in the kernel's text: axes of rows and columns, and values of neighbouring rows of one thread.
 
 use super::Printer;
 use rx_schedule::Affine;
 use rx_tir::{Expr, VarId};
 
-/// What a variable's text is for.
+/// The use of an axis's variable, which determines its text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// The place of the first element of a vector.
+    /// In the linear index of the first element of a vector: `k`.
     Place,
-    /// The place of an element of a vector.
+    /// In the linear index of element `v` of a vector: `(k + v)`.
     PlaceInVector,
-    /// The value of a loop's variable at an element; `bool`: of a vector.
+    /// As a value, in its own dtype; `true`: of element `v` of a vector.
     Value(bool),
 }
 
 impl Printer<'_, '_, '_> {
-    /// Names the axes of the row whose number `row` is the name of.
+    /// Names the row axes from the row's number, whose C name is `row`.
     pub(in crate::rules) fn row_axes(&mut self, row: &str) -> Result<(), String> {
         let axes: Vec<_> = self.stages.rows.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.rows = self.axes(&axes, row)?;
         self.name(Use::Place)
     }
 
-    /// Names axes by a number that counts them all.
+    /// Delinearizes the number called `number` over some axes, and returns their names. For example, number `r` over
+    /// extents 4 and 8 has the axes `r / 8` and `r % 8`.
     pub(in crate::rules) fn axes(
         &mut self,
         axes: &[(VarId, Expr)],
@@ -44,7 +45,7 @@ impl Printer<'_, '_, '_> {
         Ok(names)
     }
 
-    /// The axis that elements are side by side along.
+    /// Returns the axis along which the elements of a vector are neighbours.
     pub(super) fn along(&self) -> Option<VarId> {
         match self.lanes.is_of_rows {
             true => self.stages.rows.last().map(|axis| axis.var),
@@ -52,12 +53,12 @@ impl Printer<'_, '_, '_> {
         }
     }
 
-    /// How many rows a thread has side by side.
+    /// Returns the number of neighbouring rows that a thread has.
     pub(in crate::rules) fn side(&self) -> i64 {
         if self.lanes.is_of_rows { self.lanes.width } else { 1 }
     }
 
-    /// What is said of a row's value, for each row that a thread has.
+    /// Prints lines for each row that a thread has: once, or in an unrolled loop over `v`.
     pub(in crate::rules) fn each_row(
         &mut self,
         mut print: impl FnMut(&mut Self) -> Result<(), String>,
@@ -72,7 +73,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Declares a value of each row that a thread has; gives what it is called inside [`Printer::each_row`].
+    /// Prepares a value for each row that a thread has. Returns its C name inside [`Printer::each_row`].
     pub(super) fn of_row(&mut self, ctype: &str, wanted: &str) -> String {
         let name = self.kernel.fresh_name(wanted);
         match self.side() {
@@ -84,16 +85,18 @@ impl Printer<'_, '_, '_> {
         }
     }
 
-    /// How such a value is given: with its declaration, if that is still to come.
+    /// Returns the left side of such a value's assignment, with its declaration unless it is an array, which is
+    /// declared already.
     pub(super) fn given(&self, ctype: &str, name: &str) -> String {
         if self.side() > 1 { name.to_owned() } else { format!("{ctype} {name}") }
     }
 
-    /// A value of the row is one of a vector.
+    /// Names the axes for a value inside [`Printer::each_row`].
     pub(super) fn name_row_value(&mut self) -> Result<(), String> {
         self.name(Use::Value(self.side() > 1))
     }
 
+    /// Names the axes for a linear index inside [`Printer::each_row`].
     pub(super) fn name_row_place(&mut self) -> Result<(), String> {
         self.name(if self.side() > 1 { Use::PlaceInVector } else { Use::Place })
     }
@@ -121,7 +124,8 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Names the variables of the axes for the place of an element. An index that is computed of data is of its own dtype.
+    /// Names the variables of the axes for the linear index of an element. An index that is read from memory is
+    /// computed in its own dtype.
     pub(super) fn name_place(&mut self, element: &Affine, in_vector: bool) -> Result<(), String> {
         self.name(match (element.is_sum(), in_vector) {
             (true, false) => Use::Place,

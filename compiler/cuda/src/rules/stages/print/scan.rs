@@ -1,8 +1,17 @@
-//! Scans as text: the values of a thread's elements become those of all elements up to them.
+//! Prints inclusive scans (prefix sums) of rows, in three levels: thread, warp, block.
 //!
-//! Thread `lane` of group `group` has the elements `((group * chunks + chunk) * lanes + lane) * width` and the `width - 1`
-//! behind each; so a group has neighbours, and within a chunk of it a thread has. Sums are made within a thread, then among
-//! the lanes by shuffles, then among the groups through shared memory, always in the same order.
+//! ```text
+//! values of 8 threads' elements    3  1  4  1  5  9  2  6
+//! by = 1                           3  4  5  5  6 14 11  8      // own += value of lane - by, by shuffles
+//! by = 2                           3  4  8  9 11 19 17 22
+//! by = 4                           3  4  8  9 14 23 25 31
+//! ```
+//!
+//! Thread `lane` of group `group` has the elements `((group * chunks + chunk) * lanes + lane) * width` and the next
+//! `width - 1`. So a group has contiguous elements, and within one of its chunks a thread has. Elements are scanned
+//! within each thread, then among the lanes by shuffles, then among the groups through shared memory.
+//!
+//! Requires an associative operation with an identity. Guarantees the same order of combination in every run.
 
 use super::{Printer, Use};
 use crate::printer::types;
@@ -11,43 +20,50 @@ use crate::rules::stages::{Kind, Stage};
 use rx_schedule::Multiples;
 use rx_tir::{BinaryOp, Expr};
 
-/// Which threads scan a row together.
+/// The threads that scan a row together, and their elements.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Scanners {
-    /// Lanes that a shuffle reaches; a power of two.
+    /// Lanes of a group, a power of two; 1: no shuffles.
     pub(in crate::rules) lanes: i64,
-    /// How many groups of them.
+    /// Number of groups.
     pub(in crate::rules) groups: i64,
-    /// Chunks of a thread.
+    /// Number of chunks of a thread.
     pub(in crate::rules) chunks: i64,
-    /// Elements of a thread in a chunk.
+    /// The vector width: contiguous elements of a thread in a chunk.
     pub(in crate::rules) width: i64,
-    /// What is known of multiples of so many.
+    /// The vector width, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// Rows side by side in the block that go through shared memory, and the name of the own one's number.
+    /// Number of neighbouring rows of a block that share the shared memory, and the C name of the thread's row among
+    /// them.
     pub(in crate::rules) side: Option<(i64, &'static str)>,
 }
 
 impl Scanners {
-    /// Elements of a row that are scanned at once.
+    /// Returns the elements of a row that are scanned in one iteration.
     pub(in crate::rules) fn at_once(&self) -> i64 {
         self.lanes * self.groups * self.chunks * self.width
     }
 }
 
-/// A scan on its way: the names of its array and of what is carried.
+/// The C names of a scan's variables.
 pub(in crate::rules) struct Scan<'s> {
+    /// The stage.
     stage: &'s Stage,
+    /// The operation.
     combine: BinaryOp,
+    /// The C type of its values.
     ctype: &'static str,
+    /// The array of the thread's values.
     values: String,
+    /// The value of all elements before the current iteration.
     pub(in crate::rules) carry: String,
+    /// The shared memory for the groups' values, if there are several groups.
     parts: Option<String>,
 }
 
 impl<'s> Printer<'_, '_, 's> {
-    /// Declares the array of the scan's values, what is carried from one round to the next, and shared memory for the groups'.
-    /// `goes_on`: it begins with what stands before the row, if anything does.
+    /// Declares the array of the scan's values, the carry from one iteration to the next, and shared memory for the
+    /// groups' values. `goes_on`: the carry begins with the element before the row, if there is one.
     pub(in crate::rules) fn begin_scan(
         &mut self,
         at: usize,
@@ -71,7 +87,7 @@ impl<'s> Printer<'_, '_, 's> {
                 self.kernel.need_storage(dtype);
                 let place = self.place_of(carried.element.buffer, &carried.index)?;
                 let is_some = self.kernel.operand(&stages.row_length(), crate::printer::expr::RELATION + 1)?;
-                // A row without elements may have none before them.
+                // A row without elements may have no element before it either.
                 let none = self.neutral(stage)?;
                 format!("{is_some} > 0 ? {} : {none}", types::from_storage(dtype, &place))
             }
@@ -87,14 +103,14 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(Scan { stage, combine: *combine, ctype, values, carry, parts })
     }
 
-    /// What combining with changes nothing.
+    /// Returns the identity of the scan's operation as C text.
     fn neutral(&mut self, stage: &Stage) -> Result<String, String> {
         let Kind::Scan { combine, .. } = &stage.kind else { return Err("no scan".to_owned()) };
         let value = neutral(*combine, stage.target.dtype).ok_or("a scan in an order of its own")?;
         self.kernel.assigned(&value, stage.target.dtype)
     }
 
-    /// Gives the scan's elements of a chunk, which is behind the end of the row, the value that changes nothing.
+    /// Prints the assignment of the identity to the scan's elements of a chunk, which is beyond the end of the row.
     pub(in crate::rules) fn leave_out(&mut self, scan: &Scan<'_>, chunk: &str, width: i64) -> Result<(), String> {
         let none = self.neutral(scan.stage)?;
         let line = format!("{}[{}] = {none};", scan.values, super::element_of(Some(chunk), width));
@@ -108,7 +124,7 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(())
     }
 
-    /// `a op b` of the scan's dtype.
+    /// Returns `a op b` in the scan's dtype as C text.
     fn both(&mut self, scan: &Scan<'_>, a: &str, b: &str) -> Result<String, String> {
         let (var, other) = (scan.stage.var, scan.stage.other);
         self.kernel.name_value(var, a);
@@ -117,14 +133,14 @@ impl<'s> Printer<'_, '_, 's> {
         self.kernel.operand(&Expr::Binary { op: scan.combine, left, right }, 0)
     }
 
-    /// A line that combines what `b` names into `a`.
+    /// Prints the combination of `b` into `a`.
     pub(in crate::rules) fn add(&mut self, scan: &Scan<'_>, a: &str, b: &str) -> Result<(), String> {
         let both = self.both(scan, a, b)?;
         self.kernel.line(&format!("{a} = {both};"));
         Ok(())
     }
 
-    /// A value of another lane.
+    /// Returns a shuffle of a value as C text. Types narrower than `int` are shuffled as `int`.
     fn shuffled(scan: &Scan<'_>, how: &str, value: &str, by: &str, lanes: i64) -> String {
         let (to, from) = match scan.ctype {
             "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => {
@@ -136,7 +152,7 @@ impl<'s> Printer<'_, '_, 's> {
         format!("{from}{how}(0xffffffffu, {to}{value}, {by}{width})")
     }
 
-    /// Combines the values of the threads' elements with those of all before, and carries the last.
+    /// Prints the scan of the threads' values: combines each with all before it, and updates the carry.
     pub(in crate::rules) fn scan(&mut self, scan: &Scan<'_>, scanners: &Scanners) -> Result<(), String> {
         let Scanners { lanes, chunks, width, .. } = *scanners;
         let (values, ctype) = (&scan.values, scan.ctype);
@@ -205,7 +221,7 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(())
     }
 
-    /// Begins what is done for each chunk of a thread; gives what the chunk's number is called.
+    /// Opens the loop over a thread's chunks; returns the C text of the chunk's number.
     pub(in crate::rules) fn open_chunks(&mut self, chunks: i64) -> &'static str {
         if chunks < 2 {
             return "0";
@@ -214,14 +230,15 @@ impl<'s> Printer<'_, '_, 's> {
         "chunk"
     }
 
-    /// Ends what is done for each chunk.
+    /// Closes the loop over a thread's chunks.
     pub(in crate::rules) fn close_chunks(&mut self, chunks: i64) {
         if chunks > 1 {
             self.kernel.close();
         }
     }
 
-    /// What stands before the own group's elements; `of_group`, the value of all of those, goes into what is carried.
+    /// Prints the combination of all elements before the thread's group, and adds the iteration's values to the carry.
+    /// Returns the C name of the former. `of_group` is the value of all elements of the group.
     fn carry_over(&mut self, scan: &Scan<'_>, scanners: &Scanners, of_group: &str) -> Result<String, String> {
         let (ctype, carry) = (scan.ctype, &scan.carry);
         let before = self.kernel.fresh_name("all_before");
@@ -244,16 +261,17 @@ impl<'s> Printer<'_, '_, 's> {
         self.kernel.line(&format!("if ({number} < group) {before} = {both};"));
         self.add(scan, carry, &part)?;
         self.kernel.close();
-        // The next round writes the parts again.
+        // The next iteration overwrites the shared memory.
         self.kernel.line("__syncthreads();");
         Ok(before)
     }
 
+    /// Returns the C type, `const` unless the variable changes.
     fn mutable(&self, ctype: &str, changes: bool) -> String {
         if changes { ctype.to_owned() } else { format!("const {ctype}") }
     }
 
-    /// Combines the values of the threads' elements without regard to which come before: `sum` is a thread's part.
+    /// Prints the reduction of a thread's values into its carry, without a scan.
     pub(in crate::rules) fn sum_up(&mut self, scan: &Scan<'_>, scanners: &Scanners) -> Result<(), String> {
         let count = scanners.chunks * scanners.width;
         self.kernel.line("#pragma unroll");
@@ -262,7 +280,7 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(())
     }
 
-    /// Combines what the threads carry; all of the row have the result.
+    /// Prints the all-reduce of the carries of a row's threads.
     pub(in crate::rules) fn join_carries(&mut self, scan: &Scan<'_>, scanners: &Scanners) -> Result<(), String> {
         self.join_carried_lanes(scan, scanners.lanes)?;
         let Some(parts) = &scan.parts else { return Ok(()) };
@@ -279,6 +297,7 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(())
     }
 
+    /// Prints the all-reduce of the carries of `lanes` neighbouring threads by butterfly shuffles.
     fn join_carried_lanes(&mut self, scan: &Scan<'_>, lanes: i64) -> Result<(), String> {
         if lanes < 2 {
             return Ok(());
@@ -293,7 +312,8 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(())
     }
 
-    /// Brings what earlier blocks have of the row, `count` values of `parts`, into what is carried.
+    /// Prints the combination of the values of earlier blocks' parts of the row into the carry. `parts` returns the C
+    /// text of a part's value by its number, and `count` is the number of earlier parts.
     pub(in crate::rules) fn carry_parts(
         &mut self,
         scan: &Scan<'_>,
@@ -313,13 +333,13 @@ impl<'s> Printer<'_, '_, 's> {
         self.add(scan, &scan.carry, &earlier)
     }
 
-    /// The reads of these stages are in their arrays from here on.
+    /// Marks the reads of these stages as loaded into their arrays.
     pub(in crate::rules) fn fill(&mut self, stages: &[usize]) {
         let used = |at: &usize| stages.iter().any(|one| self.uses_read(*one, *at));
         self.filled = self.read_arrays.keys().copied().filter(used).collect();
     }
 
-    /// What is read from here on is read anew.
+    /// Marks all arrays as not loaded: the next iteration has other elements.
     pub(in crate::rules) fn read_anew(&mut self) {
         self.filled.clear();
     }
