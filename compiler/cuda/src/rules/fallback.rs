@@ -1,6 +1,14 @@
-//! The plain rule: one thread per element a nest computes. Loops that write different elements become threads; the others
-//! run inside a thread, in order. Nothing is tiled and nothing is shared, so what is printed can be read against the loops
-//! it comes from. A nest that the analysis cannot show independent runs in one thread.
+//! Schedule rule `fallback`: one thread for each element, no tiles, no shared memory. It takes every statement.
+//!
+//! ```text
+//! for i in range(n):                  const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+//!     for k in range(m):         →    if (thread >= n) return;
+//!         B[i] = B[i] + A[i, k]       for (int k = 0; k < m; ++k) B[thread] = B[thread] + A[thread * m + k];
+//! ```
+//!
+//! Loops whose iterations write different elements become threads; the other loops are executed by each thread, in
+//! order. So the kernel can be compared with the loops line by line. A nest without such loops, or for which
+//! independence is not proved, runs in one thread.
 
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::injective::Loop;
@@ -11,7 +19,7 @@ use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_tir::{Expr, LoopKind, Stmt, VarId};
 
-/// The rule.
+/// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule { name: "fallback", summary: "One thread per element; takes everything.", take };
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -30,7 +38,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note: note.to_owned(), ..Schedule::single(1, PlainKernel { threads, body }) })
 }
 
-/// The loops around a statement, outermost first, and what is in them.
+/// Returns the perfectly nested loops around a statement, outermost first, and that statement.
 pub(super) fn loops_of(stmt: &Stmt) -> (Vec<(Loop, LoopKind)>, &Stmt) {
     let mut loops = Vec::new();
     let mut body = stmt;
@@ -41,7 +49,7 @@ pub(super) fn loops_of(stmt: &Stmt) -> (Vec<(Loop, LoopKind)>, &Stmt) {
     (loops, body)
 }
 
-/// A statement in loops, outermost first.
+/// Returns a statement in loops, given outermost first.
 pub(super) fn with_loops(
     loops: impl IntoIterator<Item = (Loop, LoopKind), IntoIter: DoubleEndedIterator>,
     stmt: Stmt,
@@ -55,15 +63,15 @@ pub(super) fn with_loops(
     })
 }
 
-/// A nest, and which of its loops are threads.
+/// The kernel of a nest.
 struct PlainKernel {
-    /// Loops whose iterations are threads, outermost first. None: one thread does all.
+    /// Loops whose iterations are threads, outermost first. Without any, one thread executes the nest.
     threads: Vec<Loop>,
-    /// What a thread does.
+    /// The statement that each thread executes.
     body: Stmt,
 }
 
-/// How many threads loops give whose iterations are threads; `None` where there are no loops.
+/// Returns the number of threads for loops whose iterations are threads; `None` without loops.
 pub(super) fn thread_count(loops: &[Loop]) -> Option<Expr> {
     let extent = |one: &Loop| one.extent.clone().cast(DType::INT64).max(Expr::int(0));
     loops.iter().map(extent).reduce(|product, extent| product * extent)

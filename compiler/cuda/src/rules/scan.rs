@@ -1,10 +1,17 @@
-//! Running sums and their like: each element of a row is made of the one before. A short row has some lanes of a warp, a
-//! longer one a block, which goes along it in rounds; of rows whose elements stand apart, neighbouring threads have
-//! neighbouring rows. Few long rows have several blocks each: a first kernel brings the parts' sums, and a second one scans
-//! each part from the sum of those before. Every element is read once, or twice where a row is split, and the order in which
-//! values are combined is the same in every run.
+//! Schedule rule `scan`: inclusive scans (prefix sums, products, maxima) along rows.
 //!
-//! The recurrence is recognized by its accesses (`rx_schedule::Recurrence`); statements before and after it are stages of elements.
+//! ```text
+//! for i, k: Y[i, k] = X[i, k] if k == 0 else Y[i, k - 1] + X[i, k]
+//!   →  rows of up to 1024 elements: lanes of a warp for each row
+//!      longer rows: a block for each row, with a loop along it
+//!      strided rows: neighbouring threads have neighbouring rows
+//!      few long rows (reduce, then scan): kernel 1 sums each part of a row,
+//!          kernel 2 scans each part, beginning with the sum of the parts before it
+//! ```
+//!
+//! Requires a recurrence (`rx_schedule::Recurrence`) with an associative operation; statements before and after it are
+//! element stages. Guarantees that every element is loaded once, or twice if a row is split, and the same order of
+//! combination in every run.
 
 mod kernel;
 
@@ -19,32 +26,32 @@ use rx_schedule::Multiples;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The rule.
+/// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "scan",
     summary: "Running sums and products: lanes of a warp or a block go along a row; few long rows are split among blocks.",
     take,
 };
 
-/// Rows of at most so many elements have lanes of a warp.
+/// Limit of the elements of a row that lanes of a warp scan.
 const MOST_IN_WARP: i64 = 1024;
 
-/// Fewer blocks leave most of a device idle.
+/// With fewer blocks than this, most of a device is idle.
 const FEW_BLOCKS: i64 = 64;
 
-/// Rows of so many elements take one block long, where their elements stand together and where they stand apart.
+/// Row length, in elements, beyond which one block for each row is too slow: of contiguous rows, of strided rows.
 const LONG_ROW: (i64, i64) = (32_768, 2048);
 
-/// Elements of a part of a row, at least.
+/// Minimum length of a part of a row, in elements: of contiguous rows, of strided rows.
 const LEAST_PART: (i64, i64) = (4096, 256);
 
-/// Blocks that a device is kept busy with.
+/// Number of blocks that keep a device busy.
 const ENOUGH_BLOCKS: i64 = 512;
 
-/// Rows whose elements stand apart are dealt with side by side where there are so many neighbours.
+/// Minimum number of neighbouring rows for which strided rows are scanned side by side.
 const SIDE_BY_SIDE: i64 = 16;
 
-/// Registers of 32 bits for a thread's values.
+/// 32-bit registers for the values of a thread.
 const VALUES: i64 = 16;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -91,7 +98,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             Some(condition) => Expr::select(condition.clone(), bytes, Expr::int(0)),
             None => bytes,
         };
-        // Of all ways one is gone, and each has as many parts.
+        // Only one vector width's kernels are launched, and each width has as many parts.
         if scratch.is_empty() {
             scratch.push(Scratch { name: "parts", bytes });
         }
@@ -101,17 +108,20 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
-/// Threads for rows, and which rows they are for.
+/// The threads for rows, and the condition for launching them.
 struct Plan {
+    /// The threads of a row.
     layout: Layout,
+    /// The distribution of a row's elements over these threads.
     scanners: Scanners,
-    /// Where it does not hold, another plan's kernel does it.
+    /// The condition for this plan; where it is false, the kernel of another plan scans the rows.
     condition: Option<Expr>,
-    /// Into how many parts a row is split.
+    /// The number of parts that a row is split into, an `int64`; `None` if it is not split.
     parts: Option<Expr>,
 }
 
 impl Plan {
+    /// Returns the plan as text for the schedule's note.
     fn describe(&self) -> String {
         let Scanners { chunks, width, .. } = self.scanners;
         let threads = match self.layout {
@@ -125,7 +135,7 @@ impl Plan {
     }
 }
 
-/// The plans for the lengths and numbers of rows that a call may have.
+/// Returns the plans for all lengths and numbers of rows that a call may have. Exactly one plan's condition holds.
 fn plans(stages: &Stages, scan: usize, way: &Way) -> Vec<Plan> {
     let is_apart = is_apart(stages, scan);
     let words = if stages.stages[scan].target.dtype.bits > 32 { 2 } else { 1 };
@@ -137,7 +147,7 @@ fn plans(stages: &Stages, scan: usize, way: &Way) -> Vec<Plan> {
         true => ((stages.row_count() + Expr::int(31)).floor_div(Expr::int(32)), across(stages, values)),
         false => (stages.row_count(), block(stages, values, way)),
     };
-    // Neither is known to be otherwise.
+    // A symbolic length or number counts as long or few here; a condition decides at the launch.
     let is_long = length.as_int().is_none_or(|length| length >= long);
     let are_few = blocks.as_int().is_none_or(|blocks| blocks < FEW_BLOCKS);
     let mut plans = Vec::new();
@@ -173,13 +183,14 @@ fn plans(stages: &Stages, scan: usize, way: &Way) -> Vec<Plan> {
     plans
 }
 
-/// Whether neighbouring elements of the result belong to neighbouring rows.
+/// Whether rows are strided: neighbouring elements of the result belong to neighbouring rows.
 fn is_apart(stages: &Stages, scan: usize) -> bool {
     let (Some(row), element) = (stages.rows.last(), &stages.stages[scan].target.element) else { return false };
     let enough = row.dim.as_constant().is_none_or(|extent| extent >= SIDE_BY_SIDE);
     enough && element.stride(row.var).as_constant() == Some(1)
 }
 
+/// Returns the plan of a row for lanes of a warp. `values` is the number of elements that a thread has at once.
 fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let (lanes, chunks) = match length {
@@ -193,6 +204,7 @@ fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, multiples, side: None })
 }
 
+/// Returns the plan of a row for a block.
 fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let threads = match stages.row_length().as_int() {
@@ -203,6 +215,7 @@ fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, multiples, side: None })
 }
 
+/// Returns the plan of strided rows: 32 neighbouring rows for each block, and some threads for each row.
 fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
     let rows = stages.row_count().as_int();
     let parts = match (rows, stages.row_length().as_int()) {

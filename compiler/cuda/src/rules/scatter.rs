@@ -1,9 +1,18 @@
-//! Stores to places that data say: scatters, counts, and gradients that add up where an index points. Several may go to one
-//! place, in the loops' order, so their loops cannot be threads by themselves. Places can be: each thread goes through all
-//! iterations and does those whose place is its own. What it does is in the loops' order for every place, so results are those
-//! of the loops to the bit, sums too. All threads of a warp read the same indices; no thread waits for a store of another.
+//! Schedule rule `scatter`: owner-computes scatters, for stores at indices that are read from memory (scatters,
+//! histograms, gradients of gathers).
 //!
-//! Exception: products and sums that the device's compiler contracts to fused multiply-adds (`--fmad`) are rounded once.
+//! ```text
+//! for n: B[I[n]] = B[I[n]] + V[n]     →     thread t of 4096:
+//!                                               for n: if (I[n] % 4096 == t) B[I[n]] = B[I[n]] + V[n]
+//! ```
+//!
+//! Several iterations may store to the same element, so they cannot be threads. Each thread executes all iterations in
+//! order, but only the stores to elements that it owns: those whose position modulo the number of owners is the
+//! thread's number. All threads of a warp load the same indices, and no thread waits for another.
+//!
+//! Requires a single store whose value reads the buffer only at the stored element. Guarantees the results of the
+//! serial loops to the bit, also for sums. The exception are products and sums that the device compiler contracts to
+//! fused multiply-adds (`--fmad`), which are rounded once.
 
 use super::fallback::{loops_of, thread_count, with_loops};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
@@ -17,20 +26,20 @@ use rx_base::name::name;
 use rx_tir::rewrite::{map_children, map_expr};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId};
 
-/// The rule.
+/// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "scatter",
     summary: "Stores to places that data say: a thread goes through all of them, and does those to places of its own.",
     take,
 };
 
-/// Threads that are enough: with fewer, a warp waits for one store after the other.
+/// Number of threads to aim at. With fewer, each warp executes many stores one after the other, and waits for each.
 const ENOUGH_THREADS: i64 = 4096;
 
-/// Threads for the places where the call says how many the other loops give.
+/// Number of owners if the number of other threads is not a constant.
 const USUAL_OWNERS: i64 = 32;
 
-/// Fewer iterations in order are soon done.
+/// Minimum number of serial iterations for which the rule is worthwhile.
 const FEW: i64 = 16;
 
 /// Threads of a block: few, so that the warps are spread over the device.
@@ -54,7 +63,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         None => USUAL_OWNERS,
     };
     Declined::when(owners < 2, "there are threads enough without those of places")?;
-    // Along an axis whose index is the threads' own, places differ anyway.
+    // An axis whose index only depends on the threads separates their elements already.
     let own: Vec<VarId> = threads.iter().map(|one| one.var).chain(uniform.iter().copied()).collect();
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
         [(_, indices)] => {
@@ -80,16 +89,20 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note, ..Schedule::single(1, ScatterKernel { func, threads, body }) })
 }
 
-/// How often loops go round, where that is known.
+/// Returns the number of iterations of nested loops; `None` if it is not a constant.
 fn count(loops: &[Loop]) -> Option<i64> {
     loops.iter().try_fold(1i64, |all, one| all.checked_mul(one.extent.as_int()?.max(1)))
 }
 
+/// Returns the loops without their kinds.
 fn spaces(loops: &[(Loop, LoopKind)]) -> Vec<Loop> {
     loops.iter().map(|(one, _)| one.clone()).collect()
 }
 
-/// The buffer that a statement's only store is to, which reads of it no other element than the one it stores.
+/// Returns the buffer of a statement's only store.
+///
+/// # Errors
+/// There are other stores or effects, or the statement reads an element of the buffer other than the stored one.
 fn only_store(stmt: &Stmt) -> Result<BufferId, Declined> {
     let mut stores = Vec::new();
     let mut is_plain = true;
@@ -119,18 +132,22 @@ fn only_store(stmt: &Stmt) -> Result<BufferId, Declined> {
     Ok(buffer)
 }
 
-/// Whose places are whose.
+/// The assignment of elements to owners.
 struct Owned<'f> {
     func: &'f PrimFunc,
+    /// The buffer that is stored to.
     buffer: BufferId,
-    /// The axes that decide it.
+    /// The axes of the buffer whose indices determine the owner.
     axes: &'f [usize],
+    /// The variable of the thread's number among the owners.
     owner: VarId,
+    /// The variable of an element's linear position along `axes`.
     place: VarId,
+    /// The number of owners.
     owners: i64,
 }
 
-/// The statement with its store done only by the thread whose place it is to.
+/// Returns the statement with its store executed by the owner only.
 fn owned(stmt: &Stmt, of: &mut Owned<'_>) -> Stmt {
     let Stmt::Store { buffer, indices, value, site } = stmt else {
         return map_children(stmt, &mut |child| owned(child, of));
@@ -140,7 +157,8 @@ fn owned(stmt: &Stmt, of: &mut Owned<'_>) -> Stmt {
     let parts = of.axes.iter().filter_map(|at| Some((wide(indices.get(*at)?), wide(shape.get(*at)?))));
     let place = parts.reduce(|(place, extent), (index, inner)| (place * inner.clone() + index, extent * inner));
     let place = place.map_or(Expr::int(0), |(place, _)| place);
-    // What all threads check for the place needs no second check, but for indices that are no part of it.
+    // The position, which all threads compute, checks the bounds of its indices, so the store only checks the other
+    // ones.
     let unchecked = |index: &Expr| {
         map_expr(index, &mut |part| match part {
             Expr::Checked { index, .. } => *index,
@@ -162,11 +180,13 @@ fn owned(stmt: &Stmt, of: &mut Owned<'_>) -> Stmt {
     Stmt::Let { var: of.place, value: place, body: Box::new(then) }
 }
 
+/// A kernel of a scatter.
 struct ScatterKernel {
+    /// The function, with the variables of owners and positions.
     func: PrimFunc,
-    /// Loops whose iterations are threads, that of the places' owners first.
+    /// Loops whose iterations are threads, the one over owners first.
     threads: Vec<Loop>,
-    /// What a thread does.
+    /// The statement that each thread executes.
     body: Stmt,
 }
 

@@ -1,13 +1,22 @@
-//! Sorting: a statement that counts how many elements come before each, and one that stores by that count, what `sort`,
-//! `argsort` and `topk` are. The order of a row has no ties (equal keys are ordered by their places), so every way to sort
-//! gives the same, and instead of counting, rows are sorted.
+//! Schedule rule `sort`: sorts rows (`sort`, `argsort`, `topk`) instead of counting the rank of each element.
 //!
-//! Keys are made unsigned integers of the same order and sorted with their places; what is stored is read again from where it
-//! stood. Rows that shared memory holds are sorted there by a bitonic network, several short ones in a block. Of a longer row
-//! each tile is, and tiles are merged by eights: the place of an element among eight sorted runs is its place in its own, and
-//! how many come before it in the others, by binary search. Where few of the first are wanted, each tile hands on those alone.
+//! ```text
+//! for i, a, b: R[i, a] += before(X[i, b], X[i, a])     // rank: how many elements come before element a
+//! for i, a:    Y[i, R[i, a]] = X[i, a]
+//!   →  rows that fit in shared memory: bitonic sort, several short rows for each block
+//!      longer rows: bitonic sort of tiles, then merges of 8 sorted runs each, then the stores
+//!      top-k with small k: bitonic sort of tiles, of which each keeps its first k elements, then a sort of these
+//! ```
 //!
-//! Whether an expression counts in a sorting order is decided case by case (`rx_schedule::Ranking`).
+//! Requires that the ranks are used by the second statement only. Equal keys are ordered by their positions, so the
+//! order is unique, and sorting gives the same result as counting. Whether an expression counts ranks is decided by
+//! enumerating its cases (`rx_schedule::Ranking`).
+//!
+//! Keys are converted to unsigned integers of the same order and sorted together with their positions; the stored
+//! values are loaded again from these positions. When 8 runs are merged, an element's position is its position in its
+//! own run plus the number of elements before it in each other run, which a binary search finds.
+//!
+//! Reference: K. E. Batcher, "Sorting networks and their applications", 1968 (bitonic sort).
 
 mod kernel;
 
@@ -20,14 +29,14 @@ use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 use std::rc::Rc;
 
-/// The rule.
+/// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "sort",
     summary: "Sorts and the first of a sorted row: in shared memory, longer rows by tiles that are merged.",
     take,
 };
 
-/// So few of the first are handed on by each tile.
+/// Limit of the first elements of a row up to which each tile keeps only these.
 const FEW: i64 = 256;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -59,7 +68,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(schedule(&problem, few))
 }
 
-/// The kernels for rows of every length that there may be.
+/// Returns the schedule for rows of every length that a call may have. `few` is the number of first elements that are
+/// stored, if it is a small constant.
 fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
     let tile = problem.tile();
     let length = problem.length.clone();
@@ -107,18 +117,24 @@ fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
     Schedule { taken: 2, kernels, scratch, note }
 }
 
-/// What is stored of an element by its rank, over the ranking's loops.
+/// The stores of an element by its rank.
 struct Stores {
+    /// The stores, over the loops of the ranking statement.
     stmt: Stmt,
-    /// Elements of ranks from it on are not stored.
+    /// The number of ranks that are stored; `None`: all.
     taken: Option<Expr>,
 }
 
 impl Stores {
+    /// Returns the stores and the number of stored ranks.
     fn parts(self) -> (Stmt, Option<Expr>) {
         (self.stmt, self.taken)
     }
 
+    /// Matches the second statement: stores at indices of which one is the element's rank.
+    ///
+    /// # Errors
+    /// The statement has another form.
     fn of(task: &Task<'_>, ranking: &Ranking, nest: &Nest) -> Result<Stores, Declined> {
         let other = || Declined::because("what follows does not store by the ranks");
         if nest.init.is_some() || nest.predicate.is_some() {
@@ -155,7 +171,7 @@ impl Stores {
         Ok(Stores { stmt, taken })
     }
 
-    /// Declines a store of which two elements may meet, or that changes what others read.
+    /// Declines a store if two elements may be stored to the same place, or if it overwrites memory that is read.
     fn check(ranking: &Ranking, store: &Stmt, written: &[BufferId]) -> Result<(), Declined> {
         let Stmt::Store { indices, value, .. } = store else {
             return Err(Declined::because("it does more than store elements"));
@@ -174,6 +190,7 @@ impl Stores {
     }
 }
 
+/// Returns the buffer of a store.
 fn target(store: &Stmt) -> Option<BufferId> {
     match store {
         Stmt::Store { buffer, .. } => Some(*buffer),
@@ -181,7 +198,7 @@ fn target(store: &Stmt) -> Option<BufferId> {
     }
 }
 
-/// The indices at which the statement reads the ranks, everywhere the same.
+/// Returns the indices at which a statement loads ranks; `None` if there are none, or several.
 fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
     let mut found: Option<Vec<Expr>> = None;
     let mut is_same = true;
@@ -199,7 +216,8 @@ fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
     found.filter(|_| is_same)
 }
 
-/// The ranking's variables for the loops of the stores: each is the one that stands where it stands.
+/// Maps the loops of the stores to those of the ranking, by their positions in the indices of the ranks; `None` if
+/// their extents differ, or a loop is left over.
 fn names(
     task: &Task<'_>,
     ranking: &Ranking,
@@ -227,7 +245,7 @@ fn names(
     all.then_some(move |var: VarId| pairs.iter().find(|(one, _)| *one == var).map(|(_, value)| value.clone()))
 }
 
-/// Whether an expression is the element's rank.
+/// Whether an expression is the element's rank, with casts or a bounds check around it.
 fn is_rank(expr: &Expr, ranks: BufferId) -> bool {
     match expr {
         Expr::Load { buffer, .. } => *buffer == ranks,
@@ -236,7 +254,7 @@ fn is_rank(expr: &Expr, ranks: BufferId) -> bool {
     }
 }
 
-/// The statement without the checks that a rank is below what it is below anyhow.
+/// Removes bounds checks that a rank is below `bound`, which it always is.
 fn without_checks(stmt: &Stmt, ranks: BufferId, bound: &Expr) -> Stmt {
     let mut unchecked = |part: Expr| match part {
         Expr::Checked { index, extent, .. } if is_rank(&index, ranks) && *extent == *bound => *index,

@@ -1,4 +1,5 @@
-//! The kernels of a scan.
+//! Prints the kernels of a scan. In each iteration, a row's threads load their elements, scan them, and execute the
+//! stages after it.
 
 use super::super::rows::layout::Layout;
 use super::super::stages::lanes::{Held, Lanes};
@@ -13,7 +14,7 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The condition that holds for one thread of the row.
+/// Returns the condition that holds for one thread of the row, as C text.
 fn leader(layout: &Layout) -> &'static str {
     match layout {
         Layout::Warps { lanes: 1 } | Layout::Across { parts: 1, .. } => "is_row",
@@ -23,7 +24,7 @@ fn leader(layout: &Layout) -> &'static str {
     }
 }
 
-/// Prints which row and which of its threads a thread is.
+/// Prints the thread's row, and its position among the threads of the row.
 fn begin(layout: &Layout, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
     let (index, of_block) = (printer.index, layout.rows());
     let at = match layout {
@@ -47,30 +48,36 @@ fn begin(layout: &Layout, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Res
     layout.begin_row(printer, rows, &at)
 }
 
-/// What a kernel does of rows that several blocks share; the number of their parts.
+/// The part of the work that a kernel does; for rows that several blocks share, with the number of their parts.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// All of it.
+    /// Scans whole rows.
     Whole,
-    /// The value of each part.
+    /// Reduces each part of a row to one value, in scratch memory.
     Parts(Expr),
-    /// The scan of each part.
+    /// Scans each part of a row, beginning with the values of the parts before it.
     Scan(Expr),
 }
 
+/// A kernel of a scan.
 pub(super) struct ScanKernel {
+    /// The stages: the scan, and those before and after it.
     pub(super) stages: Rc<Stages>,
     /// The scan's number among the stages.
     pub(super) scan: usize,
+    /// The threads of a row.
     pub(super) layout: Layout,
+    /// The distribution of a row's elements over these threads.
     pub(super) scanners: Scanners,
-    /// Where it does not hold, other threads do it.
+    /// The condition for launching it; where it is false, another kernel scans the rows.
     pub(super) condition: Option<Expr>,
+    /// The part of the work that it does.
     pub(super) step: Step,
 }
 
 impl ScanKernel {
-    /// Text of the number of the thread's first element of a chunk in a round that begins at `start`.
+    /// Returns the column of the thread's first element of a chunk, in an iteration that begins at column `start`, as C
+    /// text.
     fn first_of(&self, start: Option<&str>, chunk: &str) -> String {
         let Scanners { lanes, groups, chunks, width, .. } = self.scanners;
         let number = match (groups, chunks) {
@@ -92,13 +99,14 @@ impl ScanKernel {
         }
     }
 
-    /// Whether one round is all there is.
+    /// Whether one iteration covers a whole row.
     fn is_one_round(&self) -> bool {
         let length = self.stages.row_length().as_int();
         matches!(self.step, Step::Whole) && length.is_some_and(|length| length <= self.scanners.at_once())
     }
 
-    /// Begins the loop over rounds, unless there is one only; gives where a round begins and where the elements end.
+    /// Opens the loop along the row, unless one iteration covers it. Returns the C texts of an iteration's first column
+    /// and of the end.
     fn open_rounds(&self, printer: &mut Printer<'_, '_, '_>) -> Result<(Option<&'static str>, String), String> {
         let length = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
         if self.is_one_round() {
@@ -110,7 +118,7 @@ impl ScanKernel {
             Step::Parts(_) | Step::Scan(_) => {
                 let all = format!("(int)gridDim.y * {step}");
                 let rounds = printer.kernel.fresh_name("rounds");
-                // Each part but the last has as many whole rounds.
+                // Each part has the same number of whole iterations, but for the last one.
                 printer.kernel.line(&format!("const {index} {rounds} = ({length} + {all} - 1) / ({all});"));
                 printer.kernel.line(&format!("const {index} first = (int)blockIdx.y * {rounds} * {step};"));
                 let last = format!("first + {rounds} * {step}");
@@ -122,7 +130,7 @@ impl ScanKernel {
         Ok((Some("start"), end))
     }
 
-    /// The elements of a thread, before they are scanned or behind.
+    /// Prints the stages of a thread's elements, before or after the scan.
     fn elements(
         &self,
         printer: &mut Printer<'_, '_, '_>,

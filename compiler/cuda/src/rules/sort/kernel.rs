@@ -1,4 +1,5 @@
-//! The kernels of a sort.
+//! Prints the kernels of a sort. The sorted elements are pairs of key and position, of type `rx_ranked32` or
+//! `rx_ranked64` (named by the bits of the key).
 
 use crate::printer::Kernel;
 use crate::printer::expr::{PRODUCT, RELATION};
@@ -8,97 +9,105 @@ use crate::source::LaunchShape;
 use rx_schedule::Ranking;
 use rx_tir::{Expr, Stmt, VarId};
 
-/// Runs that are merged at once.
+/// Number of runs that one merge combines.
 pub(super) const AT_ONCE: i64 = 8;
 
-/// Bytes of shared memory for what is sorted at once.
+/// Bytes of shared memory for the elements that a block sorts.
 const SHARED_BYTES: i64 = 32 << 10;
 
-/// Short rows fill a block with so many elements.
+/// Number of elements that a block sorts at once if rows are short.
 const USUAL: i64 = 1024;
 
-/// Threads of a block that sorts, at most.
+/// Limit of the threads of a block that sorts.
 const THREADS: i64 = 512;
 
 /// Threads of a block that merges or stores.
 const PLAIN_THREADS: i64 = 256;
 
-/// What is sorted, and what is stored of it.
+/// The matched statements: the ranking, and the stores by rank.
 pub(super) struct Problem {
+    /// The ranking statement.
     pub(super) ranking: Ranking,
-    /// How many elements a row has; an `int64`.
+    /// The number of elements of a row, an `int64`.
     pub(super) length: Expr,
-    /// The loops of rows with their extents, `int64`.
+    /// The loops that select a row, outermost first, with their extents, `int64`.
     pub(super) rows: Vec<(VarId, Expr)>,
-    /// What is stored of an element, with loads of the ranks for its rank.
+    /// The stores of an element, in which a load of the ranks is its rank.
     pub(super) stores: Stmt,
-    /// How many of the first are stored, where it is not all; an `int64`.
+    /// The number of first elements that are stored, an `int64`; `None`: all.
     pub(super) taken: Option<Expr>,
+    /// The two statements.
     pub(super) statements: Vec<Stmt>,
-    /// Whether keys have 64 bits.
+    /// Whether keys have 64 bits; otherwise 32.
     pub(super) is_wide: bool,
 }
 
 impl Problem {
-    /// Bytes of a key with its place.
+    /// Returns the bytes of a key with its position.
     pub(super) fn bytes(&self) -> i64 {
         if self.is_wide { 16 } else { 8 }
     }
 
-    /// Elements that shared memory holds.
+    /// Returns the number of elements that shared memory holds.
     pub(super) fn tile(&self) -> i64 {
         SHARED_BYTES / self.bytes()
     }
 
+    /// Returns the number of rows, an `int64`.
     pub(super) fn row_count(&self) -> Expr {
         self.rows.iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone())
     }
 
-    /// Tiles of a row.
+    /// Returns the number of tiles of a row, an `int64`.
     pub(super) fn tiles(&self) -> Expr {
         (self.length.clone() + Expr::int(self.tile() - 1)).floor_div(Expr::int(self.tile()))
     }
 
-    /// The power of two that a row fills in shared memory, where its length is known.
+    /// Returns the power of two that a row is padded to in shared memory; `None` if its length is unknown, or exceeds a
+    /// tile.
     fn size(&self) -> Option<i64> {
         let length = self.length.as_int().filter(|length| *length <= self.tile())?;
         Some(length.max(2).cast_unsigned().next_power_of_two().cast_signed())
     }
 
-    /// Rows that a block sorts at once.
+    /// Returns the number of rows that a block sorts at once.
     pub(super) fn rows_at_once(&self) -> i64 {
         self.size().map_or(1, |size| (USUAL / size).max(1))
     }
 
+    /// Returns the C type of a key with its position.
     fn ranked(&self) -> &'static str {
         if self.is_wide { "rx_ranked64" } else { "rx_ranked32" }
     }
 
-    /// The key of an element that does not exist, which is behind all others.
+    /// Returns the key of padding, as C text: it sorts after all elements.
     fn last_key(&self) -> &'static str {
         if self.is_wide { "~0ULL" } else { "~0U" }
     }
 }
 
-/// What a kernel does.
+/// The part of the work that a kernel does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Sorts rows, and stores.
+    /// Sorts whole rows in shared memory, and stores the elements.
     Rows,
-    /// Sorts tiles of rows; of each so many of the first are kept.
+    /// Sorts tiles of rows; `keep` is the number of first elements that each tile keeps, if it is not all.
     Tiles { keep: Option<i64> },
-    /// Sorts what tiles kept, and stores.
+    /// Sorts the elements that tiles kept (`keep` each), and stores the first ones.
     Firsts { keep: i64 },
-    /// Merges runs of a length: the how manieth merge it is.
+    /// Merges sorted runs of `run` elements; `number` counts the merges from 0.
     Merge { run: i64, number: usize },
-    /// Stores what was merged.
+    /// Stores the merged elements.
     Store,
 }
 
+/// A kernel of a sort.
 pub(super) struct SortKernel {
+    /// The matched statements.
     pub(super) problem: std::rc::Rc<Problem>,
+    /// The part of the work that it does.
     pub(super) step: Step,
-    /// Where it does not hold, other kernels do it.
+    /// The condition for launching it; where it is false, other kernels sort the rows.
     pub(super) condition: Option<Expr>,
 }
 
@@ -124,7 +133,7 @@ impl KernelBody for SortKernel {
         };
         let blocks = when(&self.condition, blocks);
         Frame {
-            // Elements: the loops that count ranks, a square of them, are not run.
+            // Counts elements: the loops that count ranks, quadratic in the length, are not executed.
             work: Some(rows * problem.length.clone()),
             kept: vec![problem.ranking.buffer],
             own_names: &["ranked", "size", "at", "row", "tile", "i", "rank", "own", "run", "merges", "first", "from"],
@@ -145,7 +154,7 @@ impl KernelBody for SortKernel {
 }
 
 impl SortKernel {
-    /// How many of a row are stored; an `int64`.
+    /// Returns the number of elements of a row that are stored, an `int64`.
     fn stored(&self) -> Expr {
         match &self.problem.taken {
             Some(taken) => taken.clone().min(self.problem.length.clone()).max(Expr::int(0)),
@@ -153,11 +162,12 @@ impl SortKernel {
         }
     }
 
+    /// Returns the number of elements of a row as C text.
     fn length(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
         kernel.operand(&self.problem.length, PRODUCT + 1)
     }
 
-    /// Names the axes of the row called `row`.
+    /// Declares the row axes from the row's number, the C variable `row`.
     fn name_row(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let rows = &self.problem.rows;
         for (at, (var, extent)) in rows.iter().enumerate() {
@@ -168,7 +178,7 @@ impl SortKernel {
         Ok(())
     }
 
-    /// A constant for a loop's variable.
+    /// Declares a constant for a loop's variable.
     fn name(&self, kernel: &mut Kernel<'_>, var: VarId, value: &str) -> Result<(), String> {
         let ctype = kernel.ctype(kernel.dtype_of(var))?;
         let name = kernel.bind(var);
@@ -177,7 +187,7 @@ impl SortKernel {
         Ok(())
     }
 
-    /// Puts the key of the row's element `i` with its place where `to` says.
+    /// Prints the store of element `i`'s key and position to the C place `to`.
     fn key(&self, kernel: &mut Kernel<'_>, to: &str) -> Result<(), String> {
         let ranking = &self.problem.ranking;
         self.name_row(kernel)?;
@@ -189,7 +199,7 @@ impl SortKernel {
         Ok(())
     }
 
-    /// Stores what stands at `rank`, which `from` is.
+    /// Prints the stores of the element of rank `rank`, which `from` is as C text.
     fn stores(&self, kernel: &mut Kernel<'_>, from: &str) -> Result<(), String> {
         let ranking = &self.problem.ranking;
         self.name_row(kernel)?;
@@ -198,6 +208,7 @@ impl SortKernel {
         kernel.stmt(&self.problem.stores)
     }
 
+    /// Prints the kernel that sorts whole rows.
     fn rows(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &self.problem;
         kernel.need("rx_sort");
@@ -243,6 +254,7 @@ impl SortKernel {
         Ok(())
     }
 
+    /// Prints the kernel that sorts tiles.
     fn tiles(&self, kernel: &mut Kernel<'_>, keep: Option<i64>) -> Result<(), String> {
         let problem = &self.problem;
         kernel.need("rx_sort");
@@ -276,6 +288,8 @@ impl SortKernel {
         Ok(())
     }
 
+    /// Prints the kernel that sorts the elements that tiles kept. Shared memory holds the best `keep` elements so far;
+    /// each iteration sorts as many others as fit together with these.
     fn firsts(&self, kernel: &mut Kernel<'_>, keep: i64) -> Result<(), String> {
         let problem = &self.problem;
         kernel.need("rx_sort");
@@ -291,7 +305,7 @@ impl SortKernel {
         kernel.open(&format!("for (int at = threadIdx.x; at < {tile}; at += blockDim.x) {{"));
         kernel.line(&format!("const long long other = first + at - {keep};"));
         kernel.line("const bool is_other = other >= first && other < all;");
-        // Those that do not exist are told apart by places that nothing has.
+        // Padding has positions that no element has, so that no two entries are equal.
         let none = format!("rx_rank({}, 0x80000000U + (unsigned)at)", problem.last_key());
         kernel.line(&format!("if (is_other) ranked[at] = {from}[row * all + other];"));
         kernel.line(&format!("else if (at >= {keep} || first == 0) ranked[at] = {none};"));
@@ -305,7 +319,7 @@ impl SortKernel {
         Ok(())
     }
 
-    /// The thread's row and place in it: `count` places, `at` among the threads of the row.
+    /// Declares the thread's row, and its position `at` among the `count` positions of the row.
     fn thread(&self, kernel: &mut Kernel<'_>, count: &str, at: &str) {
         let blocks = format!("(({count} + {}) / {PLAIN_THREADS})", PLAIN_THREADS - 1);
         kernel.line(&format!("const long long row = blockIdx.x / {blocks};"));
@@ -313,6 +327,7 @@ impl SortKernel {
         kernel.line(&format!("if ({at} >= {count}) return;"));
     }
 
+    /// Prints the kernel of one merge. Each thread finds the position of one element.
     fn merge(&self, kernel: &mut Kernel<'_>, run: i64, number: usize) -> Result<(), String> {
         let problem = &self.problem;
         kernel.need("rx_count_before");
@@ -334,6 +349,8 @@ impl SortKernel {
         Ok(())
     }
 
+    /// Prints the kernel that stores the merged elements. Merges alternate between two buffers, so their number
+    /// determines which one has the result.
     fn store(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &self.problem;
         let sorted = kernel.scratch_buffer(0, "sorted", problem.ranked());
