@@ -39,7 +39,7 @@ const MOST_IN_WARP: i64 = 1024;
 /// With fewer blocks than this, most of a device is idle.
 const FEW_BLOCKS: i64 = 64;
 
-/// Row length, in elements, beyond which one block for each row is too slow: of contiguous rows, of strided rows.
+/// Row length in elements from which on one block for each row is too slow: of contiguous rows, of strided rows.
 const LONG_ROW: (i64, i64) = (32_768, 2048);
 
 /// Minimum length of a part of a row, in elements: of contiguous rows, of strided rows.

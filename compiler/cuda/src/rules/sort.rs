@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
     take,
 };
 
-/// Limit of the first elements of a row up to which each tile keeps only these.
+/// Largest k of a top-k for which each tile keeps only its first k elements.
 const FEW: i64 = 256;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {

@@ -44,7 +44,7 @@ pub(super) struct Axis {
     pub(super) dim: Dim,
 }
 
-/// The kind of a stage: for what a value is computed, and how.
+/// The kind of a stage: whether it computes a value of each element or one of the row, and how.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// A value of each element.
@@ -72,7 +72,8 @@ pub(super) enum Combine {
 }
 
 impl Combine {
-    /// Returns the value with which each thread's partial result begins: it may be combined any number of times.
+    /// Returns the value with which each thread's partial result begins: it may be combined any number of times. `None`
+    /// if there is no such value.
     pub(super) fn begin(&self, init: &Expr, dtype: DType) -> Option<Expr> {
         match self {
             Combine::Operation(combine) => print::begin(*combine, init, dtype),
@@ -84,7 +85,7 @@ impl Combine {
 /// A stage: one store of a statement, or one let value.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
-    /// For what the value is computed, and how.
+    /// Whether the value belongs to each element or to the row, and how it is computed.
     pub(super) kind: Kind,
     /// The element of a buffer that the value is stored to, if it is stored.
     pub(super) target: Target,

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Requires branches and loops that contain barriers to be uniform, and declines otherwise. Guarantees a barrier
-//! between each pair of accesses to a shared or global buffer of which at least one is a write, including loop-carried
-//! pairs: the end of an iteration precedes the beginning of the next. Writes without a read need none, nor do disjoint
-//! writes (see `apart`).
+//! between two accesses of a block to a shared or global buffer if at least one is a write. This includes loop-carried
+//! pairs: the end of an iteration precedes the beginning of the next. There are two exceptions. A buffer that the
+//! kernel never reads needs no barrier, and two disjoint writes need none between them (see `apart`).
 //!
 //! Reference: the TVM pass `ThreadSync` (`thread_storage_sync.cc`).
 

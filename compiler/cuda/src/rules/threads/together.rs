@@ -162,8 +162,8 @@ impl ThreadsKernel {
         Ok(())
     }
 
-    /// Returns the combination of `value` with `other`. Each element of a tuple for which this is used has an operation
-    /// that depends on no other element.
+    /// Returns the combination of `value` with `other`. For a tuple, this is only used for elements whose operation
+    /// reads no other element of the tuple.
     fn with(&self, value: &Value<'_>, other: &Expr) -> Expr {
         substitute(&value.of.combined, &|var| (var == value.of.other).then(|| other.clone()))
     }

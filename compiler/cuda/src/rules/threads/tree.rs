@@ -6,9 +6,12 @@
 //!     with T.block(): B[tx] = A[tx]                →        B[threadIdx_x] = A[threadIdx_x]
 //! ```
 //!
-//! Requires that statements with barriers inside are not in divergent branches or loops, and that blocks need not wait
-//! for each other. Guarantees that a store to shared or global memory outside of the loops over some thread axis is
-//! made by thread 0 of that axis.
+//! A divergent condition becomes a guard of the leaves inside, so that barriers stay outside of it. This requires a
+//! condition that does not read memory. Further requires that loops over threads are not in a divergent `while` loop,
+//! and that blocks need not wait for each other.
+//!
+//! Guarantees that a store to shared or global memory outside of the loops over some thread axis is made by thread 0 of
+//! that axis.
 
 mod reduction;
 
@@ -48,8 +51,8 @@ struct Builder<'f> {
 struct Place {
     /// The thread and block axes that loops around it are bound to.
     bound: Vec<VarId>,
-    /// Guards: conditions, possibly divergent, under which it is executed. No statement with a barrier inside may be
-    /// guarded.
+    /// Conditions, possibly divergent, under which it is executed. They are added to the leaves inside, not around a
+    /// statement that may contain barriers.
     guards: Vec<Expr>,
 }
 
