@@ -270,7 +270,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Replaces the loads in a value by variables of reads and stages. `is_conditional`: the value may not be
-    /// evaluated, so its loads stay where they are.
+    /// evaluated, so its loads stay where they are. For example, in `select(k < n, X[k], 0)` the load of `X[k]` stays.
     fn value(&mut self, expr: &Expr, is_conditional: bool) -> Result<Expr, Declined> {
         let part = |this: &mut Self, expr: &Expr| this.value(expr, is_conditional).map(Box::new);
         Ok(match expr {

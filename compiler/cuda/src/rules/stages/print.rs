@@ -306,8 +306,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(value)
     }
 
-    /// Prints one stage of `done` for one element. `is_own`: it is not only computed again. `part` is the vector that
-    /// is stored later.
+    /// Prints one stage of `done` for one element. `is_own`: the stage belongs to this loop; otherwise it is only
+    /// computed again and not stored. `part` is the vector that collects the stored elements, if there is one.
     fn stage(
         &mut self,
         at: usize,

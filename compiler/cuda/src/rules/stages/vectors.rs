@@ -87,7 +87,7 @@ impl Stages {
         targets.chain(reads).filter(|(element, _)| element.alignment(along.var).is_some()).collect()
     }
 
-    /// Returns the condition that all assumed multiples are multiples; `None` if nothing is assumed.
+    /// Returns the condition under which all assumptions hold; `None` if nothing is assumed. For example, `n % 4 == 0`.
     fn are_multiples(&self, multiples: &Multiples) -> Option<Expr> {
         let number = Expr::int(multiples.number());
         let is_one = |dim: &Dim| {

@@ -273,8 +273,8 @@ impl Builder<'_> {
     }
 
     /// Returns the predicate that elects one thread (index 0 on every axis that no loop around is bound to) for a
-    /// statement that stores to shared or global memory. `None`: all threads execute it, as it stores to private
-    /// buffers only.
+    /// statement that stores to shared or global memory. `None`: all threads execute it, as it only stores to private
+    /// buffers, or loops around are bound to all axes.
     ///
     /// For example, a store to shared memory outside of any loop over `threadIdx.x` has the predicate
     /// `threadIdx_x == 0`.
