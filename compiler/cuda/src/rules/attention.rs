@@ -1,16 +1,45 @@
-//! Attention in one kernel: `softmax(score(queries · keys)) · values`, whose scores never reach memory.
+//! Schedule rule `attention`: fused attention (FlashAttention), `softmax(score(Q · Kᵀ)) · V` in one kernel.
 //!
-//! The statements are known by what they compute ([`problem`], [`reading`]), so any score will do: scaled, biased, masked, by
-//! sequences; grouped heads, which share their keys; and softmaxes that are safe of rows without keys ([`safe`]). A block has some rows of queries and goes over the keys by tiles
-//! ([`kernel`], [`bring`], [`places`]), on tensor cores where all factors have 16 bits ([`warps`]), else by threads
-//! ([`threads`]); [`scores`] of both. Where few rows share many keys, blocks share the keys of a row, and a second kernel joins what they made
-//! ([`join`]). [`tiles`] says which. Keys that a mask keeps from all rows of a block are left out ([`mask`]).
+//! ```text
+//! for b, m, n, d: S[b, m, n] += Q[b, m, d] * K[b, n, d]
+//! for b, m, n:    P[b, m, n]  = score(S[b, m, n])              // any: scaled, biased, masked
+//! for b, m, n:    M[b, m]     = max(M[b, m], P[b, m, n])
+//! for b, m, n:    L[b, m]    += exp(P[b, m, n] - M[b, m])
+//! for b, m, n, e: O[b, m, e] += exp(P[b, m, n] - M[b, m]) / L[b, m] * V[b, n, e]
+//! →
+//! block: some rows m of one b
+//!     for each tile of keys n:
+//!         scores = score(Q tile * K tile)                      // registers
+//!         rescale the sums to the new row maxima               // online softmax
+//!         sums += exp(scores - maxima) * V tile
+//!     O = epilogue(sums / total)                               // following elementwise statements
+//! ```
 //!
-//! Sums are of `float32` whatever the dtypes of the buffers between are, and scores are not rounded on the way to their
-//! exponentials but where the program's own casts say so: results are nearer to the exact ones than those of the loops.
+//! Requires: these statements in this order, with elementwise statements between them; row lengths `d` and `e` of
+//! constant extents up to 256; floating-point operands of at most 32 bits; a softmax that subtracts the row's maximum.
+//! The match is by the computed values ([`problem`], [`reading`]), so the score may be any elementwise function of the
+//! product. Query heads may share keys and values (grouped-query attention). The softmax may be the safe one, which
+//! gives 0 for fully masked rows ([`safe`]).
 //!
-//! Exported models contain attention as several statements. `rx-lower` joins those into one function if `makes_one` says
-//! that one schedule takes all of it and keeps the values between its statements.
+//! Guarantees: scores and weights never reach memory. Sums accumulate in `float32`, whatever the dtypes of the
+//! intermediate buffers, and scores are rounded only by casts in the program. The result is then closer to the exact
+//! one than the result of the separate loops.
+//!
+//! Reference: Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
+//! "FlashAttention"; Dao 2023, "FlashAttention-2"; TVM's `python/tvm/relax/frontend/nn/llm/kv_cache.py` (the same
+//! algorithm as hand-written TIR).
+//!
+//! - [`tiles`]: tile sizes and their choice.
+//! - [`kernel`]: the loop over tiles of keys. [`bring`] loads the tiles, [`places`] decodes the indices of batch and
+//!   rows, and [`scores`] computes scores and rescales the sums.
+//! - [`warps`] and [`threads`]: the products, by tensor cores if all operands have 16 bits, otherwise by single
+//!   threads.
+//! - [`join`]: split-KV. If few rows have many keys, several blocks share the keys of a row, and a second kernel
+//!   combines their results.
+//! - [`mask`]: keys that a mask hides from all rows of a block are skipped.
+//!
+//! Exported models contain attention as several functions. `rx-lower` fuses those into one function if `makes_one`
+//! reports that one schedule takes all of them and keeps the values between them out of memory.
 
 mod bring;
 mod join;
@@ -32,7 +61,7 @@ use kernel::Attend;
 use problem::Problem;
 use std::rc::Rc;
 
-/// The rule.
+/// The rule `attention`.
 pub(super) const RULE: Rule = Rule {
     name: "attention",
     summary: "Products, their softmax and the sums weighted by it in one kernel, which keeps the scores in registers.",

@@ -1,10 +1,23 @@
-//! Attention in the statements of a function: a product of queries and keys, a score of it, the softmax of the scores over
-//! the keys, and the sum of values with those weights; and what is computed of the result element by element.
+//! The matched attention: its operands, score and loops. [`Problem::of`] matches the statements of a function.
 //!
-//! It is known by what is computed, not by who wrote it. The softmax must be the one whose exponentials are of the score less
-//! the row's largest: so a sum over some of the keys can be carried over to a larger maximum, `exp(score - m) =
-//! exp(score - n) * exp(n - m)`, and no score needs to be in memory (Milakov and Gimelshein 2018, "Online normalizer
-//! calculation for softmax"; Dao et al. 2022, "FlashAttention").
+//! ```text
+//! S = Σ_d Q · K                    // Product
+//! P = f(S)                         // any elementwise statements: the score
+//! M = max_n P                      // Softmax::of
+//! L = Σ_n exp(P - M)               // Softmax::add_up
+//! O = Σ_n exp(P - M) / L · V       // Softmax::weighted
+//! Y = g(O)                         // any elementwise statements: the epilogue
+//! →
+//! Problem { query: Q, keys: K, values: V, score: f, epilogue: g, … }
+//! ```
+//!
+//! Requires: a softmax whose exponentials subtract the row's maximum from the score. Then a sum over some of the keys
+//! can be rescaled to a larger maximum, `exp(score - m) = exp(score - n) * exp(n - m)`, and scores need no memory.
+//! Guarantees: all expressions of the problem are over the loops of the product and the loop of the result's columns.
+//! The match is by the computed values, not by names or the origin of the statements.
+//!
+//! Reference: Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
+//! "FlashAttention".
 
 use super::reading::{Axis, Reading, is_minus_infinity, is_zero, unrounded, unscaled};
 use super::safe::Check;
@@ -16,51 +29,67 @@ use rx_schedule::{Affine, Loop, Nest, Reduction};
 use rx_tir::expr::{BinaryOp, CompareOp, Intrinsic};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
-/// The longest rows of queries, keys and values.
+/// The maximum length of a row of queries, keys or values (the head dimension), in elements.
 const WIDEST: i64 = 256;
 
-/// Attention, over the loops of the product.
+/// A matched attention. Its expressions are over [`Problem::loops`].
 pub(super) struct Problem {
+    /// The task's function.
     pub(super) func: PrimFunc,
-    /// The statements, those behind the weighted sum from `behind` on.
+    /// All statements that the schedule replaces.
     pub(super) statements: Vec<Stmt>,
+    /// The position in [`Problem::statements`] after the weighted sum, where the epilogue begins.
     pub(super) behind: usize,
-    /// Buffers between the statements, which never reach memory.
+    /// The intermediate buffers, which never reach memory.
     pub(super) kept: Vec<BufferId>,
-    /// What a block has one value of.
+    /// The loops of which a block has one value each: batches, and heads or groups of heads.
     pub(super) batch: Vec<Digit>,
-    /// What rows of queries differ in that share their keys and values, the last the fastest.
+    /// The loops of the rows of queries that share keys and values, innermost last: positions, and the heads of a
+    /// group.
     pub(super) rows: Vec<Digit>,
+    /// The loop over the keys, which is the reduction axis of the softmax.
     pub(super) key: Axis,
-    /// What queries and keys are multiplied along.
+    /// The reduction loop of the product, and its extent.
     pub(super) depth: (VarId, i64),
-    /// What the values differ in.
+    /// The loop over the elements of a row of values, and its extent: the columns of the result.
     pub(super) width: (VarId, i64),
+    /// An element of the queries, without constant factors.
     pub(super) query: Expr,
+    /// An element of the keys, without constant factors.
     pub(super) keys: Expr,
+    /// An element of the values.
     pub(super) values: Expr,
-    /// The product's buffer: what the score is of; it is `scale` times what the factors' product is.
+    /// The product's buffer, which the score reads. Its elements are `scale * Σ query * keys`.
     pub(super) product: BufferId,
+    /// The product of the constant factors of queries and keys, such as 0.125 for `(q * 0.125) · k`.
     pub(super) scale: f64,
-    /// The loops of the product, and the values'.
+    /// The loops of the product, then the loop [`Problem::width`].
     pub(super) loops: Vec<Loop>,
+    /// The score, as a function of the element of `product`.
     pub(super) score: Expr,
-    /// Whether the weights of a row in which all exponentials are 0 are 0.
+    /// Whether the weights of a fully masked row are 0, as in a safe softmax. Otherwise they are 0 / 0.
     pub(super) is_zero_of_none: bool,
-    /// The weighted sum's buffer, and what follows on its elements.
+    /// The buffer of the weighted sum.
     pub(super) sum: BufferId,
+    /// The elementwise statements that follow and are fused.
     pub(super) epilogue: Epilogue,
 }
 
-/// A loop, or a digit of its variable: `scale * index` is its part of the value.
+/// A loop, or one of the two loops that a loop is split into: it contributes `scale * index` to the loop's value.
+///
+/// For example, 32 query heads whose groups of 4 share keys are the batch digit `{ extent: 8, scale: 4 }` and the row
+/// digit `{ extent: 4, scale: 1 }`.
 #[derive(Clone, Debug)]
 pub(super) struct Digit {
+    /// The loop's variable.
     pub(super) var: VarId,
+    /// The number of indices.
     pub(super) extent: Expr,
+    /// The distance in the loop's value from one index to the next.
     pub(super) scale: i64,
 }
 
-/// The product of queries and keys.
+/// The matched product of queries and keys.
 struct Product {
     buffer: BufferId,
     place: Vec<Expr>,
@@ -70,7 +99,8 @@ struct Product {
     depth: Axis,
 }
 
-/// The rows of scores and their softmax.
+/// The matched softmax over rows of scores. `exp` (one exponential, without casts) and `sum` (the buffer of their sum)
+/// are known after its second statement.
 struct Softmax {
     score: Expr,
     key: VarId,
@@ -79,7 +109,7 @@ struct Softmax {
     sum: Option<BufferId>,
 }
 
-/// The sum of weighted values.
+/// The matched sum of weighted values.
 struct Weighted {
     buffer: BufferId,
     place: Vec<Expr>,
@@ -89,7 +119,7 @@ struct Weighted {
 }
 
 impl Problem {
-    /// The attention that the front of a task is.
+    /// Matches the first statements of a task.
     pub(super) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
         let mut reading = Reading::new(task);
         let product = Product::of(&reading)?;
@@ -132,17 +162,17 @@ impl Problem {
         assemble(task.func, (product, softmax, weighted), (statements, at), (buffers, epilogue))
     }
 
-    /// How many rows there are of each value of the batch.
+    /// Returns the number of rows per value of the batch.
     pub(super) fn row_count(&self) -> Expr {
         count(&self.rows)
     }
 
-    /// How many values the batch has.
+    /// Returns the number of values of the batch.
     pub(super) fn batch_count(&self) -> Expr {
         count(&self.batch)
     }
 
-    /// The keys as an `int64`.
+    /// Returns the number of keys as an `int64`.
     pub(super) fn key_count(&self) -> Expr {
         self.key.extent.clone().cast(DType::INT64)
     }
@@ -186,14 +216,14 @@ impl Product {
     }
 }
 
-/// Follows a statement that computes elements of others.
+/// Matches an elementwise statement and records the value of its buffer. Returns the buffer.
 fn element(reading: &mut Reading<'_>, nest: &Nest) -> Result<BufferId, Declined> {
     let (buffer, place, value) = computed(reading, nest)?;
     reading.has(buffer, &place, value)?;
     Ok(buffer)
 }
 
-/// What a statement stores of known elements, and where.
+/// Matches an elementwise statement. Returns its buffer, and over the loops of the product its indices and value.
 fn computed(reading: &mut Reading<'_>, nest: &Nest) -> Result<(BufferId, Vec<Expr>, Expr), Declined> {
     let Stmt::Store { buffer, indices, value, .. } = &nest.body else {
         return Err(Declined::because("a statement is neither a sum nor a store"));
@@ -211,7 +241,7 @@ fn computed(reading: &mut Reading<'_>, nest: &Nest) -> Result<(BufferId, Vec<Exp
 }
 
 impl Softmax {
-    /// The first step: each row's largest score.
+    /// Matches the first statement of a softmax: the maximum of each row's scores.
     fn of(reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<Softmax, Declined> {
         if reduction.combine != BinaryOp::Max || !is_lowest(reduction.init.as_ref()) {
             return Err(Declined::because("the product is no score of which rows have a largest"));
@@ -221,7 +251,7 @@ impl Softmax {
         Ok(Softmax { score, key, max: reduction.buffer, exp: None, sum: None })
     }
 
-    /// The second: the sum of the exponentials.
+    /// Matches the second statement: the sum of the exponentials.
     fn add_up(&mut self, reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<(), Declined> {
         if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
             return Err(Declined::because("behind the largest scores comes no sum"));
@@ -236,7 +266,8 @@ impl Softmax {
         Ok(())
     }
 
-    /// Whether it is `exp(score - max)`, the maximum as it is or made finite: 0 where it is −∞.
+    /// Whether the expression is `exp(score - max)`. The maximum may be replaced by 0 where it is −∞, which avoids the
+    /// NaN of −∞ − −∞: `select(max == -inf, 0, max)`.
     fn is_exp(&self, expr: &Expr) -> bool {
         let Expr::Call { function: Intrinsic::Exp, args, .. } = unrounded(expr) else { return false };
         let [Expr::Binary { op: BinaryOp::Sub, left, right }] = &args[..] else { return false };
@@ -250,7 +281,7 @@ impl Softmax {
         is_finite && **left == unrounded(&self.score)
     }
 
-    /// The last: the sum of values, weighted by the exponentials over their sum.
+    /// Matches the last statement: the sum of the values, weighted by the exponentials divided by their sum.
     fn weighted(
         &self,
         reading: &mut Reading<'_>,
@@ -289,8 +320,8 @@ impl Softmax {
         })
     }
 
-    /// Whether an expression is an exponential over the sum of them, and then whether it is 0 where the sum is, or where all
-    /// scores of the row are −∞.
+    /// Matches a weight, `exp / sum`. Returns `None` if the expression is no weight; otherwise whether it is replaced
+    /// by 0 for fully masked rows: where the sum is 0, or where one of the `checks` finds that all scores are −∞.
     fn is_weight(&self, expr: &Expr, checks: &[(Check, VarId)]) -> Option<bool> {
         let sum = self.sum?;
         let expr = unrounded(expr);
@@ -314,7 +345,8 @@ impl Softmax {
     }
 }
 
-/// Where a reduction of rows stores, the value it reduces, and the axis it reduces over.
+/// Matches a reduction along rows to one element each. Returns over the loops of the product its indices, the reduced
+/// value and the reduction axis.
 fn reduced(
     reading: &mut Reading<'_>,
     nest: &Nest,
@@ -342,7 +374,7 @@ fn reduced(
     Ok((place, reading.here(&bound, &reduction.value), key))
 }
 
-/// What follows the weighted sum, which the last of the first `taken` statements is, element by element.
+/// Collects the elementwise statements after the weighted sum, which is the last of the first `taken` statements.
 fn epilogue(
     task: &Task<'_>,
     reading: &mut Reading<'_>,
@@ -367,7 +399,8 @@ fn epilogue(
     Ok(epilogue)
 }
 
-/// Puts the parts together: which factor is which, and which loops blocks and rows are.
+/// Builds the problem from the matched statements: decides which factor is the queries, and whether a loop belongs to
+/// the batch, the rows or both.
 fn assemble(
     func: &PrimFunc,
     (product, softmax, weighted): (Product, Softmax, Weighted),
@@ -429,7 +462,9 @@ fn assemble(
     })
 }
 
-/// How many neighbouring values of a loop share their keys and values: 0 where all do, none where each has its own.
+/// Returns how many neighbouring values of a loop share their keys and values: 0 if all do, because the factors do not
+/// use the loop; `None` if each value has separate ones. For example, `k[h // 4, n, d]` and `v[h // 4, n, e]` share in
+/// groups of 4 along `h`.
 fn shared_by(var: VarId, extent: &Expr, factors: [&Expr; 2]) -> Option<i64> {
     let mut group = None;
     let (mut uses, mut as_group) = (0, 0);
@@ -457,7 +492,8 @@ fn shared_by(var: VarId, extent: &Expr, factors: [&Expr; 2]) -> Option<i64> {
     (extent.as_int()? % group == 0).then_some(group)
 }
 
-/// A choice by whether something equals something: `(a, b)` of `a == b`, what then, and what otherwise.
+/// Matches `select(a == b, then, otherwise)`, or `!=` with the branches swapped. Returns `(a, b)`, `then` and
+/// `otherwise`.
 fn chosen(expr: &Expr) -> Option<((&Expr, &Expr), &Expr, &Expr)> {
     let Expr::Select { condition, then, otherwise } = expr else { return None };
     match &**condition {
@@ -471,7 +507,7 @@ fn loads(expr: &Expr, wanted: BufferId) -> bool {
     matches!(expr, Expr::Load { buffer, .. } if *buffer == wanted)
 }
 
-/// Whether it is what a maximum of a float dtype begins with: −∞, or the lowest finite value as TVM has it.
+/// Whether the expression is the initial value of a maximum of its float dtype: −∞, or TVM's lowest finite value.
 fn is_lowest(expr: Option<&Expr>) -> bool {
     let Some(Expr::Float { value, dtype }) = expr else { return false };
     let lowest = match dtype.code {

@@ -1,4 +1,17 @@
-//! Reading a run of statements as values at one place: what each computes, over the loops of the first.
+//! Symbolic evaluation of consecutive statements at one element. Each statement's value is expressed over the loops of
+//! the first statement, with the loads of earlier results replaced by their values. [`super::problem`] matches the
+//! results.
+//!
+//! ```text
+//! for m, n, d: S[m, n] += Q[m, d] * K[n, d]
+//! for i, j:    A[i, j]  = S[i, j] * 0.125
+//! for p, q:    B[p, q]  = A[p, q] + mask[q]
+//! →
+//! B[m, n] is S[m, n] * 0.125 + mask[n]
+//! ```
+//!
+//! Requires: statements that read known elements only at the element that they write. Guarantees: rounding to a narrow
+//! dtype on the way through a buffer stays in the value, as a cast.
 
 use crate::rules::{Declined, Task};
 use rustc_hash::FxHashMap;
@@ -10,24 +23,26 @@ use rx_tir::expr::BinaryOp;
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// The largest value that is followed.
+/// The maximum size of a value's expression, in nodes.
 const MAX_PARTS: usize = 2000;
 
-/// A loop of the first statement, by which all others are read.
+/// A loop of the first statement. All values are expressed over these loops.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
+    /// The loop's variable.
     pub(super) var: VarId,
+    /// The loop's extent.
     pub(super) extent: Expr,
 }
 
-/// An element that is known: that of a buffer at the place which all statements are about.
+/// The value of a buffer's element at the indices `place`. Both are over the axes.
 #[derive(Clone, Debug)]
 struct Known {
     place: Vec<Expr>,
     value: Expr,
 }
 
-/// What the elements at one place are.
+/// The known elements, by buffer.
 pub(super) struct Reading<'t> {
     task: &'t Task<'t>,
     scope: Scope,
@@ -35,9 +50,10 @@ pub(super) struct Reading<'t> {
     axes: Vec<Axis>,
 }
 
-/// The loops of a statement: those that are axes, as their values; and those that are its own.
+/// The loops of a statement: by variable the values of those that correspond to axes, and in `own` the others.
 pub(super) struct Bound {
     values: FxHashMap<VarId, Expr>,
+    /// The loops that correspond to no axis.
     pub(super) own: Vec<Axis>,
 }
 
@@ -50,7 +66,8 @@ impl<'t> Reading<'t> {
         self.task.func
     }
 
-    /// Forgets what is known and begins with an element of a buffer, at a place over these axes.
+    /// Starts over with these axes and one known element: `buffer[place]`. Each axis must be one index of `place`, and
+    /// the other indices must be constants.
     pub(super) fn begin(&mut self, buffer: BufferId, place: &[Expr], axes: Vec<Axis>) -> Result<(), Declined> {
         self.known.clear();
         self.axes = axes;
@@ -69,13 +86,13 @@ impl<'t> Reading<'t> {
         Ok(())
     }
 
-    /// From here on the element of a buffer at this place is known as itself.
+    /// Records `buffer[place]` as a known element whose value is a load of itself.
     pub(super) fn is(&mut self, buffer: BufferId, place: &[Expr]) {
         let value = self.func().load(buffer, place.to_vec());
         self.known.insert(buffer, Known { place: place.to_vec(), value });
     }
 
-    /// From here on the element of a buffer at this place is known to be a value.
+    /// Records `buffer[place]` as a known element with this value.
     pub(super) fn has(&mut self, buffer: BufferId, place: &[Expr], value: Expr) -> Result<(), Declined> {
         Declined::when(value.size() > MAX_PARTS, "an element's value is too large an expression")?;
         self.known.insert(buffer, Known { place: place.to_vec(), value });
@@ -86,16 +103,16 @@ impl<'t> Reading<'t> {
         self.known.contains_key(&buffer)
     }
 
-    /// Whether an expression reads an element that is known.
+    /// Whether an expression reads a buffer that has a known element.
     pub(super) fn reads_known(&self, expr: &Expr) -> bool {
         expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if self.knows(*buffer)))
     }
 
-    /// The statement at a place from the task's front: loops around one store, `let`s replaced by their values.
+    /// Returns statement number `at` of the task as loops around one store, with `let`s replaced by their values.
     pub(super) fn nest(&self, at: usize) -> Result<Nest, Declined> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {
-            // Each value may name the one before it several times.
+            // Each value may use the previous one several times, so sizes may grow exponentially.
             Declined::when(value.size() > MAX_PARTS, "a value that a statement names is too large an expression")?;
             nest.body = map_stmt(&body, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())));
         }
@@ -103,7 +120,8 @@ impl<'t> Reading<'t> {
         Ok(nest)
     }
 
-    /// Which axes a nest's loops are, by the known elements that an expression of it reads.
+    /// Maps the loops of a nest to axes, by comparing the indices of known elements that `expr` reads with their
+    /// places.
     pub(super) fn bound(&mut self, nest: &Nest, expr: &Expr) -> Result<Bound, Declined> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         let mut fits = true;
@@ -151,7 +169,7 @@ impl<'t> Reading<'t> {
         self.axes.iter().find(|axis| axis.var == var)
     }
 
-    /// An expression of a nest over the axes, with known elements replaced by what they are.
+    /// Returns an expression of a nest over the axes, with known elements replaced by their values.
     pub(super) fn here(&self, bound: &Bound, expr: &Expr) -> Expr {
         let over_axes = substitute(expr, &|var| bound.values.get(&var).cloned());
         map_expr(&over_axes, &mut |part| match part {
@@ -164,7 +182,8 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// A value as it is where it was stored: rounded to the buffer's dtype.
+/// Returns a value as it is after a store: with a cast to the buffer's dtype if that is narrower than 32 bits. Loads
+/// and casts are rounded already.
 fn stored(value: Expr, dtype: DType) -> Expr {
     let is_small = dtype.is_float() && dtype.bits < 32;
     match value {
@@ -174,17 +193,17 @@ fn stored(value: Expr, dtype: DType) -> Expr {
     }
 }
 
-/// Whether it is 0.
+/// Whether the expression is the floating-point constant 0.
 pub(super) fn is_zero(expr: Option<&Expr>) -> bool {
     matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
 }
 
-/// Whether it is −∞.
+/// Whether the expression is the constant −∞.
 pub(super) fn is_minus_infinity(expr: &Expr) -> bool {
     matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY)
 }
 
-/// An expression without casts between floats: what it would be without rounding.
+/// Returns an expression without its casts between floating-point dtypes, that is without rounding.
 pub(super) fn unrounded(expr: &Expr) -> Expr {
     map_expr(expr, &mut |part| match part {
         Expr::Cast { dtype, value } if dtype.is_float() && value.dtype().is_float() => *value,
@@ -192,7 +211,8 @@ pub(super) fn unrounded(expr: &Expr) -> Expr {
     })
 }
 
-/// A factor without the constants it is multiplied with, and those: they are as good behind the sum of products.
+/// Splits a factor into the factor without constant multipliers, and the product of these. The sum of products can be
+/// scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)` and 0.125.
 pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
     let constant = |expr: &Expr| match expr {
         Expr::Float { value, dtype } => {
