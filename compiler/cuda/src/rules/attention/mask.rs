@@ -1,7 +1,16 @@
-//! Which keys a row can see, of the form of its score: a choice that is −∞ where a key is below one bound or above another, or a sum
-//! with one of −∞ and 0.
-//! Keys that no row of a block sees are not gone over. A weight of 0 is taken not to matter, as it does not where the values
-//! are finite.
+//! Mask bounds: derives from the score which keys a row can see, so that a block skips tiles that are fully masked.
+//!
+//! ```text
+//! select(n <= m and n > m - 128, S, -inf)     // a causal mask with a sliding window
+//! →
+//! m - 127 <= n < m + 1                        // Bounds { first: [m - 128 + 1], end: [m + 1] }
+//! ```
+//!
+//! A mask that is added, `S + select(n <= m, 0, -inf)`, works as well.
+//!
+//! Requires: a score that is −∞ by a condition of comparisons, each with the key added or subtracted once. Other
+//! conditions give no bounds; the score itself then masks. Guarantees: a key outside the bounds has the score −∞, that
+//! is the weight 0. Skipping it assumes finite values, since 0 · ∞ would be NaN.
 
 use super::problem::Problem;
 use super::reading::{is_minus_infinity, is_zero};
@@ -11,14 +20,14 @@ use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, VarId};
 
-/// Bounds of the keys of a row, over the loops of batch and rows; any number of each.
+/// The bounds of the keys that a row sees, as `int64` expressions over the loops of batch and rows. All of them hold.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// No key below is seen.
+    /// Lower bounds, inclusive.
     pub(super) first: Vec<Expr>,
-    /// No key from here on is seen.
+    /// Upper bounds, exclusive.
     pub(super) end: Vec<Expr>,
-    /// The score of keys within the bounds.
+    /// The score of keys within the bounds: without the mask if the bounds are its whole condition.
     pub(super) inside: Expr,
 }
 
@@ -42,8 +51,8 @@ impl Bounds {
         self.first.is_empty() && self.end.is_empty()
     }
 
-    /// Takes the bounds out of a condition that holds of seen keys, or of all others where `seen` is false. Whether they are all of it:
-    /// keys within them are seen.
+    /// Adds the bounds that a condition implies. The condition holds for the keys that a row sees if `seen`, otherwise
+    /// for the masked ones. Returns whether the bounds are the whole condition, so that every key within them is seen.
     fn learn(&mut self, condition: &Expr, seen: bool, key: VarId) -> bool {
         let (op, left, right) = match (condition, seen) {
             (Expr::Binary { op: BinaryOp::And, left, right }, true)
@@ -57,7 +66,7 @@ impl Bounds {
                 if let Some((inner, holds)) = truth(*op, left, right) {
                     return self.learn(inner, holds == seen, key);
                 }
-                // What is taken from the other side would go round below 0.
+                // A bound is a difference, which would wrap below 0 in an unsigned dtype.
                 if left.dtype().code != TypeCode::Int {
                     return false;
                 }
@@ -91,7 +100,8 @@ impl Bounds {
     }
 }
 
-/// A score that is −∞ by a condition: that, whether it holds of the others, and what they are.
+/// Matches a masked score, `select(c, x, -inf)` or `select(c, 0, -inf) + x`. Returns `c`, whether `c` holds for the
+/// keys that are seen, and `x`.
 fn masked(score: &Expr) -> Option<(&Expr, bool, &Expr)> {
     let Expr::Binary { op: BinaryOp::Add, left, right } = score else { return chosen(score) };
     [(left, right), (right, left)].into_iter().find_map(|(mask, score)| {
@@ -100,7 +110,7 @@ fn masked(score: &Expr) -> Option<(&Expr, bool, &Expr)> {
     })
 }
 
-/// A choice between −∞ and something else: by what, whether that holds of the other, and the other.
+/// Matches `select(c, x, -inf)` or `select(c, -inf, x)`. Returns `c`, whether `c` selects `x`, and `x`.
 fn chosen(expr: &Expr) -> Option<(&Expr, bool, &Expr)> {
     let Expr::Select { condition, then, otherwise } = expr else { return None };
     match (is_minus_infinity(then), is_minus_infinity(otherwise)) {
@@ -110,7 +120,8 @@ fn chosen(expr: &Expr) -> Option<(&Expr, bool, &Expr)> {
     }
 }
 
-/// The condition behind a comparison of a number that stands for it: `select(c, 1, 0) == 0`; and whether it holds where that does.
+/// Matches a comparison of a condition, converted to an integer, with a constant. Returns the condition, and whether
+/// the comparison holds if the condition does. For example, `select(c, 1, 0) == 0` gives `c` and false.
 fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, bool)> {
     let number = right.as_int()?;
     let (condition, yes, no) = match left {
@@ -123,7 +134,8 @@ fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, b
     (yes != no).then_some((condition, yes))
 }
 
-/// Whether it can be evaluated whatever the conditions before it say: it reads nothing, and divides by constants.
+/// Whether the expression is safe to evaluate without the conditions around it: it has no loads and divides only by
+/// positive constants.
 fn is_plain(expr: &Expr) -> bool {
     expr.all(&|part| match part {
         Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => false,
@@ -135,7 +147,8 @@ fn is_plain(expr: &Expr) -> bool {
     })
 }
 
-/// How often a variable is added up in a sum; none where it stands elsewhere in it.
+/// Returns the coefficient of a variable in a sum, or `None` if the variable is also inside other operations. For
+/// example, `n` has the coefficient −1 in `m - n + 3`, and none in `n * 2`.
 fn factor(expr: &Expr, var: VarId) -> Option<i64> {
     match expr {
         Expr::Var { var: of, .. } => Some(i64::from(*of == var)),
@@ -151,7 +164,7 @@ fn factor(expr: &Expr, var: VarId) -> Option<i64> {
     }
 }
 
-/// The dtype a variable has in an expression.
+/// Returns the dtype of a variable in an expression, or `int64` if the expression does not use it.
 fn key_dtype(expr: &Expr, key: VarId) -> DType {
     let mut found = DType::INT64;
     expr.walk(&mut |part| {

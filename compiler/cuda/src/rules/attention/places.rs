@@ -1,14 +1,21 @@
-//! Where a block and its rows are: the values of the loops that are no keys.
+//! Decodes the loops of batch and rows: emits their values from the linear index of a block's batch value and of a row.
+//!
+//! ```text
+//! const long long b = batch / 8, h_first = (batch % 8) * 4;     // 32 heads in groups of 4
+//! const long long h = h_first + row / 128, m = row % 128;       // 128 positions
+//! ```
 
 use super::problem::{Digit, Problem};
 use super::template::Template;
 use crate::printer::Kernel;
 use rx_tir::{Expr, VarId};
 
-/// What the loops of batch and rows are called.
+/// The names of the loops' variables in the kernel.
 pub(super) struct Places<'p> {
     problem: &'p Problem,
+    /// By batch digit: a name that ends with `_first` if the rows have the rest of the loop's value.
     batch: Vec<String>,
+    /// By row digit.
     rows: Vec<String>,
 }
 
@@ -24,7 +31,7 @@ impl<'p> Places<'p> {
         Places { problem, batch, rows }
     }
 
-    /// Prints the values of the batch's loops, of a value counted through them.
+    /// Emits the values of the batch's loops, from the word that names the linear index over them.
     pub(super) fn batch(&self, words: &mut Template<'_, '_>, linear: &'static str) -> Result<(), String> {
         let linear = words.word(linear);
         for (at, digit) in self.problem.batch.iter().enumerate() {
@@ -35,14 +42,15 @@ impl<'p> Places<'p> {
         Ok(())
     }
 
-    /// From here on the loops of the batch have the block's values: of a loop that rows differ in, too, the first.
+    /// Names the batch's loops with the block's values for the following text. A loop that is split between batch and
+    /// rows gets the first value of its group.
     pub(super) fn at_batch(&self, kernel: &mut Kernel<'_>) {
         for (digit, name) in self.problem.batch.iter().zip(&self.batch) {
             kernel.name_var(digit.var, name, true);
         }
     }
 
-    /// Prints the values of the rows' loops at a row, which they have from here on.
+    /// Emits the values of the rows' loops at a row, and names the loops with them for the following text.
     pub(super) fn at_row(&self, words: &mut Template<'_, '_>, row: &'static str) -> Result<(), String> {
         let row = words.word(row);
         self.at_batch(words.kernel);
@@ -58,7 +66,7 @@ impl<'p> Places<'p> {
     }
 }
 
-/// The value of one of some digits, the last the fastest, of a number counted through them.
+/// Returns the text of digit number `at` of a linear index over the digits, the last of which is innermost.
 fn value_of(kernel: &mut Kernel<'_>, digits: &[Digit], at: usize, linear: &str) -> Result<String, String> {
     let below = digits[at + 1..].iter().fold(Expr::int(1), |below, digit| below * digit.extent.clone());
     kernel.digit(linear, &below, (at > 0).then_some(&digits[at].extent))

@@ -1,5 +1,13 @@
-//! What keeps rows of which every score is −∞ from being 0 over 0: a reduction of a row that says whether all scores are −∞, and
-//! weights that are 0 where it does. PyTorch's decomposed attention asks whether any is not.
+//! Safe softmax: matches the test for fully masked rows, whose weights are 0 instead of 0 / 0.
+//!
+//! ```text
+//! for m, n: any[m] |= P[m, n] != -inf                       // the check
+//! weight = select(any[m], exp(P[m, n] - M[m]) / L[m], 0)    // its use
+//! ```
+//!
+//! PyTorch's decomposition of attention has this form. The check may also be an `all`, or an integer minimum or maximum
+//! of the converted comparison, and both may be negated. Requires: the same score in the check and in the softmax, with
+//! casts ignored. Guarantees: [`Check::is_none`] distinguishes exactly the fully masked rows from the others.
 
 use super::reading::{is_minus_infinity, unrounded};
 use crate::rules::Declined;
@@ -7,31 +15,33 @@ use rx_schedule::Reduction;
 use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::{BufferId, Expr};
 
-/// A row's answer to whether all its scores are −∞.
+/// A reduction that computes for each row whether all of its scores are −∞.
 #[derive(Clone, Debug)]
 pub(super) struct Check {
+    /// The buffer of the results, one element per row.
     pub(super) buffer: BufferId,
-    /// The score it asks of.
+    /// The score that is compared with −∞, without casts between floating-point dtypes.
     pub(super) score: Expr,
-    /// What the buffer holds where all scores are −∞, and where one is not.
+    /// The buffer's value for a row whose scores are all −∞.
     of_none: i64,
+    /// The buffer's value for every other row.
     of_some: i64,
 }
 
 impl Check {
-    /// The check that a reduction over the keys is; `value` is what it reduces, over the axes.
+    /// Matches a reduction over the keys. `value` is the reduced value, over the loops of the product.
     pub(super) fn of(reduction: &Reduction, value: &Expr) -> Result<Check, Declined> {
         let declined = || Declined::because("a row's integers do not say whether all its scores are −∞");
         let score = asked(value).ok_or_else(declined)?;
         let of = |is_none: bool| truth(value, &|part| is_asked(part, score).map(|is_eq| i64::from(is_eq == is_none)));
         let (of_none, of_some) = (of(true).ok_or_else(declined)?, of(false).ok_or_else(declined)?);
-        // One score that is not −∞ decides.
+        // A single score that is not −∞ must determine the result.
         let decides = match reduction.combine {
             BinaryOp::Max | BinaryOp::Or => of_some > of_none,
             BinaryOp::Min | BinaryOp::And => of_some < of_none,
             _ => false,
         };
-        // What it begins with leaves the first score's answer as it is.
+        // The initial value must not change the result.
         let begins = reduction.init.as_ref().and_then(Expr::as_int).is_some_and(|first| match reduction.combine {
             BinaryOp::Max | BinaryOp::Or => first <= of_none,
             _ => first >= of_none,
@@ -40,7 +50,8 @@ impl Check {
         (decides && begins).then_some(Check { buffer: reduction.buffer, score, of_none, of_some }).ok_or_else(declined)
     }
 
-    /// Whether a condition that reads the check holds of rows whose scores are all −∞ and of no others, or the other way round.
+    /// Returns `Some(true)` if a condition that reads the check holds exactly for the rows whose scores are all −∞,
+    /// `Some(false)` if it holds exactly for the other rows, and otherwise `None`.
     pub(super) fn is_none(&self, condition: &Expr) -> Option<bool> {
         let of = |value: i64| {
             let load =
@@ -55,7 +66,7 @@ impl Check {
     }
 }
 
-/// What is compared with −∞ in an expression.
+/// Returns the first operand in an expression that is compared with −∞.
 fn asked(expr: &Expr) -> Option<&Expr> {
     let mut found = None;
     expr.walk(&mut |part| {
@@ -70,14 +81,14 @@ fn asked(expr: &Expr) -> Option<&Expr> {
     found
 }
 
-/// Whether an expression asks if the score is −∞, or if it is not.
+/// Matches a comparison of the score with −∞. Returns whether it is `==`, otherwise `!=`.
 fn is_asked(expr: &Expr, score: &Expr) -> Option<bool> {
     let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::Ne), left, right } = expr else { return None };
     let asks = **left == *score && is_minus_infinity(right) || **right == *score && is_minus_infinity(left);
     asks.then_some(*op == CompareOp::Eq)
 }
 
-/// The value of an integer or boolean expression of which some parts are known.
+/// Evaluates an integer or boolean expression, given the values of some subexpressions.
 fn truth(expr: &Expr, known: &dyn Fn(&Expr) -> Option<i64>) -> Option<i64> {
     if let Some(value) = known(expr) {
         return Some(value);
@@ -86,7 +97,7 @@ fn truth(expr: &Expr, known: &dyn Fn(&Expr) -> Option<i64>) -> Option<i64> {
     match expr {
         Expr::Int { value, .. } => Some(*value),
         Expr::Cast { dtype, value } if dtype.is_bool() => Some(i64::from(of(value)? != 0)),
-        // Both answers are small numbers, which every dtype has.
+        // 0 and 1 are values of every dtype.
         Expr::Cast { dtype, value } if dtype.is_int() => of(value).filter(|value| (0..=1).contains(value)),
         Expr::Unary { op: UnaryOp::Not, value } => Some(i64::from(of(value)? == 0)),
         Expr::Binary { op, left, right } => {

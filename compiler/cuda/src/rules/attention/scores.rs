@@ -1,4 +1,15 @@
-//! Scores of a tile of keys: where all rows see all keys, nothing is asked of each; elsewhere what is not seen is −∞.
+//! The scores of a tile of keys, and the online-softmax step that rescales the sums.
+//!
+//! ```text
+//! if (inside) {               // no row or key of the tile is masked or out of range
+//!     each key: product = score(product), without the mask
+//! } else {
+//!     each key: product = row < rows && key < key_end ? score(product) : -inf
+//! }
+//! ```
+//!
+//! The two branches keep comparisons out of most tiles: only those at the edges and on the diagonal of a causal mask
+//! take the second one.
 
 use super::kernel::Attend;
 use super::places::Places;
@@ -8,9 +19,10 @@ use rx_base::DType;
 use rx_tir::Expr;
 
 impl Attend {
-    /// Prints whether all rows of the block see all keys of the tile, `$inside`.
+    /// Emits `$inside`: whether all rows of the block see all keys of the tile.
     pub(super) fn is_inside(&self, words: &mut Template<'_, '_>) {
-        // Rows behind the last have scores like others, which nobody stores; but what is read for them is not there.
+        // Rows beyond the last have scores too, which are never stored. But if the score depends on the row, its loads
+        // for these rows would be out of bounds.
         let rows_matter = self.is_of_rows(&self.bounds.inside);
         words.print(match (self.bounds.is_empty(), rows_matter) {
             (true, false) => "const bool $inside = $key0 + $KEYS <= $key_end;",
@@ -27,8 +39,8 @@ impl Attend {
         self.problem.rows.iter().any(|digit| score.uses(digit.var))
     }
 
-    /// Prints the scores of row `$i`: each `$product`, which `each_key` declares beside its `$key`, becomes the score, −∞ where
-    /// there is none; the largest is `$top`.
+    /// Emits the scores of row `$i`: replaces each `$product`, which `each_key` declares together with its `$key`, by
+    /// the score, or by −∞ where the row or key is out of range. `$top` is the largest score.
     pub(super) fn scores(
         &self,
         words: &mut Template<'_, '_>,
@@ -76,8 +88,9 @@ impl Attend {
         Ok(())
     }
 
-    /// Prints how row `$i` goes over to the larger of two maxima: `$base` is what scores are taken less of, `$carried` what
-    /// is multiplied with what was added up before.
+    /// Emits the online-softmax rescale of row `$i` to the larger of the old maximum `$most` and the tile's maximum.
+    /// `$base` is the new maximum, which is subtracted from the scores, or 0 if all scores so far are −∞. `$carried` is
+    /// `exp(old maximum - new maximum)`, by which earlier sums are multiplied.
     pub(super) fn carry_over(&self, words: &mut Template<'_, '_>) {
         words.print(
             "

@@ -1,11 +1,12 @@
-//! Lines of CUDA C with words to be filled in.
+//! Templates of CUDA C: text with placeholders, which [`Template`] substitutes. All modules of the rule print with it.
 
 use crate::printer::Kernel;
 use rustc_hash::FxHashMap;
 use rx_tir::Expr;
 
-/// What stands for the words of a kernel's lines: `$word` is a text that was set, else a name of the text's own, so that it
-/// never is that of a buffer or loop.
+/// A printer that replaces `$word` by the text that was set for the word. A word without a text becomes a fresh
+/// variable name, which differs from the names of buffers and loops. For example, `$row0 * $ROWS` prints `row0 * 128`
+/// if `ROWS` is set to 128.
 pub(super) struct Template<'k, 'm> {
     pub(super) kernel: &'k mut Kernel<'m>,
     words: FxHashMap<&'static str, String>,
@@ -16,24 +17,24 @@ impl<'k, 'm> Template<'k, 'm> {
         Template { kernel, words: FxHashMap::default() }
     }
 
-    /// From here on the word is this text.
+    /// Sets the text of a word for the following lines.
     pub(super) fn set(&mut self, word: &'static str, text: impl ToString) {
         self.words.insert(word, text.to_string());
     }
 
-    /// From here on the word is this expression.
+    /// Sets the text of a word to that of an expression.
     pub(super) fn set_expr(&mut self, word: &'static str, expr: &Expr) -> Result<(), String> {
         let text = self.kernel.operand(expr, 0)?;
         self.set(word, text);
         Ok(())
     }
 
-    /// What stands for a word.
+    /// Returns the text of a word; a word without one gets a fresh name.
     pub(super) fn word(&mut self, word: &'static str) -> String {
         self.words.entry(word).or_insert_with(|| self.kernel.fresh_name(word)).clone()
     }
 
-    /// Prints lines, indented as they are beyond the first one's.
+    /// Prints lines, with their indentation relative to the first one.
     pub(super) fn print(&mut self, text: &'static str) {
         let lines = text.trim_matches('\n').trim_end();
         let margin = lines.len() - lines.trim_start().len();
@@ -43,7 +44,7 @@ impl<'k, 'm> Template<'k, 'm> {
         }
     }
 
-    /// Prints lines of which the last opens a brace; lines from here on are indented until [`Kernel::close`].
+    /// Prints lines, the last of which opens a brace. The following lines are indented until [`Kernel::close`].
     pub(super) fn open(&mut self, text: &'static str) {
         self.print(text);
         self.kernel.indent();

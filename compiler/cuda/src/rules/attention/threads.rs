@@ -1,8 +1,12 @@
-//! Attention by threads: each of sixteen side by side has some keys of some rows, and then some elements of their results.
+//! Attention without tensor cores: tiles of `float32` in shared memory, multiplied by fused multiply-adds.
+//!
+//! Sixteen neighbouring threads, a *line*, compute the same rows. In the product with the keys, thread `l` of a line
+//! has the keys `l`, `l + 16`, `l + 32`, …; in the product with the values, it has groups of `PACK` neighbouring
+//! columns. The weights go from one distribution to the other through shared memory.
 
 use super::kernel::UnitText;
 
-/// The text of a block whose threads multiply.
+/// The CUDA text of a block without tensor cores.
 pub(super) const TEXT: UnitText = UnitText {
     declare: "
         float* $tile_p = $tile_v + $KEYS * $STRIDE_V;

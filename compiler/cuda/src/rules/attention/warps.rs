@@ -1,10 +1,15 @@
-//! Attention on tensor cores, as FlashAttention-2 has it (Dao 2023): a warp has some rows, whose products and weights stay in
-//! its registers. The accumulators of `mma.sync` m16n8 side by side are the left operand of the next one, so weights need no
-//! shared memory (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type").
+//! Attention on tensor cores: each warp computes the scores, weights and sums of its rows in registers.
+//!
+//! Two neighbouring accumulators of `mma.sync` m16n8 (16 rows by 16 keys) have the layout of the left operand of the
+//! next `mma.sync` m16n8k16. So the weights are converted to 16 bits and multiplied by the values without going through
+//! shared memory. In an accumulator, lane `l` has the columns `l % 4 * 2` and `l % 4 * 2 + 1` of the rows `l / 4` and
+//! `l / 4 + 8`; four lanes share a row.
+//!
+//! Reference: Dao 2023, "FlashAttention-2"; PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".
 
 use super::kernel::UnitText;
 
-/// The text of a block whose warps multiply.
+/// The CUDA text of a block on tensor cores.
 pub(super) const TEXT: UnitText = UnitText {
     declare: "
         const int $warp = threadIdx.x / 32, $lane = threadIdx.x % 32;
