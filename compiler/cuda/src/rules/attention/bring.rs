@@ -1,4 +1,15 @@
-//! Tiles of queries, keys and values on their way to shared memory.
+//! Loads of tiles of queries, keys and values to shared memory.
+//!
+//! ```text
+//! for at = threadIdx.x; at < lines * chunks; at += threads:
+//!     line = at / chunks, x = at % chunks * per
+//!     tile[line * stride + x] = line exists ? operand[line, x] : 0       // `per` elements
+//! ```
+//!
+//! If the lines of an operand are contiguous and aligned, `per` elements are 16 bytes, which `cp.async` copies without
+//! registers. Otherwise `per` is 1, and each element is computed: an operand may be any expression.
+//!
+//! Reference: PTX ISA, "cp.async".
 
 use super::problem::Problem;
 use super::template::Template;
@@ -8,25 +19,31 @@ use rx_base::DType;
 use rx_schedule::Affine;
 use rx_tir::{Expr, VarId};
 
-/// Lines of a factor as they lie in shared memory: padded to whole fragments with zeros, and to a distance between lines at
-/// which lines side by side fall into different banks.
+/// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values. Lines are padded with zeros
+/// to whole fragments, and their stride is such that neighbouring lines are in different banks.
 pub(super) struct Tile<'p> {
+    /// The operand's element.
     expr: &'p Expr,
-    /// Along a line.
+    /// The loop along a line.
     across: VarId,
+    /// The extent of that loop.
     width: i64,
+    /// The dtype in shared memory.
     dtype: DType,
-    /// The type of its elements.
+    /// The CUDA type of its elements.
     pub(super) element: &'static str,
+    /// The number of lines.
     pub(super) lines: i64,
+    /// The number of elements of a line, with the zeros.
     pub(super) padded: i64,
+    /// The distance from one line to the next, in elements.
     pub(super) stride: i64,
-    /// Elements of 16 bytes, where a line is copied by so many.
+    /// The number of elements in 16 bytes, if lines are copied in units of 16 bytes.
     vector: Option<i64>,
 }
 
 impl<'p> Tile<'p> {
-    /// The tile of `lines` lines of a factor, `padded` elements each, `stride` apart.
+    /// Plans a tile of an operand: `lines` lines of `padded` elements, at a distance of `stride` elements.
     pub(super) fn new(
         problem: &Problem,
         (expr, (across, width)): (&'p Expr, (VarId, i64)),
@@ -44,12 +61,12 @@ impl<'p> Tile<'p> {
         self.lines * self.stride * self.dtype.bytes().cast_signed()
     }
 
-    /// Whether it is copied past the registers.
+    /// Whether it is copied by `cp.async`, which needs a wait.
     pub(super) fn is_copied(&self) -> bool {
         self.vector.is_some()
     }
 
-    /// How it is brought.
+    /// Describes how it is loaded, for the scheduling remark.
     pub(super) fn note(&self) -> &'static str {
         match self.vector {
             Some(_) => "by 16 bytes",
@@ -57,8 +74,8 @@ impl<'p> Tile<'p> {
         }
     }
 
-    /// Prints how the block's threads bring it to `$tile`. `at_line` names the variables of line `$line`, and gives the
-    /// condition under which there is one.
+    /// Emits the load of the tile to the array named by `tile`, by all threads of the block. `at_line` names the
+    /// variables of line `$line` and returns the condition under which the line exists.
     pub(super) fn print(
         &self,
         words: &mut Template<'_, '_>,
@@ -119,7 +136,7 @@ impl<'p> Tile<'p> {
     }
 }
 
-/// The expression, or what it is a wider cast of, where that has this dtype.
+/// Strips casts to `float32` until the expression has this dtype. Returns `None` if it never has.
 pub(super) fn uncast(expr: &Expr, dtype: DType) -> Option<&Expr> {
     match expr {
         _ if expr.dtype() == dtype => Some(expr),
@@ -128,13 +145,15 @@ pub(super) fn uncast(expr: &Expr, dtype: DType) -> Option<&Expr> {
     }
 }
 
-/// Whether elements side by side lie side by side, and all groups of 16 bytes at multiples of them. Buffers begin at one.
+/// Whether the lines of an operand are contiguous in memory, and every group of `per` elements (16 bytes) is aligned.
+/// Buffers begin at multiples of 16 bytes.
 fn is_line(problem: &Problem, expr: &Expr, (across, width): (VarId, i64), dtype: DType, per: i64) -> bool {
     let Some(Expr::Load { buffer, indices, .. }) = uncast(expr, dtype) else { return false };
     if let Some(at) = Affine::of(&problem.func, &problem.loops, *buffer, indices) {
         return is_in_chunks(&at, across, &Expr::int(width), per);
     }
-    // Where a line stands may be computed in whatever way if the last axis is the line's own.
+    // The line's index may be any expression, such as a page table's entry, if the last index is the loop along the
+    // line.
     let Some((last, before)) = indices.split_last() else { return false };
     let extent = problem.func.buffer(*buffer).shape.last().and_then(Expr::as_int);
     matches!(last, Expr::Var { var, .. } if *var == across)

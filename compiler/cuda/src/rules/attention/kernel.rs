@@ -1,5 +1,23 @@
-//! The kernel: a block has some rows of queries of one value of the batch, and goes over the keys tile by tile. A tile of
-//! values is on its way while queries and keys are multiplied, and the next tile of keys while the values are weighted.
+//! The attention kernel: each block has one value of the batch and a tile of rows, and loops over tiles of keys.
+//!
+//! ```text
+//! start copying the tile of queries, the first tile of keys
+//! for each tile of keys:
+//!     wait, barrier
+//!     start copying the tile of values
+//!     scores = queries * keys                      // overlaps with the copy of the values
+//!     online softmax: rescale sums, exponentiate
+//!     wait, barrier
+//!     start copying the next tile of keys
+//!     sums += weights * values                     // overlaps with the copy of the keys
+//! epilogue(sums / total), or with split-KV: store maximum, total and sums as a part
+//! ```
+//!
+//! Requires: tiles that fit into shared memory. Guarantees: every thread reaches both barriers, since the loop's bounds
+//! are the same for the whole block. One buffer each suffices for keys and values: a tile is copied only after the
+//! barrier that follows its last use.
+//!
+//! Reference: Dao 2023, "FlashAttention-2".
 
 use super::bring::Tile;
 use super::mask::Bounds;
@@ -15,21 +33,26 @@ use rx_base::DType;
 use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
-/// The logarithm of e to base 2: exponentials are taken as powers of 2.
+/// The base-2 logarithm of e, as CUDA text: `exp(x)` is computed as `exp2(x * LOG2E)`.
 pub(super) const LOG2E: &str = "1.44269504f";
 
-/// Attention by tiles.
+/// The attention kernel. With split-KV, it is the first of two kernels; [`super::join`] is the second.
 pub(super) struct Attend {
+    /// The matched attention.
     pub(super) problem: Rc<Problem>,
+    /// The tile sizes.
     pub(super) tiling: Tiling,
-    /// The keys that rows see.
+    /// The bounds of the keys that a row sees.
     pub(super) bounds: Bounds,
+    /// The size of the tiles in shared memory, in bytes.
     pub(super) shared_bytes: u32,
 }
 
 impl Attend {
+    /// Plans the kernel of a problem and tiling.
+    ///
     /// # Errors
-    /// Where its tiles have too many bytes.
+    /// If the size of its tiles exceeds 32 bits.
     pub(super) fn new(problem: Rc<Problem>, tiling: Tiling) -> Result<Attend, String> {
         let bounds = Bounds::of(&problem);
         let mut attend = Attend { problem, tiling, bounds, shared_bytes: 0 };
@@ -38,12 +61,15 @@ impl Attend {
         Ok(attend)
     }
 
-    /// Bytes of shared memory that its text declares with a size, up to where its tiles begin.
+    /// Returns the bytes of shared memory before the tiles: the array that [`Attend::leave_out_unseen`] declares,
+    /// padded to the alignment of the tiles.
     pub(super) fn declared_bytes(&self) -> u32 {
         if self.bounds.is_empty() { 0 } else { SHARED_ALIGNMENT }
     }
 
-    /// The tiles of queries, keys and values.
+    /// Returns the tiles of queries, keys and values.
+    ///
+    /// Lines are 16 bytes longer than their elements, so that reads of several lines hit different banks.
     fn tiles(&self) -> [Tile<'_>; 3] {
         let Problem { query, keys, values, depth, width, .. } = &*self.problem;
         let tiling = &self.tiling;
@@ -57,7 +83,7 @@ impl Attend {
         ]
     }
 
-    /// Bytes of the weights, where they go through shared memory.
+    /// Returns the bytes of the weights in shared memory. On tensor cores they stay in registers.
     fn weights_bytes(&self) -> i64 {
         match self.tiling.unit {
             Unit::Warps { .. } => 0,
@@ -65,13 +91,13 @@ impl Attend {
         }
     }
 
-    /// How the factors are brought, for the schedule's note.
+    /// Describes how the operands are loaded, for the scheduling remark.
     pub(super) fn note(&self) -> String {
         let [queries, keys, values] = self.tiles().map(|tile| tile.note());
         format!("queries {queries}, keys {keys}, values {values}")
     }
 
-    /// How many parts the keys are in, each for blocks of its own.
+    /// Returns the number of parts of the keys with split-KV, where each part has separate blocks.
     fn parts(&self) -> Option<Expr> {
         self.tiling.part.map(|part| parts(&self.problem, part))
     }
@@ -82,7 +108,7 @@ impl Attend {
     }
 }
 
-/// How many parts of so many keys there are.
+/// Returns the number of parts of `part` keys each.
 pub(super) fn parts(problem: &Problem, part: i64) -> Expr {
     (problem.key_count() + Expr::int(part - 1)).floor_div(Expr::int(part))
 }
@@ -98,7 +124,8 @@ impl KernelBody for Attend {
             None => (statements.len(), epilogue.kept()),
         };
         let least_blocks = match self.tiling.unit {
-            // While one block waits for its tiles, another multiplies. Its threads may have all registers that a thread can have.
+            // While one block waits for its tiles, another one multiplies. With two blocks of 128 threads, each thread
+            // may still use the maximum of 255 registers.
             Unit::Warps { .. } => Some(2),
             Unit::Threads { .. } => None,
         };
@@ -142,34 +169,35 @@ impl KernelBody for Attend {
     }
 }
 
-/// The text of what one kind of unit does, as templates.
+/// The CUDA text that differs between units (tensor cores or single threads), as templates.
 pub(super) struct UnitText {
-    /// Its own registers and shared memory, and which of its threads a thread is.
+    /// Declares the unit's registers and shared memory, and the thread's position in the unit.
     pub(super) declare: &'static str,
-    /// Products of the block's queries and the tile of keys.
+    /// Multiplies the block's queries by the tile of keys.
     pub(super) multiply: &'static str,
-    /// Opens what is done of each of a thread's rows, `$i`.
+    /// Opens the loop over the thread's rows, `$i`.
     pub(super) each_row: &'static str,
-    /// The row's number.
+    /// Declares `$row`, the index of row `$i`.
     pub(super) row: &'static str,
-    /// Opens what is done of each of a thread's keys: declares its number and its `$product`.
+    /// Opens the loop over the thread's keys: declares the key's index `$key` and a reference `$product` to its
+    /// element.
     pub(super) each_key: &'static str,
-    /// Makes `$top` that of all threads of the row.
+    /// Reduces `$top` to the maximum over all threads of the row, by warp shuffles.
     pub(super) top: &'static str,
-    /// Carries sums over, and makes scores exponentials.
+    /// Rescales the sums of row `$i` by `$carried`, and replaces its scores by `exp(score - $base)`.
     pub(super) exponentials: &'static str,
-    /// Sums of the tile of values, weighted.
+    /// Adds the product of the weights and the tile of values to the sums.
     pub(super) weigh: &'static str,
-    /// The sum of a row's exponentials, `$whole`; rows that do not exist are left out.
+    /// Declares `$whole`, the sum of the row's exponentials over all threads of the row; skips rows beyond the last.
     pub(super) whole: &'static str,
-    /// Opens what is done of each group of neighbouring columns, which begin at `$column0`.
+    /// Opens the loop over groups of neighbouring columns: declares a group's first column, `$column0`.
     pub(super) each_column: &'static str,
-    /// The element of the result of number `$e` in a group.
+    /// Declares `$value`, element `$e` of the group.
     pub(super) sum: &'static str,
 }
 
 impl Attend {
-    /// Sets the words that are numbers.
+    /// Sets the constants of the templates.
     fn constants(&self, words: &mut Template<'_, '_>) -> Result<(), String> {
         let Problem { depth, width, .. } = &*self.problem;
         let tiling = &self.tiling;
@@ -218,7 +246,7 @@ impl Attend {
         }
     }
 
-    /// Prints the scores, and their softmax as far as it is known.
+    /// Emits the online-softmax step of a tile: its scores, the rescale of earlier sums and the exponentials.
     fn soften(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let text = self.text();
         words
@@ -233,7 +261,7 @@ impl Attend {
         Ok(())
     }
 
-    /// Prints what is done with the sums.
+    /// Emits the end of the kernel: the normalized sums and the epilogue, or the stores of a part.
     fn finish(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let text = self.text();
         words.open(text.each_row);
@@ -246,7 +274,7 @@ impl Attend {
         Ok(())
     }
 
-    /// Columns side by side that a thread has.
+    /// Returns the number of neighbouring columns that a thread has.
     pub(super) fn pack(&self) -> i64 {
         match self.tiling.unit {
             Unit::Warps { .. } => 2,
@@ -254,7 +282,7 @@ impl Attend {
         }
     }
 
-    /// Prints which rows and keys a block has.
+    /// Emits the block's rows and keys, and the values of the batch's loops.
     fn which_block(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let row_tiles = words.kernel.operand(&self.row_tiles(), 0)?;
         words.set("ROW_TILES", row_tiles);
@@ -294,7 +322,11 @@ impl Attend {
         self.leave_out_unseen(words, places)
     }
 
-    /// Prints how a block leaves out keys that none of its rows sees.
+    /// Emits the reduction of the mask's bounds over the block's rows.
+    ///
+    /// `$key_first` and `$key_end` become the range of the keys that any row sees; other tiles are skipped.
+    /// `$all_first` and `$all_end` are the range of the keys that all rows see; tiles in it need no mask. For example,
+    /// with a causal mask, the rows 128 to 255 together see the keys 0 to 255, and all of them see the keys 0 to 128.
     fn leave_out_unseen(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let bounds = &self.bounds;
         if bounds.is_empty() {
@@ -339,7 +371,7 @@ impl Attend {
         Ok(())
     }
 
-    /// Prints the tiles in shared memory and a thread's registers.
+    /// Emits the declarations of the tiles in shared memory and of the thread's registers.
     fn declare(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         let [queries, keys, values] = tiles;
         words.set("STRIDE_Q", queries.stride);
@@ -380,7 +412,7 @@ impl Attend {
         })
     }
 
-    /// Prints how a tile of keys or values is brought, from a key on.
+    /// Emits the load of a tile of keys or values that begins at the key named by the word `first`.
     fn bring(
         &self,
         words: &mut Template<'_, '_>,
@@ -397,7 +429,7 @@ impl Attend {
         })
     }
 
-    /// From here on the loop of keys has the value of `$key`.
+    /// Names the loop over the keys with `$key` for the following text. Returns the name.
     pub(super) fn at_key(&self, words: &mut Template<'_, '_>) -> String {
         let key = words.word("key");
         name_loop(words.kernel, self.problem.key.var, &key);
@@ -417,7 +449,8 @@ impl Attend {
         words.kernel.line("__syncthreads();");
     }
 
-    /// Prints what is done of row `$row`, whose exponentials add up to `$whole`.
+    /// Emits the end of row `$row`, whose exponentials have the sum `$whole`: the factor that normalizes its sums, or
+    /// with split-KV the stores of its maximum and total.
     pub(super) fn row_done(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         if self.tiling.part.is_some() {
             let name = words.kernel.scratch_buffer(0, "partial", "float");
@@ -439,7 +472,8 @@ impl Attend {
         Ok(())
     }
 
-    /// Prints what is done of the sums that a thread has side by side, of the columns from `$column0` on: `sum` is that of number `$e`.
+    /// Emits the stores of a group of neighbouring columns from `$column0` on: the epilogue of each, or with split-KV
+    /// the unscaled sum. `sum` is the text that declares `$value` for number `$e`.
     pub(super) fn columns_done(&self, words: &mut Template<'_, '_>, sum: &'static str) -> Result<(), String> {
         let (problem, width) = (&*self.problem, self.pack());
         let is_padded = self.tiling.padded(problem.width.1) != problem.width.1;
@@ -484,13 +518,13 @@ impl Attend {
     }
 }
 
-/// From here on the loop of the values' elements has the value of a word.
+/// Names the loop over the result's columns with a word for the following text.
 pub(super) fn at_column(words: &mut Template<'_, '_>, problem: &Problem, word: &'static str) {
     let column = words.word(word);
     name_loop(words.kernel, problem.width.0, &column);
 }
 
-/// From here on a loop has the value of a name, an `int64`.
+/// Names a loop with an `int64` variable of the kernel for the following text, cast to the loop's dtype.
 fn name_loop(kernel: &mut Kernel<'_>, var: VarId, name: &str) {
     match kernel.dtype_of(var) {
         DType::INT64 => kernel.name_var(var, name, true),
@@ -501,7 +535,8 @@ fn name_loop(kernel: &mut Kernel<'_>, var: VarId, name: &str) {
     }
 }
 
-/// Prints what sums of a row are multiplied with, `$share`: one over `$whole`, and 0 where nothing was added up.
+/// Emits `$share`, by which the sums of a row are multiplied: `1 / $whole`, or 0 if there are no keys. It is also 0 for
+/// a fully masked row if the softmax is safe.
 pub(super) fn share(words: &mut Template<'_, '_>, problem: &Problem) {
     match problem.is_zero_of_none {
         true => words.print("const float $share = $keys == 0 || $whole == 0.0f ? 0.0f : 1.0f / $whole;"),

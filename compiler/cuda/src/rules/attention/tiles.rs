@@ -1,36 +1,40 @@
-//! Which tiles a block has, and why.
+//! Tile sizes of the attention kernel and their choice.
 
 use super::bring::uncast;
 use super::problem::Problem;
 use crate::rules::{Declined, Target};
 use rx_base::DType;
 
-/// As many rows of one value of the batch, at most, are decoding: keys and values are read for few queries.
+/// The maximum number of rows per batch value that counts as decoding, where few queries read many keys and values.
 const FEW_ROWS: i64 = 16;
 
-/// Keys of a part, where blocks share the keys of a row: enough that a block's partial result is small beside what it reads.
+/// The number of keys per part with split-KV. It is large enough that a block reads much more than its partial result.
 const PART: i64 = 256;
 
-/// How a block is laid out.
+/// The tile sizes of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
+    /// The unit that multiplies; it has the number of rows.
     pub(super) unit: Unit,
-    /// Keys of a tile.
+    /// The number of keys per tile.
     pub(super) keys: i64,
-    /// Keys that a block goes over, where it is not all of them.
+    /// The number of keys per block with split-KV; `None` if each block has all keys.
     pub(super) part: Option<i64>,
 }
 
-/// What multiplies.
+/// The unit that multiplies.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unit {
-    /// Tensor cores: warps, each with so many times 16 rows.
+    /// Tensor cores, by `warps` warps, each with `fragments` times 16 rows. `is_bfloat`: the operands are `bfloat16`,
+    /// otherwise `float16`.
     Warps { warps: i64, fragments: i64, is_bfloat: bool },
-    /// Threads: sixteen side by side for each `rows` rows, `lines` of sixteen; elements of the result `pack` at once.
+    /// Single threads: `lines` groups of 16 neighbouring threads, each with `rows` rows. A thread has groups of `pack`
+    /// neighbouring columns of the result.
     Threads { lines: i64, rows: i64, pack: i64 },
 }
 
 impl Tiling {
+    /// Returns the number of rows of a block.
     pub(super) fn rows(&self) -> i64 {
         match self.unit {
             Unit::Warps { warps, fragments, .. } => warps * fragments * 16,
@@ -38,6 +42,7 @@ impl Tiling {
         }
     }
 
+    /// Returns the number of threads of a block.
     pub(super) fn threads(&self) -> i64 {
         match self.unit {
             Unit::Warps { warps, .. } => warps * 32,
@@ -45,7 +50,7 @@ impl Tiling {
         }
     }
 
-    /// The dtype of tiles in shared memory.
+    /// Returns the dtype of the tiles in shared memory.
     pub(super) fn dtype(&self) -> DType {
         match self.unit {
             Unit::Warps { is_bfloat: true, .. } => DType::BFLOAT16,
@@ -54,7 +59,7 @@ impl Tiling {
         }
     }
 
-    /// Elements of a line of queries, keys or values, padded to what is multiplied at once.
+    /// Rounds the length of a line of queries, keys or values up to a multiple of the unit's granularity.
     pub(super) fn padded(&self, elements: i64) -> i64 {
         let whole = match self.unit {
             Unit::Warps { .. } => 16,
@@ -63,7 +68,8 @@ impl Tiling {
         (elements + whole - 1) / whole * whole
     }
 
-    /// One that needs less shared memory, where there is one: of fewer rows of each thread or warp, of fewer keys, of fewer threads.
+    /// Returns the next tiling to try if this one exceeds the shared memory: with fewer rows per thread or warp, then
+    /// fewer keys per tile, then fewer warps or lines. Returns `None` if this is the smallest.
     pub(super) fn smaller(&self) -> Option<Tiling> {
         let unit = match self.unit {
             Unit::Warps { warps, fragments: 2, is_bfloat } => Unit::Warps { warps, fragments: 1, is_bfloat },
@@ -78,7 +84,7 @@ impl Tiling {
         Some(Tiling { unit, ..*self })
     }
 
-    /// Its note.
+    /// Describes the tiling for the scheduling remark.
     pub(super) fn note(&self) -> String {
         let (rows, keys) = (self.rows(), self.keys);
         let unit = match self.unit {
@@ -95,12 +101,14 @@ impl Tiling {
     }
 }
 
-/// The tiling of a problem. It is reasoned, not measured: keys and values are read from shared memory once for all rows of a
-/// warp, so it has as many rows as its registers hold sums for; and tiles are small enough for two blocks of a multiprocessor.
+/// Chooses the tiling of a problem, by reasoning instead of measurement. Keys and values are read from shared memory
+/// once for all rows of a warp, so a warp has as many rows as its registers can hold sums for. Tiles are small enough
+/// for two blocks per multiprocessor.
 pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Declined> {
     let longest = problem.depth.1.max(problem.width.1);
     let rows = problem.row_count().as_int();
-    // Whether tiles of so many rows give each multiprocessor one; where nothing is known before the call, they do.
+    // Whether tiles of `tile` rows give each multiprocessor at least one block. Symbolic counts are assumed to be
+    // large.
     let are_enough = |tile: i64| match (rows, problem.batch_count().as_int()) {
         (Some(rows), Some(batch)) => (rows + tile - 1) / tile * batch >= i64::from(target.units),
         _ => true,
@@ -132,8 +140,8 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     let (lines, of_thread) = match rows {
         Some(..=2) => (2, 1),
         Some(..=8) => (8, 1),
-        // A line of keys is read from shared memory once for two rows, which is what takes longest; more rows of a thread would leave
-        // too few threads to wait with.
+        // Reads of keys from shared memory are the bottleneck. With two rows per thread, each read serves two rows.
+        // More rows per thread would leave too few threads to hide latencies.
         _ if !are_enough(32) => (8, 2),
         _ if longest > 128 || !are_enough(64) => (16, 2),
         _ => (16, 4),
@@ -142,7 +150,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     Ok(Tiling { unit: Unit::Threads { lines, rows: of_thread, pack }, keys, part })
 }
 
-/// The dtype of 16 bits that all three factors have.
+/// Returns the 16-bit dtype of all three operands, if they have the same.
 fn half(problem: &Problem) -> Option<DType> {
     [DType::FLOAT16, DType::BFLOAT16].into_iter().find(|dtype| {
         [&problem.query, &problem.keys, &problem.values].into_iter().all(|factor| uncast(factor, *dtype).is_some())
