@@ -1,5 +1,22 @@
-//! What follows a sum element by element: statements behind it that read its result where they write theirs, done while the
-//! element is in a register.
+//! Epilogue fusion: the elementwise statements after a reduction or product are computed in its kernel, from the
+//! element in a register.
+//!
+//! ```text
+//! for m, n, k: C[m, n] += A[m, k] * B[k, n]        // the front, which a rule schedules
+//! for i, j:    D[i, j]  = C[i, j] + bias[j]
+//! for i, j:    E[i, j]  = max(D[i, j], 0)
+//! →
+//! const float C_value = sum;
+//! const float D_value = C_value + bias[n];
+//! E[m * N + n] = max(D_value, 0);                  // C and D are stored only if they are used elsewhere
+//! ```
+//!
+//! Requires: a front that writes every element of its buffer exactly once; statements that read the earlier results
+//! only at the element that they write, and write no buffer that the kernel reads or writes otherwise. Guarantees: each
+//! value is rounded to its buffer's dtype, as if it were stored. The rules `gemm`, `gemv`, `attention` and `window` use
+//! it.
+//!
+//! Reference: TVM's primitive `reverse_compute_inline` (`src/s_tir/schedule/primitive/compute_inline.cc`).
 
 use super::{Task, buffers_of, uses};
 use crate::printer::{Kernel, types};
@@ -10,63 +27,70 @@ use rx_schedule::scope::Scope;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
-/// The statements behind a first one that are done with it.
+/// A front and the elementwise statements that are fused into its kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Epilogue {
-    /// How many statements are taken, from the task's front.
+    /// The number of statements of the task that the kernel replaces: those of the front and the fused ones.
     pub(crate) taken: usize,
-    /// What is computed of each element, in order; the first step's value is the element itself.
+    /// The values of each element, in order. The first one is the result of the front.
     steps: Vec<Step>,
-    /// What holds of elements that are some; none where all are.
+    /// See [`Front::condition`].
     condition: Option<Expr>,
-    /// Buffers between the first statements that never reach memory.
+    /// See [`Front::within`].
     pub(crate) within: Vec<BufferId>,
 }
 
-/// What makes the element that an epilogue is behind.
+/// The statements before an epilogue, which compute the element that it reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Front {
-    /// How many statements it is.
+    /// The number of statements.
     pub(crate) statements: usize,
-    /// Buffers between them that never reach memory.
+    /// The intermediate buffers of these statements, which never reach memory.
     pub(crate) within: Vec<BufferId>,
-    /// What holds of elements that are some; none where all are.
+    /// The condition under which an iteration is an element of the result; `None` if all are. The phases of a strided
+    /// transposed convolution may have more iterations than elements.
     pub(crate) condition: Option<Expr>,
 }
 
 impl Front {
-    /// One statement, all of whose elements are some.
+    /// Returns a front of one statement, all of whose iterations are elements of the result.
     pub(crate) fn plain() -> Front {
         Front { statements: 1, ..Front::default() }
     }
 }
 
-/// `buffer[indices] = value`, over the loops of the first statement.
+/// The store `buffer[indices] = value`, over the loops of the front.
 #[derive(Clone, Debug)]
 struct Step {
+    /// The buffer.
     buffer: BufferId,
+    /// The indices of the element.
     indices: Vec<Expr>,
-    /// Reads elements of steps before it, which are held in registers. None of the first.
+    /// The value, which reads elements of earlier steps from registers. `None` for the first step: the kernel computes
+    /// it.
     value: Option<Expr>,
-    /// Whether anybody else sees it.
+    /// Whether the buffer is used outside of the kernel, so that the element must be stored.
     is_stored: bool,
-    /// Whether a step behind it reads it.
+    /// Whether a later step reads the element.
     is_held: bool,
-    /// Where its elements stand.
+    /// The address of the element, if it is affine and [`Epilogue::locate`] has computed it.
     at: Option<Affine>,
 }
 
-/// Elements of one thread that are stored as one.
+/// Registers that collect neighbouring elements of one thread for vector stores.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packs {
-    /// How many elements of a row stand together, and the text that says which of them is printed.
+    /// The number of elements per vector.
     width: i64,
+    /// The CUDA text of the current element's position in its vector.
     which: String,
-    /// For each step, the pack that its value goes to.
+    /// By step: the name of its vector register, if it is stored by vectors.
     names: Vec<Option<String>>,
 }
 
-/// Whether `count` values of a loop, from a multiple of it, are neighbours in memory that begin at a multiple of it.
+/// Whether every `count` values of a loop from a multiple of `count` on are contiguous in memory, at an address that is
+/// a multiple of `count` elements. For example, the address `64 * y + x` with an extent of 32 for `x` is in chunks of
+/// up to 32 along `x`; `33 * y + x` is in chunks of 1 only.
 pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -> bool {
     let even = |dim: &Dim| {
         dim.constant_part() % count == 0 && dim.terms().iter().all(|(_, coefficient)| coefficient % count == 0)
@@ -78,8 +102,8 @@ pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -
 }
 
 impl Epilogue {
-    /// What follows the task's first statements, which write `buffer[indices]`, over their own loops, of
-    /// `elements` elements, each once.
+    /// Collects the elementwise statements of the task that follow the front. The front writes `buffer[indices]`, over
+    /// its loops: `elements` elements, each once.
     pub(crate) fn of(
         task: &Task<'_>,
         func: &PrimFunc,
@@ -91,7 +115,7 @@ impl Epilogue {
         let first = Step { buffer, indices: indices.to_vec(), value: None, is_stored: true, is_held: false, at: None };
         let Front { statements, within, condition } = front;
         let mut epilogue = Epilogue { taken: statements, steps: vec![first], condition, within };
-        // Elements that nothing has written yet belong to nobody.
+        // If the front writes only some elements of the buffer, a statement that reads all of them cannot be fused.
         let is_whole = |scope: &mut Scope, buffer: BufferId| size(scope, func, buffer) == *elements;
         if is_whole(&mut scope, buffer) {
             while let Some(step) = epilogue.next(task, func, &mut scope) {
@@ -113,7 +137,7 @@ impl Epilogue {
         epilogue
     }
 
-    /// The next statement as a step; `None` where it is none.
+    /// Matches the next statement as a step. Returns `None` if it cannot be fused.
     fn next(&self, task: &Task<'_>, func: &PrimFunc, scope: &mut Scope) -> Option<Step> {
         let nest = task.nest(self.taken).ok()?;
         let Stmt::Store { buffer, indices, value, .. } = &nest.body else { return None };
@@ -121,7 +145,7 @@ impl Epilogue {
             return None;
         }
         let knows = |buffer: BufferId| self.steps.iter().any(|step| step.buffer == buffer);
-        // What another block may still read is not written to.
+        // Blocks run in any order, so a step must not write a buffer that another block may still read.
         if task.statements.iter().take(self.taken).any(|before| uses(&before.stmt, *buffer)) || reads(value, *buffer) {
             return None;
         }
@@ -157,8 +181,9 @@ impl Epilogue {
         })
     }
 
-    /// The values of loops that a load's indices are, and the axis each loop is the index of: the load is of the element
-    /// that a step has in a register.
+    /// Matches a load of an earlier step's element. Returns by loop variable of the load's statement the value over the
+    /// loops of the front, and the position of the index. For example, if a step stores `C[m, n]`, the load `C[i, j]`
+    /// gives `i = (m, 0)` and `j = (n, 1)`.
     fn values_of(
         &self,
         (buffer, indices): (BufferId, &[Expr]),
@@ -181,15 +206,16 @@ impl Epilogue {
         Some(values)
     }
 
-    /// Finds where the steps' elements stand.
+    /// Computes the addresses of the stored steps.
     pub(crate) fn locate(&mut self, affine: &mut dyn FnMut(BufferId, &[Expr]) -> Option<Affine>) {
         for step in self.steps.iter_mut().filter(|step| step.is_stored) {
             step.at = affine(step.buffer, &step.indices);
         }
     }
 
-    /// Declares packs for `width` neighbours along a loop, of those steps whose elements stand together there. `which` is the
-    /// text that says which neighbour is printed. None where there are no such steps.
+    /// Declares vector registers of `width` elements along the loop `last`, for the steps whose elements are contiguous
+    /// and aligned along it. `which` is the CUDA text of the current element's position. Returns `None` if there are no
+    /// such steps.
     pub(crate) fn packs(
         &self,
         kernel: &mut Kernel<'_>,
@@ -216,7 +242,7 @@ impl Epilogue {
         found.then(|| Packs { width, which: which.to_owned(), names })
     }
 
-    /// Stores the packs, where the loops have the values of the first neighbour.
+    /// Emits the vector stores. The loops must be named with the values of the first element.
     pub(crate) fn store(&self, kernel: &mut Kernel<'_>, func: &PrimFunc, packs: &Packs) -> Result<(), String> {
         let is_open = self.open(kernel)?;
         for (step, name) in self.steps.iter().zip(&packs.names) {
@@ -230,7 +256,7 @@ impl Epilogue {
         Ok(())
     }
 
-    /// Opens what is done of elements that are some, where others are counted, too.
+    /// Opens `if (condition) {` if the front has a condition. Returns whether it did.
     fn open(&self, kernel: &mut Kernel<'_>) -> Result<bool, String> {
         if let Some(condition) = &self.condition {
             let condition = kernel.operand(condition, 0)?;
@@ -239,7 +265,8 @@ impl Epilogue {
         Ok(self.condition.is_some())
     }
 
-    /// Prints what is done with an element, whose value is this text.
+    /// Emits all steps for one element, whose value is the CUDA text `element`. Steps that have a vector register are
+    /// written to it; [`Epilogue::store`] stores them.
     pub(crate) fn print(
         &self,
         kernel: &mut Kernel<'_>,
@@ -282,14 +309,15 @@ impl Epilogue {
         Ok(())
     }
 
-    /// The buffers that never reach memory.
+    /// Returns the buffers that never reach memory.
     pub(crate) fn kept(&self) -> Vec<BufferId> {
         let kept = self.steps.iter().filter(|step| !step.is_stored).map(|step| step.buffer);
         kept.chain(self.within.iter().copied()).collect()
     }
 
-    /// The buffers that are not passed to a second kernel, which has the sums that the first `own` statements make and does what
-    /// follows: those that never reach memory, and what only the first statements use.
+    /// Returns the buffers that are not passed to the second kernel of a split reduction. That kernel adds the partial
+    /// sums of the first `own` statements and computes the epilogue, so it needs neither the buffers that never reach
+    /// memory nor those that only these statements use.
     pub(crate) fn kept_behind(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);
@@ -299,7 +327,7 @@ impl Epilogue {
         kept
     }
 
-    /// How many statements are fused behind the first, for a schedule's note.
+    /// Describes how many statements are fused, for the scheduling remark.
     pub(crate) fn note(&self) -> String {
         match self.steps.len() {
             1 => String::new(),
@@ -309,7 +337,7 @@ impl Epilogue {
     }
 }
 
-/// The elements of a buffer.
+/// Returns the number of elements of a buffer.
 fn size(scope: &mut Scope, func: &PrimFunc, buffer: BufferId) -> Dim {
     func.buffer(buffer).shape.iter().fold(Dim::constant(1), |size, extent| &size * &scope.dim(extent))
 }
@@ -323,7 +351,7 @@ pub(crate) fn reads(expr: &Expr, wanted: BufferId) -> bool {
     first_load(expr, &|buffer| buffer == wanted).is_some()
 }
 
-/// The first load of a buffer that is wanted.
+/// Returns the first load whose buffer is wanted.
 fn first_load<'e>(expr: &'e Expr, wanted: &dyn Fn(BufferId) -> bool) -> Option<(BufferId, &'e [Expr])> {
     let mut found = None;
     expr.walk(&mut |part| {

@@ -19,8 +19,8 @@ use rx_base::DType;
 use rx_schedule::Affine;
 use rx_tir::{Expr, VarId};
 
-/// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values. Lines are padded with zeros
-/// to whole fragments, and their stride is such that neighbouring lines are in different banks.
+/// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values. Lines are padded
+/// with zeros to whole fragments, and their stride is such that neighbouring lines are in different banks.
 pub(super) struct Tile<'p> {
     /// The operand's element.
     expr: &'p Expr,
