@@ -1,9 +1,30 @@
-//! Rows that stand together in memory: softmax, norms, reductions along the last axes, with what is computed before and
-//! behind. One kernel, one read of a row: what several loops over it need stays in registers as far as it fits, and is read
-//! again behind that.
+//! Schedule rules `rows` and `columns`: softmax, norms and other reductions of rows, together with the elementwise
+//! statements around them, in one kernel.
 //!
-//! A short row has some lanes of a warp, a longer one a block. Where the host learns the length at the call only, there is a
-//! kernel for either, for rows of groups of neighbours and for others (`stages/vectors`), and one of them has blocks.
+//! ```text
+//! for i, k: m[i]    = max(m[i], x[i, k])
+//! for i, k: s[i]   += exp(x[i, k] - m[i])
+//! for i, k: y[i, k] = exp(x[i, k] - m[i]) / s[i]
+//! →
+//! warp or block: one row i
+//!     xs = x[i, :]                          // registers, divided among the threads: one read of the row
+//!     m = reduce(max, xs)                   // shuffles, and shared memory between warps
+//!     s = reduce(+, exp(xs - m))
+//!     y[i, :] = exp(xs - m) / s
+//! ```
+//!
+//! Requires: statements that the fused row pipeline can take ([`super::stages`]), at least one of them a reduction, and
+//! no matrix product. `rows` schedules rows whose elements are contiguous in memory. `columns` schedules reductions
+//! along leading axes: neighbouring rows are contiguous, so neighbouring threads have neighbouring rows.
+//!
+//! Guarantees: values that several loops over a row need stay in registers as far as they fit; only the rest is read
+//! again.
+//!
+//! A row of at most 1024 elements has some lanes of a warp, a longer one a block. If the length is symbolic, the
+//! schedule has a kernel for each of the two and for each vector width (`stages/vectors`). At the call, the host gives
+//! blocks to exactly one of them.
+//!
+//! Reference: TVM's `python/tvm/s_tir/dlight/gpu/general_reduction.py`.
 
 pub(super) mod layout;
 pub(super) mod split;
@@ -18,41 +39,41 @@ use rx_schedule::Multiples;
 use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
-/// The rule for rows whose elements stand together.
+/// The rule `rows`: rows whose elements are contiguous in memory.
 pub(super) const RULE: Rule = Rule {
     name: "rows",
     summary: "Reductions along rows and what is computed of them, a warp or a block for each; one read of a row.",
     take: take_rows,
 };
 
-/// The rule for rows whose elements stand apart.
+/// The rule `columns`: rows whose elements are strided and whose neighbours are contiguous.
 pub(super) const COLUMNS: Rule = Rule {
     name: "columns",
     summary: "Reductions along leading axes: neighbouring threads have neighbouring rows.",
     take: take_columns,
 };
 
-/// Rows of at most so many elements have lanes of a warp.
+/// The maximum length of a row that one warp, or some of its lanes, reduces.
 const MOST_IN_WARP: i64 = 1024;
 
-/// Registers of 32 bits that a thread may keep of a row: of blocks of up to 512 threads, which may have 128 each, and of
-/// larger ones, which may have 64.
+/// The 32-bit registers per thread that may hold elements of a row: in blocks of up to 512 threads, where a thread may
+/// have 128 registers, and in larger blocks, where it may have 64.
 const MOST_KEPT: (i64, i64) = (64, 32);
 
-/// Threads of a block that has several rows.
+/// The number of threads of a block that has several rows.
 const SHARED_BLOCK: i64 = 128;
 
-/// Elements of a thread where the length of a row is not known: a warp then keeps all rows that it is for, and a block rows of
-/// 8192.
+/// The number of elements per thread that stay in registers if the row length is symbolic. With it, a warp holds all
+/// rows that it is used for (32 · 32 = 1024 elements), and a block of 256 threads holds rows of up to 8192 elements.
 const USUAL_KEPT: i64 = 32;
 
-/// Threads for a long row of a length that is not known.
+/// The number of threads for a long row of symbolic length.
 const LONG_BLOCK: i64 = 256;
 
-/// Threads that keep a multiprocessor busy where each has several reads on their way.
+/// The number of threads per multiprocessor that hides memory latency if each has several loads in flight.
 const THREADS_OF_UNIT: i64 = 512;
 
-/// Elements of a thread of a block for a row of a known length.
+/// The number of elements per thread for which the threads of a row are chosen.
 const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -98,12 +119,12 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
-/// How many groups of a size hold so many.
+/// Returns the number of groups of `size` elements that hold `count` elements.
 fn groups_of(count: i64, size: i64) -> i64 {
     count.cast_unsigned().div_ceil(size.cast_unsigned()).cast_signed()
 }
 
-/// The threads for rows of a known length.
+/// Chooses the threads for rows of a constant length.
 fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, Lanes) {
     let width = way.width();
     let groups = groups_of(length, width);
@@ -113,7 +134,8 @@ fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, L
             (Layout::Warps { lanes }, lanes)
         }
         false => {
-            // Wide values and several of them need more registers than threads of the largest block have.
+            // Values wider than 32 bits, or several values per element, need more registers than the threads of the
+            // largest block have.
             let most = if held.registers > 1 { 512 } else { 1024 };
             let threads = (length / OF_THREAD).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
             (Layout::Block { threads }, threads)
@@ -166,7 +188,7 @@ fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
 }
 
 fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
-    // What it says of elements at once is said of rows here.
+    // `width` counts neighbouring rows here, but `describe` would report it as elements of a row.
     let threads = describe(layout, &Lanes { width: 1, ..lanes.clone() }, held);
     match lanes.width {
         1 => threads,
@@ -174,24 +196,26 @@ fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
     }
 }
 
-/// The ways for rows whose neighbours stand together: of so many rows that a thread with several leaves all of the device busy.
+/// Returns the vector widths along the rows for `columns`. A thread has several neighbouring rows only if enough
+/// threads remain to occupy the device.
 fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
     let plain = Way { multiples: Multiples::of(1), condition: None };
     let Some(last) = stages.rows.last() else { return vec![plain] };
     let ways = stages.ways_along(last, false);
     let (rows, length) = (stages.row_count().as_int(), stages.row_length().as_int());
-    // A row's elements are many threads' work, too, but for few of them.
+    // The elements of a row are divided among up to 32 threads, with at least 4 elements each.
     let parts = length.map_or(8, |length| (length / 4).clamp(1, 32));
     let is_enough = |way: &Way| rows.is_none_or(|rows| rows / way.width() * parts >= units * THREADS_OF_UNIT);
     if ways.iter().all(is_enough) { ways } else { vec![plain] }
 }
 
-/// The threads for rows whose neighbours stand together.
+/// Chooses the threads for rows whose neighbours are contiguous.
 fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
     let wide = way.width();
     let length = stages.row_length().as_int();
     let few_rows = stages.row_count().as_int().is_some_and(|rows| rows < 32 * 264 * wide);
-    // The parts of a block's rows meet in shared memory.
+    // The partial results of a row's threads are combined through shared memory, so more than 8 threads per row pay
+    // only if there are few rows.
     let most = if few_rows && wide == 1 { 32 } else { 8 };
     let parts = match length {
         Some(length) => (length / 4).clamp(1, most).cast_unsigned().next_power_of_two().cast_signed().min(most),
@@ -202,7 +226,7 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
         (registers, Some(length)) => {
             groups_of(length.max(1), parts).min((MOST_KEPT.1 / wide / registers.max(1)).max(1))
         }
-        // Sums of several rows need registers, too.
+        // With several rows per thread, their accumulators need registers too.
         (registers, None) => (OF_THREAD / if wide > 1 { 2 * wide } else { 1 } / registers.max(1)).max(1),
     };
     let has_rest = length.is_none_or(|length| chunks * parts < length);
@@ -221,7 +245,7 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
     )
 }
 
-/// Declines what is worth other threads than a row's.
+/// Declines nests that other rules schedule better: rows of one element, small windows and matrix products.
 fn check(stages: &Stages) -> Result<(), Declined> {
     Declined::when(stages.columns.is_empty(), "a row is one element")?;
     if stages.columns.len() > 1 && stages.row_length().as_int().is_some_and(|length| length <= 64) {
@@ -236,7 +260,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
                 read.extend(of(*var));
             }
         });
-        // Each is read again for other rows than the other one is.
+        // Each of the two operands has a row axis that the other does not use, so both are read again for other rows.
         let misses = |a: &super::stages::Read, b: &super::stages::Read| {
             stages.rows.iter().any(|axis| !a.element.uses(axis.var) && b.element.uses(axis.var))
         };
@@ -246,7 +270,8 @@ fn check(stages: &Stages) -> Result<(), Declined> {
     Ok(())
 }
 
-/// Whether neighbouring elements of most that is read belong to neighbouring rows.
+/// Whether most reads are contiguous along the rows instead of along the elements of a row. For example, a sum over the
+/// leading axis, `s[j] += x[i, j]`, reads `x` contiguously along the rows `j`.
 fn stands_apart(stages: &Stages) -> bool {
     let (Some(row), Some(column)) = (stages.rows.last(), stages.columns.last()) else { return false };
     let of_both = |element: &rx_schedule::Affine| element.uses(row.var) && element.uses(column.var);
@@ -258,7 +283,7 @@ fn stands_apart(stages: &Stages) -> bool {
     apart > together
 }
 
-/// Whether there is one loop, with a reduction, and then values of the row.
+/// Whether the stages are one loop with a reduction, followed only by values of the row.
 fn is_one_reduction(stages: &Stages, items: &[Item]) -> bool {
     match items {
         [Item::Loop(first), rest @ ..] => {

@@ -1,4 +1,5 @@
-//! Which threads a row has, and the kernel that follows from it.
+//! The threads of a row, and the kernel that computes all stages of rows with them. The rules `rows`, `columns` and
+//! `reduction` use both or the first.
 
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
@@ -11,26 +12,27 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The threads of a row.
+/// The threads that compute a row.
 #[derive(Clone, Debug)]
 pub(in crate::rules) enum Layout {
-    /// Some lanes of a warp, a power of two.
+    /// `lanes` neighbouring lanes of a warp, a power of two. A block has several rows.
     Warps { lanes: i64 },
-    /// A block.
+    /// A block of `threads` threads.
     Block { threads: i64 },
-    /// The threads of a block whose numbers on axis x are the same, `parts` of them; on axis x, 32 threads have `wide` rows each
-    /// side by side.
+    /// `parts` threads of a block, with the same `threadIdx.x` and different `threadIdx.y`. A block is 32 by `parts`
+    /// threads; along x, each thread has `wide` neighbouring rows. For example, with `wide` 4 and `parts` 8, a block of
+    /// 256 threads has 128 rows, each divided among 8 threads.
     Across { parts: i64, wide: i64 },
 }
 
-/// The names that [`Layout`] and [`Printer`] print.
+/// The variable names that [`Layout`] and [`Printer`] use in a kernel.
 pub(in crate::rules) const WORDS: &[&str] = &["lane", "part", "at", "is_row", "row", "chunk", "v", "by"];
 
-/// Threads side by side of [`Layout::Across`].
+/// The number of threads along x in [`Layout::Across`].
 const SIDE_BY_SIDE: i64 = 32;
 
 impl Layout {
-    /// Rows of a block.
+    /// Returns the number of rows of a block.
     pub(in crate::rules) fn rows(&self) -> i64 {
         match self {
             Layout::Warps { lanes } => SHARED_BLOCK / lanes,
@@ -39,7 +41,7 @@ impl Layout {
         }
     }
 
-    /// Threads of a block.
+    /// Returns the dimensions of a block, in threads.
     pub(in crate::rules) fn block(&self) -> [u32; 3] {
         match self {
             Layout::Warps { .. } => [SHARED_BLOCK as u32, 1, 1],
@@ -48,7 +50,7 @@ impl Layout {
         }
     }
 
-    /// Blocks for so many rows.
+    /// Returns the number of blocks for `rows` rows.
     pub(in crate::rules) fn blocks(&self, rows: Expr) -> Expr {
         match self.rows() {
             1 => rows,
@@ -56,7 +58,7 @@ impl Layout {
         }
     }
 
-    /// What must hold where a thread stores.
+    /// Returns the condition for a thread to store, as CUDA text; `None` if every thread has a row.
     pub(in crate::rules) fn guard(&self) -> Option<&'static str> {
         match self {
             Layout::Block { .. } => None,
@@ -64,7 +66,7 @@ impl Layout {
         }
     }
 
-    /// The condition that holds for one thread of the row.
+    /// Returns the condition that elects one thread of each row, as CUDA text.
     pub(in crate::rules) fn leader(&self) -> &'static str {
         match self {
             Layout::Warps { lanes: 1 } => "is_row",
@@ -75,7 +77,7 @@ impl Layout {
         }
     }
 
-    /// Prints which row and which of its threads a thread is.
+    /// Emits a thread's row and its position among the row's threads.
     pub(in crate::rules) fn begin(&self, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
         let index = printer.index;
         let at = match self {
@@ -102,7 +104,8 @@ impl Layout {
         self.begin_row(printer, rows, &at)
     }
 
-    /// Prints the row with this number. Threads of no row go along with the last one, so that none is missing where they meet.
+    /// Emits the row with the number `at`. Threads beyond the last row compute the last one and do not store, so that
+    /// all threads take part in barriers and shuffles.
     pub(in crate::rules) fn begin_row(
         &self,
         printer: &mut Printer<'_, '_, '_>,
@@ -118,7 +121,7 @@ impl Layout {
         printer.row_axes("row")
     }
 
-    /// Brings the parts of a row's threads together.
+    /// Emits the cross-thread reduction of the partial results of a row's threads.
     pub(in crate::rules) fn join(&self, printer: &mut Printer<'_, '_, '_>, reduction: &[Stage]) -> Result<(), String> {
         match self {
             Layout::Warps { lanes } => printer.join_lanes(reduction, *lanes),
@@ -133,12 +136,15 @@ impl Layout {
     }
 }
 
-/// All stages of rows.
+/// The kernel of all stages of rows.
 pub(super) struct RowsKernel {
+    /// The stages.
     stages: Rc<Stages>,
+    /// The threads of a row.
     layout: Layout,
+    /// How the elements of a row are divided among the threads.
     lanes: Lanes,
-    /// Where it does not hold, other threads do it.
+    /// The condition under which the host launches this kernel; otherwise it launches another one for the same rows.
     condition: Option<Expr>,
 }
 

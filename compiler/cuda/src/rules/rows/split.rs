@@ -1,5 +1,19 @@
-//! Few long rows: a row has several blocks, whose results a second kernel brings together. The order of a sum is the same
-//! in every run.
+//! Schedule rule `reduction`: split reductions of few long rows. Several blocks reduce parts of a row, and a second
+//! kernel combines their results.
+//!
+//! ```text
+//! for i, k: s[i] += x[i, k]                        // few rows i, many elements k
+//! →
+//! kernel 1, block (i, p): parts[p, i] = sum of the elements of part p of row i
+//! kernel 2, warp i:       s[i] = parts[0, i] + parts[1, i] + …
+//! ```
+//!
+//! Requires: one loop with a reduction, followed only by values of the row; a constant number of rows, too few to
+//! occupy the device with one block each; rows that are long enough for two parts. If a row is needed again after its
+//! reduction, as in a softmax, only the statements up to the reduction are taken, and only for very few and very long
+//! rows. Guarantees: no atomics, so the order of a sum is the same in every run.
+//!
+//! Reference: TVM's primitive `rfactor` splits a reduction in the same way.
 
 use super::super::stages::gather::{Form, gather};
 use super::super::stages::lanes::{Held, Lanes};
@@ -16,23 +30,23 @@ use rx_schedule::Multiples;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The rule.
+/// The rule `reduction`.
 pub(in crate::rules) const RULE: Rule = Rule {
     name: "reduction",
     summary: "Reductions of few long rows: blocks for parts of a row, then a second kernel for the parts' results.",
     take,
 };
 
-/// With so many blocks or more every device is busy.
+/// The number of blocks from which on a device is fully occupied: two per multiprocessor of an H100.
 const ENOUGH_BLOCKS: i64 = 264;
 
-/// Fewer rows leave most of a device idle, if each has one block.
+/// The number of rows below which one block per row leaves most of a device idle.
 const FEW_ROWS: i64 = 64;
 
-/// Rows of so many elements take one block long.
+/// The row length from which on one block per row is slow.
 const LONG_ROW: i64 = 32_768;
 
-/// Elements of a part of a row, at least.
+/// The minimum number of elements per part of a row.
 const LEAST_PART: i64 = 4096;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -44,7 +58,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (layout, ways, least) = match is_apart {
         true => {
             let plain = Way { multiples: Multiples::of(1), condition: None };
-            // Rows are so few that there are blocks of their parts, too: as many parts as there are fewer blocks.
+            // Vectors along the rows make fewer blocks per part, but each row then has as many more parts. So the widest
+            // vectors cost no parallelism.
             let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
             let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;
@@ -95,8 +110,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
-/// The stages up to a reduction and what follows of it for each row. What needs the row's elements again behind it comes
-/// along with other kernels, where the rows are so few and long that one block each would leave most of a device idle.
+/// Collects the stages up to a reduction and the values of the row that follow. If later stages need the row's elements
+/// again, they are left to other kernels. This pays only if the rows are so few and long that one block per row would
+/// leave most of a device idle; otherwise the rule declines.
 fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
@@ -113,32 +129,41 @@ fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     if is_one_reduction(&stages, &stages.items()) { Ok((stages, taken)) } else { Err(again()) }
 }
 
-/// Bytes of a value as it is computed.
+/// Returns the size of a value in registers, in bytes. Narrow floats are computed as `float`.
 fn value_bytes(dtype: DType) -> i64 {
     if dtype.is_float() { dtype.bytes().cast_signed().max(4) } else { dtype.bytes().cast_signed() }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
+    /// The first kernel, which reduces parts of rows.
     Parts,
+    /// The second kernel, which combines the parts.
     Join,
 }
 
+/// One of the kernels of a split reduction.
 struct SplitKernel {
+    /// All stages.
     stages: Rc<Stages>,
-    /// The stages of the one loop.
+    /// The positions of the loop's stages among all stages.
     first: Vec<usize>,
+    /// The threads of a part of a row, in the first kernel.
     layout: Layout,
+    /// How the elements of a part are divided among the threads.
     lanes: Lanes,
+    /// The number of parts of a row.
     parts: Expr,
+    /// The number of rows.
     rows: i64,
-    /// Where it does not hold, another kernel does it.
+    /// The condition under which the host launches this kernel; otherwise it launches another one for the same parts.
     condition: Option<Expr>,
+    /// Which of the two kernels it is.
     step: Step,
 }
 
 impl SplitKernel {
-    /// The threads that bring the parts of a row together.
+    /// Returns the threads that combine the parts of a row.
     fn join_layout(&self) -> Layout {
         match self.layout {
             Layout::Across { .. } => Layout::Warps { lanes: 1 },
