@@ -1,20 +1,35 @@
-//! Windows that slide over what they read, where no matrix product pays: depthwise convolutions, convolutions with few channels in
-//! a group, poolings, and what has their form ([`rx_schedule::Sliding`]).
+//! Schedule rule `window`: sliding-window reductions for which a matrix product does not pay, that is depthwise
+//! convolutions, grouped convolutions with few channels, and poolings.
 //!
-//! Neighbouring threads have neighbours along the axis that is contiguous in the result. A thread has several outputs along another
-//! axis of the window, and reads what their windows share once, to registers. So of a 3 x 3 window in steps of 1 with 4 outputs
-//! 18 elements are read for 36 products. Where channels are contiguous, a thread has as many as 16 bytes hold. Where few channels
-//! of the result are made of the same windows, a thread has all of them.
+//! ```text
+//! for n, y, x, c, ky, kx: out[n, y, x, c] += data[n, y + ky, x + kx, c] * weight[ky, kx, c]
+//! →
+//! thread: 4 outputs along x, 8 neighbouring channels c
+//!     for ky:
+//!         values = data[n, y + ky, x .. x + 6, c .. c + 8]     // each position once, 16 bytes per load
+//!         for kx: w = weight[ky, kx, c .. c + 8]
+//!             for i in 0..4: sums[i] += values[i + kx] * w
+//!     out[n, y, x .. x + 4, c .. c + 8] = epilogue(sums)       // following elementwise statements
+//! ```
 //!
-//! No tile is kept in shared memory: what is read again comes from the first cache, each time by whole lines, and with outputs
-//! in registers a 3 x 3 window asks it for less than it gives while memory brings the elements once. A tile would ask for
-//! a barrier and for as many reads of shared memory. An edge is a condition at each position, not a kernel of its own: the taps
-//! are unrolled, so that it is a comparison.
+//! Requires: a sum, maximum or minimum over a window ([`rx_schedule::Sliding`]) of at most 128 taps, with a constant
+//! initial value; at most 8 output channels that read the same windows, otherwise `gemm` is faster.
 //!
-//! Sums of 16-bit floats are made in `float32` and rounded once; sums of integers wrap as the function's do.
+//! Guarantees: sums of 16-bit floats accumulate in `float32` and round once; sums of integers wrap like the function's.
 //!
-//! - [`problem`]: what a thread has, and how that is chosen.
-//! - [`kernel`]: its text; [`packs`]: elements of neighbouring channels that are read as one.
+//! Neighbouring threads have neighbours along the axis that is contiguous in the result. A thread has several outputs
+//! along another axis, and loads the positions that their windows share once, to registers. For example, 4 outputs of a
+//! 3 x 3 window with stride 1 load 18 elements for 36 products. If channels are contiguous, a thread has as many as fit
+//! into 16 bytes. If several output channels read the same windows, a thread has all of them.
+//!
+//! No tile is kept in shared memory. Elements that other threads load again come from the L1 cache, by whole cache
+//! lines. With several outputs in registers, a 3 x 3 window needs less bandwidth from L1 than L1 has in the time in
+//! which memory delivers each element once. A tile would need a barrier and as many loads from shared memory. Edges
+//! need no separate kernel: taps are unrolled, so the padding is one comparison per position.
+//!
+//! - [`problem`]: the matched reduction, and the choice of the outputs per thread.
+//! - [`kernel`]: the CUDA text.
+//! - [`packs`]: vector loads of neighbouring channels.
 
 mod kernel;
 mod packs;
@@ -24,7 +39,7 @@ use super::{Declined, Rule, Schedule, Task};
 use kernel::WindowKernel;
 use problem::Problem;
 
-/// The rule.
+/// The rule `window`.
 pub(super) const RULE: Rule = Rule {
     name: "window",
     summary: "Depthwise and narrow convolutions, poolings: windows read once for several outputs of a thread.",

@@ -58,8 +58,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (layout, ways, least) = match is_apart {
         true => {
             let plain = Way { multiples: Multiples::of(1), condition: None };
-            // Vectors along the rows make fewer blocks per part, but each row then has as many more parts. So the widest
-            // vectors cost no parallelism.
+            // Vectors along the rows make fewer blocks per part, but each row then has as many more parts. So they cost
+            // no parallelism.
             let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
             let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;

@@ -1,4 +1,17 @@
-//! The text of a reduction over windows.
+//! The kernel of a sliding-window reduction: each thread computes the outputs that [`super::problem`] assigns to it.
+//!
+//! ```text
+//! float sums[outputs] = {};
+//! for (sums, and all taps but the block's)          // taps unrolled
+//!     float values[positions] = {};
+//!     for (at < positions) values[at] = data at position `at`
+//!     for (tap of the block)
+//!         for (i < outputs) sums[i] += values[i * of_output + tap * of_tap + offset] * weight
+//! for (i < outputs) epilogue(sums[i])
+//! ```
+//!
+//! Without a block, a thread has one output along each axis, and each tap's value is loaded when it is used. Sums also
+//! have dimensions for channels and for neighbours, if a thread has several: `sums[channels][outputs][width]`.
 
 use super::packs::Side;
 use super::problem::{Axis, Problem};
@@ -8,26 +21,27 @@ use crate::source::{BLOCK_SIZE, LaunchShape};
 use rx_base::DType;
 use rx_tir::{BinaryOp, Expr, VarId};
 
-/// Names that the text uses for itself.
+/// The variable names that the kernel uses.
 const OWN_NAMES: &[&str] = &["i", "j", "v", "at", "thread"];
 
-/// Loops of more rounds together are not written out.
+/// The maximum number of accumulator updates per window and thread for which the loops over taps are unrolled.
 const MOST_UNROLLED: i64 = 256;
 
-/// Threads with windows of their own.
+/// The kernel; its threads do not cooperate.
 pub(super) struct WindowKernel {
     pub(super) problem: Problem,
 }
 
 impl WindowKernel {
+    /// Returns the number of threads.
     fn threads(&self) -> Expr {
         product(&self.problem.axes)
     }
 }
 
-/// How many threads axes have together.
+/// Returns the number of threads along these axes together.
 fn product(axes: &[Axis]) -> Expr {
-    // The constants are one factor, behind the others.
+    // Constants are multiplied into one factor, which is the last.
     let (constants, others): (Vec<_>, Vec<_>) =
         axes.iter().map(Axis::parts).partition(|parts| parts.as_int().is_some());
     let constant = constants.into_iter().fold(Expr::int(1), |a, b| a * b);
@@ -61,7 +75,8 @@ impl KernelBody for WindowKernel {
 }
 
 impl WindowKernel {
-    /// Prints an axis' value, of its first output where the thread has several; gives its name.
+    /// Emits the variable of an axis, decoded from the thread's index: the value of the thread's first output along it.
+    /// Returns the variable's name.
     fn decode(&self, kernel: &mut Kernel<'_>, at: usize, axis: &Axis, index: &str) -> Result<String, String> {
         let problem = &self.problem;
         let below = product(&problem.axes[at + 1..]);
@@ -81,12 +96,12 @@ impl WindowKernel {
 }
 
 impl Problem {
-    /// The type in which a loop is counted.
+    /// Returns the CUDA type of a loop's counter.
     fn ctype(&self, var: VarId) -> &'static str {
         if self.twins.twin(var).is_some() || self.func.var(var).dtype == DType::INT32 { "int" } else { "long long" }
     }
 
-    /// From here on a loop's variable is this text, in both widths.
+    /// Names a loop's variable, and its int32 copy if it has one, for the following text.
     fn name(&self, kernel: &mut Kernel<'_>, var: VarId, text: &str) {
         let narrow = if text.contains(' ') { format!("({text})") } else { text.to_owned() };
         match self.twins.twin(var) {
@@ -99,14 +114,16 @@ impl Problem {
     }
 }
 
-/// Brackets for each of an array's axes that has more than one element: with its extent, or an index.
+/// Returns the brackets of an array, with extents or indices. `axes` has for each dimension this text and its extent;
+/// dimensions of one element are left out. For example, extents 1, 4, 8 give `[4][8]`.
 fn array(axes: &[(String, i64)]) -> String {
     axes.iter().filter(|(_, count)| *count > 1).map(|(text, _)| format!("[{text}]")).collect()
 }
 
-/// Printing, with the names of the axes.
+/// The printer of the kernel's body.
 struct Text<'p> {
     problem: &'p Problem,
+    /// By axis: the variable with the value of the thread's first output along it.
     names: Vec<String>,
 }
 
@@ -160,7 +177,8 @@ impl Text<'_> {
         self.problem.name(kernel, var, &name);
     }
 
-    /// Prints the last position that the thread's outputs read, where the last of them may be behind the axis' end.
+    /// Emits the last position that the thread's outputs read, if some outputs of the last thread may be beyond the end
+    /// of the axis. Later positions may be out of bounds. Returns the variable's name.
     fn limit(&self, kernel: &mut Kernel<'_>) -> Result<Option<String>, String> {
         let Some(block) = self.problem.block.as_ref().filter(|block| self.problem.axes[block.axis].is_ragged()) else {
             return Ok(None);
@@ -179,7 +197,7 @@ impl Text<'_> {
         Ok(Some(name))
     }
 
-    /// Prints what is done at each tap.
+    /// Emits the body of the loops over sums and taps: loads the values and adds them to the accumulators.
     fn combine(&self, kernel: &mut Kernel<'_>, sums: &str, limit: Option<&str>) -> Result<(), String> {
         let problem = self.problem;
         let ctype = kernel.ctype(problem.sum)?;
@@ -227,8 +245,8 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Prints a factor's values, one by neighbour, into an array, or a variable where there is one; which is declared here where
-    /// it is new.
+    /// Emits the values of a factor for all neighbours, to an array, or to a scalar if there is one neighbour. Declares
+    /// it if `is_new`.
     fn read(&self, kernel: &mut Kernel<'_>, side: Side, value: &Expr, into: &str, is_new: bool) -> Result<(), String> {
         let problem = self.problem;
         let (lane, width) = (problem.axes.len() - 1, problem.packing.width_of(side));
@@ -252,7 +270,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Prints what becomes of the sums; `of_output` says where an output's value is.
+    /// Emits the update of all accumulators at one tap. `of_output` returns the text of the value that an output reads.
     fn update(&self, kernel: &mut Kernel<'_>, sums: &str, of_output: &dyn Fn(&str) -> String) -> Result<(), String> {
         let problem = self.problem;
         let [sum, value, weight] = problem.values;
@@ -292,7 +310,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// What counts channels, outputs and neighbours.
+    /// Returns the counters of channels, outputs and neighbours; `0` for those of which a thread has one.
     fn counters(&self) -> [&'static str; 3] {
         let problem = self.problem;
         [
@@ -302,7 +320,7 @@ impl Text<'_> {
         ]
     }
 
-    /// Which of the sums the counters tell.
+    /// Returns the brackets that select the accumulator of the counters, such as `[i][v]`.
     fn element(&self) -> String {
         let problem = self.problem;
         let counts = [problem.of_channels(), problem.outputs(), problem.width()];
@@ -310,7 +328,8 @@ impl Text<'_> {
         array(&std::array::from_fn::<_, 3, _>(|at| (counters[at].clone(), counts[at])))
     }
 
-    /// Prints something for each channel, output and neighbour; of those of these three that are asked for.
+    /// Emits `inner` in loops over channels, outputs and neighbours. `wanted` selects which of these three loops are
+    /// opened.
     fn each(
         &self,
         kernel: &mut Kernel<'_>,
@@ -331,7 +350,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Prints what becomes of each output.
+    /// Emits the epilogue and the stores of all outputs.
     fn store(&self, kernel: &mut Kernel<'_>, sums: &str) -> Result<(), String> {
         let problem = self.problem;
         kernel.line("// The outputs.");
@@ -355,7 +374,7 @@ impl Text<'_> {
         for (axis, name, counter, _) in &own {
             let plain = problem.func.var(axis.var).name;
             let value = if *counter == "0" { (*name).clone() } else { format!("{name} + {counter}") };
-            // Behind the reduction indices are written as the function has them.
+            // After the reduction, indices are over the loop variables in their original dtype.
             let of_output = kernel.fresh_name(&format!("out_{plain}"));
             let ctype = kernel.ctype(problem.func.var(axis.var).dtype)?;
             kernel.line(&format!("const {ctype} {of_output} = {value};"));

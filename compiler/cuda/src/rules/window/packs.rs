@@ -1,4 +1,15 @@
-//! Elements of neighbouring channels that are read as one.
+//! Vector loads: neighbouring channels are loaded by one instruction of up to 16 bytes.
+//!
+//! ```text
+//! for v in 0..4: value[v] = inside ? data[(y * 64 + x) * 32 + c + v] : 0
+//! →
+//! rx_pack<float, 4> elements = {};
+//! if (inside) elements = *(const rx_pack<float, 4>*)&data[(y * 64 + x) * 32 + c];
+//! for v in 0..4: value[v] = elements.at[v]
+//! ```
+//!
+//! Requires: loads, and the result's elements, that are contiguous along the last axis and aligned; conditions that do
+//! not depend on the last axis.
 
 use super::problem::{Axis, target_is_in_chunks};
 use crate::printer::{Kernel, types};
@@ -8,36 +19,41 @@ use rx_schedule::{Shared, Sliding};
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
 
-/// An element whose neighbours along the last axis are read with it.
+/// A vector load along the last axis.
 #[derive(Clone, Debug)]
 pub(super) struct Pack {
+    /// The load of an element.
     load: Expr,
-    /// What must hold where it is read.
+    /// The conditions under which it is loaded; all must hold.
     conditions: Vec<Expr>,
-    /// Stands for it in its factor.
+    /// The placeholder that replaces the load in its factor.
     var: VarId,
 }
 
-/// How the factors are read.
+/// The vector loads of both factors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packing {
-    /// Neighbours that a thread has; 1: elements are read one by one.
+    /// The number of neighbours per thread; 1 if there are no vector loads.
     pub(super) width: i64,
+    /// The vector loads in the data.
     data: Vec<Pack>,
+    /// The vector loads in the weight.
     weight: Vec<Pack>,
-    /// Whether each depends on the last axis.
+    /// Whether data and weight depend on the last axis.
     of_lane: [bool; 2],
 }
 
-/// Which factor.
+/// A factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
+    /// The factor that slides.
     Data,
+    /// The factor that does not.
     Weight,
 }
 
 impl Packing {
-    /// The widest there is.
+    /// Chooses the widest vectors of 8, 4 or 2 elements that data, weight and result allow.
     pub(super) fn of(
         found: &mut Sliding,
         func: &mut PrimFunc,
@@ -61,7 +77,8 @@ impl Packing {
         none
     }
 
-    /// The same where the data is told by position.
+    /// Returns the packing with the data as a function of the position ([`Shared::value`]), or `None` if its loads are
+    /// then no vectors.
     pub(super) fn moved(
         &self,
         found: &mut Sliding,
@@ -77,16 +94,17 @@ impl Packing {
         Some(Packing { data, ..self.clone() })
     }
 
-    /// Neighbours of the data that a thread has: one where all channels read the same.
+    /// Returns the number of data values per thread and position: 1 if all channels read the same one.
     pub(super) fn data_width(&self) -> i64 {
         self.width_of(Side::Data)
     }
 
+    /// Returns the number of neighbours of a factor per thread: 1 if it does not depend on the last axis.
     pub(super) fn width_of(&self, side: Side) -> i64 {
         if self.of_lane[side as usize] { self.width } else { 1 }
     }
 
-    /// The factors with variables in the place of what is read in packs, all of it in 32 bits where that fits.
+    /// Replaces vector loads in the factors by their placeholders, and narrows indices to 32 bits where they fit.
     pub(super) fn narrow(&mut self, twins: &Twins, data: &mut Expr, weight: Option<&mut Expr>) {
         for (packs, factor) in [(&mut self.data, Some(data)), (&mut self.weight, weight)] {
             for pack in packs.iter_mut() {
@@ -99,15 +117,15 @@ impl Packing {
                     Some(pack) => Expr::Var { var: pack.var, dtype },
                     None => part,
                 },
-                // What was not read is 0 already.
+                // A vector is initialized with 0, so the select is redundant.
                 Expr::Select { then, otherwise, .. } if is_zero(&otherwise) && is_read(&then, packs) => *then,
                 part => part,
             });
         }
     }
 
-    /// Prints the reads of a factor's packs, where the last axis has the value of the first neighbour. From here on `v` says in
-    /// the factor's text which of the neighbours is meant.
+    /// Emits the vector loads of a factor. The last axis must be named with the first neighbour's value. The following
+    /// text selects the neighbour by the variable `v`.
     pub(super) fn read(&self, kernel: &mut Kernel<'_>, side: Side) -> Result<(), String> {
         let packs = if side == Side::Data { &self.data } else { &self.weight };
         for pack in packs {
@@ -131,8 +149,8 @@ impl Packing {
     }
 }
 
-/// The packs an expression is made of: every element that depends on the last axis, each read under one condition, which does
-/// not depend on it. `None` where there are others.
+/// Collects the vector loads of an expression: all loads that depend on the last axis. Returns `None` if one of them is
+/// no vector, or if the same element is loaded under different conditions.
 fn packs(
     found: &mut Sliding,
     func: &mut PrimFunc,
@@ -145,16 +163,22 @@ fn packs(
     at.collect(expr, &mut all).then_some(all)
 }
 
+/// The state of [`packs`].
 struct Place<'p> {
     found: &'p mut Sliding,
     func: &'p mut PrimFunc,
+    /// Variables that are loops in addition to those of the nest.
     more: &'p [VarId],
+    /// The last axis.
     lane: &'p Axis,
+    /// The number of elements per vector.
     width: i64,
+    /// The conditions of the selects around the current expression.
     conditions: Vec<Expr>,
 }
 
 impl Place<'_> {
+    /// Adds the vector loads of an expression to `all`. Returns whether all loads along the last axis are vectors.
     fn collect(&mut self, expr: &Expr, all: &mut Vec<Pack>) -> bool {
         match expr {
             Expr::Load { buffer, indices, dtype } => {
@@ -186,7 +210,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether it is an element that was read, or a cast of it.
+/// Whether the expression is the placeholder of a vector load, possibly cast.
 fn is_read(expr: &Expr, packs: &[Pack]) -> bool {
     match expr {
         Expr::Cast { value, .. } => is_read(value, packs),
@@ -195,6 +219,7 @@ fn is_read(expr: &Expr, packs: &[Pack]) -> bool {
     }
 }
 
+/// Whether the expression is the constant 0; −0.0 is not.
 fn is_zero(expr: &Expr) -> bool {
     match expr {
         Expr::Float { value, .. } => *value == 0.0 && value.is_sign_positive(),

@@ -1,4 +1,11 @@
-//! A reduction over windows, and what of it a thread has.
+//! The matched sliding-window reduction, and the outputs that each thread computes. [`super::kernel`] prints it.
+//!
+//! ```text
+//! out[x] = Σ_k data[x + k] · weight[k],  x < 100, k < 3
+//! →
+//! axes:  x with 4 outputs per thread, so 25 threads
+//! block: tap k, positions 0 to 5 (6 loads instead of 12)
+//! ```
 
 use super::packs::Packing;
 use crate::rules::epilogue::{Epilogue, Front, is_in_chunks};
@@ -9,35 +16,38 @@ use rx_base::{DType, Dim};
 use rx_schedule::{Loop, Shared, Slide, Sliding};
 use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId, is_evaluable};
 
-/// More taps than this are no window.
+/// The maximum number of taps of a window.
 const MOST_TAPS: i64 = 128;
 
-/// More iterations than this for one result are a reduction of rows where no window overlaps another.
+/// The maximum number of iterations per result if no windows overlap and nothing is multiplied. Longer ones are left to
+/// the reduction of rows.
 const MOST_APART: i64 = 64;
 
-/// The most channels of the result that a thread makes of the same windows; with more, a matrix product pays.
+/// The maximum number of output channels that read the same windows. With more, a matrix product is faster.
 const MOST_CHANNELS: i64 = 8;
 
-/// Values that a thread holds: sums, and what windows share.
+/// The maximum number of values in a thread's registers: accumulators, and values that windows share.
 const MOST_VALUES: i64 = 96;
 
-/// Threads of a multiprocessor that hide the time a read takes.
+/// The number of threads per multiprocessor that hides memory latency.
 const MANY_THREADS: i64 = 512;
 
-/// What an extent that is not known is taken for.
+/// The assumed value of a symbolic extent.
 const UNKNOWN: i64 = 64;
 
-/// A loop whose values are told by a thread's number.
+/// A loop of the result, which is divided among threads.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
+    /// The loop's variable.
     pub(super) var: VarId,
+    /// The loop's extent, as an `int64`.
     pub(super) extent: Expr,
-    /// How many values a thread has; they are neighbours.
+    /// The number of neighbouring values that a thread has.
     pub(super) own: i64,
 }
 
 impl Axis {
-    /// How many threads have parts of it.
+    /// Returns the number of threads along the axis: the extent divided by [`Axis::own`], rounded up.
     pub(super) fn parts(&self) -> Expr {
         match self.own {
             1 => self.extent.clone(),
@@ -45,60 +55,67 @@ impl Axis {
         }
     }
 
-    /// Whether the last thread has less than the others.
+    /// Whether the last thread may have fewer values than the others.
     pub(super) fn is_ragged(&self) -> bool {
         self.own > 1 && self.extent.as_int().is_none_or(|extent| extent % self.own != 0)
     }
 }
 
-/// Outputs of a thread along an axis whose windows overlap.
+/// The blocking of a thread's outputs along an axis whose windows overlap.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// Which of the axes.
+    /// The position of the axis in [`Problem::axes`].
     pub(super) axis: usize,
-    /// The tap, and how many there are.
+    /// The loop over the window along this axis, and its extent.
     pub(super) tap: (VarId, i64),
+    /// The values at the positions that the outputs share.
     pub(super) shared: Shared,
 }
 
-/// What a thread does.
+/// A matched sliding-window reduction, `out[axes] = combine over taps and sums of data · weight`, and its epilogue.
 pub(super) struct Problem {
-    /// The task's function with variables of its own.
+    /// The task's function, with new variables for split loops and placeholders.
     pub(super) func: PrimFunc,
-    /// The result's loops, the contiguous one last.
+    /// The loops of the result. The last one is contiguous in the result, if any is.
     pub(super) axes: Vec<Axis>,
+    /// The axis along which a thread has several outputs with overlapping windows, if there is one.
     pub(super) block: Option<Block>,
-    /// The axis of channels that are made of the same windows, where a thread has several.
+    /// The axis of the output channels that read the same windows, if there are several; a thread has all of them.
     pub(super) channels: Option<usize>,
-    /// Loops over the window but the block's, with their extents.
+    /// The loops over the window and their extents, without the block's tap.
     pub(super) taps: Vec<(VarId, i64)>,
-    /// The other loops that are reduced over.
+    /// The other reduction loops, such as input channels, and their extents.
     pub(super) sums: Vec<(VarId, Expr)>,
+    /// The operation that combines values: addition, maximum or minimum.
     pub(super) combine: BinaryOp,
-    /// What the reduction begins with.
+    /// The initial value of the reduction, a constant.
     pub(super) initial: Expr,
-    /// What is read of windows: by position where there is a block.
+    /// The value of the window's element. It is over the axes and taps, or with a block over the position in it.
     pub(super) data: Expr,
-    /// What that is multiplied with.
+    /// The factor that does not slide, if there is one: a convolution's weight.
     pub(super) weight: Option<Expr>,
-    /// How both are read.
+    /// The vector loads of data and weight.
     pub(super) packing: Packing,
-    /// In which it is combined.
+    /// The dtype of the accumulators.
     pub(super) sum: DType,
-    /// A variable of that dtype each, for what is combined and for the factors.
+    /// Placeholders of this dtype for an accumulator, the data and the weight.
     pub(super) values: [VarId; 3],
+    /// The elementwise statements that follow and are fused.
     pub(super) epilogue: Epilogue,
+    /// The int32 copies of the loop variables.
     pub(super) twins: Twins,
+    /// All statements that the schedule replaces.
     pub(super) statements: Vec<Stmt>,
 }
 
-/// Factors of what is combined.
+/// The factors of the reduced value.
 struct Parts {
     data: Expr,
     weight: Option<Expr>,
 }
 
 impl Problem {
+    /// Matches the first statement of a task, and chooses the outputs per thread.
     pub(super) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
         let nest = task.nest(0)?;
         nest.update()?;
@@ -162,7 +179,8 @@ impl Problem {
         Ok(problem)
     }
 
-    /// Gives a thread several outputs along an axis where their windows overlap.
+    /// Gives each thread several outputs along an axis whose windows overlap, if registers and the number of threads
+    /// suffice. Tries inner axes first, and 8, 4 and 2 outputs.
     fn share(&mut self, found: &mut Sliding, task: &Task<'_>) {
         let lane = self.axes.len() - 1;
         let of_axis = |slide: &Slide| self.axes.iter().position(|axis| axis.var == slide.axis);
@@ -197,7 +215,8 @@ impl Problem {
         }
     }
 
-    /// Whether so many outputs of a thread leave enough threads.
+    /// Whether enough threads remain with this number of outputs per thread. Two outputs along a constant extent are
+    /// always accepted.
     fn is_worth(&self, axis: usize, outputs: i64, task: &Task<'_>) -> bool {
         let size = |extent: &Expr| extent.as_int().unwrap_or(UNKNOWN);
         let threads = self.axes.iter().enumerate().map(|(at, one)| {
@@ -211,22 +230,22 @@ impl Problem {
             && (few || threads >= i64::from(task.target.units).saturating_mul(MANY_THREADS))
     }
 
-    /// Channels of the result that a thread has.
+    /// Returns the number of output channels per thread.
     pub(super) fn of_channels(&self) -> i64 {
         self.channels.map_or(1, |axis| self.axes[axis].own)
     }
 
-    /// Neighbours along the last axis that a thread has.
+    /// Returns the number of neighbours along the last axis per thread.
     pub(super) fn width(&self) -> i64 {
         self.packing.width
     }
 
-    /// Outputs of a thread along the block's axis.
+    /// Returns the number of outputs per thread along the block's axis.
     pub(super) fn outputs(&self) -> i64 {
         self.block.as_ref().map_or(1, |block| self.axes[block.axis].own)
     }
 
-    /// Writes what is read in indices of 32 bits where they fit.
+    /// Narrows the indices of data and weight to 32 bits where they fit.
     fn narrow(&mut self) {
         let int = |value: i64| Expr::int(value);
         let mut loops: Vec<(VarId, Expr)> = self.axes.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
@@ -241,7 +260,7 @@ impl Problem {
         self.packing.narrow(&self.twins, &mut self.data, self.weight.as_mut());
     }
 
-    /// What a thread has and why, for a reader.
+    /// Describes the outputs per thread, for the scheduling remark.
     pub(super) fn note(&self) -> String {
         let mut parts = Vec::new();
         let name = |axis: usize| self.func.var(self.axes[axis].var).name;
@@ -267,7 +286,7 @@ impl Problem {
     }
 }
 
-/// The result's loops with the contiguous one last.
+/// Returns the loops of the result, the contiguous one last.
 fn thread_order(found: &Sliding) -> Vec<Loop> {
     let contiguous = |one: &&Loop| found.target.stride(one.var).as_constant() == Some(1);
     let lane = found.axes.iter().rev().find(contiguous).or(found.axes.last()).map(|one| one.var);
@@ -275,19 +294,20 @@ fn thread_order(found: &Sliding) -> Vec<Loop> {
     others.into_iter().chain(last).collect()
 }
 
-/// How many iterations each result takes; `None` where that is not known.
+/// Returns the number of reduction iterations per result, or `None` if it is symbolic.
 fn iterations(found: &Sliding) -> Option<i64> {
     found.taps.iter().chain(&found.sums).try_fold(1i64, |count, one| count.checked_mul(one.extent.as_int()?))
 }
 
-/// How many elements the result's loops write.
+/// Returns the number of elements that the reduction writes.
 fn elements(found: &mut Sliding) -> Dim {
     let extents: Vec<Expr> = found.axes.iter().map(|one| one.extent.clone()).collect();
     extents.iter().fold(Dim::constant(1), |all, extent| &all * &found.dim(extent))
 }
 
 impl Parts {
-    /// What is read of windows, and what that is multiplied with: the factor that slides, and one that does not.
+    /// Splits the reduced value into the factor that slides and one that does not. If the value is no such product, all
+    /// of it is `data`.
     fn of(found: &mut Sliding, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
         Declined::when(order.is_empty(), "it has one element")?;
@@ -307,7 +327,8 @@ impl Parts {
         Ok(Parts { data: value.cast(sum), weight: None })
     }
 
-    /// The axis of the channels that a thread makes of the same windows, which then has its number.
+    /// Finds the axis of the output channels that read the same windows: the weight uses it, the data does not. Gives
+    /// each thread all of its channels, and returns its position. Declines if a matrix product is faster.
     fn channels(&self, axes: &mut [Axis], task: &Task<'_>) -> Result<Option<usize>, Declined> {
         let Some(weight) = &self.weight else { return Ok(None) };
         let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);
@@ -328,7 +349,7 @@ impl Parts {
     }
 }
 
-/// Whether a loop's neighbours in the result stand together in groups of so many.
+/// Whether groups of `width` neighbours along an axis are contiguous and aligned in the result ([`is_in_chunks`]).
 pub(super) fn target_is_in_chunks(found: &Sliding, axis: &Axis, width: i64) -> bool {
     is_in_chunks(&found.target, axis.var, &axis.extent, width)
 }
