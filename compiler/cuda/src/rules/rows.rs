@@ -73,7 +73,7 @@ const LONG_BLOCK: i64 = 256;
 /// The number of threads per multiprocessor that hides memory latency if each has several loads in flight.
 const THREADS_OF_UNIT: i64 = 512;
 
-/// The number of elements per thread for which the threads of a row are chosen.
+/// The targeted number of elements per thread in a block that computes one row.
 const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {

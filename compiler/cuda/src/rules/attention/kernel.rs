@@ -102,6 +102,7 @@ impl Attend {
         self.tiling.part.map(|part| parts(&self.problem, part))
     }
 
+    /// Returns the number of tiles of rows per value of the batch.
     fn row_tiles(&self) -> Expr {
         let rows = self.tiling.rows();
         (self.problem.row_count() + Expr::int(rows - 1)).floor_div(Expr::int(rows))
@@ -239,6 +240,7 @@ impl Attend {
         Ok(())
     }
 
+    /// Returns the templates of the tiling's unit.
     fn text(&self) -> &'static UnitText {
         match self.tiling.unit {
             Unit::Warps { .. } => &warps::TEXT,
@@ -398,6 +400,7 @@ impl Attend {
         );
     }
 
+    /// Emits the load of the tile of queries.
     fn bring_queries(
         &self,
         words: &mut Template<'_, '_>,
@@ -436,12 +439,14 @@ impl Attend {
         key
     }
 
+    /// Emits the commit of the asynchronous copies so far, if tiles are copied in this way.
     fn end_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
             words.kernel.line("rx_copies_end();");
         }
     }
 
+    /// Emits the wait for all committed copies, then a barrier. After it, all threads see the copied tiles.
     fn arrive(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
             words.kernel.line("rx_copies_arrive<0>();");

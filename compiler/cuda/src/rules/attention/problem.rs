@@ -67,7 +67,7 @@ pub(super) struct Problem {
     pub(super) loops: Vec<Loop>,
     /// The score, as a function of the element of `product`.
     pub(super) score: Expr,
-    /// Whether the weights of a fully masked row are 0, as in a safe softmax. Otherwise they are 0 / 0.
+    /// Whether the weights of a fully masked row are 0, as in a safe softmax. Otherwise they are NaN.
     pub(super) is_zero_of_none: bool,
     /// The buffer of the weighted sum.
     pub(super) sum: BufferId,
@@ -91,30 +91,45 @@ pub(super) struct Digit {
 
 /// The matched product of queries and keys.
 struct Product {
+    /// The buffer of the product.
     buffer: BufferId,
+    /// The indices of its element.
     place: Vec<Expr>,
+    /// The factors, without constant multipliers, in the order of the statement.
     factors: [Expr; 2],
+    /// The product of the constant multipliers.
     scale: f64,
+    /// The spatial loops.
     axes: Vec<Axis>,
+    /// The reduction loop.
     depth: Axis,
 }
 
-/// The matched softmax over rows of scores. `exp` (one exponential, without casts) and `sum` (the buffer of their sum)
-/// are known after its second statement.
+/// The matched softmax over rows of scores.
 struct Softmax {
+    /// The score, as a function of the element of the product.
     score: Expr,
+    /// The loop over the keys.
     key: VarId,
+    /// The buffer of the rows' maxima.
     max: BufferId,
+    /// One exponential, without casts between floating-point dtypes; known after the second statement.
     exp: Option<Expr>,
+    /// The buffer of the sums of exponentials; known after the second statement.
     sum: Option<BufferId>,
 }
 
 /// The matched sum of weighted values.
 struct Weighted {
+    /// The buffer of the sum.
     buffer: BufferId,
+    /// The indices of its element.
     place: Vec<Expr>,
+    /// The loop over the columns of the result.
     width: Axis,
+    /// The element of the values.
     values: Expr,
+    /// See [`Problem::is_zero_of_none`].
     is_zero_of_none: bool,
 }
 

@@ -42,7 +42,7 @@ struct Known {
     value: Expr,
 }
 
-/// The known elements, by buffer.
+/// The symbolic evaluator: the known elements by buffer, and the axes that they are over.
 pub(super) struct Reading<'t> {
     task: &'t Task<'t>,
     scope: Scope,
@@ -50,8 +50,9 @@ pub(super) struct Reading<'t> {
     axes: Vec<Axis>,
 }
 
-/// The loops of a statement: by variable the values of those that correspond to axes, and in `own` the others.
+/// The loops of a statement, mapped to axes.
 pub(super) struct Bound {
+    /// By loop variable: the axis that the loop iterates over, possibly cast.
     values: FxHashMap<VarId, Expr>,
     /// The loops that correspond to no axis.
     pub(super) own: Vec<Axis>,

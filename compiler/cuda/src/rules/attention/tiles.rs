@@ -25,8 +25,8 @@ pub(super) struct Tiling {
 /// The unit that multiplies.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unit {
-    /// Tensor cores, by `warps` warps, each with `fragments` times 16 rows. `is_bfloat`: the operands are `bfloat16`,
-    /// otherwise `float16`.
+    /// Tensor cores: `warps` warps, each with `fragments` times 16 rows. For example, 4 warps with 2 fragments have 128
+    /// rows. `is_bfloat`: the operands are `bfloat16`, otherwise `float16`.
     Warps { warps: i64, fragments: i64, is_bfloat: bool },
     /// Single threads: `lines` groups of 16 neighbouring threads, each with `rows` rows. A thread has groups of `pack`
     /// neighbouring columns of the result.

@@ -27,7 +27,7 @@ const OWN_NAMES: &[&str] = &["i", "j", "v", "at", "thread"];
 /// The maximum number of accumulator updates per window and thread for which the loops over taps are unrolled.
 const MOST_UNROLLED: i64 = 256;
 
-/// The kernel; its threads do not cooperate.
+/// The kernel of a sliding-window reduction. Its threads are independent.
 pub(super) struct WindowKernel {
     pub(super) problem: Problem,
 }

@@ -110,7 +110,9 @@ pub(super) struct Problem {
 
 /// The factors of the reduced value.
 struct Parts {
+    /// See [`Problem::data`].
     data: Expr,
+    /// See [`Problem::weight`].
     weight: Option<Expr>,
 }
 
