@@ -255,16 +255,19 @@ impl FunctionLowering<'_, '_> {
             return joined;
         }
         let result = self.tuple_field(joined, 0);
+        let mut renewed: FxHashMap<Register, Register> = FxHashMap::default();
         for (at, old) in written.iter().enumerate() {
             let new = self.tuple_field(joined, at + 1);
+            renewed.insert(*old, new);
             let Some((shape, dtype)) = self.tensors.own.get(old).cloned() else { continue };
             self.tensors.add(new, &shape, dtype);
             self.tensors.replaced.insert(*old, new);
             self.tensors.fresh.remove(old);
         }
-        // Each view was returned as a separate tensor, so it is no view any more: a later write into it does not change
-        // the others.
-        self.tensors.views.retain(|view, made| !written.contains(view) && !written.contains(&made.of));
+        // A branch that writes a tensor writes its views as well, so the fields of both are views again.
+        let now = |register: Register| renewed.get(&register).copied().unwrap_or(register);
+        let views = std::mem::take(&mut self.tensors.views).into_iter();
+        self.tensors.views = views.map(|(view, made)| (now(view), View { of: now(made.of), ..made })).collect();
         result
     }
 

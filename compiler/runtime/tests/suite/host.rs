@@ -106,6 +106,25 @@ fn prim_funcs_write_into_tensors() {
     assert_eq!(values(&results[2]), values(&results[1]));
 }
 
+/// `view` still shares the memory of `out` after an `if` that writes into `out`, whichever branch ran.
+#[test]
+fn view_written_after_an_if_changes_its_tensor() {
+    let condition = "    if c:\n        cls.double(before, out)\n        done = R.shape([1])\n    else:\n        done = R.shape([1])\n";
+    let source = WRITES
+        .replace(
+            "def main(x: R.Tensor((4,), \"float32\"))",
+            "def main(x: R.Tensor((4,), \"float32\"), c: R.Tensor((), \"bool\"))",
+        )
+        .replace("    cls.first(view)\n", &format!("{condition}    cls.first(view)\n"));
+    let text = Text::module(&source);
+    for (c, expected) in [(true, [106.0, 112.0, 18.0, 24.0]), (false, [102.0, 104.0, 6.0, 8.0])] {
+        let c = Tensor::from_bytes(rx_base::DType::BOOL, &[], &[u8::from(c)]).expect("a tensor");
+        let (results, _) = text.results(&[floats(&[4], &[1.0, 2.0, 3.0, 4.0]), c]);
+        assert_eq!(values(&results[1]), expected);
+        assert_eq!(values(&results[2]), expected);
+    }
+}
+
 #[test]
 fn branches_write_into_tensors_from_before() {
     let text = Text::module(
