@@ -1,6 +1,6 @@
-//! A prim_func's text around what it says of itself: `T.func_attr({…})`.
+//! Finds and parses the attributes of a prim_func, `T.func_attr({…})`, in its text.
 //!
-//! Passes read and change attributes; the rest they leave as it is written.
+//! Passes use the position to change the attributes and leave the rest of the text unchanged.
 
 use rx_base::Dim;
 use rx_ir::Attr;
@@ -9,19 +9,20 @@ use rx_syntax::{Cursor, Segment, Statement};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a prim_func's text says of it, in bytes of its segments' texts in a row.
+/// The attributes of a prim_func and their position, as byte offsets in the concatenated texts of its segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenAttributes {
-    /// Where the dictionary stands; without one, the end of the header's line, where a statement may be put.
+    /// The range of the dictionary. Without one, the empty range after the header's line, where a statement may be
+    /// inserted.
     pub place: Range<usize>,
-    /// Its entries, in order.
+    /// Its entries, in source order.
     pub entries: Entries,
 }
 
-/// A dictionary's entries, in order.
+/// A dictionary's entries, in source order.
 type Entries = Vec<(Arc<str>, Attr)>;
 
-/// The attributes of the prim_func that these segments are; `None` where no header stands on lines of its own.
+/// Returns the attributes of the prim_func with these segments; `None` if its body begins on the header's line.
 pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
     let mut start = 0;
     let mut behind_header = None;
@@ -37,7 +38,7 @@ pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes
                 let line_end = segment.text().get(end..).and_then(|rest| rest.find('\n'));
                 behind_header = line_end.map(|line_end| start + end + line_end + 1);
             } else if statement.inline && behind_header.is_some() {
-                // The body stands on the header's line.
+                // The body begins on the header's line.
                 return None;
             }
         }
@@ -46,7 +47,7 @@ pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes
     behind_header.map(|end| WrittenAttributes { place: end..end, entries: Vec::new() })
 }
 
-/// The dictionary of a `T.func_attr({…})`: where it stands and its entries.
+/// Returns the span and entries of the dictionary in a `T.func_attr({…})`.
 fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span, Entries)> {
     let StatementKind::Expr(Expr { kind: ExprKind::Call { callee, arguments }, .. }) = &statement.tree.kind else {
         return None;
@@ -61,7 +62,7 @@ fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span
     }
 }
 
-/// A value as written; what is no literal is kept as text.
+/// Returns the value of a literal; any other expression is kept as its source text.
 pub fn literal(cursor: Cursor<'_>, expr: &Expr) -> Attr {
     let opaque = || Attr::Opaque(cursor.source(expr.tokens).into());
     match &expr.kind {
@@ -96,7 +97,7 @@ mod tests {
     use rx_syntax::Segment;
     use std::sync::Arc;
 
-    /// The text in front of the place, what is written there, and the entries.
+    /// Returns the text before the place, the text in the place, and the entries.
     fn found(text: &str) -> Option<(String, String, Vec<String>)> {
         let written = written_attributes(&[Arc::new(Segment::new(text.into()))])?;
         let entries = written.entries.iter().map(|(key, value)| format!("{key}: {value}")).collect();

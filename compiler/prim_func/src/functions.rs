@@ -1,8 +1,8 @@
-//! Signatures of the functions of `T`: one table for checks, readers and editors.
+//! Signatures of the functions of `T`: one table for checks, the reader and the editor features.
 //!
-//! The table (`signatures.txt`) is compared with TVM's own functions by `tests/scripts/tir_signatures.py`. Whoever reads a call
-//! asks for its arguments in the order of the parameters (`in_order`), so that `T.floordiv(b=3, a=x)` is
-//! read as `T.floordiv(x, 3)`.
+//! `tests/scripts/tir_signatures.py` compares the table (`signatures.txt`) with TVM's own functions. Code that
+//! interprets a call first puts its arguments in the order of the parameters with [`in_order`]. For example,
+//! `T.floordiv(b=3, a=x)` becomes `T.floordiv(x, 3)`.
 
 mod bind;
 mod order;
@@ -15,18 +15,18 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::sync::LazyLock;
 
-/// A function that binds its arguments as Python does: one of `T`, as some release of TVM has it, or a macro.
+/// A function that binds its arguments by Python's rules: a function of `T` in some release of TVM, or a macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function<'t> {
     /// Its name without `T.`: `axis.spatial`.
     pub name: &'t str,
-    /// Its parameters; those that only older releases have come last.
+    /// Its parameters. Those that only older releases have come last.
     pub params: Vec<Param<'t>>,
-    /// Its treatment of a keyword `dtype`.
+    /// Its treatment of the keyword argument `dtype`.
     pub dtype: DTypeKeyword,
 }
 
-/// A parameter.
+/// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param<'t> {
     /// Its name in the newest release that has it.
@@ -35,43 +35,43 @@ pub struct Param<'t> {
     pub other_name: Option<&'t str>,
     /// How arguments are passed for it.
     pub kind: ParamKind,
-    /// Its default as Python writes it; `None` where it must be passed.
+    /// Its default value in Python syntax; `None` if the argument is required.
     pub default: Option<&'t str>,
     /// Whether only older releases have it.
     pub old: bool,
 }
 
-/// How arguments are passed for a parameter.
+/// The ways in which arguments are passed for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// By position or by keyword.
     Positional,
-    /// `*args`: all further ones by position.
+    /// `*args`: all remaining positional arguments.
     Variadic,
     /// By keyword only.
     Keyword,
-    /// `**attrs`: all other keywords.
+    /// `**attrs`: all remaining keyword arguments.
     Keywords,
 }
 
-/// The treatment of a keyword `dtype` by the wrapper that TVM puts around a function (`tirx/script/builder/ir.py`).
+/// The treatment of a keyword `dtype` by TVM's wrapper of a function (`tirx/script/builder/ir.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DTypeKeyword {
-    /// A keyword as any other.
+    /// It is an ordinary keyword.
     Plain,
-    /// It is the first argument by position, whatever else is passed.
+    /// It becomes the first positional argument, regardless of the other arguments.
     First,
     /// It is ignored.
     Dropped,
 }
 
 impl Param<'_> {
-    /// Whether a call may name the parameter so.
+    /// Whether a keyword argument of this name is for the parameter.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.other_name == Some(name)
     }
 
-    /// Whether a call must pass it.
+    /// Whether every call must pass an argument for it.
     pub fn is_required(&self) -> bool {
         self.default.is_none() && matches!(self.kind, ParamKind::Positional | ParamKind::Keyword)
     }
@@ -93,12 +93,12 @@ impl Display for Param<'_> {
 }
 
 impl<'t> Function<'t> {
-    /// The parameters of the newest release, as Python writes them.
+    /// Returns the parameters of the newest release, with their indices.
     pub fn current_params(&self) -> impl Iterator<Item = (usize, &Param<'t>)> {
         self.params.iter().enumerate().filter(|(_, param)| !param.old)
     }
 
-    /// `floordiv(a, b, span=None)`.
+    /// Returns the signature in Python syntax: `floordiv(a, b, span=None)`.
     pub fn signature(&self) -> String {
         let params: Vec<String> = self.current_params().map(|(_, param)| param.to_string()).collect();
         format!("{}({})", self.name, params.join(", "))
@@ -110,18 +110,18 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Function<'static>>> = LazyLock
     lines.filter_map(read).map(|function| (function.name, function)).collect()
 });
 
-/// The function `T.name`; dtypes (`T.float32`) share one signature.
+/// Finds the function `T.name`. All dtypes (`T.float32`) share one signature.
 pub fn find(name: &str) -> Option<&'static Function<'static>> {
     let by_name = FUNCTIONS.get(name);
     by_name.or_else(|| DType::parse(name).and_then(|_| FUNCTIONS.get("boolean")))
 }
 
-/// The names of the functions, in alphabetical order.
+/// Returns the names of all functions in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.keys().copied()
 }
 
-/// The function that a line of the table describes; `None` for comments and empty lines.
+/// Parses a line of the table; `None` for comments and empty lines.
 fn read(line: &'static str) -> Option<Function<'static>> {
     if line.starts_with('#') {
         return None;
@@ -130,7 +130,7 @@ fn read(line: &'static str) -> Option<Function<'static>> {
     let (inner, tail) = rest.rsplit_once(')')?;
     let mut params = Vec::new();
     let mut kind = ParamKind::Positional;
-    // No default of the table holds a comma.
+    // No default value in the table contains a comma.
     for part in inner.split(", ").filter(|part| !part.is_empty()) {
         if part == "*" {
             kind = ParamKind::Keyword;

@@ -1,7 +1,8 @@
-//! Integer expressions by what they are written with: Python's operators and the functions of `T`.
+//! Builds symbolic dims from integer expressions: Python's operators and the functions of `T`.
 //!
-//! Bodies of Relax functions, prim_funcs' buffers and strings in shapes all build their dims here, so that equal
-//! expressions are equal dims wherever they stand.
+//! Bodies of Relax functions, buffer shapes of prim_funcs and shapes in strings all build their dims here. So equal
+//! expressions are equal dims, regardless of where they occur. For example, `n << 2` and `T.shift_left(n, 2)` both
+//! are `n * 4`.
 
 use crate::functions;
 use rx_base::name::name;
@@ -10,7 +11,7 @@ use rx_base::{DType, Dim};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr};
 
-/// `a op b`.
+/// Returns the dim `a op b`.
 pub fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
     let opaque = |function: &str| Dim::opaque(name(function), vec![a.clone(), b.clone()]);
     match op {
@@ -39,7 +40,8 @@ pub fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
     }
 }
 
-/// `T.function(arguments)` as it is written, each value read by `dim`; conversions are their values.
+/// Returns the dim of `T.function(arguments)`, with each argument translated by `dim`. A conversion is the value that
+/// it converts.
 pub fn written_call(
     cursor: Cursor<'_>,
     function: &str,
@@ -53,7 +55,8 @@ pub fn written_call(
     }
 }
 
-/// `T.function(arguments)`; what has no arithmetic meaning here is equal only to the same call.
+/// Returns the dim of `T.function(arguments)`. A function without a known arithmetic meaning is opaque: equal only to
+/// the same call.
 pub fn call(function: &str, arguments: &[Dim]) -> Dim {
     if arguments.iter().any(Dim::is_error) {
         return Dim::ERROR;
@@ -63,7 +66,7 @@ pub fn call(function: &str, arguments: &[Dim]) -> Dim {
         ("min", [a, b]) => a.minimum(b),
         ("floordiv" | "FloorDiv", [a, b]) => a.floor_div(b),
         ("floormod" | "FloorMod", [a, b]) => a.floor_mod(b),
-        // Truncation and flooring agree where nothing is negative, as extents are not.
+        // Truncating and flooring division agree for non-negative operands; extents are non-negative.
         ("truncdiv" | "Div", [a, b]) if is_natural(a) && is_natural(b) => a.floor_div(b),
         ("truncmod" | "Mod", [a, b]) if is_natural(a) && is_natural(b) => a.floor_mod(b),
         ("truncdiv" | "Div", _) => Dim::opaque(name("T.truncdiv"), arguments.to_vec()),
@@ -79,12 +82,12 @@ pub fn call(function: &str, arguments: &[Dim]) -> Dim {
     }
 }
 
-/// Whether a dim is never negative.
+/// Whether a dim is provably non-negative.
 fn is_natural(dim: &Dim) -> bool {
     prove::lower(dim, &Bounds::default()).is_some_and(|low| low >= 0)
 }
 
-/// `a op b` as a condition.
+/// Returns the condition `a op b`. `>` and `>=` become `<` and `<=` with exchanged operands.
 pub fn compare(op: CompareOp, a: Dim, b: Dim) -> Dim {
     let (operator, a, b) = match op {
         CompareOp::Lt => ("<", a, b),
@@ -97,7 +100,7 @@ pub fn compare(op: CompareOp, a: Dim, b: Dim) -> Dim {
     Dim::opaque(name(operator), vec![a, b])
 }
 
-/// `a and b`, `a or b`.
+/// Returns the condition `a and b` or `a or b`.
 pub fn logic(op: BoolOp, operands: Vec<Dim>) -> Dim {
     let operator = match op {
         BoolOp::And => "and",

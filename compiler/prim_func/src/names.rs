@@ -1,7 +1,12 @@
-//! Names in prim_funcs: each is bound before it is used, or known to the file.
+//! Name resolution in prim_funcs: every name is bound before it is used, or known to the file.
 //!
-//! TVM's scopes end with their blocks; here a name counts as bound in all that follows, as in Python. Where it is read behind
-//! its block, reading the function as loops (`tir`) says so; of `T.reads` and `T.writes`, which that leaves out, this does.
+//! The scopes of TVM's parser end with their blocks. Here a binding is visible in all later statements, as in Python.
+//! A use after the end of the binding block is reported when the function is translated to loops (see
+//! [`reader`](crate::reader)). That translation ignores `T.reads` and `T.writes`, so `scopes` in this module checks
+//! the names in those two.
+//!
+//! The same walk checks calls against signatures (`arity`), the forms of `T` (`forms`), and buffers against scalars
+//! (`kinds`).
 
 mod arity;
 mod attributes;
@@ -22,7 +27,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenIndex, TokenR
 use rx_syntax::{Cursor, Segment, Statement};
 use std::sync::Arc;
 
-/// Python's own names that TVM's parser evaluates.
+/// Names of Python and of the usual imports that TVM's parser can evaluate.
 const BUILTINS: &[&str] = &[
     "range",
     "len",
@@ -62,17 +67,19 @@ const BUILTINS: &[&str] = &[
     "TypeVar",
 ];
 
-/// Whether a name is one of Python's own that TVM's parser evaluates.
+/// Whether a name is one of the Python names that TVM's parser can evaluate, such as `range` or `len`.
 pub fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(&name)
 }
 
-/// The names of a prim_func that nothing binds, each reported where it is first used; captured ones as warnings.
+/// Reports the names of a prim_func that nothing binds, each at its first use. Names that the kernel captures from
+/// surrounding Python code are warnings. Reports wrong calls of `T.` functions as well.
 pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     names(segments, file, None)
 }
 
-/// As [`unbound_names`], of a macro. Names of one that is not hygienic are those of its callers.
+/// Does the same as [`unbound_names`] for a macro. The free names of a macro that is not hygienic are resolved in its
+/// callers, so they are not reported.
 pub fn of_macro(segments: &Arc<[Arc<Segment>]>, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let hygienic = macros::of_item(segments).hygienic;
     let mut found = names(segments, file, Some(0));
@@ -115,32 +122,35 @@ fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>)
     walk.found
 }
 
+/// One pass over the statements of a function, in source order.
 struct Walk<'a> {
     file: &'a FileContext,
-    /// What has been bound so far.
+    /// The names bound by the statements before this one.
     bound: NameSet,
-    /// Whether this is a header, whose types may name what the head of the body declares.
+    /// Whether the walk is in the function's header. Types in the header may use names that the start of the body
+    /// declares.
     in_header: bool,
-    /// What the function binds, before or after.
+    /// All names that the function binds anywhere.
     anywhere: NameSet,
     seen: NameSet,
     out_of_reach: NameSet,
     segment: u32,
-    /// What the open blocks have said once, each with its column: `T.reads`, axes.
+    /// The forms and names that may occur once in a block, with the column of their statement: `T.reads`, `T.writes`,
+    /// axes.
     stated: Vec<(u32, Name)>,
-    /// The attributes that the function and the open blocks have stated.
+    /// The attributes that the function and the open blocks have set so far.
     attributes: Vec<attributes::Attribute>,
     kinds: kinds::Kinds,
     nest: nest::Nest,
     scopes: scopes::Scopes,
-    /// The `False` of `s_tir=False`, until a block shows that it is wrong.
+    /// The span of the `False` in `s_tir=False`; taken when a block contradicts it.
     without_blocks: Option<Span>,
-    /// The least column of statements of the macro that is read.
+    /// The least column of the statements of the macro being walked; `None` outside macros.
     macro_from: Option<u32>,
     found: Vec<Diagnostic<ItemPlace>>,
 }
 
-/// The `False` of `@T.prim_func(s_tir=False)`.
+/// Returns the span of the `False` in `@T.prim_func(s_tir=False)`.
 fn without_blocks(cursor: Cursor<'_>, decorator: &Expr) -> Option<Span> {
     let ExprKind::Call { arguments, .. } = &decorator.kind else { return None };
     let is_flag = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "s_tir");
@@ -149,11 +159,12 @@ fn without_blocks(cursor: Cursor<'_>, decorator: &Expr) -> Option<Span> {
 }
 
 impl Walk<'_> {
-    /// Notes where macros defined in the function begin and end: what surrounds their statements, their calls say.
+    /// Tracks where macros defined inside the function begin and end. The loops and blocks around a macro's
+    /// statements are known only at its calls.
     fn enter_macro(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let column = statement.indent + u32::from(statement.inline);
         let is_def = matches!(statement.tree.kind, StatementKind::Def { .. });
-        // The `def` stands in the column of its decorator.
+        // The `def` is in the same column as its decorator.
         self.macro_from = self.macro_from.filter(|least| column >= *least || is_def && column + 1 == *least);
         if let StatementKind::Decorator(decorator) = &statement.tree.kind
             && self.macro_from.is_none()
@@ -218,7 +229,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The type of a variable: `T.int32()` between its brackets is a type, not a value.
+    /// Walks the type of a variable. `T.int32()` in a subscript of the type is a type and not a missing value.
     fn annotation(&mut self, cursor: Cursor<'_>, annotation: &Expr) {
         match &annotation.kind {
             ExprKind::Subscript { value, index } => {
@@ -270,7 +281,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `T.exq`, which nobody has; `T.float32.exp`, since a dtype has nothing.
+    /// Reports unknown members: `T.exq`, which no release of TVM has, and `T.float32.exp`, since a dtype has no
+    /// members.
     fn member(&mut self, cursor: Cursor<'_>, of: &Expr, member: TokenIndex) {
         if matches!(of.kind, ExprKind::Attribute { .. }) && self.is_dtype(cursor, of) {
             let span = cursor.span(TokenRange::one(member));
@@ -282,7 +294,7 @@ impl Walk<'_> {
             let head = cursor.name(of.tokens.start);
             !self.bound.contains(&head) && self.file.namespace(&head) == Some(Namespace::Tir)
         };
-        // `tirx` is Python's module, which has more than `T`.
+        // The Python module `tirx` (formerly `tir`) has more members than the namespace `T`.
         let is_module = matches!(cursor.text(of.tokens.start), "tir" | "tirx");
         let text = cursor.text(member);
         if !is_tir || members::is_member(text) || (is_module && members::is_module_member(text)) {
@@ -344,7 +356,7 @@ mod tests {
     use rx_syntax::Segment;
     use std::sync::Arc;
 
-    /// The messages for a prim_func below module text.
+    /// Returns the messages for a prim_func after module text.
     fn found(module: &str, function: &str) -> Vec<String> {
         let mut file = FileContext::default();
         file.read(&Segment::new(module.into()));

@@ -1,4 +1,4 @@
-//! What a `T.prim_func` shows its callers: parameters, and which buffers its body reads and writes.
+//! Computes a prim_func's signature: its parameters, and the buffers that its body reads and writes.
 
 use crate::functions::in_order;
 use crate::integer;
@@ -9,7 +9,7 @@ use rx_ir::{BufferParam, PrimFuncSignature, PrimParam, PrimParamKind};
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 
-/// The signature of a prim_func from its segments; `None` when no `def` is among them.
+/// Returns the signature of a prim_func from its segments; `None` if they contain no `def`.
 pub fn prim_func_signature<'s>(
     segments: impl Iterator<Item = &'s Segment> + Clone,
     file: &FileContext,
@@ -42,7 +42,8 @@ pub fn prim_func_signature<'s>(
     None
 }
 
-/// A function that writes no parameter at all is a stand-in for a kernel written elsewhere: it may write any.
+/// Marks all buffers as read and written if the function writes no parameter. Such a function is a placeholder for an
+/// external kernel, which may write any of them.
 fn settle(mut params: Vec<PrimParam>) -> Vec<PrimParam> {
     if !params.iter().any(is_written) {
         for param in &mut params {
@@ -58,18 +59,18 @@ fn is_written(param: &PrimParam) -> bool {
     matches!(&param.kind, PrimParamKind::Buffer(buffer) if buffer.written)
 }
 
-/// What a body does with names.
+/// The uses of names in a function's body.
 #[derive(Default)]
 struct Body {
-    /// Handles opened by `A = T.match_buffer(a, …)`: handle to buffer name, shape, dtype.
+    /// Handles opened by `A = T.match_buffer(a, …)`: from the handle's name to the buffer's name, shape and dtype.
     matched: NameMap<(Name, Vec<Dim>, DType)>,
-    /// Handles that are the memory of `A = T.decl_buffer(…, data=a)`: handle to buffer name.
+    /// Handles that are the memory of `A = T.decl_buffer(…, data=a)`: from the handle's name to the buffer's name.
     opened: NameMap<Name>,
     written: NameMap<()>,
     read: NameMap<()>,
-    /// Names that are called as functions: macros, among others.
+    /// Names that are called like functions. Some of them are macros.
     called: Vec<Name>,
-    /// Whether it calls what is written elsewhere: `T.call_extern`, `T.call_packed`, inline assembly.
+    /// Whether the body calls external code: `T.call_extern`, `T.call_packed`, inline PTX.
     calls_out: bool,
 }
 
@@ -110,7 +111,8 @@ impl Body {
         }
     }
 
-    /// Takes what the macros do that are called. Names of one that is not hygienic are the function's.
+    /// Adds the effects of the macros that the body calls, transitively. In a macro that is not hygienic, names refer
+    /// to the function's variables; in a hygienic macro they are private.
     fn read_macros(&mut self, file: &FileContext) {
         let mut seen = NameMap::default();
         while let Some(name) = self.called.pop() {
@@ -157,12 +159,12 @@ impl Body {
         self.matched.insert(handle, (cursor.name(target.tokens.start), shape, dtype));
     }
 
-    /// Whether a buffer over this handle is stored to.
+    /// Whether the body stores to a buffer over this handle.
     fn stores_in(&self, param: &PrimParam) -> bool {
         self.opened.get(&param.name).is_some_and(|buffer| self.written.contains_key(buffer))
     }
 
-    /// Notes what an expression reads; a buffer passed whole may be read and written.
+    /// Records the names that an expression reads. A buffer that is passed whole counts as read and written.
     fn load(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         match &expr.kind {
             ExprKind::Subscript { value, index } => {
@@ -191,7 +193,7 @@ impl Body {
                     if region {
                         self.region(cursor, &argument.value);
                     }
-                    // `match_buffer(a, …)` of a handle is no access; of a region it is noted above.
+                    // `match_buffer(a, …)` of a handle is not an access; the match of a region was recorded above.
                     if !(source.ends_with(".match_buffer") && matches!(argument.value.kind, ExprKind::Name)) {
                         self.load(cursor, &argument.value);
                     }
@@ -207,7 +209,8 @@ impl Body {
         }
     }
 
-    /// `A.data`, `A.access_ptr("w")`: the buffer leaves our sight.
+    /// Records the buffer of `A.data` or `A.access_ptr("w")`. Its later accesses are unknown, so it counts as read
+    /// and written.
     fn load_head(&mut self, cursor: Cursor<'_>, value: &Expr) {
         if !matches!(value.kind, ExprKind::Name) || !matches!(cursor.text(value.tokens.start), "T" | "R" | "I") {
             self.load(cursor, value);
@@ -236,7 +239,7 @@ impl Body {
                 let (shape, dtype) = buffer_type(cursor, arguments)?;
                 Some(self.buffer(parameter, shape, dtype))
             }
-            // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
+            // TVM before 0.12 writes `T.Buffer[(16, 16), "float32"]`.
             ExprKind::Subscript { value, index } if cursor.path(value.tokens).ends_with(".Buffer") => {
                 let (shape, dtype) = buffer_type(cursor, &bracketed_arguments(cursor, index))?;
                 Some(self.buffer(parameter, shape, dtype))
@@ -260,8 +263,8 @@ impl Body {
     }
 }
 
-/// The arguments between the brackets of `T.Buffer[(16, 16), "float32"]`. Without a dtype all of it is the shape, which Python
-/// does not tell from its dims: `T.Buffer[(16, 16)]` is `T.Buffer[16, 16]`.
+/// Returns the arguments between the brackets of `T.Buffer[(16, 16), "float32"]`. Without a dtype, the whole
+/// subscript is the shape: for Python `T.Buffer[(16, 16)]` and `T.Buffer[16, 16]` are the same.
 pub fn bracketed_arguments(cursor: Cursor<'_>, index: &Expr) -> Vec<Argument> {
     let by_position = |value: &Expr| Argument { keyword: None, value: value.clone() };
     let is_dtype = |part: &Expr| {
@@ -275,12 +278,12 @@ pub fn bracketed_arguments(cursor: Cursor<'_>, index: &Expr) -> Vec<Argument> {
     }
 }
 
-/// The last part of a dotted name: `float32` of `T.float32`.
+/// Returns the last part of a dotted name: `float32` of `T.float32`.
 fn last_name<'t>(cursor: Cursor<'t>, expr: &Expr) -> &'t str {
     cursor.path(expr.tokens).rsplit('.').next().unwrap_or_default()
 }
 
-/// `((n, 64), "float32", …)`: shape and dtype; `float32` unless said otherwise.
+/// Returns the shape and dtype from the arguments `((n, 64), "float32", …)`. The dtype defaults to `float32`.
 fn buffer_type(cursor: Cursor<'_>, arguments: &[Argument]) -> Option<(Vec<Dim>, DType)> {
     let by_keyword = |wanted: &str| {
         arguments.iter().find(|argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == wanted))
@@ -290,7 +293,7 @@ fn buffer_type(cursor: Cursor<'_>, arguments: &[Argument]) -> Option<(Vec<Dim>, 
     let dtype = match positional(1).or_else(|| by_keyword("dtype")) {
         Some(Argument { value, .. }) => match cursor.string_value(value) {
             Some(text) => DType::parse(&text)?,
-            // `T.float32`.
+            // A dtype as an attribute: `T.float32`.
             None => DType::parse(last_name(cursor, value))?,
         },
         None => DType::FLOAT32,
@@ -307,7 +310,7 @@ fn dims(cursor: Cursor<'_>, shape: &Expr) -> Option<Vec<Dim>> {
     }
 }
 
-/// A dim of a buffer; every name is a symbol of the prim_func.
+/// Returns the dim that an expression in a buffer's shape denotes. Every name is a symbol of the prim_func.
 fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
     match &expr.kind {
         ExprKind::Integer => {
@@ -333,7 +336,7 @@ fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
     }
 }
 
-/// A dim written as a string: `"n"`, `"n * m"`.
+/// Parses a dim in a string: `"n"`, `"n * m"`.
 fn dim_in_string(text: &str) -> Dim {
     let inner = Segment::new(text.into());
     match &inner.tree().statements[..] {
@@ -345,7 +348,7 @@ fn dim_in_string(text: &str) -> Dim {
     }
 }
 
-/// `T.int64`, `T.handle`, `T.int64()`.
+/// Returns the dtype of a scalar's type: `T.int64`, `T.handle`, `T.int64()`.
 fn scalar_type(cursor: Cursor<'_>, annotation: &Expr) -> Option<DType> {
     let head = match &annotation.kind {
         ExprKind::Call { callee, .. } => callee,

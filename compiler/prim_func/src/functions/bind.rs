@@ -1,49 +1,49 @@
-//! Binding of a call's arguments to parameters, by Python's rules.
+//! Binds a call's arguments to parameters by Python's rules.
 
 use super::{DTypeKeyword, Function, ParamKind};
 use rx_base::Code;
 use rx_base::edit_distance::nearest;
 use rx_syntax::ast::{Argument, TokenRange};
 
-/// An argument as it is written.
+/// The syntax of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written<'t> {
     /// By position.
     Positional,
     /// `name=…`.
     Keyword(&'t str),
-    /// `*items` or `**items`: which parameters it fills is not known.
+    /// `*items` or `**items`: the parameters that it fills are unknown.
     Spread,
 }
 
-/// The parameters that a call's arguments are for.
+/// The result of binding a call's arguments to parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound<'t> {
-    /// For each argument the index of its parameter; `None` where there is none, or where it is ignored.
+    /// For each argument the index of its parameter; `None` if it matches no parameter or is ignored.
     pub params: Vec<Option<usize>>,
-    /// Whether a spread leaves open which parameters are passed.
+    /// Whether a spread argument hides which parameters are passed.
     pub open: bool,
-    /// Mistakes, in order of the arguments; missing arguments come last.
+    /// The mistakes in the order of the arguments; missing arguments come last.
     pub mistakes: Vec<Mistake<'t>>,
 }
 
-/// A mistake of a call; arguments are given by index.
+/// A mistake in a call. The `usize` is the index of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mistake<'t> {
     /// No release has a parameter of this name.
     Unknown(usize),
-    /// The parameter is passed already.
+    /// An earlier argument is for the same parameter.
     Twice(usize),
-    /// More arguments by position than parameters.
+    /// There are more positional arguments than positional parameters.
     TooMany(usize),
-    /// A keyword `dtype` that TVM drops before it calls a function with a parameter `dtype`.
+    /// The keyword `dtype` of a function with a parameter `dtype`, which TVM drops before the call.
     Ignored(usize),
-    /// Parameters that nothing is passed for.
+    /// Required parameters without an argument.
     Missing(Vec<&'t str>),
 }
 
 impl Mistake<'_> {
-    /// The keyword or value that is wrong; for missing arguments `call`, the tokens of the whole call.
+    /// Returns the tokens of the wrong keyword or value; for missing arguments `call`, the tokens of the whole call.
     pub fn tokens(&self, arguments: &[Argument], call: TokenRange) -> TokenRange {
         let guilty = match self {
             Mistake::Unknown(at) | Mistake::Twice(at) | Mistake::TooMany(at) | Mistake::Ignored(at) => {
@@ -58,7 +58,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// Its code.
+    /// Returns the code of its diagnostic.
     pub fn code(&self) -> Code {
         match self {
             Mistake::Unknown(_) | Mistake::Ignored(_) => Code::UnknownArgument,
@@ -68,7 +68,8 @@ impl Mistake<'_> {
         }
     }
 
-    /// Its message; `called` is the function as the text calls it, `argument` the guilty argument's keyword or text.
+    /// Returns its message. `called` is the function's name in the source; `argument` is the wrong argument's keyword
+    /// or source text.
     pub fn message(&self, function: &Function<'_>, called: &str, argument: &str) -> String {
         match self {
             Mistake::Unknown(_) => format!("{called}: there is no argument `{argument}`"),
@@ -93,22 +94,23 @@ impl Mistake<'_> {
 }
 
 impl<'t> Function<'t> {
-    /// The parameter that an unknown keyword was meant to be.
+    /// Returns the parameter that was probably meant by an unknown keyword.
     pub fn meant(&self, keyword: &str) -> Option<&'t str> {
         let named = self.params.iter().filter(|param| matches!(param.kind, ParamKind::Positional | ParamKind::Keyword));
         nearest(keyword, named.map(|param| param.name))
     }
 
-    /// Binds arguments to parameters.
+    /// Binds arguments to parameters. For example, `T.floordiv(b=3, a=x)` binds its arguments to the parameters 1 and
+    /// 0.
     pub fn bind(&self, written: &[Written<'_>]) -> Bound<'t> {
         let mut bound = Bound { params: vec![None; written.len()], open: false, mistakes: Vec::new() };
         let mut passed = vec![false; self.params.len()];
-        // A `dtype` that goes first takes the place of the first argument by position.
+        // A `dtype` that TVM moves to the front takes the parameter of the first positional argument.
         let mut next = 0;
         if self.dtype == DTypeKeyword::First
             && let Some(at) = written.iter().position(|argument| *argument == Written::Keyword("dtype"))
         {
-            bound.params[at] = Some(0); // INVARIANT: as many as arguments.
+            bound.params[at] = Some(0); // INVARIANT: `params` has as many elements as `written`.
             passed.iter_mut().take(1).for_each(|first| *first = true);
             next = 1;
         }
@@ -123,7 +125,7 @@ impl<'t> Function<'t> {
                         next += 1;
                     }
                     Some(ParamKind::Variadic) => bound.params[at] = Some(next),
-                    // Parameters of older releases stand before others there, so their number alone is known.
+                    // In older releases further parameters precede the remaining ones, so only their number is known.
                     _ if next < self.params.len() && self.params.iter().skip(next).any(|param| param.old) => next += 1,
                     _ => bound.mistakes.push(Mistake::TooMany(at)),
                 },
@@ -157,7 +159,7 @@ impl<'t> Function<'t> {
                 }
             }
         }
-        // A misspelt name is most likely what is missing.
+        // A parameter seems missing because its name is misspelled, so only the misspelling is reported.
         let misspelt = bound.mistakes.iter().any(|mistake| matches!(mistake, Mistake::Unknown(_)));
         if !bound.open && !misspelt {
             let missing = self.params.iter().zip(&passed).filter(|(param, passed)| param.is_required() && !**passed);

@@ -1,4 +1,4 @@
-//! Calls of `T.` functions with their arguments in the order of the parameters.
+//! Puts the arguments of calls of `T.` functions in the order of the parameters.
 
 use super::{Function, Mistake, ParamKind, Written, find};
 use rx_base::Code;
@@ -8,10 +8,11 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRa
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Functions with more parameters by position than these are read by name: optional arguments keep their keywords.
+/// The largest number of positional parameters for which optional arguments lose their keywords. Code that reads
+/// functions with more parameters finds optional arguments by keyword.
 const FEW: usize = 4;
 
-/// How a call's arguments are written.
+/// Returns the syntax of each argument of a call.
 pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t>> {
     let one = |argument: &Argument| match (argument.keyword, &argument.value.kind) {
         (Some(keyword), _) => Written::Keyword(cursor.text(keyword)),
@@ -21,8 +22,10 @@ pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t
     arguments.iter().map(one).collect()
 }
 
-/// A call's arguments in the order of the parameters, keywords of a leading run replaced by positions; those that say nothing
-/// (`span`, a dropped `dtype`) are left out. Wrong calls and calls with a spread stay as they are written.
+/// Returns a call's arguments in the order of the parameters, or `None` if nothing changes. Keyword arguments become
+/// positional until a parameter is left out. Arguments without effect (`span`, a dropped `dtype`) are removed. Wrong
+/// calls and calls with a spread do not change. For example, `T.if_then_else(c, f=b, t=a)` becomes `T.if_then_else(c,
+/// a, b)`.
 pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argument]) -> Option<Vec<Argument>> {
     let is_plain = |argument: &Argument| argument.keyword.is_none();
     let bound = function.bind(&written(cursor, arguments));
@@ -48,13 +51,13 @@ pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argumen
         }
         leading &= param.kind == ParamKind::Variadic || ordered.len() > before;
     }
-    // What older releases take by position besides.
+    // Extra positional arguments that older releases accept.
     let rest = bound.params.iter().zip(arguments).filter(|(bound, argument)| bound.is_none() && is_plain(argument));
     ordered.extend(rest.map(|(_, argument)| argument.clone()));
     Some(ordered)
 }
 
-/// The values that a call of the function `name` passes, in the order of the parameters.
+/// Returns the arguments of a call of the function `name` in the order of the parameters.
 pub fn values<'e>(cursor: Cursor<'_>, name: &str, arguments: &'e [Argument]) -> Cow<'e, [Argument]> {
     match find(name).and_then(|function| ordered(cursor, function, arguments)) {
         Some(ordered) => Cow::Owned(ordered),
@@ -62,14 +65,14 @@ pub fn values<'e>(cursor: Cursor<'_>, name: &str, arguments: &'e [Argument]) -> 
     }
 }
 
-/// The function of `T` that a call is of.
+/// Finds the function of `T` that a call's callee names.
 fn called(cursor: Cursor<'_>, file: &FileContext, callee: &Expr) -> Option<&'static Function<'static>> {
     let ExprKind::Attribute { .. } = callee.kind else { return None };
     let (head, function) = cursor.path(callee.tokens).split_once('.')?;
     (file.namespace(head) == Some(Namespace::Tir)).then(|| find(function)).flatten()
 }
 
-/// The statement with the arguments of every call of a `T.` function in order.
+/// Returns the statement with the arguments of every call of a `T.` function in the order of the parameters.
 pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementKind) -> Cow<'s, StatementKind> {
     if let StatementKind::Def { params, .. } = kind {
         let out_of_order = |param: &Parameter| {
@@ -97,7 +100,7 @@ pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementK
     Cow::Owned(kind)
 }
 
-/// Whether an expression holds a call that [`put_in_order`] changes.
+/// Whether an expression contains a call that [`put_in_order`] changes.
 fn is_out_of_order(cursor: Cursor<'_>, file: &FileContext, expr: &Expr) -> bool {
     let changes = |expr: &Expr| {
         let ExprKind::Call { callee, arguments } = &expr.kind else { return None };
@@ -122,24 +125,25 @@ fn put_in_order(cursor: Cursor<'_>, file: &FileContext, expr: &mut Expr) {
 /// A call whose arguments do not fit its function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongCall {
-    /// Its code.
+    /// The code of its diagnostic.
     pub code: Code,
     /// Its message.
     pub message: String,
-    /// The guilty keyword or value; the call where arguments are missing.
+    /// The wrong keyword or value; the whole call if arguments are missing.
     pub tokens: TokenRange,
-    /// The parameter that an unknown keyword was meant to be.
+    /// The parameter that was probably meant by an unknown keyword.
     pub meant: Option<&'static str>,
 }
 
-/// The mistakes of a call of a `T.` function.
+/// Returns the mistakes of a call of a `T.` function.
 pub fn mistakes(cursor: Cursor<'_>, file: &FileContext, call: &Expr) -> Vec<WrongCall> {
     let ExprKind::Call { callee, arguments } = &call.kind else { return Vec::new() };
     let Some(function) = called(cursor, file, callee) else { return Vec::new() };
     mistakes_of(cursor, function, cursor.path(callee.tokens), arguments, call.tokens)
 }
 
-/// The mistakes of a call of `function`, which the text calls `name`; `call` are its tokens.
+/// Returns the mistakes of a call of `function`, which the source calls `name`; `call` is the token range of the
+/// call.
 pub fn mistakes_of(
     cursor: Cursor<'_>,
     function: &Function<'static>,
@@ -156,12 +160,12 @@ pub fn mistakes_of(
     function.bind(&written(cursor, arguments)).mistakes.into_iter().map(wrong).collect()
 }
 
-/// The first mistake of the calls in a statement.
+/// Returns the first mistake of the calls in a statement.
 pub fn wrong_call(cursor: Cursor<'_>, file: &FileContext, kind: &StatementKind) -> Option<WrongCall> {
     expressions(kind).into_iter().find_map(|expr| first(expr, &|expr| mistakes(cursor, file, expr).into_iter().next()))
 }
 
-/// The first answer that an expression or a part of it gives.
+/// Returns the first result of `ask` on the expression and its descendants, in preorder.
 fn first<T>(expr: &Expr, ask: &impl Fn(&Expr) -> Option<T>) -> Option<T> {
     let mut open = vec![expr];
     while let Some(expr) = open.pop() {
@@ -173,7 +177,7 @@ fn first<T>(expr: &Expr, ask: &impl Fn(&Expr) -> Option<T>) -> Option<T> {
     None
 }
 
-/// The expressions of a statement in a function's body.
+/// Returns the expressions of a statement in a function's body.
 fn expressions(kind: &StatementKind) -> Vec<&Expr> {
     match kind {
         StatementKind::Decorator(_) | StatementKind::Class { .. } | StatementKind::Def { .. } => Vec::new(),
@@ -181,7 +185,7 @@ fn expressions(kind: &StatementKind) -> Vec<&Expr> {
     }
 }
 
-/// As [`expressions`], to be changed.
+/// Returns the same expressions as [`expressions`], mutably.
 fn expressions_mut(kind: &mut StatementKind) -> Vec<&mut Expr> {
     match kind {
         StatementKind::Assign { targets, value } => targets.iter_mut().chain([value]).collect(),

@@ -1,4 +1,4 @@
-//! Calls of `T.` functions whose arguments do not fit their signatures.
+//! Reports calls of `T.` functions whose arguments do not fit their signatures.
 
 use super::Walk;
 use crate::functions::mistakes;
@@ -9,7 +9,7 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 
 impl Walk<'_> {
-    /// Reports unknown, missing, surplus and doubled arguments: `T.exp()`, `T.floordiv(a, c=b)`.
+    /// Reports unknown, missing, surplus and repeated arguments, such as `T.exp()` and `T.floordiv(a, c=b)`.
     pub(super) fn wrong_calls(&mut self, cursor: Cursor<'_>, call: &Expr) {
         for wrong in mistakes(cursor, self.file, call) {
             let place = ItemPlace::Segment(self.segment, cursor.span(wrong.tokens));

@@ -1,5 +1,6 @@
-//! Attributes that a function or a block states more than once (TVM `src/tirx/script/ir_builder`: `FuncAttrs`, `BlockAttrs`).
-//! A function states each once. What a block states is merged: nested dictionaries key by key, other values must be equal.
+//! Checks attributes that a function or a block sets more than once (TVM `src/tirx/script/ir_builder`: `FuncAttrs`,
+//! `BlockAttrs`). A function sets each attribute once. The attributes of a block are merged: nested dictionaries key
+//! by key, other values must be equal.
 
 use super::Walk;
 use crate::attributes::literal;
@@ -10,11 +11,11 @@ use rx_ir::Attr;
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 
-/// An attribute that an open block or the function has stated.
+/// An attribute that the function or an open block has set.
 pub(super) struct Attribute {
     /// The column of its statement.
     pub(super) column: u32,
-    /// Whether of a block, not of the function.
+    /// Whether a block sets it rather than the function.
     of_block: bool,
     key: String,
     value: Attr,
@@ -22,7 +23,7 @@ pub(super) struct Attribute {
 }
 
 impl Walk<'_> {
-    /// Checks and keeps what a `T.func_attr` or `T.sblock_attr` of this column states.
+    /// Checks and records the entries of a `T.func_attr` or `T.sblock_attr` in this column.
     pub(super) fn state_attributes(
         &mut self,
         cursor: Cursor<'_>,
@@ -67,7 +68,7 @@ impl Walk<'_> {
     }
 }
 
-/// The attribute, as a path of keys, for which two values that are merged differ, and the two.
+/// Returns the first clash between two values that are merged: the path of keys, the old and the new value.
 fn difference<'a>(path: &str, old: &'a Attr, new: &'a Attr) -> Option<(String, &'a Attr, &'a Attr)> {
     let (Attr::Dict(old_entries), Attr::Dict(new_entries)) = (old, new) else {
         return (old != new).then(|| (path.to_owned(), old, new));

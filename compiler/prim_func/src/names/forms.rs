@@ -1,4 +1,5 @@
-//! What the forms of `T` take: how many arguments, how many variables, and what a block states once.
+//! Checks of the forms of `T`: the number of arguments and variables, and the forms that a block may contain only
+//! once.
 
 use super::Walk;
 use crate::functions::mistakes;
@@ -9,18 +10,19 @@ use rx_context::{ItemPlace, Namespace};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 
-/// What says something of the block it stands in.
+/// Forms that describe the enclosing block.
 const BLOCK_FORMS: &[&str] = &["reads", "writes", "where", "init", "sblock_attr", "block_attr"];
 
-/// What makes no statement of a function: decorators and namespaces.
+/// Members of `T` that are not statements: decorators and namespaces.
 const NO_STATEMENTS: &[&str] =
     &["prim_func", "macro", "inline", "meta_class", "s_tir", "ptx", "cuda", "nvshmem", "metal"];
 
-/// What `T.axis` has.
+/// The members of `T.axis`.
 const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R", "serial"];
 
 impl Walk<'_> {
-    /// Checks the forms that a statement in the column `indent` consists of, their arguments in the order of the parameters.
+    /// Checks the forms in a statement at column `indent`. The arguments of `kind` are already in the order of the
+    /// parameters.
     pub(super) fn forms(&mut self, cursor: Cursor<'_>, kind: &StatementKind, indent: u32) {
         self.stated.retain(|(column, _)| *column <= indent);
         self.attributes.retain(|stated| stated.column <= indent);
@@ -55,7 +57,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `T.form(…)`: its name and arguments.
+    /// Matches `T.form(…)` and returns the form's name and arguments. Reports unknown axes, and block forms outside a
+    /// block.
     fn form<'e, 't>(&mut self, cursor: Cursor<'t>, call: &'e Expr) -> Option<(&'t str, &'e [Argument])> {
         let ExprKind::Call { callee, arguments } = &call.kind else { return None };
         let (head, form) = cursor.path(callee.tokens).split_once('.')?;
@@ -80,7 +83,7 @@ impl Walk<'_> {
         Some((form, arguments))
     }
 
-    /// `T.sblock("name")`: the name is a string, and the function is one with blocks.
+    /// Checks `T.sblock("name")`: it takes one name, and the function may not be declared `s_tir=False`.
     fn block(&mut self, cursor: Cursor<'_>, head: &str, form: &str, arguments: &[Argument]) {
         let is_plain = |argument: &&Argument| argument.keyword.is_none();
         if let Some(second) = arguments.get(1).filter(is_plain)
@@ -103,7 +106,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A block states once what it reads and what it writes, and a function each of its attributes.
+    /// Reports a second `T.reads` or `T.writes` in a block, and records the attributes of the function or block.
     fn statement_once(&mut self, cursor: Cursor<'_>, form: &str, arguments: &[Argument], indent: u32, span: Span) {
         if matches!(form, "reads" | "writes") && !self.first_time(form, indent) {
             self.mistake(Code::MisplacedStatement, span, format!("the block has a `T.{form}` already"));
@@ -125,7 +128,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An axis or a buffer of a block has one binding in it.
+    /// Reports an axis or buffer that is bound twice in the same block.
     fn bound_once(&mut self, cursor: Cursor<'_>, target: &Expr, indent: u32) {
         let names = match &target.kind {
             ExprKind::Tuple(names) => names.as_slice(),
@@ -140,7 +143,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the block whose statements stand at `indent` says this for the first time.
+    /// Records a form or binding of the block with statements at column `indent`; returns whether it is the first of its kind.
     fn first_time(&mut self, what: &str, indent: u32) -> bool {
         let what = name(what);
         let is_first = !self.stated.contains(&(indent, what));
@@ -148,7 +151,7 @@ impl Walk<'_> {
         is_first
     }
 
-    /// `i, j = T.axis.remap("SR", [a, b])`: as many letters as loops and variables.
+    /// Checks `i, j = T.axis.remap("SR", [a, b])`: the numbers of letters, loops and variables must agree.
     fn remap(&mut self, cursor: Cursor<'_>, target: &Expr, arguments: &[Argument]) {
         let [kinds, loops, rest @ ..] = arguments else { return };
         let is_list = |value: &Expr| matches!(value.kind, ExprKind::List(_) | ExprKind::Tuple(_));
@@ -177,17 +180,19 @@ impl Walk<'_> {
         }
     }
 
-    /// `for i, j in T.grid(a, b)`: as many variables as extents, and each has a value.
+    /// Checks `for i, j in T.grid(a, b)`: the numbers of variables and extents must agree, and every extent has a
+    /// value.
     fn grid(&mut self, cursor: Cursor<'_>, target: &Expr, iter: &Expr) {
         if let ExprKind::Call { callee, arguments } = &iter.kind {
-            // `T.serial()` lacks an argument, `T.grid()` and `range()` do not.
+            // The signatures report `T.serial()`, which lacks a required argument. `T.grid()` and `range()` satisfy
+            // theirs.
             if arguments.is_empty() && mistakes(cursor, self.file, iter).is_empty() {
                 let message = format!("`{}` has no extent", cursor.path(callee.tokens));
                 self.mistake(Code::MissingArgument, cursor.span(iter.tokens), message);
             }
             for argument in arguments.iter().filter(|argument| argument.keyword.is_none()) {
                 let ExprKind::Call { callee: inner, arguments } = &argument.value.kind else { continue };
-                // A dtype among the arguments of `T` is reported with those of all its functions.
+                // A dtype among the arguments of a `T.` function is reported by `argument_values`.
                 let is_known = self.is_dtype(cursor, inner) && self.tir_function(cursor, callee).is_some();
                 if arguments.is_empty() && !is_known {
                     let message = format!("`{}` has no value", cursor.source(argument.value.tokens));

@@ -1,4 +1,4 @@
-//! What names of a prim_func stand for: buffers, which have elements, and scalars, which have none.
+//! Distinguishes names of buffers, which have elements, from names of scalars, which have none.
 
 use super::{BUILTINS, Walk};
 use rx_base::name::NameSet;
@@ -8,13 +8,13 @@ use rx_context::{ItemPlace, Namespace};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind};
 
-/// Python's names that may be subscripted: `list[int]`.
+/// Python names that may be subscripted, as in `list[int]`.
 const GENERIC: &[&str] = &["list", "tuple", "dict", "set", "type", "metadata", "tvm"];
 
-/// Forms of `T` that make buffers with elements.
+/// Forms of `T` that create buffers with elements.
 const BUFFERS: &[&str] = &["match_buffer", "alloc_buffer", "sblock_alloc_buffer", "decl_buffer"];
 
-/// Functions of `T` whose arguments may declare symbols, or are types.
+/// Functions of `T` whose arguments may declare symbols or are types.
 const DECLARING: &[&str] = &[
     "Buffer",
     "match_buffer",
@@ -31,7 +31,7 @@ const DECLARING: &[&str] = &[
     "Tuple",
 ];
 
-/// Names by what the statements so far make of them.
+/// The names that the statements so far bind to buffers and to scalars.
 #[derive(Default)]
 pub(super) struct Kinds {
     buffers: NameSet,
@@ -39,7 +39,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Takes a parameter with the type `T.Buffer(…)`.
+    /// Records a parameter with the type `T.Buffer(…)`.
     pub(super) fn parameter(&mut self, cursor: Cursor<'_>, param: &Parameter) {
         if let (Some(name), Some(annotation)) = (param.tree.name, &param.tree.annotation)
             && (made_by(cursor, annotation) == Some("Buffer") || is_bracketed_buffer(cursor, annotation))
@@ -48,7 +48,8 @@ impl Kinds {
         }
     }
 
-    /// Takes what a statement binds. A name bound twice with different kinds has none.
+    /// Records the names that a statement binds. A name that was recorded before is removed, since it may now have
+    /// another kind.
     pub(super) fn bind(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
         let mut names = NameSet::default();
         if let StatementKind::Def { .. } = kind {
@@ -74,25 +75,26 @@ impl Kinds {
     }
 }
 
-/// Whether one name is all variables of a `T.grid` of several loops: `for i in T.grid(4, 8)`.
+/// Whether a single variable takes the tuple of all loop variables of a `T.grid`: `for i in T.grid(4, 8)`.
 fn is_tuple(cursor: Cursor<'_>, target: &Expr, iter: &Expr) -> bool {
     let ExprKind::Call { arguments, .. } = &iter.kind else { return false };
     matches!(target.kind, ExprKind::Name) && arguments.len() != 1 && made_by(cursor, iter) == Some("grid")
 }
 
-/// The form of `T` that a call is of. The namespace's spelling does not matter: the last parts are enough to tell.
+/// Returns the name of the called form without its namespace: `axis.spatial` for `T.axis.spatial(…)`. Any namespace
+/// is accepted.
 pub(super) fn made_by<'t>(cursor: Cursor<'t>, value: &Expr) -> Option<&'t str> {
     let ExprKind::Call { callee, .. } = &value.kind else { return None };
     Some(cursor.path(callee.tokens).split_once('.')?.1)
 }
 
-/// Whether a type is spelled as before TVM 0.12: `T.Buffer[(16, 16), "float32"]`.
+/// Whether a buffer type has the syntax of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
 fn is_bracketed_buffer(cursor: Cursor<'_>, annotation: &Expr) -> bool {
     matches!(&annotation.kind, ExprKind::Subscript { value, .. } if cursor.path(value.tokens).ends_with(".Buffer"))
 }
 
 impl Walk<'_> {
-    /// The value of `value[…]`.
+    /// Checks `value` in `value[…]`: it is neither a scalar nor a name without a value.
     pub(super) fn subscripted(&mut self, cursor: Cursor<'_>, value: &Expr) {
         let ExprKind::Name = value.kind else { return };
         let name = cursor.name(value.tokens.start);
@@ -103,7 +105,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An index, or an operand of arithmetic.
+    /// Checks an index or an operand of arithmetic: it is neither a buffer nor a name without a value.
     pub(super) fn operand(&mut self, cursor: Cursor<'_>, value: &Expr) {
         match &value.kind {
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.operand(cursor, item)),
@@ -119,7 +121,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The arguments of `T.f(…)`: a dtype without a value is none. Calls that make buffers and variables may declare a symbol by it.
+    /// Checks the arguments of `T.f(…)`: a dtype without a value, such as `T.int64()`, is not an argument. Calls that
+    /// create buffers or variables may declare a symbol that way.
     pub(super) fn argument_values(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
         let Some(function) = self.tir_function(cursor, callee) else { return };
         if !self.in_header && !DECLARING.contains(&function) && !function.starts_with("alloc") {
@@ -129,13 +132,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The name of a function of `T`.
+    /// Returns the name of a function of `T` without the namespace.
     pub(super) fn tir_function<'t>(&self, cursor: Cursor<'t>, callee: &Expr) -> Option<&'t str> {
         let (head, function) = cursor.path(callee.tokens).split_once('.')?;
         (self.file.namespace(head) == Some(Namespace::Tir)).then_some(function)
     }
 
-    /// Reports `T.int64()` where a value is needed, and what a list of values has of it.
+    /// Reports `T.int64()` where a value is needed, also inside lists, tuples and parentheses.
     fn without_value(&mut self, cursor: Cursor<'_>, value: &Expr) {
         match &value.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => {
@@ -152,13 +155,13 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether this is `T.int64`, whose call without a value declares a variable.
+    /// Whether an expression is a dtype such as `T.int64`, whose call without a value declares a variable.
     pub(super) fn is_dtype(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
         let Some((head, member)) = cursor.path(callee.tokens).split_once('.') else { return false };
         member != "handle" && DType::parse(member).is_some() && self.file.namespace(head) == Some(Namespace::Tir)
     }
 
-    /// `T.int64(1)`: one value.
+    /// Checks that a dtype is called with at most one value, as in `T.int64(1)`.
     pub(super) fn dtype_call(&mut self, cursor: Cursor<'_>, call: &Expr, callee: &Expr, arguments: &[Argument]) {
         let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
         if positional > 1 && self.is_dtype(cursor, callee) {
@@ -167,7 +170,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a name stands for a namespace, a function or a class, and for nothing of the function.
+    /// Whether a name refers to a namespace, a Python function or a class, and to nothing that the function or file
+    /// binds as a value.
     fn is_no_value(&self, name: Name) -> bool {
         let file = self.file;
         let hidden = self.anywhere.contains(&name) || file.symbols.contains(&name) || file.captured.contains(&name);

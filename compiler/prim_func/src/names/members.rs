@@ -1,10 +1,11 @@
-//! The names that `T` has; a namespace of a build's own is declared nowhere, and one of those is rare.
+//! The member names of `T`. Custom builds of TVM may add namespaces that are declared nowhere, but they are rare.
 
 use crate::functions;
 use rx_base::edit_distance::nearest;
 use std::sync::LazyLock;
 
-/// Members of `T` whose signatures [`functions`](crate::functions) does not know: namespaces, and what older releases had; dtypes left out.
+/// Members of `T` that the table of [`functions`](crate::functions) does not contain: namespaces and members of older
+/// releases. Dtypes are not listed.
 #[rustfmt::skip]
 const MEMBERS: &[&str] = &[
     "Array", "AttrStmt", "BufferStore", "Callable", "Evaluate", "For", "IfThenElse", "PrimExpr", "R", "Reinterpret",
@@ -32,12 +33,12 @@ const MODULE_MEMBERS: &[&str] = &[
     "multiply", "stmt_list", "stmt_seq", "subtract", "sum", "trace",
 ];
 
-/// Whether Python's module `tvm.tirx` has this, beside what `T` has.
+/// Whether the Python module `tvm.tirx` has this member in addition to those of `T`.
 pub fn is_module_member(name: &str) -> bool {
     MODULE_MEMBERS.contains(&name)
 }
 
-/// The members of `T` in alphabetical order, dtypes left out.
+/// Returns the members of `T` in alphabetical order, without the dtypes.
 pub fn all() -> impl Iterator<Item = &'static str> {
     static ALL: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let functions = functions::names().filter(|name| !name.contains('.'));
@@ -48,21 +49,21 @@ pub fn all() -> impl Iterator<Item = &'static str> {
     ALL.iter().copied()
 }
 
-/// Whether some version of `T` has the name.
+/// Whether `T` has this member in any known version.
 pub fn is_member(member: &str) -> bool {
     functions::find(member).is_some() || MEMBERS.contains(&member) || is_short_dtype(member) || is_old_dtype(member)
 }
 
-/// The member that a name no version of `T` has was meant to be.
+/// Returns the member that was probably meant by an unknown name.
 pub fn meant(member: &str) -> Option<&'static str> {
     nearest(member, all()).or_else(|| {
-        // A known name with something hung on: `reads_zz`.
+        // A known name with a suffix: `reads_zz` is taken for `reads`.
         let hung_on = |known: &&str| member.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'));
         all().filter(hung_on).max_by_key(|known| known.len())
     })
 }
 
-/// `e4m3_float8x4`, `float4_e2m1fn_unpacked`: what releases between called small floats.
+/// Whether a name is a dtype that only some intermediate releases have: `e4m3_float8x4`, `float4_e2m1fn_unpacked`.
 fn is_old_dtype(member: &str) -> bool {
     let rest =
         ["e4m3_float8", "e5m2_float8", "float4_e2m1fn_unpacked"].iter().find_map(|base| member.strip_prefix(base));
@@ -71,7 +72,7 @@ fn is_old_dtype(member: &str) -> bool {
     })
 }
 
-/// `f32`, `i64x4`: what TVM 0.27 also calls dtypes.
+/// Whether a name is a short dtype of TVM 0.27: `f32`, `i64x4`.
 fn is_short_dtype(member: &str) -> bool {
     let digits = member.trim_start_matches(['b', 'f', 'i', 'u']);
     let width = digits.split(['x', '_']).next().unwrap_or_default();

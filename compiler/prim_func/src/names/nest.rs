@@ -1,5 +1,12 @@
-//! Loops and blocks around a statement. A block with axes sees the loops inside it, and its axes; not the loops outside
-//! (TVM `src/s_tir/analysis/verify_well_formed.cc`).
+//! Tracks the loops and blocks around a statement. A block that binds axes sees its axes and the loops inside it, but
+//! not the loops outside (TVM `src/s_tir/analysis/verify_well_formed.cc`).
+//!
+//! ```text
+//! for i in range(4):
+//!     with T.sblock("a"):
+//!         v = T.axis.spatial(4, i)   # `i` is allowed in the binding of an axis
+//!         A[v] = A[i]                # error: `i` is not visible here
+//! ```
 
 use super::kinds::made_by;
 use rx_base::Name;
@@ -9,29 +16,31 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::StatementKind;
 use rx_syntax::segment::Statement;
 
-/// The loops and blocks that are open.
+/// The open loops and blocks.
 #[derive(Default)]
 pub(super) struct Nest {
     loops: Vec<Loop>,
     blocks: Vec<Block>,
-    /// Whether the statement speaks of the loops outside its block: it binds axes, or limits them.
+    /// Whether the statement may use the loops outside its block, because it binds axes or is a `T.where`.
     binds_axes: bool,
 }
 
+/// An open loop.
 struct Loop {
     column: u32,
     variable: Name,
-    /// How many blocks stand around it.
+    /// The number of blocks around it.
     blocks: usize,
 }
 
+/// An open block.
 struct Block {
     column: u32,
     has_axes: bool,
 }
 
 impl Nest {
-    /// Closes what ends before a statement.
+    /// Closes the loops and blocks that end before a statement.
     pub(super) fn enter(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let column = statement.indent + u32::from(statement.inline);
         self.loops.retain(|open| open.column < column);
@@ -43,7 +52,7 @@ impl Nest {
         self.binds_axes = form.is_some_and(|form| form.starts_with("axis.") || form == "where");
     }
 
-    /// Opens what a statement opens, and hides what it binds anew.
+    /// Opens the loop or block that a statement begins, and drops loop variables that it rebinds.
     pub(super) fn leave(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let (kind, column) = (&statement.tree.kind, statement.indent);
         let mut names = NameSet::default();
@@ -69,12 +78,12 @@ impl Nest {
         }
     }
 
-    /// Whether a statement stands in a block.
+    /// Whether the current statement is in a block.
     pub(super) fn is_in_block(&self) -> bool {
         !self.blocks.is_empty()
     }
 
-    /// Whether a name is a loop outside a block with axes.
+    /// Whether a name is the variable of a loop outside a block with axes.
     pub(super) fn is_out_of_reach(&self, name: Name) -> bool {
         let around = self.loops.iter().rfind(|open| open.variable == name);
         !self.binds_axes && around.is_some_and(|open| self.blocks.iter().skip(open.blocks).any(|block| block.has_axes))

@@ -1,5 +1,5 @@
-//! How long names of a prim_func are bound: to the end of the block that binds them (TVM `script/parser/core/parser.py`,
-//! `VarTable`).
+//! Tracks the scopes of names in a prim_func: a binding ends with the block that contains it (TVM
+//! `script/parser/core/parser.py`, `VarTable`).
 
 use super::kinds::made_by;
 use rx_base::Name;
@@ -9,19 +9,20 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::StatementKind;
 use rx_syntax::segment::Statement;
 
-/// The names that open blocks bind, and those of blocks that ended.
+/// The names bound in open scopes, and those of scopes that ended.
 #[derive(Default)]
 pub(super) struct Scopes {
-    /// Each with the column that statements must have for it to be bound still: a stack, since inner blocks stand deeper.
+    /// Each open binding with the least column of the statements that see it. It is a stack, since inner scopes have
+    /// larger columns.
     open: Vec<(u32, Name)>,
     names: NameSet,
     gone: NameSet,
-    /// Whether the statement says what a block reads or writes.
+    /// Whether the current statement is a `T.reads` or `T.writes`.
     is_region: bool,
 }
 
 impl Scopes {
-    /// Ends what ends before a statement.
+    /// Ends the scopes that do not contain a statement.
     pub(super) fn enter(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let column = statement.indent + u32::from(statement.inline);
         while let Some((_, name)) = self.open.pop_if(|(least, _)| *least > column) {
@@ -35,7 +36,7 @@ impl Scopes {
         self.is_region = form.is_some_and(|form| matches!(form, "reads" | "writes"));
     }
 
-    /// Takes what a statement binds. What a header binds lives as long as the function.
+    /// Records the names that a statement binds. Names bound by the function's header live as long as the function.
     pub(super) fn bind(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let mut names = NameSet::default();
         let kind = &statement.tree.kind;
@@ -50,7 +51,7 @@ impl Scopes {
         }
     }
 
-    /// Whether a block's region names what a block that ended bound.
+    /// Whether the current statement is a region that uses a name from a scope that ended.
     pub(super) fn is_gone(&self, name: Name) -> bool {
         self.is_region && self.gone.contains(&name)
     }
