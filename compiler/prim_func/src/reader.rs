@@ -1,11 +1,16 @@
-//! From the text of a `@T.prim_func` to the loop-level IR.
+//! Translates the text of a `@T.prim_func` into the loop-level IR.
 //!
-//! [`prim_func`] reads both spellings of TVMScript. What is read keeps the text's operations one by one, constants
-//! unfolded, so that printing and reading again gives the same function. Dtypes follow TVM's rules: a Python integer is an
-//! `int32`, mixed operands are promoted and the casts are written out. Views (`T.match_buffer` of a region, `T.decl_buffer`
-//! over another buffer's data) do not exist in the IR: their accesses become accesses of the buffer behind them. Neither do
-//! threads that wait for each other, which become loops ([`rx_tir::spmd`]), nor `break` and its like ([`rx_tir::leave`]).
-//! Regions (`T.reads`, `T.writes`), attributes and annotations say nothing about values and are left out.
+//! [`prim_func`] accepts the syntax of all supported TVM releases. The IR keeps the text's operations one by one and
+//! does not fold constants of the IR, so that printing and reading again gives the same function. Dtypes follow TVM's
+//! rules: a Python integer is an `int32`; mixed operands are promoted, with explicit casts.
+//!
+//! Some constructs do not exist in the IR and are eliminated:
+//!
+//! - Accesses of views (`T.match_buffer` of a region, `T.decl_buffer` over another buffer's data) become accesses of
+//!   the underlying buffer. For example, after `B = T.match_buffer(A[4:8], (4,))` the load `B[i]` becomes `A[4 + i]`.
+//! - Barriers and cross-thread reductions become loops over threads ([`rx_tir::spmd`]).
+//! - `break`, `continue` and `return` become flags and predicates ([`rx_tir::leave`]).
+//! - Regions (`T.reads`, `T.writes`), attributes and annotations do not affect values and are dropped.
 
 mod arith;
 mod assign;
@@ -42,19 +47,21 @@ use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
 use std::sync::Arc;
 use value::Value;
 
-/// What reading a part gives: it, or the one mistake that is reported.
+/// The result of reading a part of the text: the part, or the mistake to report.
 type Outcome<T> = Result<T, Box<Diagnostic<ItemPlace>>>;
 
-/// How deep expressions and binders may nest; what the walks over the IR can take.
+/// The nesting depth limit for expressions and binders, chosen so that recursive walks over the IR do not overflow
+/// the stack.
 const DEEPEST: usize = 512;
 
 /// Reads the prim_func `name` from its segments: decorators, header and body.
 ///
-/// The function's buffers are its tensor parameters, handles opened by `T.match_buffer` included, in order; its
-/// [`PrimFunc::symbols`] are the variables of its buffers' shapes that no parameter passes.
+/// The function's buffers are its tensor parameters in order, including handles opened by `T.match_buffer`. Its
+/// [`PrimFunc::symbols`] are the variables in the shapes of its buffers that are not parameters.
 ///
 /// # Errors
-/// Mistakes of syntax; else the first mistake, or the first construct that the IR does not have ([`Code::NoLowering`]).
+/// All syntax errors if there are any. Otherwise the first mistake, or the first construct that the IR does not
+/// support ([`Code::NoLowering`]).
 pub fn prim_func(
     segments: &[Arc<Segment>],
     context: &FileContext,
@@ -74,44 +81,44 @@ pub fn prim_func(
     Reader::new(segments, context, name).function(&nodes).map_err(|mistake| with_uses(vec![*mistake]))
 }
 
-/// A function on its way to the IR.
+/// The state of the translation of one function.
 struct Reader<'a> {
     file: &'a FileContext,
     func: PrimFunc,
-    /// Names and their values, innermost block last.
+    /// Scopes from outermost to innermost: names and their values.
     scopes: Vec<NameMap<Value>>,
-    /// The statement that is read: its segment, and its index in the function.
+    /// The current statement: its segment, and its index in the function.
     segment: u32,
     statement: u32,
-    /// Names of the blocks around it, innermost last.
+    /// Names of the enclosing blocks, innermost last.
     operators: Vec<Name>,
-    /// Of loop variables: first value and extent.
+    /// The first value and the extent of each loop variable.
     ranges: FxHashMap<VarId, (Expr, Expr)>,
-    /// Names that plain assignments bind more than once: cells that are stored to.
+    /// Names that plain assignments bind more than once; they become cells, which are stored to.
     reassigned: NameMap<()>,
-    /// Variables that the function declares and nothing in it binds.
+    /// Variables that are declared but not bound, such as `n = T.int64()`.
     symbols: Vec<VarId>,
-    /// Parameters that are handles: which of them a `T.match_buffer` opened, by position.
+    /// Parameters that are handles, with the buffer that a `T.match_buffer` has opened over each.
     handles: NameMap<Option<BufferId>>,
-    /// What the block that is read says of itself.
+    /// The axes, predicate and initialization of the enclosing blocks, innermost last.
     frames: Vec<block::Frame>,
-    /// Buffers allocated in the bodies around, innermost last.
+    /// The buffers allocated in the enclosing bodies, innermost last.
     allocations: Vec<Vec<BufferId>>,
-    /// What threads do together, and where something is left.
+    /// Collective operations of threads and early exits, by the variables of their placeholders.
     collectives: rx_tir::spmd::Collectives,
     leaves: Marks<Leave>,
-    /// Where the marks of either are written.
+    /// The positions of the placeholders of both kinds.
     mark_places: FxHashMap<VarId, ItemPlace>,
-    /// How many loops are around.
+    /// The number of enclosing loops.
     loops: usize,
-    /// What reductions over threads do here.
+    /// The operation of the cross-thread reductions at this position (`T.comm_reducer`).
     reducer: Option<collective::Reducer>,
-    /// Of buffers of tensor cores' fragments: what these are multiplied in.
+    /// The shape of the matrix product for each buffer of tensor-core fragments.
     fragments: FxHashMap<BufferId, fragment::Shape>,
-    /// The lanes of the vector store that is read.
+    /// The lanes of the current vector store.
     lanes: Option<lanes::Lanes>,
     depth: usize,
-    /// Macros and their expansion.
+    /// The known macros and their expansion.
     macros: expand::Macros<'a>,
     /// What checks look at; only written where they asked.
     record: Option<trace::Record>,
@@ -145,17 +152,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A mistake at some tokens of the statement that is read.
+    /// Returns an error for a mistake at some tokens of the current statement.
     fn mistake<T>(&self, at: At<'_>, code: Code, message: impl Into<String>) -> Outcome<T> {
         Err(Box::new(Diagnostic::new(code, self.place(at), message)))
     }
 
-    /// A construct that the IR does not have.
+    /// Returns an error for a construct that the IR does not support.
     fn unsupported<T>(&self, at: At<'_>, what: &str) -> Outcome<T> {
         self.mistake(at, Code::NoLowering, format!("rx does not run {what}"))
     }
 
-    /// Where the statement that is read stands, and in which block.
+    /// Returns the position of the current statement and the name of its innermost named block.
     fn site(&self) -> Site {
         let named = self.operators.iter().rev().find(|name| !name.is_empty());
         Site {
@@ -164,7 +171,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value bound to a name.
+    /// Returns the value that a name has in the visible scopes.
     fn lookup(&self, name: Name) -> Option<&Value> {
         self.scopes.iter().skip(self.macros.floor).rev().find_map(|scope| scope.get(&name))
     }
@@ -175,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads something in a scope of its own.
+    /// Reads something in a new scope.
     fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.scopes.push(NameMap::default());
         let outcome = read(self);
@@ -183,7 +190,7 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    /// Reads something one level deeper.
+    /// Reads something one nesting level deeper.
     fn deeper<T>(&mut self, at: At<'_>, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         if self.depth >= DEEPEST {
             return self.mistake(at, Code::NestingTooDeep, format!("more than {DEEPEST} levels deep"));
@@ -194,14 +201,14 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    /// The name of a member of `T`: `axis.remap` of `T.axis.remap`, in TVM 0.27's spelling.
+    /// Returns the name of a member of `T` in the spelling of TVM 0.27: `axis.spatial` for `T.axis.S`.
     fn tir_member(&self, cursor: Cursor<'_>, tree: &Tree) -> Option<&'static str> {
         let path: SmallPath = cursor.dotted(tree)?;
         let (head, rest) = path.split_first()?;
         if rest.is_empty() || self.lookup(*head).is_some() || self.file.namespace(head) != Some(Namespace::Tir) {
             return None;
         }
-        // Interned, so that dispatch compares text that outlives the statement.
+        // Interned, since the name must outlive the statement.
         let joined = rest.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(".");
         Some(match joined.as_str() {
             "block" => "sblock",
@@ -212,22 +219,22 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A statement that stands for what the IR has no word for.
+    /// Creates a placeholder statement for a construct that the IR cannot express.
     fn mark(&mut self, at: At<'_>, of: &str) -> (VarId, Stmt) {
         let var = self.func.add_var(rx_base::name::name(of), DType::BOOL);
         self.mark_places.insert(var, self.place(at));
         (var, Stmt::Evaluate(self.func.var_expr(var)))
     }
 
-    /// Why a function with marks is not run, at the mark.
+    /// Returns the error that a function with placeholders cannot be run, at the placeholder that causes it.
     fn not_run(&self, problem: Problem, whole: &ItemPlace) -> Box<Diagnostic<ItemPlace>> {
         let place = self.mark_places.get(&problem.at).unwrap_or(whole).clone();
         let message = format!("rx does not run this function: {}", problem.reason);
         Box::new(Diagnostic::new(Code::NoLowering, place, message))
     }
 
-    /// The function, when parameters and body are read, without what nothing mentions. A variable that no parameter
-    /// mentions has no value.
+    /// Completes the function after its parameters and body have been read: eliminates the placeholders and drops
+    /// unused variables and buffers. Reports a symbol whose value follows from no parameter.
     fn finish(mut self, at: At<'_>, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);

@@ -1,4 +1,4 @@
-//! Arithmetic of the text: Python's on numbers, TVM's on scalars (TVM `src/tirx/op/op.cc`).
+//! Arithmetic: Python's rules for Python numbers, TVM's for scalars (TVM `src/tirx/op/op.cc`).
 
 use super::value::Value;
 use super::{Outcome, Reader};
@@ -9,7 +9,7 @@ use rx_syntax::ast;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
 impl Reader<'_> {
-    /// `a op b` as Python and TVM have it.
+    /// Evaluates `a op b`. Two Python numbers are folded; otherwise the operation becomes a part of the IR.
     pub(super) fn infix(&mut self, at: At<'_>, op: ast::BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let Some(folded) = python_infix(op, &a, &b) {
             return Ok(folded);
@@ -38,12 +38,12 @@ impl Reader<'_> {
         self.binary(at, op, a, b).map(Value::Expr)
     }
 
-    /// `op(a, b)` of operands promoted to one dtype.
+    /// Builds `op(a, b)` after promoting the operands to one dtype.
     pub(super) fn binary(&mut self, at: At<'_>, op: BinaryOp, a: Expr, b: Expr) -> Outcome<Expr> {
         let (a, b) = self.promoted(at, a, b)?;
         use BinaryOp::{And, BitAnd, BitOr, BitXor, FloorDiv, FloorMod, Or, ShiftLeft, ShiftRight, TruncDiv, TruncMod};
         let dtype = a.dtype();
-        // As `R.mod` of floats is lowered.
+        // `R.mod` of floats is lowered in the same way.
         if op == TruncMod && dtype.is_float() {
             return Ok(Expr::call(Intrinsic::Fmod, vec![a, b]));
         }
@@ -61,7 +61,7 @@ impl Reader<'_> {
         Ok(Expr::Binary { op, left: Box::new(a), right: Box::new(b) })
     }
 
-    /// `first op second op third …`: each pair, all of which must hold.
+    /// Evaluates the chain `first op second op third …` as the conjunction of the comparisons of neighbours.
     pub(super) fn comparison(
         &mut self,
         at: At<'_>,
@@ -97,7 +97,8 @@ impl Reader<'_> {
         if let (Some(a), Some(b)) = (number(&a), number(&b)) {
             return Ok(Value::Bool(op.holds(a, b)));
         }
-        // A number takes the other side's dtype here (TVM `tirx/script/parser/operation.py`).
+        // In comparisons a Python number takes the dtype of the other operand (TVM
+        // `tirx/script/parser/operation.py`).
         let (a, b) = match (a, b) {
             (Value::Expr(a), b) if is_number(&b) => {
                 let b = self.constant(at, a.dtype(), &b)?;
@@ -109,13 +110,13 @@ impl Reader<'_> {
         self.compared(at, op, a, b).map(Value::Expr)
     }
 
-    /// `op(a, b)` of operands promoted to one dtype.
+    /// Builds the comparison `op(a, b)` after promoting the operands to one dtype.
     pub(super) fn compared(&mut self, at: At<'_>, op: CompareOp, a: Expr, b: Expr) -> Outcome<Expr> {
         let (a, b) = self.promoted(at, a, b)?;
         Ok(Expr::Compare { op, left: Box::new(a), right: Box::new(b) })
     }
 
-    /// `a and b`, `a or b`.
+    /// Evaluates `a and b` or `a or b`.
     pub(super) fn both(&mut self, at: At<'_>, op: BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let (Value::Bool(a), Value::Bool(b)) = (&a, &b) {
             return Ok(Value::Bool(if op == BinaryOp::And { *a && *b } else { *a || *b }));
@@ -124,7 +125,7 @@ impl Reader<'_> {
         self.binary(at, op, a, b).map(Value::Expr)
     }
 
-    /// A prefix operator.
+    /// Evaluates a unary operator.
     pub(super) fn prefix(&mut self, at: At<'_>, op: ast::UnaryOp, value: Value) -> Outcome<Value> {
         let folded = match (op, &value) {
             (ast::UnaryOp::Pos, _) => Some(value.clone()),
@@ -145,7 +146,7 @@ impl Reader<'_> {
         self.unary(at, op, value).map(Value::Expr)
     }
 
-    /// `op(value)`.
+    /// Builds `op(value)`.
     pub(super) fn unary(&mut self, at: At<'_>, op: UnaryOp, value: Expr) -> Outcome<Expr> {
         if op == UnaryOp::BitNot && !value.dtype().is_int() {
             let message = format!("`~` of {}, needed is an integer", value.dtype());
@@ -154,7 +155,7 @@ impl Reader<'_> {
         Ok(Expr::Unary { op, value: Box::new(value) })
     }
 
-    /// Two operands in the dtype TVM promotes them to; constants are written in it.
+    /// Casts two operands to the dtype to which TVM promotes them. Constants are converted directly.
     pub(super) fn promoted(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<(Expr, Expr)> {
         match promote(a.dtype(), b.dtype()) {
             Some(dtype) => Ok((a.cast(dtype), b.cast(dtype))),
@@ -166,7 +167,7 @@ impl Reader<'_> {
     }
 }
 
-/// The dtype of an operation on two others (TVM `PromoteBinaryOpType`); `None` where they do not mix.
+/// Returns the dtype to which TVM promotes two operands (`PromoteBinaryOpType`); `None` if they cannot be combined.
 pub(super) fn promote(a: DType, b: DType) -> Option<DType> {
     if a == b {
         return Some(a);
@@ -181,7 +182,7 @@ pub(super) fn promote(a: DType, b: DType) -> Option<DType> {
         () if ieee(a) && ieee(b) => wider(a, b),
         () if ieee(a) => a,
         () if ieee(b) => b,
-        // The wider of the other floats goes first: bfloat16, 8, 6 and 4 bits.
+        // Among the other floats the wider one has priority: bfloat16, then 8, 6 and 4 bits.
         () if a.is_float() && b.is_float() => wider(a, b),
         () if a.is_float() => a,
         () if b.is_float() => b,
@@ -194,7 +195,7 @@ pub(super) fn promote(a: DType, b: DType) -> Option<DType> {
     })
 }
 
-/// Whether it is a Python number.
+/// Whether a value is a Python number.
 pub(super) fn is_number(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))
 }
@@ -208,7 +209,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Python's arithmetic on two numbers; `None` where an operand is none, or the result is none.
+/// Evaluates Python arithmetic on two numbers; `None` if an operand is not a number or the result is undefined.
 fn python_infix(op: ast::BinaryOp, a: &Value, b: &Value) -> Option<Value> {
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         let (a, b) = (*a, *b);

@@ -1,4 +1,4 @@
-//! A block's axes: `T.axis.remap`, `T.axis.spatial` and the other kinds.
+//! Reads the axes of blocks: `T.axis.remap`, `T.axis.spatial` and the other kinds.
 
 use super::statement::Step;
 use super::trace::{Event, TracedAxis};
@@ -10,7 +10,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, Iter, IterKind};
 
 impl Reader<'_> {
-    /// `vi, vj = T.axis.remap("SR", [i, j])`, `vi = T.axis.spatial(n, i)`.
+    /// Reads `vi, vj = T.axis.remap("SR", [i, j])` and `vi = T.axis.spatial(n, i)`.
     pub(super) fn assign_axes(&mut self, cursor: Cursor<'_>, target: &Tree, value: &Tree) -> Outcome<Step> {
         let targets: Vec<&Tree> = match &target.kind {
             ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().collect(),
@@ -42,7 +42,7 @@ impl Reader<'_> {
         Ok(Step::NOTHING)
     }
 
-    /// `a, b = items`.
+    /// Reads `a, b = items`.
     fn assign_items(&mut self, cursor: Cursor<'_>, targets: &[&Tree], value: &Tree) -> Outcome<Step> {
         match self.value(cursor, value)? {
             Value::Many(items) if items.len() == targets.len() => {

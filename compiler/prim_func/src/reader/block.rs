@@ -1,4 +1,4 @@
-//! Blocks, and the other things that `with` opens.
+//! Reads blocks and the other statements that begin with `with`.
 
 use super::statement::Binder;
 use super::trace::Event;
@@ -10,7 +10,7 @@ use rx_base::name::name;
 use rx_syntax::ast::{ExprKind, WithItem};
 use rx_tir::{Block, Expr, Iter, Stmt};
 
-/// What a block says of itself while its body is read.
+/// The parts of a block that its body declares: axes, predicate and initialization.
 #[derive(Default)]
 pub(super) struct Frame {
     pub(super) iters: Vec<Iter>,
@@ -19,7 +19,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// `T.where(predicate)`; all that are said must hold.
+    /// Adds the predicate of a `T.where(predicate)`. The block's predicate is the conjunction of all of them.
     pub(super) fn add_predicate(&mut self, predicate: Expr) {
         self.predicate = Some(match self.predicate.take() {
             None => predicate,
@@ -29,7 +29,7 @@ impl Frame {
 }
 
 impl Reader<'_> {
-    /// `with items:`; each item is open in those after it.
+    /// Reads `with items:`. Each item is open while the later ones are read.
     pub(super) fn with(&mut self, node: &Node<'_>, items: &[WithItem]) -> Outcome<Stmt> {
         let cursor = node.cursor;
         let Some((item, rest)) = items.split_first() else {
@@ -69,7 +69,7 @@ impl Reader<'_> {
                     let (binder, value) = reader.launch_thread(cursor.at(tokens), bound, arguments)?;
                     reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
                 };
-                // Behind it the axis may be launched again.
+                // The scope ends here, so the axis may be launched again after it.
                 self.noted(|reader| reader.scoped(read))
             }
             ("attr" | "hint", _) => {
@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands inside an opened item, with what the item is called.
+    /// Reads the rest of a `with` statement inside an opened item; `bound` is the name and value that the item binds.
     fn opened(
         &mut self,
         node: &Node<'_>,
@@ -136,7 +136,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `with T.sblock(label):`.
+    /// Reads `with T.sblock(label):`.
     fn block(&mut self, node: &Node<'_>, rest: &[WithItem], label: &str) -> Outcome<Stmt> {
         if !rest.is_empty() {
             return self.unsupported(node.cursor.at(rest[0].context.tokens), "a block beside others in one `with`");

@@ -1,4 +1,4 @@
-//! Buffers and views: declared, allocated, opened.
+//! Reads declarations, allocations and views of buffers.
 
 use super::value::{Source, Value, View};
 use super::{Outcome, Reader};
@@ -9,7 +9,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{Buffer, BufferId, Expr, Fragment, Scope};
 use std::rc::Rc;
 
-/// What `T.Buffer(…)` and its siblings say.
+/// The arguments of `T.Buffer(…)` and similar functions.
 pub(super) struct Declaration {
     shape: Vec<Expr>,
     dtype: DType,
@@ -20,14 +20,15 @@ pub(super) struct Declaration {
 }
 
 impl Declaration {
-    /// A buffer of the IR.
+    /// Converts it to a buffer of the IR.
     pub(super) fn into_buffer(self, name: Name) -> Buffer {
         Buffer { name, dtype: self.dtype, shape: self.shape, strides: self.strides, order: None, scope: self.scope }
     }
 }
 
 impl Reader<'_> {
-    /// `(shape, dtype, data, strides, elem_offset, scope, …)`; `float32` and dense unless said otherwise.
+    /// Reads the arguments `(shape, dtype, data, strides, elem_offset, scope, …)`. The dtype defaults to `float32`,
+    /// the layout to dense.
     pub(super) fn declaration(&mut self, at: At<'_>, arguments: &[&Argument]) -> Outcome<Declaration> {
         const ORDER: [&str; 6] = ["shape", "dtype", "data", "strides", "elem_offset", "scope"];
         let mut declared = Declaration {
@@ -43,7 +44,7 @@ impl Reader<'_> {
             let value = &argument.value;
             let keyword = match argument.keyword {
                 Some(keyword) => at.cursor.text(keyword),
-                // `T.alloc_buffer(shape, dtype, scope)`.
+                // In `T.alloc_buffer(shape, dtype, scope)` the third argument is the scope.
                 None if position == 2 && matches!(value.kind, ExprKind::String) => "scope",
                 None => ORDER.get(position).copied().unwrap_or_default(),
             };
@@ -63,7 +64,7 @@ impl Reader<'_> {
                 }
                 "elem_offset" => declared.offset = self.offset(at.cursor, value)?,
                 "scope" | "storage_scope" => declared.scope = self.scope(at.cursor, value)?,
-                // What says how memory is laid out or aligned, not what is in it.
+                // The other arguments concern layout or alignment, not values.
                 _ => {}
             }
         }
@@ -79,7 +80,8 @@ impl Reader<'_> {
         Ok(declared)
     }
 
-    /// Another number of strides than dims: TVM reads such a buffer, and fails to build what accesses it.
+    /// Handles a number of strides that differs from the number of dims. TVM accepts the declaration but fails to
+    /// build a function that accesses the buffer, so a trace gets a warning and a lowering stops.
     fn other_strides(&mut self, at: At<'_>, strides: usize, dims: usize) -> Outcome<()> {
         let (strides, dims) = (counted(strides, "stride"), counted(dims, "dim"));
         if !self.is_tracing() {
@@ -94,7 +96,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A shape: a list of integers, or one.
+    /// Reads a shape: a list of integers, or a single integer.
     pub(super) fn dims(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Vec<Expr>> {
         let items: Vec<&Tree> = match &tree.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().collect(),
@@ -114,7 +116,7 @@ impl Reader<'_> {
         Ok(dims)
     }
 
-    /// A dtype: a string, or `T.float32`.
+    /// Reads a dtype: a string or `T.float32`.
     pub(super) fn dtype(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<DType> {
         let dtype = match self.value(cursor, tree)? {
             Value::DType(dtype) => Some(dtype),
@@ -146,7 +148,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Where a buffer begins in its memory; a variable that nothing binds stands for wherever that is.
+    /// Returns the offset of a buffer in its memory, in elements; `None` for zero. A variable that nothing binds
+    /// matches any offset, which also is `None`.
     fn offset(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Expr>> {
         if cursor.string_value(tree).is_some() {
             return Ok(None);
@@ -159,7 +162,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A buffer that is passed begins where its memory does.
+    /// Checks that a parameter has no offset: it begins where its memory begins.
     pub(super) fn no_offset(&self, at: At<'_>, declared: &Declaration) -> Outcome<()> {
         match declared.offset {
             None => Ok(()),
@@ -167,7 +170,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `T.match_buffer(a, …)` of a handle or a region.
+    /// Reads `T.match_buffer(a, …)` of a handle or a region.
     pub(super) fn match_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let Some((source, rest)) = arguments.split_first() else {
             return self.mistake(at, Code::MissingArgument, "`T.match_buffer` of nothing");
@@ -194,7 +197,7 @@ impl Reader<'_> {
     fn open_handle(&mut self, at: At<'_>, name: Name, handle: Name, declared: Declaration) -> Outcome<Value> {
         self.no_offset(at, &declared)?;
         match self.handles.get(&handle).copied().flatten() {
-            // Opened before: another shape of the same memory.
+            // The handle was opened before, so this is a view of the same memory in another shape.
             Some(buffer) => {
                 let of = Rc::new(View::of_buffer(&self.func, buffer));
                 self.flat(at, of, declared)
@@ -208,7 +211,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A window: extents in front that the view does not have are 1.
+    /// Returns a view of a region. Leading dims of the region that the view lacks have extent 1. For example,
+    /// `T.match_buffer(A[i, 0:16], (16,))` drops the first dim.
     fn match_region(&mut self, at: At<'_>, of: Rc<View>, index: &Tree, rest: &[&Argument]) -> Outcome<Value> {
         let mut mins = Vec::new();
         let items = super::expr::index_items(index);
@@ -219,7 +223,7 @@ impl Reader<'_> {
                 _ => self.integer_of(at.cursor, item)?,
             });
         }
-        // The places of strides and offset in memory follow from the region.
+        // The region determines the strides and the offset, so these arguments are not needed.
         let told: Vec<&Argument> = rest
             .iter()
             .copied()
@@ -247,7 +251,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Another shape of the same memory.
+    /// Returns a view of the same memory with another shape.
     fn flat(&mut self, at: At<'_>, of: Rc<View>, declared: Declaration) -> Outcome<Value> {
         self.same_elements(at, &of, declared.dtype)?;
         match &of.source {
@@ -259,7 +263,7 @@ impl Reader<'_> {
         Ok(Value::Buffer(Rc::new(View { shape, dtype, source: Source::Flat { of, offset, strides } })))
     }
 
-    /// `T.decl_buffer(…)`, `T.Buffer(…)` in a body: a view of `data`, else a buffer of its own.
+    /// Reads `T.decl_buffer(…)` or `T.Buffer(…)` in a body: a view if it has `data`, otherwise a new buffer.
     pub(super) fn decl_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let arguments: Vec<&Argument> = arguments.iter().collect();
         let mut declared = self.declaration(at, &arguments)?;
@@ -271,7 +275,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `T.alloc_buffer(…)` and its siblings, with a scope of their own.
+    /// Reads `T.alloc_buffer(…)` and similar calls; `scope` overrides the storage scope.
     pub(super) fn alloc_buffer(
         &mut self,
         at: At<'_>,
@@ -287,7 +291,7 @@ impl Reader<'_> {
         Ok(self.allocated(at, name, declared))
     }
 
-    /// `T.allocate([n], "float32", "global")`: memory that a `T.decl_buffer` gives a shape.
+    /// Reads `T.allocate([n], "float32", "global")`: memory to which a `T.decl_buffer` gives a shape.
     pub(super) fn allocate(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         match self.alloc_buffer(at, name, None, arguments)? {
             Value::Buffer(view) => Ok(Value::Pointer(view)),
@@ -302,7 +306,7 @@ impl Reader<'_> {
         Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
     }
 
-    /// The tensor whose memory a value is; `what` is done with it.
+    /// Returns the tensor whose memory a value is. `what` describes the use for the error message.
     pub(super) fn memory(&self, at: At<'_>, value: Value, what: &str) -> Outcome<Rc<View>> {
         match value {
             Value::Buffer(view) | Value::Pointer(view) => Ok(view),
@@ -311,7 +315,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Makes a buffer live in the body that is read.
+    /// Adds a buffer to the allocations of the current body.
     fn keep(&mut self, buffer: BufferId) {
         if let Some(body) = self.allocations.last_mut() {
             body.push(buffer);
@@ -319,14 +323,14 @@ impl Reader<'_> {
         self.note(|_| super::trace::Event::Allocate(buffer));
     }
 
-    /// A variable that is stored to.
+    /// Creates the one-element buffer of a variable that is stored to.
     pub(super) fn cell(&mut self, name: Name, dtype: DType) -> BufferId {
         let buffer = self.func.add_cell(name, dtype);
         self.keep(buffer);
         buffer
     }
 
-    /// `A.view(n, m)`: another shape of the same memory.
+    /// Reads `A.view(n, m)`: the same memory with another shape.
     pub(super) fn view(&mut self, at: At<'_>, of: Rc<View>, arguments: &[Argument]) -> Outcome<Value> {
         let mut shape = Vec::new();
         for argument in arguments {

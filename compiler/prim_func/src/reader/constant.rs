@@ -1,4 +1,4 @@
-//! Values made into scalars and constants of a dtype.
+//! Converts values to scalars and constants of a dtype.
 
 use super::value::Value;
 use super::{Outcome, Reader};
@@ -9,7 +9,8 @@ use rx_syntax::{At, Cursor};
 use rx_tir::Expr;
 
 impl Reader<'_> {
-    /// A value as a scalar; Python integers are `int32`, beyond its range `int64`, Python floats `float32`.
+    /// Converts a value to a scalar. Python integers become `int32`, or `int64` if they do not fit; Python floats
+    /// become `float32`.
     pub(super) fn scalar(&mut self, at: At<'_>, value: Value) -> Outcome<Expr> {
         let dtype = match &value {
             Value::Expr(expr) => return Ok(expr.clone()),
@@ -31,19 +32,19 @@ impl Reader<'_> {
         self.constant(at, dtype, &value)
     }
 
-    /// The scalar that an expression of the text is.
+    /// Returns the scalar value of an expression.
     pub(super) fn scalar_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
         self.scalar(cursor.at(tree.tokens), value)
     }
 
-    /// The scalar that an expression is, converted to `dtype`.
+    /// Returns the value of an expression converted to `dtype`.
     pub(super) fn scalar_as(&mut self, cursor: Cursor<'_>, tree: &Tree, dtype: DType) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
         self.converted(cursor.at(tree.tokens), value, dtype)
     }
 
-    /// A value converted to `dtype`; constants are written in it.
+    /// Converts a value to `dtype`. Python numbers become constants of that dtype.
     pub(super) fn converted(&mut self, at: At<'_>, value: Value, dtype: DType) -> Outcome<Expr> {
         match &value {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => self.constant(at, dtype, &value),
@@ -51,7 +52,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A truth value: a `bool`, or whether a number is not 0.
+    /// Converts a value to a condition: a `bool`, or an integer compared with 0.
     pub(super) fn truth(&mut self, at: At<'_>, value: Value) -> Outcome<Expr> {
         let scalar = self.scalar(at, value)?;
         if !scalar.dtype().is_bool() && !scalar.dtype().is_int() {
@@ -61,19 +62,19 @@ impl Reader<'_> {
         Ok(scalar.cast(DType::BOOL))
     }
 
-    /// The truth value that an expression of the text is.
+    /// Returns the value of an expression as a condition.
     pub(super) fn truth_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
         self.truth(cursor.at(tree.tokens), value)
     }
 
-    /// An integer that an expression of the text is.
+    /// Returns the value of an expression, which must be an integer.
     pub(super) fn integer_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
         let scalar = self.scalar_of(cursor, tree)?;
         self.integer(cursor.at(tree.tokens), scalar)
     }
 
-    /// The scalar, which must be an integer.
+    /// Checks that a scalar is an integer; a `bool` becomes an `int32`.
     pub(super) fn integer(&mut self, at: At<'_>, scalar: Expr) -> Outcome<Expr> {
         match scalar.dtype() {
             dtype if dtype.is_int() => Ok(scalar),
@@ -82,7 +83,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A Python number, or `"inf"`, `"-inf"`, `"nan"`, as a constant.
+    /// Converts a Python number or one of `"inf"`, `"-inf"`, `"nan"` to a constant.
     pub(super) fn constant(&mut self, at: At<'_>, dtype: DType, value: &Value) -> Outcome<Expr> {
         if dtype.lanes != 1 {
             return self.unsupported(at, &format!("vectors of {dtype}"));
@@ -110,7 +111,7 @@ impl Reader<'_> {
     }
 }
 
-/// The largest finite number of a float dtype; `None` where TVM does not bound its constants.
+/// Returns the largest finite value of a float dtype; `None` if TVM does not check the range of its constants.
 pub(super) fn largest(dtype: DType) -> Option<f64> {
     Some(match (dtype.code, dtype.bits) {
         (TypeCode::Float, 64) => f64::MAX,
@@ -123,14 +124,14 @@ pub(super) fn largest(dtype: DType) -> Option<f64> {
     })
 }
 
-/// The number in a float dtype; `None` where it is finite and beyond the dtype's [`largest`] (TVM `FloatImm` in
-/// `src/ir/expr.cc`).
+/// Returns the constant of a float dtype; `None` if the value is finite and exceeds the [`largest`] (TVM `FloatImm`
+/// in `src/ir/expr.cc`).
 pub(super) fn float_constant(value: f64, dtype: DType) -> Option<Expr> {
     let is_beyond = value.is_finite() && largest(dtype).is_some_and(|largest| value.abs() > largest);
     (!is_beyond).then_some(Expr::Float { value, dtype })
 }
 
-/// The integer in a dtype of any kind; `None` where the dtype does not have it.
+/// Returns the integer as a constant of any dtype; `None` if the dtype cannot represent it.
 pub(super) fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
     if dtype.is_float() {
         return float_constant(value as f64, dtype);
@@ -144,11 +145,11 @@ pub(super) fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
         TypeCode::UInt => (0, (1i128 << bits) - 1),
         _ => return None,
     };
-    // `uint64` beyond `int64` keeps its bits.
+    // A `uint64` that exceeds `int64` keeps its bit pattern.
     (lowest..=highest).contains(&value).then_some(Expr::Int { value: value as i64, dtype })
 }
 
-/// What a value is, in words.
+/// Describes a value in words, for error messages.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Int(number) => format!("{number}"),

@@ -1,10 +1,20 @@
-//! Matrices of tensor cores: fragments that the threads of a warp fill, load, multiply and store together (TVM:
-//! `tvm_fill_fragment`, `tvm_load_matrix_sync`, `tvm_mma_sync`, `tvm_store_matrix_sync`; CUDA C++ Programming Guide, "Warp Matrix
-//! Functions").
+//! Tensor-core matrices: fragments that the threads of a warp fill, load, multiply and store together (TVM:
+//! `tvm_fill_fragment`, `tvm_load_matrix_sync`, `tvm_mma_sync`, `tvm_store_matrix_sync`; CUDA C++ Programming Guide,
+//! "Warp Matrix Functions").
 //!
-//! They become the loops that they stand for, over the elements of fragments' buffers: what a warp does at once is done once, by
-//! the first of its threads where loops over them stand around it. Where in a fragment an element lies nobody can ask, so it is
-//! where the text declares it.
+//! Each operation becomes a loop nest over the elements of the fragments' buffers. A warp performs it once, so if
+//! there is a loop over threads, the first lane of each warp executes the nest:
+//!
+//! ```text
+//! T.tvm_mma_sync(C.data, 0, A.data, 0, B.data, 0, C.data, 0)
+//!
+//! if threadIdx.x % 32 == 0:
+//!     for i, j, k in T.grid(16, 16, 16):
+//!         C[i, j] = C[i, j] + A[i, k] * B[k, j]
+//! ```
+//!
+//! The hardware's assignment of elements to registers is not observable, so elements keep the layout of the declared
+//! buffer.
 
 use super::statement::Step;
 use super::value::{Source, Value, View};
@@ -16,10 +26,10 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{BufferId, Expr, Fragment, LoopKind, Scope, Stmt, VarId, WARP};
 use std::rc::Rc;
 
-/// What threads in a warp are called among names.
+/// The name under which scopes hold the index of the thread.
 const LANE: &str = "threadIdx.x";
 
-/// What a fragment is multiplied in: `accumulator[m, n] += matrix_a[m, k] · matrix_b[k, n]`.
+/// The shape of a matrix product: `accumulator[m, n] += matrix_a[m, k] · matrix_b[k, n]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     m: i64,
@@ -28,7 +38,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Rows and columns of a place in the product.
+    /// Returns the numbers of rows and columns of an operand of the product.
     fn of(self, place: Fragment) -> (i64, i64) {
         match place {
             Fragment::MatrixA => (self.m, self.k),
@@ -38,10 +48,10 @@ impl Shape {
     }
 }
 
-/// A matrix: a view whose last two dims are its rows and columns.
+/// A matrix: a view whose last two dims are rows and columns.
 struct Matrix {
     view: Rc<View>,
-    /// Of the view, columns come before rows.
+    /// Whether the view's last two dims are columns, then rows.
     is_transposed: bool,
 }
 
@@ -50,7 +60,7 @@ impl Matrix {
         Matrix { view, is_transposed }
     }
 
-    /// The buffer's element at a row and a column.
+    /// Returns the buffer and the indices of the element at a row and column.
     fn element(&self, row: &Expr, column: &Expr) -> (BufferId, Vec<Expr>) {
         let in_front = self.view.shape.len().saturating_sub(2);
         let zeros = (0..in_front).map(|_| row.dtype()).map(|dtype| Expr::Int { value: 0, dtype });
@@ -60,10 +70,10 @@ impl Matrix {
 }
 
 impl Reader<'_> {
-    /// A call of a warp, by its name in `T`.
+    /// Reads a matrix operation of a warp; `member` is its name in `T`.
     pub(super) fn warp_matrix(&mut self, at: At<'_>, member: &str, arguments: &[Argument]) -> Outcome<Step> {
         if self.is_tracing() {
-            // What threads do together the checks do not follow.
+            // The checks do not model collective operations of threads.
             return self.unsupported(at, &format!("`T.{member}` in a check"));
         }
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
@@ -93,21 +103,21 @@ impl Reader<'_> {
         Ok(Step::Done(self.by_first_lane(done)))
     }
 
-    /// A loop over the threads of an axis begins: those of warps are known by name where fragments are used.
+    /// Records the thread index at the start of a loop over `threadIdx.x`, for operations on fragments.
     pub(super) fn enter_threads(&mut self, kind: LoopKind, extent: &Expr, value: &Expr) {
         if matches!(kind, LoopKind::ThreadBinding(tag) if *tag == *LANE) && extent.as_int() != Some(1) {
             self.bind(name(LANE), Value::Expr(value.clone()));
         }
     }
 
-    /// An axis of a block stands for the threads of warps where it is bound to them.
+    /// Records a block axis as the thread index if it is bound to the thread index.
     pub(super) fn enter_axis(&mut self, binding: &Expr, value: &Expr) {
         if matches!(self.lookup(name(LANE)), Some(Value::Expr(lane)) if lane == binding) {
             self.bind(name(LANE), Value::Expr(value.clone()));
         }
     }
 
-    /// What a warp does once, where its threads are told apart.
+    /// Restricts an operation of a warp to its first lane, if there is a loop over threads.
     fn by_first_lane(&self, done: Stmt) -> Stmt {
         let Some(Value::Expr(lane)) = self.lookup(name(LANE)) else { return done };
         let number = |value| Expr::Int { value, dtype: lane.dtype() };
@@ -128,7 +138,8 @@ impl Reader<'_> {
         Ok(Shape { m, n, k })
     }
 
-    /// The fragment of a number, or that where the view begins whose offset the number is made of; its place and dtype.
+    /// Returns the fragment with the given data and index, its operand role and its dtype. If the index is computed
+    /// from a view's `elem_offset`, the fragment is the view itself.
     fn fragment(
         &mut self,
         cursor: Cursor<'_>,
@@ -144,7 +155,8 @@ impl Reader<'_> {
         self.fragments.insert(root, shape);
         let (rows, columns) = shape.of(place);
         let dtype = view.dtype;
-        // `C.elem_offset // C.strides[0] // 16 * …`: in whatever order fragments are counted.
+        // For `C.elem_offset // C.strides[0] // 16 * …` the view determines the fragment, in any numbering of
+        // fragments.
         if matches!(view.source, Source::Region { .. }) && cursor.source(index.tokens).contains(".elem_offset") {
             let dims: Vec<Option<i64>> = view.shape.iter().rev().take(2).map(Expr::as_int).collect();
             return match dims[..] {
@@ -184,7 +196,8 @@ impl Reader<'_> {
         Ok(nest([(i, rows), (j, columns)], store))
     }
 
-    /// Between a fragment and a matrix in memory, whose rows, or whose columns, lie `stride` elements apart.
+    /// Copies between a fragment and a matrix in memory. `stride` is the distance in elements between rows, or
+    /// between columns if the order is "col_major".
     fn move_fragment(
         &mut self,
         cursor: Cursor<'_>,
@@ -219,7 +232,7 @@ impl Reader<'_> {
     }
 
     fn multiply_fragments(&mut self, at: At<'_>, of: [(&Tree, &Tree); 4]) -> Outcome<Stmt> {
-        // What filled or loaded it says the shape.
+        // The shape is known from the operation that filled or loaded one of the fragments.
         let mut shape = None;
         for (data, _) in of {
             let root = self.memory_of(at.cursor, data)?.root();
@@ -255,7 +268,7 @@ impl Reader<'_> {
         Ok(Stmt::seq([begin, multiply]))
     }
 
-    /// The matrix that a pointer and the distance of its lines say.
+    /// Returns the matrix at a pointer; `stride` is the distance between its lines in elements.
     fn matrix_at(&mut self, cursor: Cursor<'_>, pointer: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
         let (view, offset) = match &pointer.kind {
             ExprKind::Call { callee, arguments } => {
@@ -286,7 +299,7 @@ impl Reader<'_> {
         Ok(Rc::new(flat(&whole, begin, stride, whole.dtype)))
     }
 
-    /// The memory of a view, from where it begins: what pointers count in.
+    /// Returns the memory that offsets of pointers into the view refer to.
     fn whole(&self, at: At<'_>, view: Rc<View>) -> Outcome<Rc<View>> {
         let is_dense = match &view.source {
             Source::Flat { strides, .. } => strides.is_none(),
@@ -299,7 +312,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The matrix whose first element is `A[…]`.
+    /// Returns the matrix whose first element is `A[…]`.
     fn matrix_from(&mut self, cursor: Cursor<'_>, first: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
         let ExprKind::Subscript { value, index } = &first.kind else {
             return self.unsupported(cursor.at(first.tokens), "the address of this");
@@ -321,7 +334,8 @@ impl Reader<'_> {
     }
 }
 
-/// The fragment of a number in a matrix that fragments divide: they are counted along its rows.
+/// Returns the fragment with an index in a matrix that is tiled by fragments, in row-major order. For example, a 32 x
+/// 32 matrix has four fragments of 16 x 16; number 2 begins at row 16, column 0.
 fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<View> {
     let [in_front @ .., of_rows, of_columns] = &whole.shape[..] else { return None };
     let (of_rows, of_columns) = (of_rows.as_int()?, of_columns.as_int()?);
@@ -341,7 +355,8 @@ fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<
     Some(View { shape, dtype: whole.dtype, source: Source::Region { of: whole.clone(), mins } })
 }
 
-/// A matrix in memory that is counted row by row; what is behind its last line nobody asks.
+/// Returns the matrix at an offset in memory with the given row stride. Its shape is not known and set to zero, since
+/// its accesses do not use it.
 fn flat(of: &Rc<View>, offset: Expr, stride: Expr, dtype: DType) -> View {
     let strides = Some(vec![stride, int(1, DType::INT32)]);
     let shape = vec![int(0, DType::INT32), int(0, DType::INT32)];

@@ -1,4 +1,4 @@
-//! What leaves loops and functions before their end.
+//! Reads early exits from loops and functions: `break`, `continue`, `return`.
 
 use super::statement::Step;
 use super::{Outcome, Reader};
@@ -6,7 +6,7 @@ use rx_base::Code;
 use rx_syntax::At;
 use rx_tir::leave::Leave;
 
-/// What a call of this member of `T` leaves.
+/// Returns the target of the early exit that a call of this member of `T` is.
 pub(super) fn left_by(member: &str) -> Option<Leave> {
     match member {
         "continue_loop" => Some(Leave::Round),
@@ -17,13 +17,13 @@ pub(super) fn left_by(member: &str) -> Option<Leave> {
 }
 
 impl Reader<'_> {
-    /// `break`, `continue`, `return` and the calls of the same meaning.
+    /// Reads `break`, `continue`, `return` or a call with the same meaning.
     pub(super) fn leave(&mut self, at: At<'_>, of: Leave) -> Outcome<Step> {
         let word = at.cursor.source(at.tokens);
         if of != Leave::Function && self.loops == 0 {
             return self.mistake(at, Code::MisplacedStatement, format!("`{word}` stands in no loop"));
         }
-        // A trace looks at statements in order and is told otherwise.
+        // A trace lists statements in order, so it records the exit as an event instead (see `pass_over`).
         if self.is_tracing() {
             return self.unsupported(at, &format!("`{word}`"));
         }

@@ -1,4 +1,4 @@
-//! Loops and threads.
+//! Reads loops and thread axes.
 
 use super::statement::Binder;
 use super::tree::Node;
@@ -10,7 +10,7 @@ use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
 use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, LoopKind, Stmt, VarId};
 
-/// A loop as it is written: its range, and the step between its values.
+/// A loop in the source: its range, and its step if it is not 1.
 struct Range {
     start: Expr,
     extent: Expr,
@@ -19,7 +19,7 @@ struct Range {
 }
 
 impl Reader<'_> {
-    /// `for targets in iter:`.
+    /// Reads `for targets in iter:`.
     pub(super) fn for_loop(&mut self, node: &Node<'_>, target: &Tree, iter: &Tree) -> Outcome<Stmt> {
         let cursor = node.cursor;
         let ranges = self.ranges_of(cursor, iter)?;
@@ -50,7 +50,8 @@ impl Reader<'_> {
         self.noted(|reader| reader.scoped(read))
     }
 
-    /// Binds a loop's variable; one with a step runs over the number of its values.
+    /// Binds a loop's variable. A loop with a step iterates over the number of its values: the name is bound to
+    /// `start + var * step`.
     fn loop_variable(&mut self, cursor: Cursor<'_>, target: TokenRange, range: Range) -> (VarId, Expr, Expr, LoopKind) {
         let bound = cursor.name(target.start);
         let dtype = range.extent.dtype();
@@ -70,7 +71,7 @@ impl Reader<'_> {
         (var, start, extent, kind)
     }
 
-    /// The loops of `T.grid(…)`, `range(…)`, `T.serial(…)` and the other kinds.
+    /// Returns the ranges of `T.grid(…)`, `range(…)`, `T.serial(…)` and the other kinds of loops.
     fn ranges_of(&mut self, cursor: Cursor<'_>, iter: &Tree) -> Outcome<Vec<Range>> {
         let ExprKind::Call { callee, arguments } = &iter.kind else {
             return self.unsupported(cursor.at(iter.tokens), "a loop over this");
@@ -99,7 +100,7 @@ impl Reader<'_> {
         Ok(vec![self.range(cursor.at(iter.tokens), arguments, kind)?])
     }
 
-    /// The thread axis of `T.thread_binding(…, thread="threadIdx.x")`.
+    /// Returns the thread axis of `T.thread_binding(…, thread="threadIdx.x")`.
     fn thread_of(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Name> {
         let named = arguments.iter().find_map(|argument| at.cursor.string_value(&argument.value));
         match named {
@@ -108,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `(stop)`, `(start, stop)`, `(start, stop, step)`.
+    /// Reads the arguments `(stop)`, `(start, stop)` or `(start, stop, step)`.
     fn range(&mut self, at: At<'_>, arguments: &[Argument], kind: LoopKind) -> Outcome<Range> {
         let (mut positional, mut start, mut stop, mut step) = (Vec::new(), None, None, None);
         for argument in arguments {
@@ -118,7 +119,7 @@ impl Reader<'_> {
                 Some("start") => start = Some(&argument.value),
                 Some("stop") => stop = Some(&argument.value),
                 Some("step") => step = Some(&argument.value),
-                // Annotations are for the compiler that the text was printed by.
+                // The annotations are hints for TVM's compiler.
                 Some(_) => {}
             }
         }
@@ -129,7 +130,7 @@ impl Reader<'_> {
             [from, to] => (start, stop) = (Some(from), Some(to)),
             [from, to, by, ..] => (start, stop, step) = (Some(from), Some(to), Some(by)),
         }
-        // `T.serial(start=n)`: without a stop, the start is one.
+        // With only a start, as in `T.serial(start=n)`, the start is the stop.
         if stop.is_none() {
             stop = start.take();
         }
@@ -155,7 +156,8 @@ impl Reader<'_> {
         Ok(Range { start, extent: count, step: Some(step), kind })
     }
 
-    /// A range of values: an extent, `(start, stop)` or `T.Range(start, stop)`.
+    /// Reads a range of values: an extent, `(start, stop)` or `T.Range(start, stop)`. Returns the start and the
+    /// extent.
     pub(super) fn domain(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<(Expr, Expr)> {
         let bounds = match &tree.kind {
             ExprKind::Tuple(parts) | ExprKind::List(parts) => match &parts[..] {
@@ -182,7 +184,8 @@ impl Reader<'_> {
         Ok((start, extent))
     }
 
-    /// `T.launch_thread("blockIdx.x", extent)`, or of a `T.env_thread`. `bound` is the name that the text gives it here, if any.
+    /// Reads `T.launch_thread("blockIdx.x", extent)`, or the launch of a `T.env_thread`. `bound` is the name that the
+    /// text binds, if any.
     pub(super) fn launch_thread(
         &mut self,
         at: At<'_>,

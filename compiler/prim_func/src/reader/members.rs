@@ -1,10 +1,11 @@
-//! The attributes and methods that Python gives to scalars and buffers of TIR.
+//! The Python attributes and methods of TIR scalars and buffers.
 //!
-//! Source: `dir()` of `tvm.tirx.PrimExpr`, its subclasses and `Buffer` in TVM 0.25 to 0.27, and of `tvm.tir` in TVM 0.13.
+//! Source: `dir()` of `tvm.tirx.PrimExpr`, its subclasses and `Buffer` in TVM 0.25 to 0.27, and of `tvm.tir` in TVM
+//! 0.13.
 
 use super::value::Value;
 
-/// Members of a scalar: those of `PrimExpr`, and of the node that it may be (`Add`, `Call`, `IntImm`, `BufferLoad`, …).
+/// Members of a scalar: those of `PrimExpr` and of its subclasses (`Add`, `Call`, `IntImm`, `BufferLoad`, …).
 #[rustfmt::skip]
 const OF_SCALARS: &[&str] = &[
     "a", "args", "astype", "attrs", "b", "base", "body", "buffer", "condition", "dom", "dtype", "equal", "expr_ty",
@@ -23,7 +24,7 @@ const OF_BUFFERS: &[&str] = &[
     "sub", "tile", "ty", "view", "vload", "vstore", "with_allocated_addr", "with_dtype",
 ];
 
-/// Whether Python knows no member of this name, of values whose members are known.
+/// Whether a value has no member of this name in Python. Always false for values whose members are not listed here.
 pub(super) fn is_unknown(of: &Value, member: &str) -> bool {
     match of {
         Value::Expr(_) => !OF_SCALARS.contains(&member),

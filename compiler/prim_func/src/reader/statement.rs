@@ -1,4 +1,4 @@
-//! Statements in order, and what binds the rest of a body.
+//! Reads sequences of statements, and the statements that bind a value for the rest of a body.
 
 use super::leave::left_by;
 use super::trace::Event;
@@ -12,7 +12,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::leave::Leave;
 use rx_tir::{BinaryOp as Op, BufferId, Expr, LoopKind, Stmt, VarId};
 
-/// What binds the statements after it.
+/// A binder whose body is the rest of the enclosing body.
 pub(super) enum Binder {
     /// `x: T.let[…] = value`.
     Let { var: VarId, value: Expr },
@@ -33,11 +33,11 @@ impl Binder {
     }
 }
 
-/// A statement that was read.
+/// The result of reading a statement.
 pub(super) enum Step {
-    /// Done; nothing where it says nothing.
+    /// A complete statement; empty if it has no effect.
     Done(Stmt),
-    /// The rest of the body belongs to it.
+    /// A binder that encloses the rest of the body.
     Open(Binder),
 }
 
@@ -45,17 +45,17 @@ impl Step {
     pub(super) const NOTHING: Step = Step::Done(Stmt::nothing());
 }
 
-/// A body while it is read.
+/// A body under construction.
 #[derive(Default)]
 pub(super) struct Sequence {
-    /// Statements before each binder that is open, and the binder.
+    /// The open binders, each with the statements before it.
     pub(super) open: Vec<(Vec<Stmt>, Binder)>,
-    /// Statements after the last of them.
+    /// The statements after the last binder.
     pub(super) current: Vec<Stmt>,
 }
 
 impl Reader<'_> {
-    /// The function's body; buffers it allocates live in a block called `root`, as in TVM.
+    /// Reads the function's body. Buffers allocated in it belong to a block named `root`, as in TVM.
     pub(super) fn function_body(&mut self, nodes: &[Node<'_>]) -> Outcome<Stmt> {
         self.scopes.push(Default::default());
         let outcome = self.owning_body(nodes);
@@ -64,15 +64,15 @@ impl Reader<'_> {
         Ok(block_of(name("root"), allocations, body))
     }
 
-    /// A body with a scope of its own; buffers it allocates live in a block around it.
+    /// Reads a body in a new scope. Buffers allocated in it belong to a block around it.
     pub(super) fn body(&mut self, at: At<'_>, nodes: &[Node<'_>]) -> Outcome<Stmt> {
         let (body, allocations) =
             self.deeper(at, |reader| reader.noted(|reader| reader.scoped(|reader| reader.owning_body(nodes))))?;
-        // Named after the operator around it, which is what mistakes in it name.
+        // The block is named after the enclosing operator, which diagnostics name.
         Ok(block_of(self.site().operator, allocations, body))
     }
 
-    /// A body, and the buffers allocated in it.
+    /// Reads a body, and returns it with the buffers allocated in it.
     pub(super) fn owning_body(&mut self, nodes: &[Node<'_>]) -> Outcome<(Stmt, Vec<BufferId>)> {
         self.allocations.push(Vec::new());
         let reducer = self.reducer.clone();
@@ -94,7 +94,7 @@ impl Reader<'_> {
         Ok(body)
     }
 
-    /// Adds the statements to a body.
+    /// Reads statements and appends them to a body.
     pub(super) fn read_into(&mut self, nodes: &[Node<'_>], body: &mut Sequence) -> Outcome<()> {
         let mut rest = nodes;
         while let Some((node, after)) = rest.split_first() {
@@ -124,7 +124,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the place of a statement. What macros of other items say is the calling statement's.
+    /// Makes a statement the current one. While a macro of another item is expanded, the statement of the call
+    /// remains current.
     pub(super) fn stand_at(&mut self, node: &Node<'_>) {
         self.segment = node.segment;
         if self.macros.outside().is_none() {
@@ -132,7 +133,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The statement, or what a trace makes of one that cannot be read.
+    /// Reads a statement. In a trace, a statement that cannot be read is recorded as unread.
     fn step(&mut self, node: &Node<'_>, branches: &[Node<'_>]) -> Outcome<Step> {
         if !self.is_tracing() {
             return self.statement(node, branches);
@@ -190,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `if` with the branches behind it; `elif` is an `if` in the branch before.
+    /// Reads an `if` with its following branches. An `elif` is an `if` in the `else` branch of the one before.
     fn branch(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>]) -> Outcome<Stmt> {
         let test_value = self.value(node.cursor, test)?;
         let constant = if let Value::Bool(holds) = &test_value { Some(*holds) } else { None };
@@ -216,7 +217,7 @@ impl Reader<'_> {
                 Some(Box::new(inner))
             }
         };
-        // A test that Python knows chooses while the text is read.
+        // A test with a value known in Python selects a branch during translation.
         Ok(match constant {
             Some(true) => *then,
             Some(false) => otherwise.map_or(Stmt::nothing(), |part| *part),
@@ -224,7 +225,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The branch that a test of a macro's parameters chooses: the others may be wrong for what is passed.
+    /// Reads only the selected branch of a test of macro parameters; the other branches may be invalid for the passed
+    /// arguments. Otherwise a recursive macro such as `if depth > 0: visit(depth - 1)` would not end.
     fn chosen(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>], holds: bool) -> Outcome<Stmt> {
         if holds {
             return self.body(node.cursor.at(test.tokens), &node.children);
@@ -245,7 +247,7 @@ impl Reader<'_> {
         if let Some(message) = message {
             let value = self.value(cursor, message)?;
             collect_text(&value, &mut text);
-            // `("RuntimeError", ["message"])`: the kind is Python's.
+            // In `("RuntimeError", ["message"])` the first part is the kind of Python exception.
             if let Value::Many(parts) = &value
                 && let [Value::Text(kind), Value::Many(_)] = &parts[..]
             {
@@ -256,7 +258,7 @@ impl Reader<'_> {
         Ok(Stmt::Assert { condition, message: name(&text), site: self.site() })
     }
 
-    /// An expression alone: what says something of the block, or is evaluated.
+    /// Reads an expression statement: a declaration of the enclosing block, or an evaluation.
     fn bare(&mut self, cursor: Cursor<'_>, expr: &Tree) -> Outcome<Step> {
         let called = match &expr.kind {
             ExprKind::String | ExprKind::Ellipsis => return Ok(Step::NOTHING),
@@ -269,7 +271,7 @@ impl Reader<'_> {
             return self.leave(cursor.at(expr.tokens), of);
         }
         match (member, first) {
-            // What says nothing about values.
+            // Declarations that do not affect values.
             (
                 "reads" | "writes" | "func_attr" | "sblock_attr" | "attr" | "assume" | "device_entry" | "func_name"
                 | "hint" | "func_ret" | "static_assert",
@@ -306,7 +308,7 @@ impl Reader<'_> {
                     }
                 }
                 match self.value(cursor, value)? {
-                    // A name for memory, which nothing is done with.
+                    // An evaluated pointer has no effect.
                     Value::Handle(_) | Value::Pointer(_) => Ok(Step::NOTHING),
                     made => Ok(Step::Done(evaluated(self.scalar(cursor.at(value.tokens), made)?))),
                 }
@@ -317,7 +319,7 @@ impl Reader<'_> {
             }
             ("buffer_store", Some(buffer)) => match &arguments[..] {
                 [_, value, index, ..] => {
-                    // The list of indices reads as the tuple between brackets.
+                    // The list of indices is read like a tuple between brackets.
                     let index = match &index.value.kind {
                         ExprKind::List(items) => {
                             Tree { kind: ExprKind::Tuple(items.clone()), tokens: index.value.tokens }
@@ -340,7 +342,9 @@ impl Reader<'_> {
         self.scalar_of(cursor, expr).map(|value| Step::Done(evaluated(value)))
     }
 
-    /// `T.attr(node, key, value)` changes nothing, except that a thread's extent would, and what a reduction over threads does.
+    /// Reads attributes, regions and assumptions, which have no effect on values. Two keys of `T.attr(node, key,
+    /// value)` are exceptions: a thread extent is unsupported, and "reduce_scope" sets the operation of cross-thread
+    /// reductions.
     pub(super) fn attribute_statement(
         &mut self,
         cursor: Cursor<'_>,
@@ -363,10 +367,10 @@ impl Reader<'_> {
         }
     }
 
-    /// `op(a, b)` folded where both are constants: extents of loops.
+    /// Returns `a - b` after promotion, for extents of loops. Simplifies `b + extent - b` to `extent`.
     pub(super) fn difference(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<Expr> {
         let (a, b) = self.promoted(at, a, b)?;
-        // `start + extent - start`, as loops that begin elsewhere than at 0 are printed.
+        // Loops that do not begin at 0 are printed as `start + extent - start`.
         match a {
             Expr::Binary { op: Op::Add, left, right } if *left == b => Ok(*right),
             a => Ok(a - b),
@@ -374,7 +378,7 @@ impl Reader<'_> {
     }
 }
 
-/// A statement for a value: none where it cannot fail.
+/// Returns the statement that evaluates a value; an empty one for constants and variables.
 fn evaluated(value: Expr) -> Stmt {
     match value {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => Stmt::nothing(),
@@ -382,11 +386,11 @@ fn evaluated(value: Expr) -> Stmt {
     }
 }
 
-/// The statement in a block that its buffers live in; itself where there are none.
+/// Wraps a body in a block that owns the allocated buffers; returns the body unchanged if there are none.
 fn block_of(label: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
     match (allocations.is_empty(), body) {
         (true, body) => body,
-        // The function's only block may be the one written `root`.
+        // The function's only block may be the explicit `root` block.
         (false, Stmt::Block(mut block)) if label == "root" && block.is_root() => {
             let mut all = allocations;
             all.append(&mut block.allocations);

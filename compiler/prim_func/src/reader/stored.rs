@@ -1,5 +1,6 @@
-//! Values stored to buffers of another dtype (TVM `BufferStore` in `src/tirx/script/builder/ir.cc`): all are converted. TVM warns
-//! of each float that becomes an integer, and refuses constants that the buffer's dtype does not have.
+//! Conversion of stored values to the dtype of the buffer (TVM `BufferStore` in `src/tirx/script/builder/ir.cc`). TVM
+//! converts every value, warns if a float becomes an integer, and rejects constants that the buffer's dtype cannot
+//! represent.
 
 use super::constant::{float_constant, integer_constant};
 use super::trace::Event;
@@ -11,7 +12,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, UnaryOp};
 use std::fmt::Display;
 
-/// A constant of the text, before it is rounded to any dtype.
+/// A constant in the text before conversion to a dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Constant {
     Int(i128),
@@ -19,20 +20,20 @@ enum Constant {
 }
 
 impl Reader<'_> {
-    /// The value of an expression that is stored to a buffer of the dtype `into`.
+    /// Returns the value of an expression that is stored to a buffer of dtype `into`.
     pub(super) fn stored_value_of(&mut self, cursor: Cursor<'_>, tree: &Tree, into: DType) -> Outcome<Expr> {
         let value = self.value(cursor, tree)?;
         self.stored_value(cursor.at(tree.tokens), value, into)
     }
 
-    /// A value that is stored to a buffer of the dtype `into`. What the conversion loses is noted.
+    /// Converts a value that is stored to a buffer of dtype `into`, and records lossy conversions.
     pub(super) fn stored_value(&mut self, at: At<'_>, value: Value, into: DType) -> Outcome<Expr> {
         let (from, constant) = match &value {
             Value::Float(number) => (DType::FLOAT32, Some(Constant::Float(*number))),
             Value::Expr(expr) => (expr.dtype(), constant_of(expr)),
             _ => return self.converted(at, value, into),
         };
-        // What Python's numbers lack is found where they become constants.
+        // For Python numbers `constant` reports values that do not fit.
         let is_python = matches!(value, Value::Float(_));
         match constant {
             Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {
@@ -67,10 +68,10 @@ impl Reader<'_> {
     }
 }
 
-/// The constant that an expression is, with its sign and conversions.
+/// Returns the constant value of an expression that consists of a literal, signs and casts.
 fn constant_of(expr: &Expr) -> Option<Constant> {
     match expr {
-        // `uint64` beyond `int64` keeps its bits.
+        // A `uint64` that exceeds `int64` keeps its bit pattern.
         Expr::Int { value, dtype: DType::UINT64 } => Some(Constant::Int(i128::from(value.cast_unsigned()))),
         Expr::Int { value, .. } => Some(Constant::Int(i128::from(*value))),
         Expr::Float { value, .. } => Some(Constant::Float(*value)),
@@ -88,13 +89,13 @@ fn constant_of(expr: &Expr) -> Option<Constant> {
     }
 }
 
-/// Whether integers of this dtype have the number, its fraction left out.
+/// Whether the integer part of a number is representable in an integer dtype.
 pub(crate) fn is_in_range(number: f64, dtype: DType) -> bool {
-    // Beyond 2^100 no dtype has it, and the conversion is exact below.
+    // No dtype represents values from 2^100 on, and smaller ones convert to `i128` without overflow.
     number.abs() < (1i128 << 100) as f64 && integer_constant(number as i128, dtype).is_some()
 }
 
-/// Whether integers of this dtype have just the number.
+/// Whether a number is exactly representable in an integer dtype.
 fn is_exact(number: f64, dtype: DType) -> bool {
     number.fract() == 0.0 && is_in_range(number, dtype)
 }

@@ -1,7 +1,15 @@
-//! What a prim_func does, in the order of its text, with the places of its parts: what checks of kernels look at.
+//! The trace of a prim_func: a list of events in source order with their places, the input of the kernel checks.
 //!
-//! The same reader that makes loops for lowering writes it beside them. It goes on after what it cannot read: such a
-//! statement becomes [`Event::Unread`] with the names in it, and nothing is claimed of them.
+//! The reader that builds loops for lowering also records the trace. After a statement that it cannot read it
+//! continues with the next. Such a statement becomes [`Event::Unread`] with its names, and checks make no claim about
+//! these names.
+//!
+//! ```text
+//! for i in range(4):        Open, Loop i in 0..4, Open
+//!     if i < n:             Open, Assume i < n, Open
+//!         A[i] = B[i]       Access (load B), Access (store A)
+//!                           Close (four times)
+//! ```
 
 use super::tree::{self, Node};
 use super::value::{Value, View};
@@ -15,68 +23,70 @@ use rx_syntax::{At, Cursor, Segment, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
 use std::sync::Arc;
 
-/// How many nodes of expressions a function may have, names replaced by what they stand for. Real kernels have
-/// thousands; a text that writes values into each other can have as many as there are atoms.
+/// The limit on the number of expression nodes of a function after names are replaced by their values. Real kernels
+/// have thousands. Bindings that use earlier ones repeatedly can make the number exponential.
 const LARGEST: usize = 1 << 19;
 
-/// A step of a function. What a step says holds until the [`Event::Close`] of the [`Event::Open`] before it.
+/// A step of a function. The effect of an event ends with the [`Event::Close`] that matches the [`Event::Open`]
+/// before it.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// What is said from here on ends with [`Event::Close`].
+    /// Begins a group of events. Their effect ends with the matching [`Event::Close`].
     Open,
-    /// The end of what was said since the last open [`Event::Open`].
+    /// Ends the group of the last open [`Event::Open`].
     Close,
-    /// A loop or thread begins.
+    /// The start of a loop or of a thread axis.
     Loop(Box<TracedLoop>),
-    /// A block begins.
+    /// The start of a block.
     Block,
-    /// The first value of a reduction begins: `T.init`.
+    /// The start of the initialization of a reduction: `T.init`.
     Init,
-    /// An axis of the block around.
+    /// An axis of the enclosing block.
     Axis(Box<TracedAxis>),
-    /// A variable has this value.
+    /// A variable and its value.
     Let {
         /// The variable.
         var: VarId,
         /// Its value.
         value: Expr,
     },
-    /// A condition holds, or does not.
+    /// A condition that is known to hold, or known not to hold.
     Assume {
-        /// A `bool`.
+        /// The condition, of dtype `bool`.
         condition: Expr,
-        /// Which of both.
+        /// Whether it holds.
         holds: bool,
     },
-    /// What the block around declares to read or write; none is said by `T.reads()`.
+    /// The regions that the enclosing block declares to read or write. `T.reads()` declares that there are none.
     Regions {
-        /// Whether `T.writes`.
+        /// Whether the call is a `T.writes`.
         write: bool,
-        /// The regions that were read; those of buffers whose index is no box are left out, and `complete` is not set.
+        /// The regions that could be read. Regions that are not boxes of a buffer are omitted, and `complete` is
+        /// false.
         regions: Vec<Region>,
-        /// Whether nothing was left out.
+        /// Whether no region is omitted.
         complete: bool,
-        /// The call.
+        /// The position of the call.
         place: ItemPlace,
     },
-    /// A buffer begins to live.
+    /// The allocation of a buffer.
     Allocate(BufferId),
-    /// An element is read or written.
+    /// A read or write of an element.
     Access(Box<Access>),
-    /// A float is stored to integers, which may not have its value.
+    /// A float that is stored to a buffer of integers, which may not be able to represent it.
     Converted {
-        /// The value's dtype.
+        /// The dtype of the value.
         from: DType,
-        /// Its value, where it is a constant.
+        /// The value, if it is constant.
         constant: Option<f64>,
-        /// The buffer's.
+        /// The dtype of the buffer.
         into: DType,
-        /// The value.
+        /// The position of the value.
         place: ItemPlace,
     },
-    /// Something that could not be read, with the names in it.
+    /// A statement that could not be read, with its names.
     Unread(NameSet),
-    /// The function, or a round of a loop, may end here: what follows may not be done.
+    /// A possible early exit from the function or from an iteration. Later events may not happen.
     Leave,
 }
 
@@ -87,15 +97,15 @@ pub(crate) struct TracedLoop {
     pub(crate) var: VarId,
     /// The first value.
     pub(crate) start: Expr,
-    /// How many.
+    /// The number of iterations.
     pub(crate) extent: Expr,
-    /// How its iterations may run.
+    /// Its kind: serial, parallel, vectorized, unrolled or a thread axis.
     pub(crate) kind: LoopKind,
-    /// What the text calls it.
+    /// Its name in the source.
     pub(crate) name: Name,
-    /// What that name stands for: the variable, or what a step makes of it.
+    /// The value of that name: the variable, or an expression of it if the loop has a step.
     pub(crate) value: Expr,
-    /// Where it is named.
+    /// The position of the name.
     pub(crate) place: ItemPlace,
 }
 
@@ -104,9 +114,9 @@ pub(crate) struct TracedLoop {
 pub(crate) struct TracedAxis {
     /// Variable, kind, domain and value.
     pub(crate) iter: Iter,
-    /// What the text calls it.
+    /// Its name in the source.
     pub(crate) name: Name,
-    /// Where it is named.
+    /// The position of the name.
     pub(crate) place: ItemPlace,
 }
 
@@ -115,65 +125,65 @@ pub(crate) struct TracedAxis {
 pub(crate) struct Region {
     /// The buffer.
     pub(crate) buffer: BufferId,
-    /// Its first index and number of indices, per dim.
+    /// The first index and the number of indices, for each dim.
     pub(crate) dims: Vec<(Expr, Expr)>,
-    /// Where it is written.
+    /// Its position in the source.
     pub(crate) place: ItemPlace,
 }
 
 /// A load or store of one element.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Whether a store.
+    /// Whether the access is a store.
     pub(crate) write: bool,
-    /// The buffer behind what is indexed.
+    /// The underlying buffer of the indexed view.
     pub(crate) buffer: BufferId,
-    /// The element's indices there; `None` where they are not followed.
+    /// The element's indices in that buffer; `None` if the view reshapes memory.
     pub(crate) element: Option<Vec<Expr>>,
-    /// What is indexed, as the text calls it.
+    /// The source text of the indexed tensor.
     pub(crate) name: String,
-    /// Its shape.
+    /// The shape of the indexed tensor.
     pub(crate) shape: Vec<Expr>,
-    /// The indices in brackets, and where they stand.
+    /// The indices in the brackets, and their positions.
     pub(crate) indices: Vec<(Expr, ItemPlace)>,
-    /// `A[i, j]`.
+    /// The position of the whole access, `A[i, j]`.
     pub(crate) place: ItemPlace,
-    /// What is stored, where it could be read.
+    /// The value of a store, if it could be read.
     pub(crate) value: Option<Expr>,
 }
 
-/// A function's trace.
+/// The trace of a function.
 #[derive(Debug)]
 pub(crate) struct Trace {
-    /// Its tables. Body and parameters are not complete.
+    /// The tables of variables and buffers. Its body and parameters are incomplete.
     pub(crate) func: PrimFunc,
-    /// Its steps.
+    /// The events in source order.
     pub(crate) events: Vec<Event>,
-    /// Where each buffer is declared, by index.
+    /// The position of each buffer's declaration, indexed by buffer.
     pub(crate) declared: Vec<Option<ItemPlace>>,
-    /// The parameters that are buffers.
+    /// The buffer parameters.
     pub(crate) params: Vec<BufferId>,
-    /// Mistakes that reading found.
+    /// Mistakes found by the reader.
     pub(crate) mistakes: Vec<Diagnostic<ItemPlace>>,
 }
 
-/// A trace while it is written.
+/// A trace under construction.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     events: Vec<Event>,
-    /// How many [`Event::Open`] are not closed.
+    /// The number of open [`Event::Open`] events.
     open: usize,
     declared: Vec<Option<ItemPlace>>,
     mistakes: Vec<Diagnostic<ItemPlace>>,
-    /// Nodes of the expressions so far.
+    /// The number of expression nodes so far.
     size: usize,
-    /// Names that are bound somewhere in the function.
+    /// All names that the function binds anywhere.
     bound: NameSet,
-    /// Whether names may be known that the reader does not see bound.
+    /// Whether names may be bound that the reader does not see.
     incomplete: bool,
 }
 
-/// Reads a prim_func from its segments. `None` where there is no header, or its text has mistakes of syntax.
+/// Traces a prim_func. Returns `None` if there is no header or if the text has syntax errors.
 pub(crate) fn trace(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Option<Trace> {
     let broken = segments.iter().any(|segment| !rx_syntax::syntax_diagnostics(segment).is_empty());
     if broken {
@@ -186,12 +196,12 @@ pub(crate) fn trace(segments: &[Arc<Segment>], context: &FileContext, name: Name
 }
 
 impl Reader<'_> {
-    /// Whether a trace is written.
+    /// Whether a trace is recorded.
     pub(super) fn is_tracing(&self) -> bool {
         self.record.is_some()
     }
 
-    /// Adds a step to the trace.
+    /// Appends an event to the trace.
     pub(super) fn note(&mut self, event: impl FnOnce(&Self) -> Event) {
         if self.record.is_none() {
             return;
@@ -207,7 +217,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What `read` notes ends with it.
+    /// Encloses the events of `read` in an [`Event::Open`] and an [`Event::Close`].
     pub(super) fn noted<T>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.note(|_| Event::Open);
         let outcome = read(self);
@@ -215,7 +225,7 @@ impl Reader<'_> {
         outcome
     }
 
-    /// Reads something where a condition holds or does not.
+    /// Reads something under the assumption that a condition holds or does not hold.
     pub(super) fn assuming<T>(
         &mut self,
         condition: Option<&Expr>,
@@ -231,7 +241,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Where some tokens of the statement that is read stand.
+    /// Returns the position of some tokens of the current statement.
     pub(super) fn place(&self, at: At<'_>) -> ItemPlace {
         let (segment, span) = (self.segment, at.cursor.span(at.tokens));
         match self.macros.outside() {
@@ -240,7 +250,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes where the last buffer was declared.
+    /// Records the position of a buffer's declaration.
     pub(super) fn note_declared(&mut self, at: At<'_>, buffer: BufferId) {
         let place = self.place(at);
         if let Some(record) = &mut self.record {
@@ -248,11 +258,12 @@ impl Reader<'_> {
             if record.declared.len() <= at {
                 record.declared.resize(at + 1, None);
             }
-            record.declared[at] = Some(place); // INVARIANT: just made as long.
+            record.declared[at] = Some(place); // INVARIANT: resized above.
         }
     }
 
-    /// Notes a load or store of a view's element: of a store the value, where it could be read.
+    /// Records an access of a view's element. `store` is `None` for a load; for a store it contains the value if it
+    /// could be read.
     pub(super) fn note_access(
         &mut self,
         at: At<'_>,
@@ -278,7 +289,7 @@ impl Reader<'_> {
         self.note(|_| Event::Access(Box::new(access)));
     }
 
-    /// The load that was noted last.
+    /// Returns the last event if it is an access.
     pub(super) fn last_access(&self) -> Option<Access> {
         match self.record.as_ref()?.events.last()? {
             Event::Access(access) => Some((**access).clone()),
@@ -286,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes a loop or thread: its name and place, its variable, its range, and what the name stands for.
+    /// Records a loop or thread: its name with position, its variable, its range, and the value of the name.
     pub(super) fn note_loop(
         &mut self,
         (name, place): (Name, ItemPlace),
@@ -300,9 +311,9 @@ impl Reader<'_> {
         });
     }
 
-    /// Notes what `T.reads` or `T.writes` declares.
+    /// Records the regions that `T.reads` or `T.writes` declares.
     pub(super) fn note_regions(&mut self, at: At<'_>, write: bool, arguments: &[Argument]) {
-        // What a region mentions is not accessed by it.
+        // Recording is suspended, since a region is not an access.
         let Some(record) = self.record.take() else { return };
         let items = arguments.iter().flat_map(|argument| match &argument.value.kind {
             ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().collect(),
@@ -338,7 +349,7 @@ impl Reader<'_> {
         self.note(|reader| Event::Regions { write, regions, complete, place: reader.place(at) });
     }
 
-    /// `A[0:16, vi]`, or a whole buffer; `None` where what it is of is not followed.
+    /// Reads a region: `A[0:16, vi]` or a whole buffer. Returns `None` if the elements of its buffer are not known.
     fn region(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Region>> {
         let (head, index) = match &tree.kind {
             ExprKind::Subscript { value, index } => (&**value, Some(&**index)),
@@ -375,14 +386,14 @@ impl Reader<'_> {
         let (mins, extents): (Vec<Expr>, Vec<Expr>) = dims.into_iter().unzip();
         let own = extents.len();
         let Some(mins) = view.followed(mins) else { return Ok(None) };
-        // Dims in front that a window does not have are of one index.
+        // Leading dims that a view of a region lacks have one index.
         let one = |min: &Expr| Expr::Int { value: 1, dtype: min.dtype() };
         let front: Vec<Expr> = mins.iter().take(mins.len() - own).map(one).collect();
         let dims = mins.into_iter().zip(front.into_iter().chain(extents)).collect();
         Ok(Some(Region { buffer: view.root(), dims, place: self.place(cursor.at(tree.tokens)) }))
     }
 
-    /// Notes the condition of a `T.assume`, where it can be read.
+    /// Records the condition of a `T.assume`, if it can be read.
     pub(super) fn note_assumed(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
         if let (true, Some(argument)) = (self.is_tracing(), arguments.first()) {
             let open = self.standing();
@@ -393,7 +404,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A view's element in the buffer behind it. While a trace is written, what is counted row by row is not followed.
+    /// Returns the underlying element of a view's element. A trace does not compute the indices in a view that
+    /// reshapes memory.
     pub(super) fn element(&self, view: &View, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match self.is_tracing() {
             false => view.element(indices),
@@ -401,10 +413,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts the nodes of an expression that was put where a name stood.
+    /// Adds the nodes of an expression that replaces a name to the size of the function.
     ///
     /// # Errors
-    /// Where the function has grown larger than is looked at.
+    /// If the function becomes larger than the limit.
     pub(super) fn grown(&mut self, at: At<'_>, value: &Value) -> Outcome<()> {
         let Some(record) = &mut self.record else { return Ok(()) };
         if let Value::Expr(expr) = value {
@@ -416,18 +428,18 @@ impl Reader<'_> {
         }
     }
 
-    /// Names may be known that the reader does not see bound: those of a parameter it cannot read, or of a branch that
-    /// Python chooses.
+    /// Notes that names may be bound that the reader does not see: by a parameter that it cannot read, or in a branch
+    /// that Python selects.
     pub(super) fn note_incomplete(&mut self) {
         if let Some(record) = &mut self.record {
             record.incomplete = true;
         }
     }
 
-    /// A name that is bound, but not where it is used. Whatever else is said of names is said of the text as a whole
-    /// ([`crate::names`]).
+    /// Reports a name that is bound in the function, but not where it is used. All other unbound names are reported
+    /// by [`crate::names`].
     pub(super) fn note_unbound(&mut self, at: At<'_>, name: Name) {
-        // Names of macros of other items are looked at where these are checked.
+        // Macros of other items are checked with those items.
         if self.macros.outside().is_some() {
             return;
         }
@@ -440,7 +452,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Keeps a mistake, whatever its kind.
+    /// Records the mistake of an outcome, regardless of its code.
     pub(super) fn kept<T>(&mut self, outcome: Outcome<T>) -> Outcome<T> {
         if let (Err(mistake), Some(record)) = (&outcome, &mut self.record) {
             record.mistakes.push((**mistake).clone());
@@ -448,14 +460,14 @@ impl Reader<'_> {
         outcome
     }
 
-    /// Keeps a mistake that is the text's, whatever the reader may not know.
+    /// Records a mistake if its code means that the text is certainly wrong, regardless of the limits of the reader.
     pub(super) fn keep_certain(&mut self, mistake: Diagnostic<ItemPlace>) {
         if let Some(record) = self.record.as_mut().filter(|_| is_certain(mistake.code)) {
             record.mistakes.push(mistake);
         }
     }
 
-    /// Where a statement could not be read: the trace goes on behind it.
+    /// Restores the reader's state after a statement that could not be read, and records the statement as unread.
     pub(super) fn pass_over<'n>(
         &mut self,
         before: &Standing,
@@ -492,7 +504,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Where the reader stands, to come back to.
+    /// Returns the state of the reader that [`Reader::pass_over`] restores.
     pub(super) fn standing(&self) -> Standing {
         Standing {
             open: self.record.as_ref().map_or(0, |record| record.open),
@@ -504,7 +516,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A name that would have been bound is bound to nothing, not to what it was before.
+    /// Binds the names that a statement would have bound to nothing, so that they do not keep their old values.
     fn poison(&mut self, cursor: Cursor<'_>, target: &Tree) {
         match &target.kind {
             ExprKind::Name => self.bind(cursor.name(target.tokens.start), Value::Nothing),
@@ -523,7 +535,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a reader goes back to after a statement it could not read.
+/// The state that the reader restores after a statement that it could not read.
 #[derive(Debug)]
 pub(super) struct Standing {
     open: usize,
@@ -534,7 +546,7 @@ pub(super) struct Standing {
     depth: usize,
 }
 
-/// Whether a mistake of this kind is the text's, whatever the reader may not know.
+/// Whether a mistake with this code is certain, regardless of the limits of the reader.
 fn is_certain(code: Code) -> bool {
     matches!(
         code,
@@ -549,11 +561,11 @@ fn is_certain(code: Code) -> bool {
     )
 }
 
-/// What is known of statements that could not be read.
+/// The names and exits in statements that could not be read.
 #[derive(Default)]
 struct Unread {
     names: NameSet,
-    /// Whether the function, or a round of a loop, may end in them.
+    /// Whether they may exit the function or an iteration of a loop.
     leaves: bool,
 }
 
@@ -572,7 +584,7 @@ impl Unread {
     }
 }
 
-/// What a statement would have bound.
+/// Returns the targets that a statement would have bound.
 fn bound_by(kind: &StatementKind) -> &[Tree] {
     match kind {
         StatementKind::Assign { targets, .. } => targets,

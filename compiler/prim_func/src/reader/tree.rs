@@ -1,4 +1,4 @@
-//! Statements as a tree: blocks follow from indentation.
+//! Builds a tree of statements from their indentation.
 
 use crate::functions::{WrongCall, in_order, wrong_call};
 use rx_context::FileContext;
@@ -9,30 +9,30 @@ use std::sync::Arc;
 
 /// A statement with the statements of its block.
 pub(super) struct Node<'s> {
-    /// Its segment.
+    /// The index of its segment.
     pub(super) segment: u32,
-    /// Its index in the function, decorators and header counted.
+    /// Its index in the function, counting decorators and the header.
     pub(super) index: u32,
     pub(super) cursor: Cursor<'s>,
     /// The statement, with the arguments of `T.` calls in the order of their parameters.
     pub(super) kind: Cow<'s, StatementKind>,
-    /// The first call whose arguments do not fit its function.
+    /// The first mistake in a call of the statement.
     pub(super) wrong: Option<WrongCall>,
     pub(super) children: Vec<Node<'s>>,
-    /// Its number of tokens, those of its block left out.
+    /// The number of its tokens, without those of its block.
     pub(super) token_count: u32,
     indent: u32,
 }
 
-/// The statements of a function, decorators and header first.
+/// Returns the statements of a function as a tree; decorators and the header come first.
 pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<Node<'s>> {
     let mut top = Vec::new();
-    // Headers whose blocks are open, outermost first.
+    // The nodes that may still get children, outermost first.
     let mut open: Vec<Node<'_>> = Vec::new();
     let mut index = 0;
     for (segment_index, segment) in (0u32..).zip(segments) {
         for statement in &segment.tree().statements {
-            // An inline statement stands after its header's colon, or after a `;` beside its sibling.
+            // An inline statement follows its header's colon, or follows its sibling after a `;`.
             while let Some(last) = open.pop_if(|last| closes(last, statement)) {
                 close(last, &mut open, &mut top);
             }

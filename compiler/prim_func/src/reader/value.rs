@@ -1,17 +1,17 @@
-//! What an expression of the text stands for while it is read.
+//! The values of expressions during translation, and views of buffers.
 
 use rx_base::{DType, Name};
 use rx_tir::{BufferId, Expr, PrimFunc};
 use std::rc::Rc;
 
-/// The value of a name or expression: of the IR, or of the Python around it.
+/// The value of a name or expression: a part of the IR, or a Python value known during translation.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
-    /// A Python integer, without a dtype of its own.
+    /// A Python integer, which has no dtype yet.
     Int(i128),
     /// A Python float.
     Float(f64),
-    /// A Python truth value.
+    /// A Python bool.
     Bool(bool),
     /// A string.
     Text(String),
@@ -21,24 +21,24 @@ pub(super) enum Value {
     Expr(Expr),
     /// A tensor.
     Buffer(Rc<View>),
-    /// A variable that is stored to: a local buffer of one element.
+    /// A variable that is stored to: a local buffer with one element.
     Cell(BufferId),
-    /// A tensor's memory: `A.data`.
+    /// A tensor's memory, such as `A.data`.
     Pointer(Rc<View>),
     /// A list or tuple.
     Many(Vec<Value>),
     /// A thread axis of `T.env_thread`.
     Thread(Name),
-    /// A macro that the function defines, by its number.
+    /// A macro defined in the function: its index in the list of definitions.
     Macro(usize),
-    /// A parameter that is a handle.
+    /// A parameter with the type handle.
     Handle(Name),
-    /// Nothing: `None`, and what has no meaning here.
+    /// `None`, or the value of a construct without a meaning here.
     Nothing,
 }
 
 impl Value {
-    /// The items of a list; another value alone.
+    /// Returns the items of a list; any other value as a single item.
     pub(super) fn into_items(self) -> Vec<Value> {
         match self {
             Value::Many(items) => items,
@@ -47,30 +47,32 @@ impl Value {
     }
 }
 
-/// A tensor as the text sees it: a buffer of the IR, or a window into another.
+/// A tensor in the text: a buffer of the IR, or a view of one.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     /// Its extents.
     pub(super) shape: Vec<Expr>,
     /// Its element type.
     pub(super) dtype: DType,
-    /// Where its elements lie.
+    /// The mapping to its elements.
     pub(super) source: Source,
 }
 
-/// Where a view's elements lie.
+/// The mapping from a view's indices to the elements of its underlying tensor.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// In a buffer of the IR, at the same indices.
+    /// A buffer of the IR, with the same indices.
     Buffer(BufferId),
-    /// In a box of another view: index `i` of the last dims is at `mins + i`; dims in front have one value.
+    /// A box of another view. Index `i` of the last dims is `mins + i` there; leading dims that the view lacks are
+    /// fixed at `mins`.
     Region { of: Rc<View>, mins: Vec<Expr> },
-    /// In another view's memory: at `offset + Σ index · stride`, counted row by row.
+    /// Another view's memory: the element at row-major position `offset + Σ index · stride`. Without strides the view
+    /// is dense.
     Flat { of: Rc<View>, offset: Option<Expr>, strides: Option<Vec<Expr>> },
 }
 
 impl View {
-    /// The buffer behind it.
+    /// Returns the underlying buffer of the IR.
     pub(super) fn root(&self) -> BufferId {
         match &self.source {
             Source::Buffer(buffer) => *buffer,
@@ -78,7 +80,7 @@ impl View {
         }
     }
 
-    /// As [`View::element`], without the buffer; `None` where memory is counted row by row.
+    /// Returns the same indices as [`View::element`] without the buffer; `None` if the view reshapes memory.
     pub(super) fn followed(&self, indices: Vec<Expr>) -> Option<Vec<Expr>> {
         match &self.source {
             Source::Buffer(_) => Some(indices),
@@ -87,13 +89,13 @@ impl View {
         }
     }
 
-    /// A buffer of the IR.
+    /// Returns the view of a whole buffer of the IR.
     pub(super) fn of_buffer(func: &PrimFunc, buffer: BufferId) -> View {
         let declared = func.buffer(buffer);
         View { shape: declared.shape.clone(), dtype: declared.dtype, source: Source::Buffer(buffer) }
     }
 
-    /// Elements of the memory behind it in front of its first (`A.elem_offset`).
+    /// Returns the number of elements of the underlying memory before its first element (`A.elem_offset`).
     pub(super) fn offset(&self) -> Expr {
         match &self.source {
             Source::Buffer(_) => Expr::int(0),
@@ -102,7 +104,8 @@ impl View {
         }
     }
 
-    /// Elements of the memory behind it in front of that at `indices`, as many as its dims.
+    /// Returns the number of elements of the underlying memory before the element at `indices`, one index for each
+    /// dim.
     pub(super) fn position(&self, indices: Vec<Expr>) -> Expr {
         match &self.source {
             Source::Region { of, mins } => of.position(in_region(mins, indices)),
@@ -110,7 +113,7 @@ impl View {
         }
     }
 
-    /// Elements between neighbours along each of its dims (`A.strides`).
+    /// Returns the distances in elements between neighbours along each dim (`A.strides`).
     pub(super) fn strides(&self) -> Vec<Expr> {
         match &self.source {
             Source::Region { of, .. } => of.strides().split_off(of.shape.len().saturating_sub(self.shape.len())),
@@ -125,7 +128,9 @@ impl View {
         }
     }
 
-    /// The element of the buffer behind it that is its own at `indices`, as many as its dims.
+    /// Returns the underlying buffer and the element's indices there; `indices` has one index for each dim. For
+    /// example, a dense view of shape `(32,)` over a buffer of shape `(4, 8)` has the element `i` at `[i // 8, i %
+    /// 8]`.
     pub(super) fn element(&self, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match &self.source {
             Source::Buffer(buffer) => (*buffer, indices),
@@ -152,14 +157,14 @@ impl View {
     }
 }
 
-/// Indices into a box that begins at `mins`, as indices of what it is a box of.
+/// Converts indices in a box that begins at `mins` to indices of the underlying view.
 fn in_region(mins: &[Expr], indices: Vec<Expr>) -> Vec<Expr> {
     let dropped = mins.len().saturating_sub(indices.len());
     let inner = mins.iter().skip(dropped).zip(indices).map(|(min, index)| sum(min.clone(), index));
     mins.iter().take(dropped).cloned().chain(inner).collect()
 }
 
-/// The position of `indices` in a dense tensor.
+/// Returns the row-major position of `indices` in a dense tensor.
 fn row_major(indices: Vec<Expr>, shape: &[Expr]) -> Expr {
     let mut linear: Option<Expr> = None;
     for (index, extent) in indices.into_iter().zip(shape) {
@@ -171,7 +176,7 @@ fn row_major(indices: Vec<Expr>, shape: &[Expr]) -> Expr {
     linear.unwrap_or(Expr::int(0))
 }
 
-/// The indices of a dense tensor's element at position `linear`.
+/// Returns the indices of the element at row-major position `linear` in a dense tensor.
 fn unravel(linear: Expr, shape: &[Expr]) -> Vec<Expr> {
     let mut rest = linear;
     let mut indices = Vec::with_capacity(shape.len());
@@ -197,7 +202,7 @@ fn product(a: Expr, b: Expr) -> Expr {
     a * b
 }
 
-/// Two integers, the narrower widened.
+/// Casts the narrower of two integers to the dtype of the wider.
 fn same_dtype(a: Expr, b: Expr) -> (Expr, Expr) {
     let wider = if a.dtype().bits >= b.dtype().bits { a.dtype() } else { b.dtype() };
     (a.cast(wider), b.cast(wider))
