@@ -120,7 +120,7 @@ struct Reader<'a> {
     depth: usize,
     /// The known macros and their expansion.
     macros: expand::Macros<'a>,
-    /// What checks look at; only written where they asked.
+    /// The trace for the checks; only present when a trace was requested.
     record: Option<trace::Record>,
 }
 

@@ -1,4 +1,4 @@
-//! Assignments: to elements, to variables, and the calls that make buffers, axes and threads.
+//! Reads assignments: to elements, to variables, and of calls that create buffers, axes and threads.
 
 use super::statement::{Binder, Step};
 use super::trace::{Access, Event};
@@ -11,7 +11,7 @@ use rx_syntax::ast::{Argument, BinaryOp, Expr as Tree, ExprKind, TokenRange};
 use rx_tir::{BufferId, Expr, Scope, Stmt};
 
 impl Reader<'_> {
-    /// `target = value`.
+    /// Reads `target = value`.
     pub(super) fn assign(&mut self, cursor: Cursor<'_>, target: &Tree, value: &Tree) -> Outcome<Step> {
         match (&target.kind, &value.kind) {
             (ExprKind::Subscript { value: buffer, index }, _) => {
@@ -44,11 +44,11 @@ impl Reader<'_> {
         }
     }
 
-    /// `n = T.int64()`: the variable of the header, or one of its own.
+    /// Returns the variable that `n = T.int64()` declares: a known symbol of the header, or a new symbol.
     fn declare(&mut self, bound: Name, dtype: DType) -> Expr {
         match self.lookup(bound) {
             Some(Value::Expr(known @ Expr::Var { var, .. })) if self.symbols.contains(var) => known.clone(),
-            // A parameter matched again.
+            // A scalar parameter may be declared again at the top of the body.
             Some(Value::Expr(known @ Expr::Var { .. })) if known.dtype() == dtype && self.scopes.len() == 2 => {
                 known.clone()
             }
@@ -60,7 +60,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `x = T.member(…)`: what makes buffers, axes and threads; else a value.
+    /// Reads `x = T.member(…)`: a call that creates a buffer, axis or thread; otherwise a value.
     fn assign_call(
         &mut self,
         cursor: Cursor<'_>,
@@ -99,7 +99,7 @@ impl Reader<'_> {
         Ok(Step::NOTHING)
     }
 
-    /// A variable with this value for the rest of the body.
+    /// Binds a new variable with this value for the rest of the body.
     pub(super) fn let_binder(&mut self, bound: Name, value: Expr) -> Binder {
         let var = self.func.add_var(bound, value.dtype());
         self.bind(bound, Value::Expr(self.func.var_expr(var)));
@@ -107,7 +107,7 @@ impl Reader<'_> {
         Binder::Let { var, value }
     }
 
-    /// `x = value`: a store where `x` is a variable or a buffer of one element, else a new variable.
+    /// Reads `x = value`: a store if `x` is a cell or a buffer with one element, otherwise a new variable.
     fn assign_value(&mut self, cursor: Cursor<'_>, bound: Name, target: &Tree, value: &Tree) -> Outcome<Step> {
         let known = self.lookup(bound).cloned();
         match known {
@@ -159,7 +159,7 @@ impl Reader<'_> {
         Ok(self.cell_store(buffer, value))
     }
 
-    /// `x: T.let[T.int32] = value`, `x: T.int32 = value`.
+    /// Reads `x: T.let[T.int32] = value` or `x: T.int32 = value`.
     pub(super) fn annotated(
         &mut self,
         cursor: Cursor<'_>,
@@ -196,7 +196,7 @@ impl Reader<'_> {
         Ok(Step::Open(self.let_binder(bound, scalar)))
     }
 
-    /// The value of `bound: T.let[dtype]`, which TVM does not convert.
+    /// Reads the value of `bound: T.let[dtype]`. TVM does not convert it, so another dtype is reported.
     fn let_value(&mut self, cursor: Cursor<'_>, tree: &Tree, bound: Name, dtype: DType) -> Outcome<Expr> {
         let value = self.scalar_of(cursor, tree)?;
         let from = value.dtype();
@@ -226,7 +226,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `A[i] += value`, `x += value`.
+    /// Reads `A[i] += value` or `x += value`.
     pub(super) fn changed(&mut self, cursor: Cursor<'_>, target: &Tree, op: BinaryOp, value: &Tree) -> Outcome<Step> {
         let before = self.value(cursor, target)?;
         let read = self.last_access();
@@ -245,7 +245,7 @@ impl Reader<'_> {
         Ok(Step::Done(Stmt::Store { buffer, indices, value, site: self.site() }))
     }
 
-    /// `buffer[index] = value`.
+    /// Reads `buffer[index] = value`.
     pub(super) fn store(&mut self, cursor: Cursor<'_>, buffer: &Tree, index: &Tree, value: &Tree) -> Outcome<Stmt> {
         let view = match self.value(cursor, buffer)? {
             Value::Pointer(_) => return self.unsupported(cursor.at(buffer.tokens), "an assignment to a pointer"),
@@ -259,7 +259,8 @@ impl Reader<'_> {
         Ok(Stmt::Store { buffer, indices, value, site: self.site() })
     }
 
-    /// The indices of a store and its value in the buffer's dtype. Values are read before anything is stored.
+    /// Reads the indices of a store and its value, converted to the buffer's dtype. Records the value's loads before
+    /// the store, which is the order of execution.
     pub(super) fn stored(
         &mut self,
         cursor: Cursor<'_>,

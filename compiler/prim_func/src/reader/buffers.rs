@@ -306,7 +306,7 @@ impl Reader<'_> {
         Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
     }
 
-    /// Returns the tensor whose memory a value is. `what` describes the use for the error message.
+    /// Returns the tensor whose memory a value is. The last argument describes the use, for the error message.
     pub(super) fn memory(&self, at: At<'_>, value: Value, what: &str) -> Outcome<Rc<View>> {
         match value {
             Value::Buffer(view) | Value::Pointer(view) => Ok(view),

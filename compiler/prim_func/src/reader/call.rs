@@ -1,4 +1,4 @@
-//! Calls of `T`'s functions in expressions.
+//! Reads calls of functions of `T` in expressions.
 
 use super::expr::dtype_named;
 use super::value::Value;
@@ -10,7 +10,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic};
 
 impl Reader<'_> {
-    /// A call that gives a value.
+    /// Evaluates a call.
     pub(super) fn call(&mut self, at: At<'_>, callee: &Tree, arguments: &[Argument]) -> Outcome<Value> {
         if let Some(member) = self.tir_member(at.cursor, callee) {
             return self.tir_call(at, member, arguments);
@@ -62,12 +62,12 @@ impl Reader<'_> {
             }
             ("if_then_else" | "Select", [test, then, otherwise]) => {
                 let test = self.value(at.cursor, test)?;
-                // A test that Python knows chooses in Python only; TVM writes the choice out.
+                // TVM keeps the expression even if the test is a Python constant.
                 let test = Value::Expr(self.truth(at, test)?);
                 let (then, otherwise) = self.branches(at.cursor, &test, then, otherwise)?;
                 return self.choice(at, test, then, otherwise);
             }
-            // Which threads of a scope are active follows from the condition; it is the call's value.
+            // The value of `T.filter` is its condition; the scope names threads and does not affect the value.
             ("filter", [scope, condition]) => {
                 self.value(at.cursor, scope)?;
                 return self.truth_of(at.cursor, condition).map(Value::Expr);
@@ -126,7 +126,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The function outside the text that a call names: `T.call_packed("f", …)`, `T.call_extern("int32", "f", …)`.
+    /// Returns the name of the external function that a call names: `T.call_packed("f", …)`, `T.call_extern("int32",
+    /// "f", …)`.
     fn foreign(&self, cursor: Cursor<'_>, member: &str, trees: &[&Tree]) -> Option<String> {
         let at = match member {
             "call_packed" | "call_cpacked" | "call_packed_lowered" | "call_cpacked_lowered" => 0,
@@ -152,7 +153,7 @@ impl Reader<'_> {
         }
         let dtype = match function {
             Intrinsic::IsFinite | Intrinsic::IsInf | Intrinsic::IsNan => DType::BOOL,
-            // TVM gives the count as `int32`, whatever it counts in.
+            // TVM returns the count as `int32` for every argument dtype.
             Intrinsic::Clz => DType::INT32,
             _ => args.first().map_or(DType::FLOAT32, Expr::dtype),
         };
@@ -162,7 +163,7 @@ impl Reader<'_> {
                 format!("`T.{name}` of {dtype}, for which TVM has code on no target; convert the argument: `{cast}`");
             return self.unsupported(at, &what);
         }
-        // Of integers, roundings are the integers themselves.
+        // Rounding an integer returns the integer.
         let rounds = matches!(
             function,
             Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc | Intrinsic::Round | Intrinsic::NearbyInt
@@ -173,7 +174,7 @@ impl Reader<'_> {
         Ok(Value::Expr(Expr::Call { function, dtype, args }))
     }
 
-    /// `T.float32(x)`: a constant, or a conversion.
+    /// Reads `T.float32(x)`: a constant or a conversion.
     fn typed(&mut self, at: At<'_>, dtype: DType, trees: &[&Tree]) -> Outcome<Value> {
         if dtype.lanes != 1 {
             return self.unsupported(at, &format!("vectors of {dtype}"));
@@ -188,7 +189,8 @@ impl Reader<'_> {
         Ok(Value::Expr(made))
     }
 
-    /// `T.Cast("float32", x)`, written out whatever it is of; `T.cast(x, "float32")` converts constants.
+    /// Reads `T.Cast("float32", x)`, which keeps the cast explicit, or `T.cast(x, "float32")`, which converts
+    /// constants directly.
     fn cast(&mut self, cursor: Cursor<'_>, member: &str, first: &Tree, second: &Tree) -> Outcome<Value> {
         if member == "cast" {
             let dtype = self.dtype(cursor, second)?;
@@ -212,7 +214,7 @@ impl Reader<'_> {
         Ok(Value::Expr(Expr::Call { function: Intrinsic::Reinterpret, dtype, args: vec![value] }))
     }
 
-    /// `T.Let(body, where={x: value})`: the body with the value in place of the variable.
+    /// Reads `T.Let(body, where={x: value})` by substituting the value for the variable.
     fn let_expression(&mut self, cursor: Cursor<'_>, body: &Tree, bound: &Tree) -> Outcome<Value> {
         let ExprKind::Dict(entries) = &bound.kind else {
             return self.unsupported(cursor.at(bound.tokens), "`T.Let` of this");
@@ -234,7 +236,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `T.ceildiv(a, b)`: `(a + b - 1) // b`, as TVM writes it.
+    /// Reads `T.ceildiv(a, b)` as `(a + b - 1) // b`, as TVM does.
     fn ceildiv(&mut self, at: At<'_>, a: &Tree, b: &Tree) -> Outcome<Value> {
         let (a, b) = (self.integer_of(at.cursor, a)?, self.integer_of(at.cursor, b)?);
         let (a, b) = self.promoted(at, a, b)?;
@@ -243,7 +245,7 @@ impl Reader<'_> {
     }
 }
 
-/// The intrinsic behind a member's other names.
+/// Returns the name of the intrinsic for a member with another name.
 fn spelled(member: &str) -> &str {
     match member {
         "fabs" => "abs",
@@ -287,7 +289,7 @@ fn compare_named(member: &str) -> Option<CompareOp> {
     })
 }
 
-/// The largest, smallest or infinite value of a dtype (TVM `max_value`, `min_value`, `infinity`).
+/// Returns the largest, smallest or infinite value of a dtype (TVM `max_value`, `min_value`, `infinity`).
 fn limit(member: &str, dtype: DType) -> Option<Expr> {
     let bits = u32::from(dtype.bits);
     if dtype.is_float() {
@@ -303,7 +305,7 @@ fn limit(member: &str, dtype: DType) -> Option<Expr> {
     let value = match (member, dtype.code) {
         ("max_value", TypeCode::Int) => i64::MAX >> (64 - bits.clamp(1, 64)),
         ("min_value", TypeCode::Int) => i64::MIN >> (64 - bits.clamp(1, 64)),
-        // The bits of the largest `uint64` are those of -1.
+        // The largest `uint64` has the bit pattern of -1.
         ("max_value", TypeCode::UInt) => (u64::MAX >> (64 - bits.clamp(1, 64))) as i64,
         ("min_value", TypeCode::UInt) => 0,
         ("max_value", TypeCode::Bool) => 1,

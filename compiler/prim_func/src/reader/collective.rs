@@ -1,4 +1,4 @@
-//! What threads do together: where they wait for each other, and where they bring values together.
+//! Reads collective operations of threads: barriers and all-reduces.
 
 use super::statement::Step;
 use super::value::Value;
@@ -10,7 +10,8 @@ use rx_syntax::{At, Cursor};
 use rx_tir::spmd::{AllReduce, Collective};
 use rx_tir::{BufferId, Expr, VarId};
 
-/// `T.comm_reducer(lambda x, y: x + y, [identity])`.
+/// The operation of an all-reduce: `T.comm_reducer(lambda x, y: x + y, [identity])`. It may combine several values at
+/// once.
 #[derive(Clone)]
 pub(super) struct Reducer {
     identities: Vec<Expr>,
@@ -19,7 +20,8 @@ pub(super) struct Reducer {
 }
 
 impl Reader<'_> {
-    /// `T.tvm_storage_sync("shared", …)`: the threads of a block wait for each other. Those of a warp may wait for all.
+    /// Reads `T.tvm_storage_sync("shared", …)`, a barrier for the threads of a block. A barrier for a warp becomes a
+    /// barrier for the block.
     pub(super) fn storage_sync(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
         let scope = arguments.first().and_then(|argument| at.cursor.string_value(&argument.value));
         match scope.as_deref() {
@@ -33,14 +35,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A statement that stands for what threads do together.
+    /// Creates the placeholder of a collective operation.
     fn together(&mut self, at: At<'_>, of: Collective) -> Step {
         let (var, mark) = self.mark(at, "together");
         self.collectives.insert(var, of);
         Step::Done(mark)
     }
 
-    /// `T.attr(T.comm_reducer(…), "reduce_scope", …)`: what the reductions after it do.
+    /// Reads `T.attr(T.comm_reducer(…), "reduce_scope", …)`, which sets the operation of later all-reduces.
     pub(super) fn reduce_scope(&mut self, cursor: Cursor<'_>, reducer: &Tree) -> Outcome<Step> {
         let ExprKind::Call { callee, arguments } = &reducer.kind else {
             return self.unsupported(cursor.at(reducer.tokens), "a reducer of this kind");
@@ -80,7 +82,7 @@ impl Reader<'_> {
         Ok(Step::NOTHING)
     }
 
-    /// `T.tvm_thread_allreduce(count, values…, condition, targets…, threads…)`.
+    /// Reads `T.tvm_thread_allreduce(count, values…, condition, targets…, threads…)`.
     pub(super) fn thread_all_reduce(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
         let Some(Reducer { identities, operands, combined }) = self.reducer.clone() else {
             let message = "there is no `T.attr(T.comm_reducer(…), \"reduce_scope\", …)` before it";
@@ -96,7 +98,7 @@ impl Reader<'_> {
             let message = format!("the reducer combines {} values, here are others", identities.len());
             return self.mistake(at.cursor.at(first.tokens), Code::ArgumentType, message);
         };
-        // Values and targets, a condition and at least one thread.
+        // The remaining arguments are the values, a condition, the targets and at least one thread.
         if trees.len() < count.saturating_mul(2).saturating_add(2) {
             return self.mistake(at, Code::MissingArgument, "values, condition, targets and threads are needed");
         }
@@ -130,7 +132,7 @@ impl Reader<'_> {
         Ok(self.together(at, Collective::AllReduce(Box::new(reduction))))
     }
 
-    /// The element that a result goes to: `t0[0]`, or the first of `t0.data`.
+    /// Returns the element that receives a result: `t0[0]`, or the first element for `t0.data`.
     fn target(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<(BufferId, Vec<Expr>)> {
         let (of, index) = match &tree.kind {
             ExprKind::Subscript { value, index } => (&**value, Some(&**index)),

@@ -1,9 +1,16 @@
-//! Expands macros: a call of a `@T.inline` or `@T.macro` function is read as the macro's statements
-//! (TVM `tirx/script/parser/entry.py`, `TIRInline` and `TIRMacro`).
+//! Macro expansion: a call of a `@T.inline` or `@T.macro` function is replaced by the macro's statements (TVM
+//! `tirx/script/parser/entry.py`, `TIRInline` and `TIRMacro`).
 //!
-//! Arguments are put in place of parameters as expressions. While a hygienic macro is read, the scopes of its caller are
-//! hidden: only those around its definition are searched. Statements of the macro join the caller's body, so that a thread it
-//! launches is open for the rest of that body.
+//! ```text
+//! @T.inline
+//! def scale(x):
+//!     A[i] = A[i] * x
+//! scale(2.0)            ->   A[i] = A[i] * 2.0
+//! ```
+//!
+//! Parameters are bound to the values of the arguments. A hygienic macro sees only the scopes around its definition;
+//! the scopes of its caller are hidden. The macro's statements are appended to the caller's body, so a thread that
+//! the macro launches remains open for the rest of that body.
 
 use super::signature::reassigned;
 use super::statement::Sequence;
@@ -21,51 +28,51 @@ use rx_syntax::{Cursor, Segment};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many statements of macros a function may have in all.
+/// The limit on the total number of macro statements in a function.
 const MOST_STATEMENTS: usize = 1 << 16;
 
-/// How many expansions of one macro may be open at once.
+/// The limit on the open expansions of one macro.
 const MOST_RECURSIVE: usize = 128;
 
-/// Macros that a function defines, and those that are being expanded.
+/// The macros that a function defines, and the open expansions.
 pub(super) struct Macros<'a> {
-    /// The text that is read: the function's, or that of the item of a macro.
+    /// The current text: the function's, or that of a macro of another item.
     segments: &'a [Arc<Segment>],
-    /// Statements of the texts that macros stand in, by the address of the text.
+    /// The parsed statements of each text that contains macros, by the text's address.
     trees: FxHashMap<usize, Rc<Vec<Node<'a>>>>,
     defined: Vec<Definition<'a>>,
     open: Vec<Expansion>,
-    /// The scopes before this one are hidden.
+    /// The number of outermost scopes that are hidden.
     pub(super) floor: usize,
-    /// Statements of macros so far.
+    /// The number of macro statements so far.
     statements: usize,
-    /// How often each macro was expanded.
+    /// The number of expansions of each macro.
     counts: FxHashMap<Id, u32>,
 }
 
-/// A macro: the address of the text it stands in, and its `def` among the statements of that text.
+/// The identity of a macro: the address of its text, and the index of its `def` in that text.
 type Id = (usize, u32);
 
-/// A macro, as its definition says.
+/// The definition of a macro.
 #[derive(Clone, Copy)]
 struct Definition<'a> {
     segments: &'a [Arc<Segment>],
-    /// The index of its `def`; the text's first where there is none.
+    /// The index of its `def`; `None` for the first `def` of the text.
     def: Option<u32>,
     hygienic: bool,
-    /// Scopes that it sees: those before `scopes`, those before `floor` left out.
+    /// The visible scopes: those before the index `scopes`, except those before `floor`.
     scopes: usize,
     floor: usize,
-    /// The macro of another item that it is, or that it stands in.
+    /// The macro's name if it, or the macro that contains it, is another item.
     outside: Option<Name>,
 }
 
-/// A macro while its statements are read.
+/// An open expansion of a macro.
 struct Expansion {
     id: Id,
-    /// The macro of another item whose text is read, and the call that is expanded.
+    /// The macro of another item and the position of the expanded call, if the macro's text is not the function's.
     outside: Option<(Name, ItemPlace)>,
-    /// What its blocks are called besides their names, as TVM calls them.
+    /// The suffix for the names of its blocks, as in TVM.
     suffix: String,
 }
 
@@ -82,24 +89,25 @@ impl<'a> Macros<'a> {
         }
     }
 
-    /// The macro of another item whose text is read, and the call that is expanded.
+    /// Returns the macro of another item that is being expanded, and the position of the call.
     pub(super) fn outside(&self) -> Option<(Name, &ItemPlace)> {
         self.open.last()?.outside.as_ref().map(|(name, used)| (*name, used))
     }
 
-    /// The end of the names of blocks: `_1` while a macro is expanded for the second time.
+    /// Returns the suffix for names of blocks: `_1` during the second expansion of a macro.
     pub(super) fn suffix(&self) -> &str {
         self.open.last().map_or("", |expansion| &expansion.suffix)
     }
 
-    /// Whether the statements of a macro are read.
+    /// Whether a macro is being expanded.
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 }
 
 impl<'a> Reader<'a> {
-    /// Binds the macro that a decorator and the `def` after it define; the statements after them. `None` for other statements.
+    /// Binds the macro that a decorator and the following `def` define, and returns the statements after them.
+    /// Returns `None` for other statements.
     pub(super) fn macro_definition<'n, 's>(
         &mut self,
         node: &Node<'_>,
@@ -124,7 +132,7 @@ impl<'a> Reader<'a> {
         Some(rest)
     }
 
-    /// Whether a name stands for a macro.
+    /// Whether a name refers to a macro.
     pub(super) fn is_macro(&self, cursor: Cursor<'_>, callee: &Tree) -> bool {
         self.macro_named(cursor, callee).is_some()
     }
@@ -139,13 +147,13 @@ impl<'a> Reader<'a> {
                 let known = self.file.macros.get(&name)?;
                 let outside = Some(name);
                 let (segments, hygienic) = (&*known.segments, known.hygienic);
-                // The function's outermost scope holds its symbols and stays, but is not searched.
+                // The outermost scope contains the function's symbols. It is kept but not visible to the macro.
                 Some(Definition { segments, def: None, hygienic, scopes: 1, floor: 1, outside })
             }
         }
     }
 
-    /// Adds the statements of the macro that a statement calls; `false` where it calls none.
+    /// Appends the statements of the macro that a statement calls; `false` if it is not a call of a macro.
     pub(super) fn expansion(&mut self, node: &Node<'_>, body: &mut Sequence) -> Outcome<bool> {
         let StatementKind::Expr(call) = &*node.kind else { return Ok(false) };
         let ExprKind::Call { callee, arguments } = &call.kind else { return Ok(false) };
@@ -185,7 +193,7 @@ impl<'a> Reader<'a> {
             return self.unsupported(cursor.at(call.tokens), &format!("the macro `{called}`"));
         };
         let id = (definition.segments.as_ptr() as usize, def.index);
-        // A test of its parameters may end the recursion: `if depth > 0: visit(x, depth - 1)`.
+        // Recursion is allowed, since a test of the parameters can end it: `if depth > 0: visit(x, depth - 1)`.
         if self.macros.open.iter().filter(|open| open.id == id).count() >= MOST_RECURSIVE {
             let message = format!("the macro `{called}` calls itself more than {MOST_RECURSIVE} levels deep");
             let mistake = self.mistake(cursor.at(callee.tokens), Code::UnsupportedConstruct, message);
@@ -242,7 +250,7 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    /// Binds a macro's parameters: to what is passed, otherwise to their defaults.
+    /// Binds a macro's parameters to the passed values, or to their defaults.
     fn enter(&mut self, def: &Node<'_>, params: &[Parameter], passed: NameMap<Value>) -> Outcome<()> {
         self.stand_at(def);
         for param in params {
@@ -258,7 +266,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The values that a call passes for the parameters of a macro, by Python's rules.
+    /// Evaluates the arguments of a call and assigns them to the macro's parameters by Python's rules.
     fn passed_to(
         &mut self,
         cursor: Cursor<'_>,
@@ -295,7 +303,7 @@ impl<'a> Reader<'a> {
         Ok(passed)
     }
 
-    /// The statements of a text.
+    /// Returns the statements of a text, which are parsed once.
     fn statements_of(&mut self, segments: &'a [Arc<Segment>]) -> Rc<Vec<Node<'a>>> {
         let file = self.file;
         let tree = self.macros.trees.entry(segments.as_ptr() as usize);
@@ -303,7 +311,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The parameters of a macro.
+/// Returns the signature of a macro.
 fn signature<'t>(name: &'t str, header: Cursor<'t>, params: &[Parameter]) -> Function<'t> {
     let mut known = Vec::with_capacity(params.len());
     let mut kind = ParamKind::Positional;
@@ -324,7 +332,7 @@ fn signature<'t>(name: &'t str, header: Cursor<'t>, params: &[Parameter]) -> Fun
     Function { name, params: known, dtype: DTypeKeyword::Plain }
 }
 
-/// The statement with an index: indices count from the outside in, from the first to the last.
+/// Finds the statement with an index. Indices increase in source order, and a parent precedes its children.
 fn find<'n, 's>(nodes: &'n [Node<'s>], index: u32) -> Option<&'n Node<'s>> {
     let mut nodes = nodes;
     loop {
@@ -337,7 +345,7 @@ fn find<'n, 's>(nodes: &'n [Node<'s>], index: u32) -> Option<&'n Node<'s>> {
     }
 }
 
-/// The number of statements of a `def`.
+/// Returns the number of statements of a `def`, including itself.
 fn size(def: &Node<'_>) -> usize {
     let mut last = def;
     while let Some(child) = last.children.last() {

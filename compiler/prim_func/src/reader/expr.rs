@@ -1,4 +1,4 @@
-//! Expressions of the text.
+//! Reads expressions.
 
 use super::value::{Source, Value, View};
 use super::{DEEPEST, Outcome, Reader};
@@ -9,7 +9,7 @@ use rx_tir::{BinaryOp, Expr};
 use std::rc::Rc;
 
 impl Reader<'_> {
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub(super) fn value(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Value> {
         self.deeper(cursor.at(tree.tokens), |reader| reader.value_here(cursor, tree))
     }
@@ -66,7 +66,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Chains become expressions as deep as they are long.
+    /// Limits the length of a chain, since it becomes an expression whose depth is its length.
     pub(super) fn few(&self, at: At<'_>, count: usize) -> Outcome<()> {
         match count > DEEPEST {
             true => self.mistake(at, Code::NestingTooDeep, format!("more than {DEEPEST} operands")),
@@ -82,7 +82,8 @@ impl Reader<'_> {
         };
         let mut all: Option<Value> = None;
         for operand in operands {
-            // The later operands are looked at where the earlier ones have not decided.
+            // Later operands are evaluated only if the earlier ones do not decide the result. In `i < n and A[i]` the
+            // access has `i < n`.
             let before = all.as_ref().and_then(condition_of);
             let holds = op == BinaryOp::And;
             let value = self.assuming(before.as_ref(), holds, |reader| reader.value(at.cursor, operand))?;
@@ -94,7 +95,7 @@ impl Reader<'_> {
         Ok(all.unwrap_or(Value::Nothing))
     }
 
-    /// The values to choose between, each read where the test holds or does not.
+    /// Evaluates both alternatives of a choice, each under the assumption that the test holds or does not hold.
     pub(super) fn branches(
         &mut self,
         cursor: Cursor<'_>,
@@ -108,7 +109,7 @@ impl Reader<'_> {
         Ok((then, otherwise))
     }
 
-    /// `T.if_then_else(test, then, otherwise)`.
+    /// Builds `T.if_then_else(test, then, otherwise)`; a test that is a Python bool selects a value directly.
     pub(super) fn choice(&mut self, at: At<'_>, test: Value, then: Value, otherwise: Value) -> Outcome<Value> {
         if let Value::Bool(test) = test {
             return Ok(if test { then } else { otherwise });
@@ -139,7 +140,7 @@ impl Reader<'_> {
         };
         let mut mistake = self.mistake(at, code, message);
         if let Err(mistake) = &mut mistake {
-            // What cannot be read stops a lowering, whatever it is to a checker.
+            // For a lowering this is an error, even if a checker reports only a warning.
             mistake.severity = rx_base::diagnostic::Severity::Error;
         }
         mistake
@@ -171,7 +172,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Refuses a member that Python does not know of the value.
+    /// Reports an attribute or method that the value does not have in Python.
     pub(super) fn has_member(&mut self, cursor: Cursor<'_>, of: &Value, name: ast::TokenIndex) -> Outcome<()> {
         let member = cursor.text(name);
         if !super::members::is_unknown(of, member) {
@@ -219,7 +220,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The indices between a view's brackets with their places: as many integers as it has dims.
+    /// Reads the indices in the brackets of a view with their positions. Their number must be the view's number of
+    /// dims.
     pub(super) fn indices(&mut self, at: At<'_>, view: &View, index: &Tree) -> Outcome<Vec<(Expr, TokenRange)>> {
         let written = index_items(index);
         let mut indices = Vec::with_capacity(written.len());
@@ -241,7 +243,7 @@ impl Reader<'_> {
                 _ => indices.push((self.integer_of(at.cursor, item)?, item.tokens)),
             }
         }
-        // TVM writes the one element of a tensor without dims, and of a variable, at 0.
+        // TVM writes the only element of a 0-dim tensor or of a variable as `A[0]`.
         if view.shape.is_empty() && matches!(&indices[..], [(only, _)] if only.as_int() == Some(0)) {
             indices.clear();
         }
@@ -257,7 +259,7 @@ impl Reader<'_> {
     }
 }
 
-/// A truth value as an expression; `None` for what is none.
+/// Returns a bool or scalar as an expression; `None` for other values.
 pub(super) fn condition_of(value: &Value) -> Option<Expr> {
     match value {
         Value::Bool(holds) => Some(Expr::bool(*holds)),
@@ -266,12 +268,12 @@ pub(super) fn condition_of(value: &Value) -> Option<Expr> {
     }
 }
 
-/// Indices without their places.
+/// Drops the positions of indices.
 pub(super) fn exprs(indices: Vec<(Expr, TokenRange)>) -> Vec<Expr> {
     indices.into_iter().map(|(index, _)| index).collect()
 }
 
-/// The indices between brackets: `a`, `a, b`, `()`.
+/// Returns the indices between brackets: `a`, `a, b`, `()`.
 pub(super) fn index_items(index: &Tree) -> Vec<&Tree> {
     match &index.kind {
         ExprKind::Tuple(items) => items.iter().collect(),
@@ -280,7 +282,7 @@ pub(super) fn index_items(index: &Tree) -> Vec<&Tree> {
     }
 }
 
-/// The dtype that a member of `T` is named after, short names of TVM 0.27 included.
+/// Returns the dtype with the name of a member of `T`, including the short names of TVM 0.27.
 pub(super) fn dtype_named(member: &str) -> Option<DType> {
     let long = match member {
         "f16" => "float16",
@@ -299,6 +301,6 @@ pub(super) fn dtype_named(member: &str) -> Option<DType> {
         "handle" => return None,
         other => other,
     };
-    // `T.float` and `T.int` are no members, though dtypes may be spelled so in strings.
+    // `T.float` and `T.int` are not members, although strings may name dtypes that way.
     (!matches!(long, "float" | "int" | "uint" | "bfloat")).then(|| DType::parse(long)).flatten()
 }

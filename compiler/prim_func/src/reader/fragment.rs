@@ -176,7 +176,7 @@ impl Reader<'_> {
         let whole = Rc::new(View::of_buffer(&self.func, root));
         let matrix = match tile(&whole, &number, (rows, columns)) {
             Some(tile) => tile,
-            // One after the other.
+            // Fragments that do not tile the buffer are stored consecutively.
             None => flat(&whole, scaled(&number, rows * columns), int(columns, number.dtype()), dtype),
         };
         Ok((Matrix::new(Rc::new(matrix), false), place, dtype))

@@ -1,4 +1,14 @@
-//! Vector stores: `C[a:a + 8] = A[T.Ramp(b, 1, 8)] + T.Broadcast(x, 8)` becomes a loop over its lanes.
+//! Vector stores: converts a store of several lanes to a vectorized loop over the lanes.
+//!
+//! ```text
+//! C[a:a + 8] = A[T.Ramp(b, 1, 8)] + T.Broadcast(x, 8)
+//!
+//! for lane in T.vectorized(8):
+//!     C[a + lane] = A[b + lane] + x
+//! ```
+//!
+//! Requires a constant number of lanes, the same for all vectors in the statement. A vector store loads all lanes
+//! before it stores one, so the value may load an element of the stored buffer only at the stored indices.
 
 use super::expr::{exprs, index_items};
 use super::trace::{Event, TracedLoop};
@@ -11,16 +21,16 @@ use rx_syntax::{At, Cursor};
 use rx_tir::dim::to_dim;
 use rx_tir::{BufferId, Expr, LoopKind, Stmt, VarId};
 
-/// The lanes of the store that is read.
+/// The lanes of the current vector store.
 #[derive(Clone)]
 pub(super) struct Lanes {
     count: i64,
-    /// The number of the lane: the variable of the loop over them.
+    /// The index of the lane: the variable of the loop.
     lane: Expr,
 }
 
 impl Reader<'_> {
-    /// How many elements an index stores to at once; `None` for one.
+    /// Returns the number of lanes that an index stores to; `None` for a scalar store.
     pub(super) fn store_lanes(&mut self, cursor: Cursor<'_>, index: &Tree) -> Outcome<Option<i64>> {
         for item in index_items(index) {
             let count = match &item.kind {
@@ -47,8 +57,8 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// `view[index] = value` for each lane. All lanes are read before one is stored, so what is stored to may be read only
-    /// where it is stored.
+    /// Reads `view[index] = value` as a loop over the lanes. Requires that the value loads the stored buffer only at
+    /// the stored indices.
     pub(super) fn vector_store(
         &mut self,
         cursor: Cursor<'_>,
@@ -81,7 +91,7 @@ impl Reader<'_> {
         Ok(Stmt::For { var, start, extent, kind: LoopKind::Vectorized, body })
     }
 
-    /// The index that a slice is in the lane that is read.
+    /// Returns the index of a slice in the current lane: `lower + lane * step`.
     pub(super) fn lane_slice(
         &mut self,
         at: At<'_>,
@@ -116,7 +126,7 @@ impl Reader<'_> {
         Ok(base + offset)
     }
 
-    /// `T.Ramp(base, stride, lanes)`: `base + lane * stride`.
+    /// Reads `T.Ramp(base, stride, lanes)` as `base + lane * stride`.
     pub(super) fn ramp(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Value> {
         let [base, stride, lanes] = arguments else {
             return self.mistake(at, Code::MissingArgument, "`T.Ramp` takes base, stride and lanes");
@@ -126,7 +136,7 @@ impl Reader<'_> {
         self.at_lane(at, base, stride).map(Value::Expr)
     }
 
-    /// `T.Broadcast(value, lanes)`: the value in every lane.
+    /// Reads `T.Broadcast(value, lanes)` as the value itself, which is the same in every lane.
     pub(super) fn spread(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Value> {
         let [value, lanes] = arguments else {
             return self.mistake(at, Code::MissingArgument, "`T.Broadcast` takes value and lanes");
@@ -148,7 +158,7 @@ fn is_ramp(member: &str) -> bool {
     matches!(member, "Ramp" | "ramp")
 }
 
-/// Whether an element of the buffer is read that is not the one at `indices`.
+/// Whether a value loads an element of the stored buffer at other indices.
 fn reads_elsewhere(value: &Expr, stored: BufferId, at: &[Expr]) -> bool {
     let mut found = false;
     value.walk(&mut |part| {
@@ -159,7 +169,7 @@ fn reads_elsewhere(value: &Expr, stored: BufferId, at: &[Expr]) -> bool {
     found
 }
 
-/// `a - b` where that is the same for all values of the variables.
+/// Returns `a - b` if it is the same for all values of the variables.
 fn constant_difference(a: &Expr, b: &Expr) -> Option<i64> {
     let symbol = |var: VarId| Some(Dim::symbol(name(&format!("v{}", var.0))));
     (&to_dim(a, &symbol)? - &to_dim(b, &symbol)?).as_constant()

@@ -206,20 +206,20 @@ impl Reader<'_> {
         let var = self.func.add_var(bound.or(declared).unwrap_or(name("thread")), extent.dtype());
         let value = self.func.var_expr(var);
         let kind = LoopKind::ThreadBinding(axis);
-        // A thread without a name is called by its axis, which is no name of the text: it hides nothing.
+        // A thread without a name is shown under its axis. This is not a name of the text, so it shadows nothing.
         let shown = bound.or(declared).unwrap_or(axis);
         self.note_loop((shown, self.place(at)), var, (&start, &extent, kind), &value);
         self.enter_threads(kind, &extent, &value);
         self.ranges.insert(var, (start, extent.clone()));
         let value = Value::Expr(value);
-        // The axis itself is called by the name it was declared under.
+        // The name that `T.env_thread` declared also refers to the axis.
         if let Some(declared) = declared {
             self.bind(declared, value.clone());
         }
         Ok((Binder::Launch { var, extent, kind }, value))
     }
 
-    /// The first value and extent of what a block's axis is bound to by `T.axis.remap`.
+    /// Returns the first value and the extent of the loop variable to which `T.axis.remap` binds an axis.
     pub(super) fn loop_range(&self, value: &Expr) -> Option<(Expr, Expr)> {
         match value {
             Expr::Var { var, .. } => self.ranges.get(var).cloned(),
@@ -227,7 +227,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The dtype of a block's axis over this domain: signed, of 32 bits at least (TVM `AxisSpatial`).
+    /// Returns the dtype of a block's axis over a domain: signed, with at least 32 bits (TVM `AxisSpatial`).
     pub(super) fn axis_dtype(start: &Expr, extent: &Expr) -> DType {
         match start.dtype().bits.max(extent.dtype().bits) > 32 {
             true => DType::INT64,

@@ -1,4 +1,4 @@
-//! A function's header: parameters, and the variables its shapes are written with.
+//! Reads a function's header: its parameters, and the symbols in their shapes.
 
 use super::expr::dtype_named;
 use super::tree::Node;
@@ -11,14 +11,14 @@ use rx_syntax::{At, Cursor, Segment};
 use rx_tir::{Buffer, BufferId, Expr, Param, PrimFunc, VarId};
 use std::rc::Rc;
 
-/// A parameter as its annotation says.
+/// A declared parameter. A handle becomes a buffer if the body opens it with `T.match_buffer`.
 pub(super) enum Declared {
     Param(Param),
     Handle(Name),
 }
 
 impl Reader<'_> {
-    /// The function of these statements: decorators, `def`, body.
+    /// Reads a function from its statements: decorators, `def`, body.
     pub(super) fn function(mut self, nodes: &[Node<'_>]) -> Outcome<PrimFunc> {
         let (node, name, params) = self.header(nodes)?;
         let scalars = self.scalar_parameters(node.cursor, params)?;
@@ -31,7 +31,7 @@ impl Reader<'_> {
         self.passed(node, name, params, declared)
     }
 
-    /// The `def` of a function: its statement, its name and its parameters.
+    /// Finds the `def` of a function; returns its statement, its name and its parameters.
     fn header<'n, 's>(&mut self, nodes: &'n [Node<'s>]) -> Outcome<(&'n Node<'s>, TokenIndex, &'n [Parameter])> {
         let header = nodes.iter().find_map(|node| match &*node.kind {
             StatementKind::Def { name, type_params, params, .. } => Some((node, *name, type_params, params)),
@@ -48,7 +48,7 @@ impl Reader<'_> {
         Ok((node, name, params))
     }
 
-    /// What is traced of a function: its header, then its body, each as far as it can be read.
+    /// Traces a function: its header, then its body. Both are read as far as possible. Returns the buffer parameters.
     pub(super) fn read_for_trace(&mut self, nodes: &[Node<'_>]) -> Outcome<Vec<BufferId>> {
         let (node, _, params) = self.header(nodes)?;
         let scalars = self.scalar_parameters(node.cursor, params).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Reader<'_> {
         Ok(buffers)
     }
 
-    /// The function, when parameters are known: its body, and what a call passes.
+    /// Reads the body and completes the parameters of the function.
     fn passed(
         mut self,
         node: &Node<'_>,
@@ -90,7 +90,7 @@ impl Reader<'_> {
                         self.known_outside(node.cursor.parameter(param).at(param.tree.tokens), handle, buffer)?;
                         Param::Buffer(buffer)
                     }
-                    // Whatever takes a handle as a value is refused where it stands.
+                    // Uses of the handle as a value were reported in the body.
                     None => Param::Handle(handle),
                 },
             };
@@ -99,7 +99,8 @@ impl Reader<'_> {
         self.finish(node.cursor.at(TokenRange::one(name)), body)
     }
 
-    /// What is passed has extents that a call knows: no loop, block or `T.let` of the body binds what they mention.
+    /// Checks that the extents of a buffer over a handle are known to the caller: they use no variable that a loop,
+    /// block or `T.let` of the body binds.
     fn known_outside(&self, at: At<'_>, handle: Name, buffer: BufferId) -> Outcome<()> {
         let is_passed = |var: VarId| {
             let outermost = self.scopes.first().into_iter().flat_map(|scope| scope.values());
@@ -125,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Binds the scalars among the parameters: shapes may mention those that come after them.
+    /// Binds the scalar parameters first, since shapes may use parameters that come later.
     fn scalar_parameters(&mut self, cursor: Cursor<'_>, params: &[Parameter]) -> Outcome<NameMap<Param>> {
         let mut scalars = NameMap::default();
         for param in params {
@@ -147,7 +148,7 @@ impl Reader<'_> {
         Ok(scalars)
     }
 
-    /// Binds `n = T.int64()` of the body's top: quoted shapes of parameters may mention it.
+    /// Binds symbols such as `n = T.int64()` at the top of the body, since quoted shapes of parameters may use them.
     fn declared_symbols(&mut self, body: &[Node<'_>]) {
         for node in body {
             let StatementKind::Assign { targets, value } = &*node.kind else { continue };
@@ -166,7 +167,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The dtype of `T.int64()`, `T.int32(is_size_var=True)`, `T.var("int64")`: what declares a variable.
+    /// Returns the dtype of a call that declares a variable: `T.int64()`, `T.int32(is_size_var=True)`,
+    /// `T.var("int64")`.
     pub(super) fn declared_dtype(&self, cursor: Cursor<'_>, value: &Tree) -> Option<DType> {
         let ExprKind::Call { callee, arguments } = &value.kind else { return None };
         let member = self.tir_member(cursor, callee)?;
@@ -181,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The variable `name` of the function's outermost scope, declared where it is not.
+    /// Returns the variable `name` of the function's outermost scope; declares it if necessary.
     pub(super) fn symbol(&mut self, name: Name, dtype: DType) -> Expr {
         if let Some(Value::Expr(known @ Expr::Var { .. })) = self.scopes.first().and_then(|scope| scope.get(&name)) {
             return known.clone();
@@ -218,7 +220,7 @@ impl Reader<'_> {
                 let declared = self.declaration(cursor.at(annotation.tokens), &arguments)?;
                 self.buffer_parameter(cursor.at(annotation.tokens), name, declared)
             }
-            // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
+            // TVM before 0.12 writes `T.Buffer[(16, 16), "float32"]`.
             (ExprKind::Subscript { index, .. }, "Buffer") => {
                 let arguments = crate::signature::bracketed_arguments(cursor, index);
                 let declared = self.declaration(cursor.at(annotation.tokens), &arguments.iter().collect::<Vec<_>>())?;
@@ -242,7 +244,7 @@ impl Reader<'_> {
         Ok(Declared::Param(Param::Buffer(buffer)))
     }
 
-    /// A dim written as a string, `"n * 2"`. Names in it that nothing binds are variables, `int32` as in TVM.
+    /// Reads a dim in a string, such as `"n * 2"`. Unbound names in it become symbols of dtype `int32`, as in TVM.
     pub(super) fn quoted_dim(&mut self, at: At<'_>, text: &str) -> Outcome<Expr> {
         let inner = Segment::new(text.into());
         let [statement] = &inner.tree().statements[..] else {
@@ -259,14 +261,14 @@ impl Reader<'_> {
             }
         }
         self.integer_of(inner_cursor, tree).map_err(|mut mistake| {
-            // The places of a mistake inside are the string's.
+            // Positions inside the string are replaced by the position of the string.
             mistake.primary = self.place(at);
             mistake
         })
     }
 }
 
-/// The names in an expression of a dim.
+/// Returns the names in the expression of a dim.
 fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
     let mut names = Vec::new();
     let mut open = vec![tree];
@@ -282,7 +284,7 @@ fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
     names
 }
 
-/// The names that assignments bind more than once, or change.
+/// Returns the names that are assigned more than once or changed by `+=`.
 pub(super) fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
     let mut once: NameMap<()> = NameMap::default();
     let mut again = NameMap::default();

@@ -93,7 +93,7 @@ pub(crate) enum Event {
 /// A loop.
 #[derive(Debug)]
 pub(crate) struct TracedLoop {
-    /// Its variable, counted from `start` in steps of one.
+    /// Its variable, which takes the values from `start` in steps of one.
     pub(crate) var: VarId,
     /// The first value.
     pub(crate) start: Expr,
@@ -112,7 +112,7 @@ pub(crate) struct TracedLoop {
 /// An axis of a block.
 #[derive(Debug)]
 pub(crate) struct TracedAxis {
-    /// Variable, kind, domain and value.
+    /// Its variable, kind, domain and value.
     pub(crate) iter: Iter,
     /// Its name in the source.
     pub(crate) name: Name,
