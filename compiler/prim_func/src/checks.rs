@@ -1,8 +1,15 @@
-//! Checks of prim_funcs that TVM does not make: what a kernel does, over its loops.
+//! Static checks of kernels that TVM does not make: bounds, races, reductions, regions, conversions and shadowed
+//! variables.
 //!
-//! They look at a function's trace (`tir::trace`). What could not be read is not judged. An error says that
-//! something is wrong for all values of the symbols, and gives the iteration that shows it; what holds for some values and
-//! not for others is silent, or a warning where the text itself relates them.
+//! The checks walk along the trace of a function (`reader::trace`). Statements that could not be read are not judged.
+//! An error holds for all values of the symbols and names an iteration that shows it. A property that fails only for
+//! some values is not reported, or is a warning if the source itself relates the index to the symbols.
+//!
+//! ```text
+//! def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
+//!     for i in range(n):
+//!         B[i] = A[i + 1]      # error: index n is out of bounds, where i = n - 1
+//! ```
 
 mod blocks;
 mod bounds;
@@ -30,7 +37,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use symbolic::Start;
 
-/// What is wrong with the prim_func `name` beyond names and syntax.
+/// Reports the mistakes of the prim_func `name` that the checks of names and syntax do not find.
 pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Vec<Diagnostic<ItemPlace>> {
     let Some(mut trace) = trace(segments, context, name) else { return Vec::new() };
     let mut found = std::mem::take(&mut trace.mistakes);
@@ -40,26 +47,26 @@ pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Ve
     with_uses(found)
 }
 
-/// A walk along a trace.
+/// A walk along a trace, with the facts that hold at the current event.
 struct Walk<'t> {
     trace: &'t Trace,
     text: Text<'t>,
-    /// What the file calls `T`.
+    /// The name by which the file refers to `T`.
     tir: &'t str,
-    /// What holds.
+    /// The loops, axes, values and conditions around the current event.
     path: Vec<Step<'t>>,
-    /// How long the path was at each [`Event::Open`] that is not closed.
+    /// The length of the path at each open [`Event::Open`].
     opened: Vec<usize>,
-    /// Whether what comes may not be reached.
+    /// Whether an early exit may have skipped the current event.
     may_have_left: bool,
     intervals: Intervals,
     searcher: Searcher,
-    /// Variables without a value of their own: symbols and scalar parameters.
+    /// Variables that no statement binds: symbols and scalar parameters.
     symbols: Vec<VarId>,
     start: Start,
     bounds: bounds::Findings<'t>,
     blocks: Blocks<'t>,
-    /// Declarations that something was said of.
+    /// The region declarations that have been reported.
     regions_told: Vec<ItemPlace>,
     found: Vec<Diagnostic<ItemPlace>>,
 }
@@ -79,7 +86,7 @@ impl<'t> Walk<'t> {
             Event::Access(access) if access.write => Some(access.buffer),
             _ => None,
         }));
-        // What was not read may write anything it names.
+        // A statement that could not be read may write any buffer that it names.
         let unread = trace.events.iter().any(|event| matches!(event, Event::Unread(_)));
         if unread {
             start.written.extend((0..trace.func.buffers.len() as u32).map(BufferId));

@@ -1,4 +1,4 @@
-//! Blocks around an access: what they declare, what they allocate, what their axes are for.
+//! The open blocks of a walk: their declared regions, allocations and axes, and the writes so far.
 
 use super::path::Step;
 use crate::reader::trace::{Access, Region};
@@ -11,59 +11,60 @@ use rx_tir::{BufferId, PrimFunc};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declared<'t> {
     pub(super) regions: &'t [Region],
-    /// Whether all that is written there is among them.
+    /// Whether `regions` contains every region in the call.
     pub(super) complete: bool,
     pub(super) place: &'t ItemPlace,
 }
 
-/// A block that is open.
+/// An open block.
 #[derive(Debug, Default)]
 pub(super) struct Block<'t> {
-    /// How many [`crate::reader::trace::Event::Open`] are open in it.
+    /// The number of open [`crate::reader::trace::Event::Open`] events at its start.
     level: usize,
-    /// How long the path is before its axes.
+    /// The length of the path before its axes.
     pub(super) first_step: usize,
     pub(super) reads: Option<Declared<'t>>,
     pub(super) writes: Option<Declared<'t>>,
     pub(super) has_init: bool,
-    /// How many conditions hold for the whole block: `T.where`.
+    /// The number of conditions that hold in the whole block: `T.where`.
     pub(super) predicates: usize,
 }
 
 impl Block<'_> {
-    /// Whether it declares that it reads and writes nothing, as blocks do whose accesses are not followed.
+    /// Whether it declares that it reads and writes nothing, as blocks do whose accesses TVM does not analyze.
     pub(super) fn is_opaque(&self) -> bool {
         let nothing = |declared: &Option<Declared<'_>>| declared.is_some_and(|it| it.complete && it.regions.is_empty());
         nothing(&self.reads) && nothing(&self.writes)
     }
 
-    /// Whether it declares to read of a buffer what it writes.
+    /// Whether it declares to read a buffer that it also writes.
     pub(super) fn updates(&self, buffer: BufferId) -> bool {
         self.reads.is_some_and(|it| it.regions.iter().any(|region| region.buffer == buffer))
     }
 }
 
-/// Blocks and buffers, as far as the walk has come.
+/// The blocks and buffers at the current event of the walk.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<'t> {
     open: Vec<Block<'t>>,
-    /// Levels of the `T.init` that are open.
+    /// The levels of the open `T.init` blocks.
     inits: Vec<usize>,
-    /// How long the path was where a buffer was allocated, and in how many blocks.
+    /// For each allocated buffer the length of the path and the number of open blocks at the allocation.
     allocated: FxHashMap<BufferId, (usize, usize)>,
-    /// Buffers that something before may have written.
+    /// Buffers that an earlier statement may have written.
     pub(super) written: FxHashSet<BufferId>,
-    /// Loads since the last store.
+    /// The loads since the last store.
     pub(super) loads: Vec<&'t Access>,
-    /// Loads of buffers that nothing wrote before, first ones.
+    /// The first load of each buffer that nothing has written before.
     pub(super) unwritten: FxHashMap<BufferId, Unwritten<'t>>,
 }
 
-/// A load of a buffer that nothing wrote before.
+/// A load of a buffer that nothing has written before.
 #[derive(Debug)]
 pub(super) struct Unwritten<'t> {
     pub(super) access: &'t Access,
-    /// The outermost loop or condition around it in which the buffer lives: a later store in there may come before.
+    /// The outermost loop or condition around it after the allocation. A later store inside it may happen in an
+    /// earlier iteration.
     pub(super) inside: Option<Step<'t>>,
 }
 
@@ -79,14 +80,14 @@ impl<'t> Blocks<'t> {
         }
     }
 
-    /// A condition holds from here on, where so many are open.
+    /// Counts a condition as a predicate of the innermost block, if it is at the block's level.
     pub(super) fn assume(&mut self, level: usize) {
         if let Some(block) = self.open.last_mut().filter(|block| block.level == level) {
             block.predicates += 1;
         }
     }
 
-    /// The last of `level` [`crate::reader::trace::Event::Open`] is closed.
+    /// Closes the block and the `T.init` at this level.
     pub(super) fn close(&mut self, level: usize) {
         self.open.pop_if(|block| block.level == level);
         self.inits.pop_if(|init| *init == level);
@@ -105,40 +106,41 @@ impl<'t> Blocks<'t> {
         }
     }
 
-    /// Statements that could not be read may write what they name, and what that stands for.
+    /// Marks the buffers as written that have the names in statements that could not be read.
     pub(super) fn unread(&mut self, names: &NameSet, func: &PrimFunc) {
         let known: NameMap<()> = names.iter().map(|name| (*name, ())).collect();
         let all = (0u32..).zip(&func.buffers).filter(|(_, buffer)| known.contains_key(&buffer.name));
         self.written.extend(all.map(|(buffer, _)| BufferId(buffer)));
     }
 
-    /// Whether the walk is in a `T.init`.
+    /// Whether the current event is in a `T.init`.
     pub(super) fn in_init(&self) -> bool {
         !self.inits.is_empty()
     }
 
-    /// The block directly around.
+    /// Returns the innermost open block.
     pub(super) fn innermost(&self) -> Option<&Block<'t>> {
         self.open.last()
     }
 
-    /// The blocks around in which a buffer is known that is not theirs, innermost first.
+    /// Returns the open blocks inside the scope of a buffer, innermost first: those opened after its allocation.
     pub(super) fn around(&self, buffer: BufferId) -> impl Iterator<Item = &Block<'t>> {
         let outside = self.allocated.get(&buffer).map_or(0, |(_, blocks)| *blocks);
         self.open.get(outside..).unwrap_or_default().iter().rev()
     }
 
-    /// Whether a buffer was allocated behind the step of the path, so that every time it is taken the buffer is another.
+    /// Whether a buffer was allocated after a step of the path. Then each iteration of the step has a separate
+    /// buffer.
     pub(super) fn is_allocated_behind(&self, buffer: BufferId, step: usize) -> bool {
         self.allocated.get(&buffer).is_some_and(|(steps, _)| *steps > step)
     }
 
-    /// How many steps the path had where a buffer was allocated.
+    /// Returns the length of the path at the allocation of a buffer.
     pub(super) fn allocated_at(&self, buffer: BufferId) -> Option<usize> {
         self.allocated.get(&buffer).map(|(steps, _)| *steps)
     }
 
-    /// Whether the function allocates it.
+    /// Whether the function allocates the buffer.
     pub(super) fn is_allocated(&self, buffer: BufferId) -> bool {
         self.allocated.contains_key(&buffer)
     }

@@ -1,4 +1,9 @@
-//! Indices against the extents of buffers.
+//! Checks indices against the extents of buffers.
+//!
+//! For each index the check first tries to prove that it is in range. If that fails, it searches for an iteration
+//! that is out of range (a witness), and tries to generalize the witness to all values of the symbols. It reports an
+//! error if this succeeds. It reports a warning if the index is out of range for some values and depends only on
+//! symbols of the extent.
 
 use super::Walk;
 use super::evaluate::Values;
@@ -11,20 +16,21 @@ use rx_base::{Code, Diagnostic, Dim};
 use rx_context::ItemPlace;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
-/// Values that all symbols get in turn when an iteration is looked for.
+/// The value that all symbols have in each attempt of a search.
 const TRIED: [i64; 12] = [5, 8, 16, 3, 17, 33, 64, 100, 2, 1, 4, 7];
 
-/// How many iterations are tried to be proved wrong for all symbols.
+/// The limit on the attempts to prove a witness for all symbols.
 const PROOFS: usize = 4;
 
-/// How many places one diagnostic shows.
+/// The limit on the places in one diagnostic.
 const SHOWN: usize = 8;
 
-/// What was found. The same index of axes of the same extent is one mistake, whichever buffers have them; so is the same
-/// message of one buffer.
+/// The diagnostics so far. Two findings are one mistake if index and extent are equal, even for different buffers, or
+/// if the buffer and the message are equal.
 #[derive(Default)]
 pub(super) struct Findings<'t>(Vec<Finding<'t>>);
 
+/// A diagnostic with the index, extent and buffer that it is about.
 struct Finding<'t> {
     index: &'t Expr,
     extent: &'t Expr,
@@ -54,27 +60,27 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// An iteration that leaves the range.
+/// An iteration in which the index is out of range.
 struct Witness {
     side: Side,
     index: i64,
     extent: i64,
-    /// The values of symbols.
+    /// The values of the symbols.
     symbols: Vec<(VarId, i64)>,
-    /// Loops the index depends on, and their values.
+    /// The values of the loops on which the index depends.
     loops: Vec<(String, i64)>,
 }
 
-/// What is known of an index that leaves its range somewhere.
+/// The result of the search for an index that may be out of range.
 enum Verdict {
-    /// Whatever the symbols are; the index there.
+    /// Out of range for all values of the symbols. The text is the index as a symbolic expression.
     Always(Witness, Option<String>),
-    /// For some symbols.
+    /// Out of range for some values of the symbols.
     Sometimes(Witness),
 }
 
 impl<'t> Walk<'t> {
-    /// Whether an access stays within its buffer; says whether it was found not to.
+    /// Checks that an access stays within its buffer; returns whether a mistake was found.
     pub(super) fn check_bounds(&mut self, access: &'t Access) -> bool {
         let mut scope = None;
         let mut outside = false;
@@ -101,13 +107,13 @@ impl<'t> Walk<'t> {
         outside
     }
 
-    /// Whether the ranges of loops alone show that an index is in range.
+    /// Whether the ranges of loops alone prove that an index is in range, which is a cheap check.
     fn is_plainly_inside(&self, bound: &Bound<'_>) -> bool {
         let intervals = self.intervals.interval(bound.index).zip(self.intervals.interval(bound.high));
         if intervals.is_some_and(|(index, extent)| index.0 >= 0 && index.1 < extent.0) {
             return true;
         }
-        // A loop over the axis.
+        // A loop over exactly the extent of this dim.
         let mut index = bound.index;
         for step in self.path.iter().rev() {
             let Expr::Var { var: wanted, .. } = index else { return false };
@@ -122,7 +128,7 @@ impl<'t> Walk<'t> {
         false
     }
 
-    /// Looks for an iteration at which the index is out of range.
+    /// Searches for an iteration in which the index is out of range.
     fn judge(&mut self, bound: &Bound<'_>, relevant: &Relevant) -> Option<Verdict> {
         let symbols = relevant.among(&self.symbols);
         let mut sometimes = None;
@@ -166,7 +172,7 @@ impl<'t> Walk<'t> {
         sometimes.map(Verdict::Sometimes)
     }
 
-    /// Whether the index is decided by symbols, and all of them are in the extent, so that the text itself relates them.
+    /// Whether the index depends on symbols and the extent uses all of them. Then the source itself relates the two.
     fn is_related(&self, index: &Expr, extent: &Expr) -> bool {
         let deciding = Relevant::of(&self.path, [index]).among(&self.symbols);
         !deciding.is_empty() && deciding.iter().all(|symbol| extent.uses(*symbol))
@@ -203,7 +209,7 @@ impl<'t> Walk<'t> {
         self.explained(diagnostic, access, witness)
     }
 
-    /// ``axis 0 of `A`, which has extent n``.
+    /// Describes a dim of a buffer: ``axis 0 of `A`, which has extent n``.
     fn axis_of(&self, access: &Access, axis: usize, side: Side) -> String {
         let name = &access.name;
         match (side, access.shape.get(axis)) {
@@ -215,7 +221,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// `i = 16, n = 5`.
+    /// Lists the values of a witness: `i = 16, n = 5`.
     fn at(&self, witness: &Witness) -> String {
         let symbols = witness.symbols.iter().map(|(var, value)| (self.trace.func.var(*var).name.to_string(), *value));
         let all: Vec<String> =
@@ -273,7 +279,7 @@ fn witness(
     Some(Witness { side, index, extent, symbols: symbols.to_vec(), loops: loops.collect() })
 }
 
-/// A dim as the text spells it: symbols under the names of their variables.
+/// Returns the text of a dim with symbols under the names of their variables.
 pub(super) fn spelled(dim: &Dim, func: &PrimFunc) -> String {
     let mut names = NameMap::default();
     dim.for_each_symbol(&mut |symbol| {

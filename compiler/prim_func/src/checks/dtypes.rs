@@ -1,4 +1,4 @@
-//! Values that lose what they are when they are stored.
+//! Reports stores whose conversion loses information.
 
 use super::Walk;
 use crate::reader::stored::is_in_range;
@@ -7,7 +7,8 @@ use rx_base::{Code, DType, Diagnostic};
 use rx_context::ItemPlace;
 
 impl Walk<'_> {
-    /// Reports a float that is stored to integers, which do not have its value or may not.
+    /// Reports a float that is stored to a buffer of integers, if the buffer's dtype cannot represent it or may not
+    /// be able to.
     pub(super) fn report_converted(&mut self, (from, constant): (DType, Option<f64>), into: DType, place: &ItemPlace) {
         let mut found = match constant {
             Some(number) => {

@@ -1,24 +1,24 @@
-//! Integers of a kernel for given values of its variables, and the least and greatest they can be.
+//! Evaluates integer expressions for given values of variables, and computes their intervals.
 
 use super::path::Step;
 use rx_tir::{BinaryOp, Expr, UnaryOp, VarId};
 
-/// A fact about each variable, by index; `None` where nothing is known here.
+/// A fact about each variable, indexed by variable; `None` if unknown.
 #[derive(Debug, Default)]
 pub(super) struct OfVars<T>(Vec<Option<T>>);
 
 impl<T: Copy> OfVars<T> {
-    /// Nothing is known of this many variables.
+    /// Creates the table for this number of variables, all unknown.
     pub(super) fn of(vars: usize) -> OfVars<T> {
         OfVars(vec![None; vars])
     }
 
-    /// The fact about a variable.
+    /// Returns the fact about a variable.
     pub(super) fn get(&self, var: VarId) -> Option<T> {
         self.0.get(var.0 as usize).copied().flatten()
     }
 
-    /// Says what is known of a variable, or that nothing is.
+    /// Sets or clears the fact about a variable.
     pub(super) fn set(&mut self, var: VarId, known: Option<T>) {
         if let Some(slot) = self.0.get_mut(var.0 as usize) {
             *slot = known;
@@ -26,11 +26,11 @@ impl<T: Copy> OfVars<T> {
     }
 }
 
-/// Values of variables.
+/// The known values of variables.
 pub(super) type Values = OfVars<i64>;
 
 impl Values {
-    /// Gives the axes and values of a path what follows for them, where they have none.
+    /// Computes the values of axes and `T.let` variables of a path that have none yet.
     pub(super) fn complete(&mut self, path: &[Step<'_>]) {
         for (var, value) in path.iter().filter_map(Step::value) {
             if self.get(var).is_none() {
@@ -40,7 +40,7 @@ impl Values {
         }
     }
 
-    /// An expression's value; `None` where it reads memory, computes with floats, or is not defined.
+    /// Evaluates an expression; `None` if it reads memory, computes with floats, overflows or is undefined.
     pub(super) fn value(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Int { value, .. } => Some(*value),
@@ -98,20 +98,21 @@ fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     }
 }
 
-/// The least and the greatest value of an expression.
+/// The least and the greatest value of an expression, both inclusive.
 pub(super) type Interval = (i64, i64);
 
-/// Intervals of variables.
+/// The intervals of variables.
 pub(super) type Intervals = OfVars<Interval>;
 
 impl Intervals {
-    /// How far a variable's values lie apart.
+    /// Returns the difference between a variable's greatest and least value.
     pub(super) fn width(&self, var: VarId) -> Option<i64> {
         let (least, greatest) = self.get(var)?;
         greatest.checked_sub(least)
     }
 
-    /// Bounds of an expression, whatever conditions around it say; `None` where there are none.
+    /// Returns an interval that contains all values of an expression, without regard to conditions; `None` if
+    /// unknown. For example, for `i` in 0..=3 the expression `i * 8 + 7` is in 7..=31.
     pub(super) fn interval(&self, expr: &Expr) -> Option<Interval> {
         match expr {
             Expr::Int { value, .. } => Some((*value, *value)),

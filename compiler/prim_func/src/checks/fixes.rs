@@ -1,4 +1,4 @@
-//! Fixes of what kernels do: edits of the statements that places stand in.
+//! Builds the fixes of the kernel checks: edits of the statement at a place.
 
 use rx_base::{Fix, Name, Span};
 use rx_context::ItemPlace;
@@ -13,12 +13,13 @@ pub(super) struct Text<'t> {
 }
 
 impl<'t> Text<'t> {
-    /// Of these segments.
+    /// Creates the text from its segments.
     pub(super) fn of(segments: &'t [Arc<Segment>]) -> Text<'t> {
         Text { segments }
     }
 
-    /// The statement around a place, with its segment and its index there.
+    /// Finds the statement around a place; returns its segment's index, the segment, its index there, and the
+    /// statement.
     fn statement(self, place: &ItemPlace) -> Option<(usize, &'t Segment, usize, &'t Statement)> {
         let ItemPlace::Segment(at, span) = *place else { return None };
         let segment = self.segments.get(at as usize)?;
@@ -27,7 +28,7 @@ impl<'t> Text<'t> {
         Some((at as usize, segment, index, statement))
     }
 
-    /// The fix that takes out the statement at a place, with its line.
+    /// Returns the fix that deletes the statement at a place together with its line.
     pub(super) fn without(self, place: &ItemPlace, title: String) -> Option<Fix<ItemPlace>> {
         let (at, segment, _, statement) = self.statement(place)?;
         let (text, span) = (segment.text(), statement.span.range());
@@ -42,7 +43,7 @@ impl<'t> Text<'t> {
         Some(Fix { title, edits, safe: true })
     }
 
-    /// The fix that gives the loop variable at a place another name, in the loop's body too.
+    /// Returns the fix that renames the loop variable at a place, also in the loop's body.
     pub(super) fn renamed(self, place: &ItemPlace, name: Name) -> Option<Fix<ItemPlace>> {
         let (at, _, index, header) = self.statement(place)?;
         if !matches!(header.tree.kind, StatementKind::For { .. }) {
@@ -64,7 +65,7 @@ impl<'t> Text<'t> {
                     continue;
                 }
                 if cursor.kind(token + 1) == Some(TokenKind::Equal) {
-                    // Bound anew, or another function's keyword.
+                    // The name is bound again, or is a keyword argument of a call.
                     return None;
                 }
                 edits.push((own, fresh.clone()));
@@ -73,12 +74,12 @@ impl<'t> Text<'t> {
         Some(Fix { title: format!("call it `{fresh}`"), edits, safe: true })
     }
 
-    /// Whether a name is written anywhere in the function.
+    /// Whether the function's text contains a name.
     fn mentions(self, name: &str) -> bool {
         self.segments.iter().any(|segment| segment.text().contains(name))
     }
 
-    /// The fix that runs the loop named at a place in order.
+    /// Returns the fix that makes the parallel or vectorized loop at a place serial.
     pub(super) fn sequential(self, place: &ItemPlace) -> Option<Fix<ItemPlace>> {
         let (at, segment, _, statement) = self.statement(place)?;
         let StatementKind::For { iter, .. } = &statement.tree.kind else { return None };
@@ -96,7 +97,7 @@ impl<'t> Text<'t> {
         })
     }
 
-    /// The fix that gives what the statement at a place stores into `value` before it, by `T.init`.
+    /// Returns the fix that initializes the target of the statement at a place to `value` with a `T.init` before it.
     pub(super) fn initial(self, place: &ItemPlace, value: &str, tir: &str) -> Option<Fix<ItemPlace>> {
         let (at, segment, _, statement) = self.statement(place)?;
         let target = match &statement.tree.kind {
@@ -113,7 +114,7 @@ impl<'t> Text<'t> {
     }
 }
 
-/// Where the line begins on which something else than blanks begins at `at` first.
+/// Returns the start of the line of `at`, if only whitespace is between them.
 fn line_start(text: &str, at: usize) -> Option<usize> {
     let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
     text.get(start..at)?.trim().is_empty().then_some(start)

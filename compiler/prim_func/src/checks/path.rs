@@ -1,27 +1,28 @@
-//! What holds where an access stands: the loops, axes, values and conditions around it.
+//! Paths and the search for iterations: the loops, axes, values and conditions around an access, and the enumeration
+//! of concrete values for them.
 
 use super::evaluate::Values;
 use crate::reader::trace::{TracedAxis, TracedLoop};
 use rustc_hash::FxHashSet;
 use rx_tir::{Expr, LoopKind, VarId};
 
-/// Something that holds for what comes after it.
+/// A fact on a path. It holds for all later steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'t> {
-    /// In a loop.
+    /// The body of a loop.
     Loop(&'t TracedLoop),
-    /// In a block with this axis.
+    /// An axis of a block, whose value is its binding.
     Axis(&'t TracedAxis),
-    /// For any value of this axis's domain, whatever binds it.
+    /// An axis of a block with any value of its domain, regardless of its binding.
     Domain(&'t TracedAxis),
-    /// Where a variable has a value.
+    /// A variable and its value.
     Let(VarId, &'t Expr),
-    /// Where a condition holds, or does not.
+    /// A condition, and whether it holds.
     Assume(&'t Expr, bool),
 }
 
 impl<'t> Step<'t> {
-    /// The variable it binds.
+    /// Returns the variable that the step binds.
     pub(super) fn var(&self) -> Option<VarId> {
         match self {
             Step::Loop(it) => Some(it.var),
@@ -31,7 +32,7 @@ impl<'t> Step<'t> {
         }
     }
 
-    /// The variable to which it gives a value, and the value.
+    /// Returns the variable whose value the step defines, and the value.
     pub(super) fn value(&self) -> Option<(VarId, &'t Expr)> {
         match self {
             Step::Axis(axis) => Some((axis.iter.var, &axis.iter.binding)),
@@ -40,7 +41,7 @@ impl<'t> Step<'t> {
         }
     }
 
-    /// The loop that it is.
+    /// Returns the loop, if the step is a loop.
     pub(super) fn as_loop(&self) -> Option<&'t TracedLoop> {
         match self {
             Step::Loop(it) => Some(it),
@@ -48,7 +49,7 @@ impl<'t> Step<'t> {
         }
     }
 
-    /// Whether both are the same step of a function.
+    /// Whether both are the same step of the function.
     pub(super) fn is(&self, other: &Step<'_>) -> bool {
         match (self, other) {
             (Step::Loop(a), Step::Loop(b)) => std::ptr::eq(*a, *b),
@@ -60,50 +61,53 @@ impl<'t> Step<'t> {
     }
 }
 
-/// How many places one search looks at.
+/// The limit on the places that one search visits.
 const PLACES: usize = 4096;
 
-/// How many steps a path may have.
+/// The limit on the length of a path.
 const LONGEST: usize = 128;
 
-/// How many values of one loop are tried where not all are.
+/// The number of values tried for a loop that is not enumerated completely.
 const SAMPLES: usize = 12;
 
-/// How many places all searches of one function look at together, and dims all its proofs. Those that matter look at few.
+/// The limit on the places that all searches of a function visit together. Useful searches need few.
 const WORK: usize = 1 << 18;
+/// The limit on the symbolic dims that all proofs of a function may process together.
 pub(super) const FUEL: usize = 1 << 14;
 
-/// What searches of a function share.
+/// The state shared by all searches of a function.
 #[derive(Debug)]
 pub(super) struct Searcher {
     values: Values,
     work: usize,
 }
 
-/// What a place is called to.
+/// A place that a search visits: an iteration at the end of a path.
 pub(super) struct Place<'s> {
-    /// The values of variables there.
+    /// The values of the variables.
     pub(super) values: &'s Values,
-    /// Whether it is reached: all conditions hold. Otherwise some read memory and may hold.
+    /// Whether all conditions on the path are known to hold. Otherwise some of them are unknown, for example since
+    /// they read memory.
     pub(super) sure: bool,
 }
 
 impl Searcher {
-    /// For a function of so many variables.
+    /// Creates a searcher for a function with this number of variables.
     pub(super) fn new(vars: usize) -> Searcher {
         Searcher { values: Values::of(vars), work: WORK }
     }
 
-    /// Whether nothing more may be looked at, or not at so long a path; else takes what a proof costs that uses
-    /// any two of its conditions.
+    /// Whether the budget is exhausted or the path is too long. Also charges the budget for a proof, whose cost is
+    /// quadratic in the length of the path.
     pub(super) fn is_spent(&mut self, path: &[Step<'_>]) -> bool {
         let is_spent = self.work == 0 || path.len() > LONGEST;
         self.work = self.work.saturating_sub(64 + path.len() * path.len());
         is_spent
     }
 
-    /// Calls `visit` for places at the end of the path, where `symbols` have the values given, until it says so.
-    /// All places are visited where they are few, else the ends of loops and what the constants of conditions tell apart.
+    /// Calls `visit` for places at the end of the path, with the given values of symbols, until it returns true.
+    /// Visits all iterations of short loops. Of longer loops it visits the ends and the values around the constants
+    /// in conditions and ranges.
     pub(super) fn search(
         &mut self,
         path: &[Step<'_>],
@@ -143,19 +147,20 @@ impl Searcher {
     }
 }
 
+/// The state of one search.
 struct Walk<'s, 't> {
     path: &'s [Step<'t>],
     relevant: &'s Relevant,
-    /// Loops of at most so many iterations are run through.
+    /// The largest extent of a loop that is enumerated completely.
     all: i64,
     left: usize,
-    /// Threads and their values: loops over the same thread are the same loop.
+    /// Thread axes and their values. Loops bound to the same thread axis have the same value.
     threads: Vec<(rx_base::Name, i64)>,
     work: &'s mut usize,
 }
 
 impl Walk<'_, '_> {
-    /// Whether the search is over.
+    /// Visits the places from step `at` on; returns whether the search is over.
     fn go(&mut self, values: &mut Values, at: usize, sure: bool, visit: &mut dyn FnMut(Place<'_>) -> bool) -> bool {
         if self.left == 0 || *self.work == 0 {
             return true;
@@ -193,7 +198,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The values of a range that are tried.
+    /// Returns the values of a range to try: all, samples, or only the first if the variable is irrelevant.
     fn candidates(&self, start: i64, end: i64, needed: bool) -> Vec<i64> {
         match needed {
             _ if start >= end => Vec::new(),
@@ -213,7 +218,7 @@ impl Walk<'_, '_> {
     ) -> bool {
         let range = values.value(&it.start).zip(values.value(&it.extent));
         let Some((start, extent)) = range else {
-            // A loop of unknown length may do nothing.
+            // A loop with an unknown extent may be empty.
             values.set(it.var, None);
             return self.go(values, at + 1, false, visit);
         };
@@ -246,17 +251,18 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The variables that decide what happens at a place.
+/// The variables that influence a property at the end of a path.
 #[derive(Debug, Default)]
 pub(super) struct Relevant {
     vars: FxHashSet<VarId>,
     threads: Vec<rx_base::Name>,
-    /// Constants of conditions and ranges.
+    /// The constants in conditions and ranges, in ascending order.
     constants: Vec<i64>,
 }
 
 impl Relevant {
-    /// The variables that the expressions at the end of the path depend on, through values, axes, ranges and conditions.
+    /// Collects the variables on which expressions at the end of the path depend, directly or through values, axes,
+    /// ranges and conditions.
     pub(super) fn of<'e>(path: &[Step<'_>], at_end: impl IntoIterator<Item = &'e Expr>) -> Relevant {
         let mut relevant = Relevant::default();
         for expr in at_end {
@@ -286,7 +292,7 @@ impl Relevant {
         relevant
     }
 
-    /// With this variable, and what reads as the thread it runs over.
+    /// Adds a variable and the thread axis to which its loop is bound.
     pub(super) fn with(mut self, var: VarId, path: &[Step<'_>]) -> Relevant {
         self.vars.insert(var);
         self.threads.extend(path.iter().filter_map(|step| match step {
@@ -298,12 +304,12 @@ impl Relevant {
         self
     }
 
-    /// Whether a variable is among them.
+    /// Whether a variable is relevant.
     pub(super) fn has(&self, var: VarId) -> bool {
         self.vars.contains(&var)
     }
 
-    /// Those among `vars`.
+    /// Returns the relevant variables among `vars`.
     pub(super) fn among(&self, vars: &[VarId]) -> Vec<VarId> {
         vars.iter().copied().filter(|var| self.has(*var)).collect()
     }
@@ -318,7 +324,7 @@ impl Relevant {
         });
     }
 
-    /// Values of a long range: its ends, and those around the constants.
+    /// Returns sample values of a long range: its two first and last values, and the neighbourhood of the constants.
     fn samples(&self, start: i64, end: i64) -> Vec<i64> {
         let mut samples = vec![start, start.saturating_add(1), end.saturating_sub(2), end.saturating_sub(1)];
         for constant in &self.constants {

@@ -1,4 +1,10 @@
-//! Iterations that may run at once, or in any order, and write one element.
+//! Reports write races: iterations that may run concurrently or in any order, and that store different values to the
+//! same element.
+//!
+//! ```text
+//! for i in T.parallel(8):
+//!     A[i // 2] = B[i]       # error: iterations i = 0 and i = 1 both write `A[0]`
+//! ```
 
 use super::Walk;
 use super::evaluate::Values;
@@ -11,10 +17,10 @@ use rx_context::ItemPlace;
 use rx_tir::func::Scope as Memory;
 use rx_tir::{BufferId, Expr, IterKind, LoopKind, VarId};
 
-/// Values that all symbols get in turn.
+/// The value that all symbols have in each attempt of a search.
 const TRIED: [i64; 2] = [4, 7];
 
-/// Two iterations that write one element, and the element.
+/// Two iterations that write the same element.
 struct Collision {
     element: Vec<i64>,
     first: i64,
@@ -22,7 +28,7 @@ struct Collision {
 }
 
 impl<'t> Walk<'t> {
-    /// Whether iterations of a loop or axis that do not wait for each other write different values to one element.
+    /// Reports iterations of concurrent loops or spatial axes that store different values to the same element.
     pub(super) fn check_races(&mut self, access: &'t Access) {
         let (Some(element), Some(_)) = (&access.element, &access.value) else { return };
         for (step, it) in self.concurrent(access.buffer) {
@@ -41,7 +47,8 @@ impl<'t> Walk<'t> {
         self.check_spatial(access);
     }
 
-    /// The loops around whose iterations run at once and share the buffer, with their steps.
+    /// Returns the enclosing loops whose iterations run concurrently and share the buffer, with their indices in the
+    /// path.
     fn concurrent(&self, buffer: BufferId) -> Vec<(usize, &'t TracedLoop)> {
         let memory = self.trace.func.buffer(buffer).scope;
         let loops = self.path.iter().enumerate().filter_map(|(step, it)| Some((step, it.as_loop()?)));
@@ -59,7 +66,8 @@ impl<'t> Walk<'t> {
         loops.filter(shares).collect()
     }
 
-    /// Whether a reduction axis of the block around runs over a thread: TVM reduces across threads then.
+    /// Whether a reduction axis of the innermost block is bound to a thread axis. TVM then lowers it to a
+    /// cross-thread reduction.
     fn reduces_over(&self, it: &TracedLoop) -> bool {
         let Some(block) = self.blocks.innermost() else { return false };
         let threads = self.path.iter().filter_map(Step::as_loop).filter(|other| other.kind == it.kind);
@@ -68,8 +76,9 @@ impl<'t> Walk<'t> {
             .any(|axis| axis.iter.kind == IterKind::Reduce && threads.iter().any(|var| axis.iter.binding.uses(*var)))
     }
 
-    /// Whether different values of a loop's variable are different elements for sure: one index moves by more with it than
-    /// by everything inside the loop.
+    /// Whether different values of the loop's variable are proved to give different elements. The proof requires an
+    /// index in which the coefficient of the variable exceeds the total range of the variables inside the loop. For
+    /// example, in `A[i * 4 + j]` with `j` in `range(4)`, the coefficient 4 exceeds the range 3.
     fn tells_apart(&mut self, element: &[Expr], step: usize, it: &TracedLoop) -> bool {
         let mut scope = self.start.at_end(&self.path, &self.trace.func);
         let own = scope.symbol(it.var);
@@ -86,7 +95,7 @@ impl<'t> Walk<'t> {
         element.iter().any(|index| {
             let dim = scope.dim(index);
             let mut coefficient = 0;
-            // How far the index moves with what is inside the loop.
+            // The total range of the index over the variables inside the loop.
             let mut reach = Some(0i64);
             for (product, scale) in dim.terms() {
                 let mut symbols = Vec::new();
@@ -103,7 +112,7 @@ impl<'t> Walk<'t> {
                     }
                     _ if symbols.contains(&own) => reach = None,
                     _ if inner.iter().any(|(known, _)| symbols.contains(known)) => reach = None,
-                    // Opaque parts may hide anything.
+                    // An opaque term may depend on any variable.
                     _ if product.iter().any(|(atom, _)| matches!(atom, Atom::Opaque(..))) => reach = None,
                     _ => {}
                 }
@@ -112,8 +121,8 @@ impl<'t> Walk<'t> {
         })
     }
 
-    /// Two places on the path that write one element with different values, and differ in `key`, while what stands before
-    /// the step has the same values.
+    /// Searches for two iterations that store different values to the same element, differ in `key`, and agree on all
+    /// variables before `step`.
     fn collision(
         &mut self,
         access: &Access,
@@ -177,8 +186,8 @@ impl<'t> Walk<'t> {
         None
     }
 
-    /// Whether an expression is the same at two places; `None` where that is not known. What is read at different indices
-    /// is taken to differ.
+    /// Whether an expression has the same value in two iterations; `None` if unknown. Loads at different indices
+    /// count as different.
     fn same(&self, expr: &Expr, (one, other): (&Values, &Values), step: usize, depth: usize) -> Option<bool> {
         if let (Some(a), Some(b)) = (one.value(expr), other.value(expr)) {
             return Some(a == b);
@@ -210,13 +219,13 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Whether iterations of spatial axes of the block around write one element.
+    /// Reports iterations of a spatial axis of the innermost block that write the same element.
     fn check_spatial(&mut self, access: &'t Access) {
         let (Some(block), Some(element)) = (self.blocks.innermost(), &access.element) else { return };
         let first = block.first_step;
         let shared = self.trace.func.buffer(access.buffer).scope == Memory::Global
             && !self.blocks.is_allocated_behind(access.buffer, first);
-        // What a block declares to read and to write is meant to be updated by each iteration.
+        // A buffer that the block declares to read and write is meant to be updated in each iteration.
         if self.blocks.in_init() || !shared || block.updates(access.buffer) {
             return;
         }
@@ -231,7 +240,8 @@ impl<'t> Walk<'t> {
             if self.searcher.is_spent(&self.path) {
                 return;
             }
-            // Axes take all values of their domains, whatever loops bind them; of the rest only what is about axes counts.
+            // Axes take all values of their domains, regardless of the loops. So of the conditions only those on axes
+            // are kept.
             let own: Vec<VarId> = axes.iter().map(|axis| axis.iter.var).collect();
             let others = |spatial: bool| {
                 let others = axes.iter().filter(move |it| (it.iter.kind == IterKind::Spatial) == spatial);
@@ -255,7 +265,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether all variables of a condition are among these.
+/// Whether a condition uses only variables from a list.
 fn speaks_of(condition: &Expr, vars: &[VarId]) -> bool {
     let mut only = true;
     condition.walk(&mut |part| {

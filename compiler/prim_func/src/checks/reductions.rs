@@ -1,4 +1,10 @@
-//! What is computed from whatever is in memory: reductions without a first value, loads before stores.
+//! Reports values computed from undefined memory: reductions without an initialization, and loads before any store.
+//!
+//! ```text
+//! with T.sblock("sum"):
+//!     v, k = T.axis.remap("SR", [i, j])
+//!     B[v] = B[v] + A[v, k]      # error: a first value is missing, `with T.init(): B[v] = T.float32(0)`
+//! ```
 
 use super::Walk;
 use super::blocks::Unwritten;
@@ -7,7 +13,7 @@ use crate::reader::trace::{Access, Event, TracedAxis};
 use rx_base::{Code, Diagnostic};
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind};
 
-/// What a reduction begins with that leaves the rest as it is: `float32(0)` for a sum.
+/// Returns the identity element of a reduction as the text of a call: `float32(0)` for a sum.
 fn neutral(value: &Expr) -> Option<String> {
     let Expr::Binary { op, .. } = value else { return None };
     let dtype = value.dtype();
@@ -21,13 +27,13 @@ fn neutral(value: &Expr) -> Option<String> {
 }
 
 impl<'t> Walk<'t> {
-    /// Whether a store that adds to its own element is the first to write it.
+    /// Reports a store that accumulates over a reduction axis and is the first write of its buffer.
     pub(super) fn check_reduction(&mut self, access: &'t Access) {
         let Some(block) = self.blocks.innermost() else { return };
         if block.has_init || self.blocks.written.contains(&access.buffer) || !self.reads_own_element(access) {
             return;
         }
-        // A parameter that is declared to be read is meant to be added to.
+        // A parameter in the block's declared reads is meant to be accumulated into.
         if block.updates(access.buffer) && !self.blocks.is_allocated(access.buffer) {
             return;
         }
@@ -56,7 +62,8 @@ impl<'t> Walk<'t> {
         self.blocks.unwritten.remove(&access.buffer);
     }
 
-    /// Notes the loads of buffers that the function allocates and did not write yet, if what is stored is made of them.
+    /// Records the first load of each allocated buffer that nothing has written yet, if the store's value uses the
+    /// load.
     pub(super) fn note_unwritten(&mut self, store: &'t Access) {
         for access in std::mem::take(&mut self.blocks.loads) {
             let mut is_stored = false;
@@ -71,7 +78,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A store may come before a load that stands before it, where both are in one loop.
+    /// Drops a recorded load if a store is in the same loop, since the store may happen in an earlier iteration.
     pub(super) fn drop_unwritten(&mut self, buffer: BufferId) {
         let inside = self.blocks.unwritten.get(&buffer).and_then(|load| load.inside);
         if inside.is_some_and(|inside| self.path.iter().any(|step| step.is(&inside))) {
@@ -79,7 +86,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Tells the loads of what nothing wrote, where all of the function was read.
+    /// Reports the recorded loads, if all statements of the function were read.
     pub(super) fn tell_unwritten(&mut self) {
         if self.trace.events.iter().any(|event| matches!(event, Event::Unread(_))) {
             return;
@@ -100,7 +107,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The axes of the path from a step on.
+    /// Returns the axes of the path from a step on.
     pub(super) fn axes_from(&self, step: usize) -> impl Iterator<Item = &'t TracedAxis> {
         self.path.iter().skip(step).filter_map(|step| match step {
             Step::Axis(axis) => Some(*axis),
@@ -108,7 +115,7 @@ impl<'t> Walk<'t> {
         })
     }
 
-    /// Whether a store's value is made of what the element held.
+    /// Whether a store's value uses the previous value of the same element.
     pub(super) fn reads_own_element(&self, access: &Access) -> bool {
         let (Some(value), Some(element)) = (&access.value, &access.element) else { return false };
         let mut open: Vec<&Expr> = vec![value];
@@ -116,7 +123,7 @@ impl<'t> Walk<'t> {
         while let Some(expr) = open.pop() {
             match expr {
                 Expr::Load { buffer, indices, .. } if *buffer == access.buffer && indices == element => return true,
-                // What a `T.let` before it stands for.
+                // The value of a `T.let` before the store.
                 Expr::Var { var, .. } if looked_up < 64 => {
                     looked_up += 1;
                     open.extend(self.path.iter().rev().find_map(|step| match step {

@@ -1,4 +1,11 @@
-//! Accesses against what blocks declare by `T.reads` and `T.writes`.
+//! Checks accesses against the regions that blocks declare with `T.reads` and `T.writes`.
+//!
+//! ```text
+//! with T.sblock("copy"):
+//!     v = T.axis.spatial(4, i)
+//!     T.reads(A[v])              # error: the block reads `A[1]`, which its `T.reads` leaves out
+//!     B[v] = A[v + 1]
+//! ```
 
 use super::Walk;
 use super::blocks::Declared;
@@ -10,10 +17,10 @@ use rx_base::{Code, Diagnostic};
 use rx_context::ItemPlace;
 use rx_tir::Expr;
 
-/// Values that all symbols get in turn when an iteration is looked for.
+/// The value that all symbols have in each attempt of a search.
 const TRIED: [i64; 4] = [5, 8, 33, 1];
 
-/// A declared region as bounds: per dim its first index and one beyond its last.
+/// A declared region as range checks: for each dim the first index, and the last index plus one.
 struct Window<'t> {
     region: &'t Region,
     dims: Vec<(&'t Expr, Expr)>,
@@ -29,14 +36,14 @@ impl<'t> Window<'t> {
         self.dims.iter().zip(element).map(|((low, high), index)| Bound { index, low: Some(low), high })
     }
 
-    /// The first index that lies outside, and on which side.
+    /// Returns the first index that is outside the region, with the side.
     fn left<'e>(&'e self, element: &'e [Expr], values: &Values) -> Option<(Side, Bound<'e>)> {
         self.bounds(element).find_map(|bound| Some((bound.left(values)?.0, bound)))
     }
 }
 
 impl<'t> Walk<'t> {
-    /// Whether the blocks around an access declare it.
+    /// Reports an access that is not in the declared regions of an enclosing block.
     pub(super) fn check_regions(&mut self, access: &'t Access) {
         let Some(element) = &access.element else { return };
         let mut predicates = 0;
@@ -44,7 +51,7 @@ impl<'t> Walk<'t> {
         for block in self.blocks.around(access.buffer) {
             predicates += block.predicates;
             let inside = self.path.get(block.first_step..).unwrap_or_default();
-            // TVM itself leaves out of a block's regions what only some branches access.
+            // TVM itself omits conditional accesses from the regions that it infers.
             let is_certain = inside.iter().filter(|step| matches!(step, Step::Assume(..))).count() == predicates;
             let own = if access.write { block.writes } else { block.reads };
             if let Some(own) = own.filter(|_| is_certain && !block.is_opaque()) {
@@ -55,7 +62,7 @@ impl<'t> Walk<'t> {
             if self.regions_told.contains(declared.place) {
                 continue;
             }
-            // What a block writes it may read, as a reduction does.
+            // A block may read the regions that it writes, as a reduction does.
             let also = writes.filter(|_| !access.write);
             let regions: Vec<&Region> = declared.regions.iter().chain(also.map_or(&[][..], |it| it.regions)).collect();
             let complete = declared.complete && also.is_none_or(|it| it.complete);
@@ -68,7 +75,7 @@ impl<'t> Walk<'t> {
             if let Some(found) = self.leaves_regions(access, element, declared, &windows) {
                 self.regions_told.push(declared.place.clone());
                 self.found.push(found);
-                // The blocks further out declare what this one does.
+                // The outer blocks have the same declaration.
                 return;
             }
         }
@@ -142,7 +149,7 @@ fn told(access: &Access, declared: Declared<'_>, windows: &[Window<'_>], at: Opt
         .with_help(format!("declare what the block {verb}, or leave `{call}` out: it is inferred then"))
 }
 
-/// Whether the region is the element, or all of some dims and the element's index in the others.
+/// Whether the region consists of exactly the element.
 fn is_plainly_in(element: &[Expr], region: &Region) -> bool {
     region.dims.len() == element.len()
         && region.dims.iter().zip(element).all(|((low, extent), index)| low == index && extent.as_int() == Some(1))

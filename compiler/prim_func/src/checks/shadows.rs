@@ -1,4 +1,4 @@
-//! Variables of loops that others of the same name hide.
+//! Reports loop variables and axes that shadow an outer one with the same name.
 
 use super::Walk;
 use super::path::Step;
@@ -7,7 +7,8 @@ use rx_context::ItemPlace;
 use rx_tir::LoopKind;
 
 impl Walk<'_> {
-    /// Whether a loop or axis hides a loop or axis around it. A thread axis that is launched again is the same axis.
+    /// Reports a loop or axis that shadows an enclosing loop or axis. A thread axis may be launched again under the
+    /// same name.
     pub(super) fn check_shadow(&mut self, name: Name, kind: Option<LoopKind>, place: &ItemPlace) {
         if name == "_" {
             return;

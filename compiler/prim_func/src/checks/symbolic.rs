@@ -1,4 +1,4 @@
-//! What holds for all values of a kernel's symbols.
+//! Symbolic proofs: facts that hold for all values of a kernel's symbols.
 
 use super::evaluate::Values;
 use super::path::{Relevant, Step};
@@ -10,14 +10,14 @@ use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What every path of a function begins with.
+/// The facts that hold on every path of a function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
-    /// Variables that are not negative: symbols, and what is an extent of a parameter.
+    /// Variables that are non-negative: symbols, and variables that are extents of a parameter.
     pub(super) extents: FxHashSet<VarId>,
-    /// Buffers that are stored to.
+    /// Buffers that the function stores to.
     pub(super) written: FxHashSet<BufferId>,
-    /// How much proofs may still look at.
+    /// The remaining budget of all proofs.
     pub(super) fuel: Rc<Cell<usize>>,
 }
 
@@ -26,7 +26,7 @@ impl Start {
         Scope::over(self.extents.clone(), self.written.clone()).for_checks(self.fuel.clone())
     }
 
-    /// What is known at the end of a path.
+    /// Returns the analyzer context at the end of a path, with the facts of all its steps.
     pub(super) fn at_end(&self, path: &[Step<'_>], func: &PrimFunc) -> Scope {
         let mut scope = self.scope();
         for step in path {
@@ -52,27 +52,28 @@ fn dtype(func: &PrimFunc, var: VarId) -> DType {
     func.var(var).dtype
 }
 
-/// Which side of its range an index leaves.
+/// The side of its range on which an index lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Below the first.
+    /// Less than the first index.
     Below,
-    /// Beyond the last.
+    /// Greater than the last index.
     Beyond,
 }
 
-/// A range an index should lie in: `low <= index < high`.
+/// A range check of an index: `low <= index < high`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound<'e> {
     pub(super) index: &'e Expr,
-    /// The first; 0 where `None`.
+    /// The first valid index; `None` for 0.
     pub(super) low: Option<&'e Expr>,
-    /// One beyond the last.
+    /// The last valid index plus one.
     pub(super) high: &'e Expr,
 }
 
 impl Bound<'_> {
-    /// Which side the index leaves for these values, and its value; `None` where it lies in range or is not known.
+    /// Evaluates the check for these values. Returns the side and the index if it is out of range; `None` if it is in
+    /// range or unknown.
     pub(super) fn left(&self, values: &Values) -> Option<(Side, i64)> {
         let index = values.value(self.index)?;
         let low = match self.low {
@@ -85,7 +86,7 @@ impl Bound<'_> {
         values.value(self.high).is_some_and(|high| index >= high).then_some((Side::Beyond, index))
     }
 
-    /// Whether the index lies in range, as far as is proved.
+    /// Whether the index is proved to be in range.
     pub(super) fn holds(&self, scope: &mut Scope) -> bool {
         let index = scope.dim(self.index);
         [Side::Beyond, Side::Below].into_iter().all(|side| {
@@ -94,7 +95,8 @@ impl Bound<'_> {
         })
     }
 
-    /// What is not negative exactly where the index leaves its range on this side.
+    /// Returns an expression that is non-negative if and only if the index is out of range on this side: `index -
+    /// high` or `low - index - 1`.
     fn excess(&self, scope: &mut Scope, index: &Dim, side: Side) -> Dim {
         match side {
             Side::Beyond => index - &scope.dim(self.high),
@@ -105,15 +107,17 @@ impl Bound<'_> {
         }
     }
 
-    /// Whether the index is out of range wherever it is evaluated at all.
+    /// Whether the index is proved to be out of range whenever it is evaluated.
     pub(super) fn never_holds(&self, scope: &mut Scope, side: Side) -> bool {
         let index = scope.dim(self.index);
         let excess = self.excess(scope, &index, side);
         scope.not_negative(&excess)
     }
 
-    /// The index at a place like `witness` that is reached and out of range whatever the symbols are, if the loops around it
-    /// are not empty: loops at their first or last value, as in the witness, one at the value that leaves the range.
+    /// Generalizes a witness to all values of the symbols, assuming that the loops around it are not empty. Loops
+    /// take their first or last value, as in the witness. If that proves nothing, one of the three innermost relevant
+    /// loops takes the first value that is out of range instead. Returns the index as a symbolic expression. For
+    /// example, the witness `i = 4` of `for i in range(n)` with n = 5 generalizes to `i = n - 1`.
     pub(super) fn always_left(
         &self,
         start: &Start,
@@ -127,7 +131,7 @@ impl Bound<'_> {
     }
 }
 
-/// A place given by the ends of loops.
+/// An iteration given symbolically by the ends of its loops.
 struct Corner<'s, 't> {
     bound: Bound<'s>,
     start: &'s Start,
@@ -138,7 +142,8 @@ struct Corner<'s, 't> {
 }
 
 impl Corner<'_, '_> {
-    /// The index there, if it is out of range; `solved` is the loop whose value is the one that just leaves it.
+    /// Returns the index in this iteration if it is proved to be out of range. The loop `solved` takes the first
+    /// value that is out of range.
     fn at(&self, solved: Option<VarId>) -> Option<(Dim, Scope)> {
         let value = match solved {
             None => None,
@@ -151,7 +156,8 @@ impl Corner<'_, '_> {
         scope.not_negative(&excess).then_some((index, scope))
     }
 
-    /// The value of a loop's variable for which the index is just out of range, others at their ends.
+    /// Solves for the value of a loop variable at which the index is just out of range, with the other loops at their
+    /// ends. Requires that the coefficient of the variable is 1 or -1.
     fn solve(&self, var: VarId) -> Option<Dim> {
         let mut scope = self.start.scope();
         let symbol: Name = scope.symbol(var);
@@ -178,7 +184,7 @@ impl Corner<'_, '_> {
         }
     }
 
-    /// Gives what a step binds its value.
+    /// Sets the variable that a step binds to its value.
     fn set(&self, scope: &mut Scope, step: &Step<'_>) -> Option<()> {
         match step {
             Step::Loop(it) => {
@@ -210,7 +216,7 @@ impl Corner<'_, '_> {
         Some(())
     }
 
-    /// Goes the path; `None` where it is not proved that the place is reached.
+    /// Enters all steps of the path; `None` if it is not proved that the iteration is reached.
     fn enter(&self, scope: &mut Scope, solved: Option<&(VarId, Dim)>) -> Option<()> {
         for step in self.path {
             match (step, solved) {

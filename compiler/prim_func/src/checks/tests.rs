@@ -1,4 +1,4 @@
-//! Checks against the interpreter: what is said of a kernel is what happens when it runs.
+//! Compares the checks with the interpreter: a kernel must behave as the checks report.
 
 use proptest::prelude::*;
 use rx_base::name::name;
@@ -17,7 +17,7 @@ fn found(text: &str) -> Vec<Diagnostic<ItemPlace>> {
     super::check(&segments(text), &FileContext::default(), name("f"))
 }
 
-/// Whether an index is out of range when the function runs on buffers of these shapes.
+/// Whether an index is out of range when the function is run on buffers of these shapes.
 fn fails(text: &str, shapes: &[Vec<i64>]) -> bool {
     let func = crate::reader::prim_func(&segments(text), &FileContext::default(), name("f"));
     let func = func.unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}"));
@@ -30,7 +30,7 @@ fn fails(text: &str, shapes: &[Vec<i64>]) -> bool {
     }
 }
 
-/// An index over `i`, `j` and `n`.
+/// Generates an index expression over `i`, `j` and `n`.
 fn index(constant: &'static str) -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("i".to_owned()),
@@ -57,7 +57,7 @@ fn guard(constant: &'static str) -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Where all extents are known, an index is reported exactly where running the kernel fails.
+    /// If all extents are constant, an index is reported if and only if running the kernel fails.
     #[test]
     fn constant_kernels_fail_where_it_is_said(
         rows in 1i64..6,
@@ -74,8 +74,8 @@ proptest! {
         prop_assert_eq!(said, fails(&text, &[vec![extent], vec![1]]), "{}", text);
     }
 
-    /// Where an extent is a symbol, an error means that the kernel fails for every value for which it makes the access; a
-    /// warning, that it fails for some.
+    /// If an extent is a symbol, an error means that the kernel fails for every value for which it executes the
+    /// access. A warning means that it fails for some value.
     #[test]
     fn symbolic_kernels_fail_where_it_is_said(
         rows in prop_oneof![Just("n"), Just("n + 1"), Just("(n + 3) // 4"), Just("4")],
@@ -92,10 +92,10 @@ proptest! {
         let diagnostics = found(&text);
         let said = |code: Code| diagnostics.iter().any(|it| it.code == code);
         let outcomes = |text: &str| -> Vec<bool> {
-            // A guard may hold for one small value alone, or for the largest only that the check tries.
+            // A guard may hold for a single small value, or only for the largest value that the check tries.
             (1..=24).chain([33, 64, 100]).map(|n| fails(text, &[vec![n], vec![1]])).collect()
         };
-        // An access at `n` fails wherever it is made at all.
+        // An access at `n` fails whenever it is executed.
         let (fails, is_reached) = (outcomes(&text), outcomes(&kernel("n")));
         if said(Code::BufferIndexMaybeOutOfBounds) {
             prop_assert!(fails.contains(&true), "{}", text);

@@ -1,4 +1,4 @@
-//! Small prim_funcs and what they become, and the programs that RX_MODELS and RX_CASES name.
+//! Reads small prim_funcs and compares the result, and reads the programs that RX_MODELS and RX_CASES name.
 
 mod constructs;
 mod corpus;
@@ -15,7 +15,8 @@ use rx_tir::renumber::renumber;
 use rx_tir::rewrite::map_stmt_shallow;
 use rx_tir::{Expr, PrimFunc, Stmt};
 
-/// Printing a function and reading it again gives the function, up to ids and places, and names only what it may.
+/// Checks that printing a function and reading it again gives the same function, up to ids and positions, and that the
+/// printed text has no unbound names.
 fn round_trip(place: &str, func: &PrimFunc) {
     let text = script(func);
     let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
@@ -24,7 +25,7 @@ fn round_trip(place: &str, func: &PrimFunc) {
     reads_back(place, func);
 }
 
-/// As [`round_trip`], also of a function whose text names what it may not.
+/// Does the same as [`round_trip`] for a function whose text uses unbound names.
 fn reads_back(place: &str, func: &PrimFunc) {
     let text = script(func);
     let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
@@ -39,7 +40,7 @@ fn reads_back(place: &str, func: &PrimFunc) {
     match again.remove(0) {
         Ok(again) => {
             assert_eq!(script(&again), text, "{place}");
-            // A NaN is not equal to itself; the texts are compared then.
+            // A NaN is not equal to itself, so the texts are compared instead.
             if !text.contains("(\"nan\")") {
                 assert!(comparable(&again) == comparable(func), "{place}: {text}");
             }
@@ -48,11 +49,11 @@ fn reads_back(place: &str, func: &PrimFunc) {
     }
 }
 
-/// The function without statement numbers and with names as they are printed.
+/// Returns the function without statement numbers, and with the names that the printer gives.
 fn comparable(func: &PrimFunc) -> PrimFunc {
     let mut func = renumber(func);
     func.body = without_places(&func.body);
-    // Printing makes names unique; which names they had is not the function's meaning.
+    // The printer makes names unique; the original names have no meaning.
     func.vars.iter_mut().for_each(|var| var.name = rx_base::name::name("v"));
     func.buffers.iter_mut().for_each(|buffer| buffer.name = rx_base::name::name("b"));
     func

@@ -1,11 +1,11 @@
-//! Each construct of the language, and what it is read as.
+//! Tests of each language construct and its translation.
 
 use super::corpus::read_all;
 use super::round_trip;
 use rx_syntax::document::FileKind;
 use rx_tir::print::script;
 
-/// The printed body of a prim_func of these parameters and statements; both indented by nothing.
+/// Returns the printed body of a prim_func with these parameters and statements, all without indentation.
 pub(super) fn body_of(params: &str, body: &str) -> String {
     let mut text = format!("@T.prim_func\ndef f({params}):\n");
     body.lines().for_each(|line| text += &format!("    {line}\n"));
@@ -18,13 +18,13 @@ pub(super) fn body_of(params: &str, body: &str) -> String {
     lines.join("\n")
 }
 
-/// The printed body alone.
+/// Returns only the printed body.
 pub(super) fn body(params: &str, body: &str) -> String {
     let printed = body_of(params, body);
     printed.split_once('\n').map_or(String::new(), |(_, body)| body.to_owned())
 }
 
-/// The value stored by `A[0] = value` to a buffer of `dtype`.
+/// Returns the value stored by `A[0] = value` to a buffer of `dtype`.
 pub(super) fn value(dtype: &str, value: &str) -> String {
     let params =
         format!("A: T.Buffer((8,), \"{dtype}\"), B: T.Buffer((8, 8), \"float16\"), n: T.int64, i: T.int32, b: T.bool");

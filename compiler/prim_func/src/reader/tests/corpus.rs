@@ -1,4 +1,4 @@
-//! Every prim_func of the programs that RX_MODELS and RX_CASES name.
+//! Reads every prim_func of the programs that RX_MODELS and RX_CASES name.
 
 use crate::reader::prim_func;
 use rx_base::{Code, Diagnostic};
@@ -16,7 +16,7 @@ pub(super) fn read_all(text: &str, kind: FileKind) -> Vec<Result<PrimFunc, Mista
     read_with_names(text, kind).into_iter().map(|(func, _)| func).collect()
 }
 
-/// Reads every prim_func of a text, each with the names that it may not mention.
+/// Reads every prim_func of a text, each with the diagnostics of the checks of names.
 fn read_with_names(text: &str, kind: FileKind) -> Vec<(Result<PrimFunc, Mistakes>, Mistakes)> {
     let document = Document::new(text, kind);
     let mut context = FileContext::default();
@@ -39,7 +39,7 @@ fn read_with_names(text: &str, kind: FileKind) -> Vec<(Result<PrimFunc, Mistakes
     functions.filter_map(read).collect()
 }
 
-/// What was read of a corpus, and why the rest was not.
+/// The functions read from a corpus, and the reasons why others were not read.
 #[derive(Default)]
 struct Tally {
     read: usize,
@@ -57,7 +57,7 @@ impl Tally {
                         true => super::round_trip(place, &func),
                         false => super::reads_back(place, &func),
                     }
-                    // What is read must be of right dtypes for whoever runs it.
+                    // The dtypes of the result must be consistent, since later stages rely on them.
                     if let Err(mistake) = rx_interp::Program::new(&func) {
                         self.wrong.push(format!("{place}: {}: {mistake}", func.name));
                     }

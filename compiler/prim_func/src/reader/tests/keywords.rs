@@ -1,9 +1,9 @@
-//! Arguments of `T.` functions by name.
+//! Tests of keyword arguments of `T.` functions.
 
 use super::constructs::{body, body_of, value};
 use crate::functions::{ParamKind, find};
 
-/// The call with its arguments by name, the last first.
+/// Returns the call with all its arguments as keywords, in reverse order.
 fn by_name(function: &str, arguments: &[&str]) -> String {
     let known = find(function).expect("the table has it");
     let named = known.params.iter().filter(|param| param.kind == ParamKind::Positional);
@@ -52,7 +52,7 @@ fn arguments_by_name_are_read_as_by_position() {
 fn keywords_after_positions_are_bound_by_name() {
     assert_eq!(value("int32", "T.if_then_else(b, f=i, t=2)"), value("int32", "T.if_then_else(b, 2, i)"));
     assert_eq!(value("int32", "T.cast(dtype=\"int32\", src=n)"), value("int32", "T.cast(n, \"int32\")"));
-    // TVM's wrappers: the dtype goes first, or is ignored.
+    // TVM's wrappers move the keyword `dtype` to the front or ignore it.
     assert_eq!(
         value("float32", "T.reinterpret(i, dtype=\"float32\")"),
         value("float32", "T.reinterpret(\"float32\", i)")

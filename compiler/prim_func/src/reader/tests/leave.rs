@@ -1,4 +1,4 @@
-//! Loops and functions that are left before their end.
+//! Tests of early exits from loops and functions.
 
 use super::constructs::body_of;
 use super::corpus::read_all;
@@ -8,14 +8,14 @@ use rx_syntax::document::FileKind;
 const PARAMS: &str = "x: T.Buffer((8,), \"float32\"), y: T.Buffer((4,), \"float32\")";
 const INPUT: [f32; 8] = [3.0, 0.0, 5.0, 1.0, 0.0, 2.0, 9.0, 4.0];
 
-/// What a body leaves in `y`, which is all -1 in front.
+/// Returns the values of `y` after running a body; all are -1 before.
 fn values(body: &str) -> Vec<f32> {
     let mut text = format!("@T.prim_func\ndef f({PARAMS}):\n");
     body.lines().for_each(|line| text += &format!("    {line}\n"));
     result(&text, &[(&[8], &INPUT)], &[4])
 }
 
-/// The first mistake in a body.
+/// Returns the first mistake in a body.
 fn refused(body: &str) -> String {
     let mut text = format!("@T.prim_func\ndef f({PARAMS}):\n");
     body.lines().for_each(|line| text += &format!("    {line}\n"));
@@ -57,7 +57,7 @@ fn a_loop_that_is_left_counts_for_itself() {
 
 #[test]
 fn what_leaves_belongs_to_the_innermost_loop() {
-    // For each row the sum up to the first zero; rows that begin with a 9 are passed over.
+    // For each row the sum up to the first zero; rows that begin with a 9 are skipped.
     let text = "for r in range(4):\n    if x[r * 2] == T.float32(9):\n        continue\n    y[r] = T.float32(0)\n    \
                 for c in range(2):\n        if x[r * 2 + c] == T.float32(0):\n            break\n        \
                 y[r] = y[r] + x[r * 2 + c]\n    y[r] = y[r] + T.float32(10)";
@@ -68,7 +68,7 @@ fn what_leaves_belongs_to_the_innermost_loop() {
 
 #[test]
 fn while_loops_are_left_before_their_condition_is_asked_again() {
-    // Behind the last element the condition's index would be out of range.
+    // After the last element the index in the condition would be out of range.
     let text = "i: T.int32 = 0\nwhile x[i] != T.float32(100):\n    i = i + 1\n    if i == 8:\n        break\n    \
                 if x[i] == T.float32(0):\n        continue\n    y[0] = x[i]\ny[1] = T.Cast(\"float32\", i)";
     assert_eq!(values(text), [4.0, 8.0, -1.0, -1.0]);
@@ -87,7 +87,7 @@ fn functions_return_from_within_loops() {
     assert_eq!(values(text), [10.0, -1.0, -1.0, -1.0]);
     let last = "y[0] = T.float32(2)\nif x[0] == T.float32(3):\n    y[1] = T.float32(4)\n    return";
     assert_eq!(values(last), [2.0, 4.0, -1.0, -1.0]);
-    // Nothing is behind it, so nothing is asked.
+    // No statement follows, so no flag is tested.
     assert!(!body_of(PARAMS, last).contains("left"));
 }
 
@@ -114,7 +114,7 @@ fn what_cannot_be_left_is_named() {
         ),
         "rx does not run this function: a block with axes is left from inside"
     );
-    // Rounds that run at once may each end early.
+    // Iterations that run concurrently may each end early.
     assert_eq!(
         values("for i in T.parallel(4):\n    if x[i] == T.float32(0):\n        continue\n    y[i] = x[i]"),
         [3.0, -1.0, 5.0, 1.0]

@@ -1,4 +1,4 @@
-//! Macros, expanded.
+//! Tests of macro expansion.
 
 use super::constructs::body;
 use super::corpus::read_all;
@@ -7,7 +7,7 @@ use rx_tir::print::script;
 
 const PARAMS: &str = "A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")";
 
-/// The printed body of the last function of a text, which stands after its macros.
+/// Returns the printed body of the last function of a text, which follows its macros.
 fn after(macros: &str, statements: &str) -> Result<String, String> {
     let mut text = format!("{macros}\n@T.prim_func\ndef f({PARAMS}):\n");
     statements.lines().for_each(|line| text += &format!("    {line}\n"));
@@ -43,7 +43,7 @@ fn hygienic_macro_sees_no_names_of_its_caller() {
     assert_eq!(after(text, "for k in range(8):\n    put(B)"), Err("`A` is not defined".to_owned()));
     let lax = text.replace("@T.macro", "@T.macro(hygienic=False)");
     assert_eq!(after(&lax, "for k in range(8):\n    put(B)"), plain("for k in range(8):\n    B[0] = A[k]"));
-    // A name of the macro is not the caller's of the same name.
+    // A name in the macro is distinct from the caller's name with the same spelling.
     let own = "@T.inline\ndef put(buf, v):\n    x: T.let[T.float32()] = v * T.float32(2)\n    buf[0] = x\n";
     let found = after(own, "x: T.let[T.float32] = A[0]\nput(B, x)\nB[1] = x").expect("it is right");
     assert!(found.contains("x_1: T.let[T.float32] = x * T.float32(2") && found.contains("B[1] = x\n"), "{found}");

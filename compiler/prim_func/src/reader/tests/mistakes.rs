@@ -1,4 +1,4 @@
-//! What is refused, and where.
+//! Tests of rejected functions and the positions of the errors.
 
 use crate::reader::prim_func;
 use rx_base::name::name;
@@ -6,7 +6,7 @@ use rx_context::{FileContext, ItemPlace};
 use rx_syntax::Segment;
 use std::sync::Arc;
 
-/// The mistake in a body, and the text it is reported at.
+/// Returns the message for a mistake in a body, and the text at its position.
 fn mistake(body: &str) -> String {
     let mut text = "@T.prim_func\ndef f(A: T.Buffer((8, 8), \"float32\"), h: T.int32, p: T.handle):\n".to_owned();
     body.lines().for_each(|line| text += &format!("    {line}\n"));
@@ -64,7 +64,7 @@ fn one_mistake_with_its_place() {
 fn depth_is_bounded() {
     let sum = |terms: usize| format!("A[0, 0] = {}", vec!["h"; terms].join(" + "));
     assert_eq!(mistake(&sum(505)), "none");
-    // The parser may refuse it first.
+    // The parser may reject it before the reader does.
     assert_ne!(mistake(&sum(5000)), "none");
     assert!(mistake(&format!("A[0, 0] = {}", vec!["h < 1"; 5000].join(" and "))).starts_with("more than"));
     let lets = |count: usize| (0..count).map(|at| format!("x{at}: T.let[T.int32] = h")).collect::<Vec<_>>().join("\n");

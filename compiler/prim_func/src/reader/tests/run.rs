@@ -1,4 +1,4 @@
-//! Read prim_funcs, run by the interpreter, against values computed by hand.
+//! Runs prim_funcs in the interpreter and compares them with values computed by hand.
 
 use super::corpus::read_all;
 use rx_interp::run;
@@ -6,7 +6,7 @@ use rx_syntax::document::FileKind;
 use rx_tensor::Tensor;
 use rx_tir::print::script;
 
-/// Runs the prim_func as it is read, and again as it is printed and read; gives the last buffer.
+/// Runs a prim_func as read, and again after printing and reading it; returns the last buffer.
 pub(super) fn result(text: &str, inputs: &[(&[i64], &[f32])], shape: &[i64]) -> Vec<f32> {
     let func = read_all(text, FileKind::Rx).remove(0).expect("it is right");
     let again = read_all(&script(&func), FileKind::Rx).remove(0).expect("what is printed is right");
@@ -69,7 +69,8 @@ fn variables_views_lanes_and_threads() {
 
 #[test]
 fn threads_that_reduce_see_the_loops_around_them() {
-    // What is made of it is a block with axes, which names no loop: it has an axis for `i` and for `bx`.
+    // The reduction becomes a block with axes, which may not use the loop variables outside. So the block has an axis for
+    // `i` and one for `bx`.
     let text = "@T.prim_func\ndef f(x: T.Buffer((16,), \"float32\"), y: T.Buffer((4,), \"float32\")):\n    \
                 bx = T.launch_thread(\"blockIdx.x\", 2)\n    tx = T.launch_thread(\"threadIdx.x\", 4)\n    \
                 for i in range(2):\n        total = T.alloc_local((1,))\n        \
@@ -82,7 +83,7 @@ fn threads_that_reduce_see_the_loops_around_them() {
 
 #[test]
 fn each_launch_has_threads_of_its_own() {
-    // The second is of as many threads as its loop says, which is no number; nobody waits there.
+    // The second launch has no barriers, so its number of threads may depend on the loop around it.
     let text = "@T.prim_func\ndef f(x: T.Buffer((8,), \"float32\"), y: T.Buffer((8,), \"float32\")):\n    \
                 turned = T.alloc_buffer((8,))\n    with T.attr(0, \"hand_threaded\", 0):\n        \
                 tx = T.launch_thread(\"threadIdx.x\", 4)\n        shared = T.alloc_shared((4,))\n        \
