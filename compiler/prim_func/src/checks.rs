@@ -8,7 +8,7 @@
 //! ```text
 //! def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
 //!     for i in range(n):
-//!         B[i] = A[i + 1]      # error: index n is out of bounds, where i = n - 1
+//!         B[i] = A[i + 1]      # error: index n is out of bounds for axis 0 of `A`, which has extent n
 //! ```
 
 mod blocks;

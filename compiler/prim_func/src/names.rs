@@ -132,8 +132,11 @@ struct Walk<'a> {
     in_header: bool,
     /// All names that the function binds anywhere.
     anywhere: NameSet,
+    /// The unknown names reported so far.
     seen: NameSet,
+    /// The loop variables that were reported as not visible in their block.
     out_of_reach: NameSet,
+    /// The index of the current segment.
     segment: u32,
     /// The forms and names that may occur once in a block, with the column of their statement: `T.reads`, `T.writes`,
     /// axes.

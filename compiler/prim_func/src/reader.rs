@@ -84,6 +84,7 @@ pub fn prim_func(
 /// The state of the translation of one function.
 struct Reader<'a> {
     file: &'a FileContext,
+    /// The function under construction.
     func: PrimFunc,
     /// Scopes from outermost to innermost: names and their values.
     scopes: Vec<NameMap<Value>>,
@@ -117,6 +118,7 @@ struct Reader<'a> {
     fragments: FxHashMap<BufferId, fragment::Shape>,
     /// The lanes of the current vector store.
     lanes: Option<lanes::Lanes>,
+    /// The current nesting depth of expressions and statements, at most [`DEEPEST`].
     depth: usize,
     /// The known macros and their expansion.
     macros: expand::Macros<'a>,
@@ -233,8 +235,9 @@ impl<'a> Reader<'a> {
         Box::new(Diagnostic::new(Code::NoLowering, place, message))
     }
 
-    /// Completes the function after its parameters and body have been read: eliminates the placeholders and drops
-    /// unused variables and buffers. Reports a symbol whose value follows from no parameter.
+    /// Completes the function after its parameters and body have been read: eliminates early exits, inserts implied
+    /// barriers, converts collective operations to loops, and drops unused variables and buffers. Reports a symbol that
+    /// occurs in the shape of no buffer parameter, since a call cannot determine its value.
     fn finish(mut self, at: At<'_>, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);

@@ -66,7 +66,9 @@ struct Body {
     matched: NameMap<(Name, Vec<Dim>, DType)>,
     /// Handles that are the memory of `A = T.decl_buffer(…, data=a)`: from the handle's name to the buffer's name.
     opened: NameMap<Name>,
+    /// Names of buffers that may be written.
     written: NameMap<()>,
+    /// Names of buffers that may be read.
     read: NameMap<()>,
     /// Names that are called like functions. Some of them are macros.
     called: Vec<Name>,

@@ -63,7 +63,9 @@ impl<'t> Findings<'t> {
 /// An iteration in which the index is out of range.
 struct Witness {
     side: Side,
+    /// The value of the index.
     index: i64,
+    /// The value of the extent.
     extent: i64,
     /// The values of the symbols.
     symbols: Vec<(VarId, i64)>,

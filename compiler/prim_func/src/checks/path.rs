@@ -78,7 +78,9 @@ pub(super) const FUEL: usize = 1 << 14;
 /// The state shared by all searches of a function.
 #[derive(Debug)]
 pub(super) struct Searcher {
+    /// The values of variables at the current place of a search.
     values: Values,
+    /// The number of places that may still be visited.
     work: usize,
 }
 
@@ -153,6 +155,7 @@ struct Walk<'s, 't> {
     relevant: &'s Relevant,
     /// The largest extent of a loop that is enumerated completely.
     all: i64,
+    /// The number of places that this search may still visit.
     left: usize,
     /// Thread axes and their values. Loops bound to the same thread axis have the same value.
     threads: Vec<(rx_base::Name, i64)>,
@@ -256,7 +259,7 @@ impl Walk<'_, '_> {
 pub(super) struct Relevant {
     vars: FxHashSet<VarId>,
     threads: Vec<rx_base::Name>,
-    /// The constants in conditions and ranges, in ascending order.
+    /// The integer constants in all expressions on which the property depends, in ascending order.
     constants: Vec<i64>,
 }
 

@@ -3,8 +3,12 @@
 //!
 //! ```text
 //! for i in T.parallel(8):
-//!     A[i // 2] = B[i]       # error: iterations i = 0 and i = 1 both write `A[0]`
+//!     A[i // 2] = B[i]       # error: iterations i = 0 and i = 1 of a parallel loop both write `A[0]`
 //! ```
+//!
+//! Concurrent loops are parallel and vectorized loops, and thread axes whose threads share the buffer. A race is reported
+//! only if two concrete iterations are found that store different values to the same element. Loads of different elements
+//! count as different values. The iterations of a spatial axis of a block count as concurrent too.
 
 use super::Walk;
 use super::evaluate::Values;
@@ -22,8 +26,11 @@ const TRIED: [i64; 2] = [4, 7];
 
 /// Two iterations that write the same element.
 struct Collision {
+    /// The indices of the element.
     element: Vec<i64>,
+    /// The value of the loop variable or axis in the first iteration.
     first: i64,
+    /// The value of the loop variable or axis in the second iteration.
     second: i64,
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! with T.sblock("sum"):
 //!     v, k = T.axis.remap("SR", [i, j])
-//!     B[v] = B[v] + A[v, k]      # error: a first value is missing, `with T.init(): B[v] = T.float32(0)`
+//!     B[v] = B[v] + A[v, k]      # error: without `with T.init(): B[v] = T.float32(0)`
 //! ```
 
 use super::Walk;

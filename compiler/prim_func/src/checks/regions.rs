@@ -6,6 +6,9 @@
 //!     T.reads(A[v])              # error: the block reads `A[1]`, which its `T.reads` leaves out
 //!     B[v] = A[v + 1]
 //! ```
+//!
+//! Requires that both declarations of the block could be read. Accesses under conditions are not checked, since TVM
+//! itself omits them from inferred regions. A block that declares `T.reads()` and `T.writes()` is opaque and not checked.
 
 use super::Walk;
 use super::blocks::Declared;

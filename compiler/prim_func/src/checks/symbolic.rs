@@ -95,8 +95,8 @@ impl Bound<'_> {
         })
     }
 
-    /// Returns an expression that is non-negative if and only if the index is out of range on this side: `index -
-    /// high` or `low - index - 1`.
+    /// Returns an expression that is non-negative if and only if the index is out of range on this side:
+    /// `index - high` or `low - index - 1`.
     fn excess(&self, scope: &mut Scope, index: &Dim, side: Side) -> Dim {
         match side {
             Side::Beyond => index - &scope.dim(self.high),

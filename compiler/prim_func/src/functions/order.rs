@@ -1,4 +1,10 @@
-//! Puts the arguments of calls of `T.` functions in the order of the parameters.
+//! Argument normalization: puts the arguments of calls of `T.` functions in the order of the parameters.
+//!
+//! ```text
+//! T.Select(false_value=b, condition=c, true_value=a)   ->   T.Select(c, a, b)
+//! ```
+//!
+//! Wrong calls and calls with a spread do not change; [`mistakes`] reports the wrong ones.
 
 use super::{Function, Mistake, ParamKind, Written, find};
 use rx_base::Code;
@@ -24,8 +30,8 @@ pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t
 
 /// Returns a call's arguments in the order of the parameters, or `None` if nothing changes. Keyword arguments become
 /// positional until a parameter is left out. Arguments without effect (`span`, a dropped `dtype`) are removed. Wrong
-/// calls and calls with a spread do not change. For example, `T.if_then_else(c, f=b, t=a)` becomes `T.if_then_else(c,
-/// a, b)`.
+/// calls and calls with a spread do not change. For example, `T.if_then_else(c, f=b, t=a)` becomes
+/// `T.if_then_else(c, a, b)`.
 pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argument]) -> Option<Vec<Argument>> {
     let is_plain = |argument: &Argument| argument.keyword.is_none();
     let bound = function.bind(&written(cursor, arguments));

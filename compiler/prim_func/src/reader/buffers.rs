@@ -14,8 +14,10 @@ pub(super) struct Declaration {
     shape: Vec<Expr>,
     dtype: DType,
     strides: Option<Vec<Expr>>,
+    /// The number of elements before the first; `None` for 0.
     offset: Option<Expr>,
     scope: Scope,
+    /// The memory of another buffer that it uses.
     data: Option<Value>,
 }
 

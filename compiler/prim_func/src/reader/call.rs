@@ -126,8 +126,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the name of the external function that a call names: `T.call_packed("f", …)`, `T.call_extern("int32",
-    /// "f", …)`.
+    /// Returns the name of the external function that a call names: `T.call_packed("f", …)`,
+    /// `T.call_extern("int32", "f", …)`.
     fn foreign(&self, cursor: Cursor<'_>, member: &str, trees: &[&Tree]) -> Option<String> {
         let at = match member {
             "call_packed" | "call_cpacked" | "call_packed_lowered" | "call_cpacked_lowered" => 0,

@@ -1,4 +1,7 @@
 //! Reads collective operations of threads: barriers and all-reduces.
+//!
+//! Each becomes a placeholder statement, which [`rx_tir::spmd`] later converts to loops over threads. For example,
+//! `T.tvm_storage_sync("shared")` becomes a barrier between two loops over the threads of a block.
 
 use super::statement::Step;
 use super::value::Value;
@@ -14,8 +17,11 @@ use rx_tir::{BufferId, Expr, VarId};
 /// once.
 #[derive(Clone)]
 pub(super) struct Reducer {
+    /// The identity element of each value.
     identities: Vec<Expr>,
+    /// The parameters of the lambda: the left and the right operands, one of each for each value.
     operands: [Vec<VarId>; 2],
+    /// The results of combining the operands.
     combined: Vec<Expr>,
 }
 

@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! @T.inline
-//! def scale(x):
-//!     A[i] = A[i] * x
-//! scale(2.0)            ->   A[i] = A[i] * 2.0
+//! def scale(buf, x):
+//!     buf[0] = buf[0] * x
+//!
+//! scale(A, 2.0)           ->   A[0] = A[0] * 2.0
 //! ```
 //!
 //! Parameters are bound to the values of the arguments. A hygienic macro sees only the scopes around its definition;
@@ -40,7 +41,9 @@ pub(super) struct Macros<'a> {
     segments: &'a [Arc<Segment>],
     /// The parsed statements of each text that contains macros, by the text's address.
     trees: FxHashMap<usize, Rc<Vec<Node<'a>>>>,
+    /// The definitions found so far; [`Value::Macro`] is an index.
     defined: Vec<Definition<'a>>,
+    /// The open expansions, innermost last.
     open: Vec<Expansion>,
     /// The number of outermost scopes that are hidden.
     pub(super) floor: usize,

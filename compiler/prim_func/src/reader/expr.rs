@@ -83,7 +83,7 @@ impl Reader<'_> {
         let mut all: Option<Value> = None;
         for operand in operands {
             // Later operands are evaluated only if the earlier ones do not decide the result. In `i < n and A[i]` the
-            // access has `i < n`.
+            // access is checked under the condition `i < n`.
             let before = all.as_ref().and_then(condition_of);
             let holds = op == BinaryOp::And;
             let value = self.assuming(before.as_ref(), holds, |reader| reader.value(at.cursor, operand))?;

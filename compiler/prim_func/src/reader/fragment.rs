@@ -8,13 +8,14 @@
 //! ```text
 //! T.tvm_mma_sync(C.data, 0, A.data, 0, B.data, 0, C.data, 0)
 //!
-//! if threadIdx.x % 32 == 0:
-//!     for i, j, k in T.grid(16, 16, 16):
-//!         C[i, j] = C[i, j] + A[i, k] * B[k, j]
+//! ->  if threadIdx.x % 32 == 0:
+//!         for i, j, k in T.grid(16, 16, 16):
+//!             C[i, j] = C[i, j] + A[i, k] * B[k, j]
 //! ```
 //!
-//! The hardware's assignment of elements to registers is not observable, so elements keep the layout of the declared
-//! buffer.
+//! Requires constant fragment sizes, buffers in a `wmma.*` scope, and dense matrices in memory. Guarantees the same
+//! results as the hardware operation up to the order of summation. The hardware's assignment of elements to registers is
+//! not observable, so elements keep the layout of the declared buffer.
 
 use super::statement::Step;
 use super::value::{Source, Value, View};

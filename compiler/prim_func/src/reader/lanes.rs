@@ -3,8 +3,8 @@
 //! ```text
 //! C[a:a + 8] = A[T.Ramp(b, 1, 8)] + T.Broadcast(x, 8)
 //!
-//! for lane in T.vectorized(8):
-//!     C[a + lane] = A[b + lane] + x
+//! ->  for lane in T.vectorized(8):
+//!         C[a + lane] = A[b + lane] + x
 //! ```
 //!
 //! Requires a constant number of lanes, the same for all vectors in the statement. A vector store loads all lanes

@@ -226,7 +226,7 @@ impl Reader<'_> {
     }
 
     /// Reads only the selected branch of a test of macro parameters; the other branches may be invalid for the passed
-    /// arguments. Otherwise a recursive macro such as `if depth > 0: visit(depth - 1)` would not end.
+    /// arguments. Reading them would also make a recursive macro such as `if depth > 0: visit(depth - 1)` endless.
     fn chosen(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>], holds: bool) -> Outcome<Stmt> {
         if holds {
             return self.body(node.cursor.at(test.tokens), &node.children);
@@ -342,9 +342,9 @@ impl Reader<'_> {
         self.scalar_of(cursor, expr).map(|value| Step::Done(evaluated(value)))
     }
 
-    /// Reads attributes, regions and assumptions, which have no effect on values. Two keys of `T.attr(node, key,
-    /// value)` are exceptions: a thread extent is unsupported, and "reduce_scope" sets the operation of cross-thread
-    /// reductions.
+    /// Reads attributes, regions and assumptions, which have no effect on values. Two keys of
+    /// `T.attr(node, key, value)` are exceptions: a thread extent is unsupported, and "reduce_scope" sets the
+    /// operation of cross-thread reductions.
     pub(super) fn attribute_statement(
         &mut self,
         cursor: Cursor<'_>,

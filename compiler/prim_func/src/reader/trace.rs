@@ -349,7 +349,8 @@ impl Reader<'_> {
         self.note(|reader| Event::Regions { write, regions, complete, place: reader.place(at) });
     }
 
-    /// Reads a region: `A[0:16, vi]` or a whole buffer. Returns `None` if the elements of its buffer are not known.
+    /// Reads a region: `A[0:16, vi]` or a whole buffer. Returns `None` if it is not a box of a buffer: a slice with a
+    /// step, or a region of a view that reshapes memory.
     fn region(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Region>> {
         let (head, index) = match &tree.kind {
             ExprKind::Subscript { value, index } => (&**value, Some(&**index)),

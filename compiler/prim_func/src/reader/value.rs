@@ -129,8 +129,8 @@ impl View {
     }
 
     /// Returns the underlying buffer and the element's indices there; `indices` has one index for each dim. For
-    /// example, a dense view of shape `(32,)` over a buffer of shape `(4, 8)` has the element `i` at `[i // 8, i %
-    /// 8]`.
+    /// example, a dense view of shape `(32,)` over a buffer of shape `(4, 8)` has the element `i` at
+    /// `[i // 8, i % 8]`.
     pub(super) fn element(&self, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match &self.source {
             Source::Buffer(buffer) => (*buffer, indices),
