@@ -22,7 +22,8 @@ pub struct WrittenAttributes {
 /// A dictionary's entries, in source order.
 type Entries = Vec<(Arc<str>, Attr)>;
 
-/// Returns the attributes of the prim_func with these segments; `None` if its body begins on the header's line.
+/// Returns the attributes of the prim_func with these segments; `None` if it has no header, or if its body begins on
+/// the header's line.
 pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
     let mut start = 0;
     let mut behind_header = None;

@@ -6,9 +6,9 @@
 //!     A[i // 2] = B[i]       # error: iterations i = 0 and i = 1 of a parallel loop both write `A[0]`
 //! ```
 //!
-//! Concurrent loops are parallel and vectorized loops, and thread axes whose threads share the buffer. A race is reported
-//! only if two concrete iterations are found that store different values to the same element. Loads of different elements
-//! count as different values. The iterations of a spatial axis of a block count as concurrent too.
+//! Concurrent loops are parallel and vectorized loops, and thread axes whose threads share the buffer. A race is
+//! reported only if two concrete iterations are found that store different values to the same element. Loads of
+//! different elements count as different values. The iterations of a spatial axis of a block count as concurrent too.
 
 use super::Walk;
 use super::evaluate::Values;

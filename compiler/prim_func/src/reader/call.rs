@@ -245,7 +245,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the name of the intrinsic for a member with another name.
+/// Returns the name of the intrinsic of which a member of `T` is an alias: `abs` for `T.fabs`.
 fn spelled(member: &str) -> &str {
     match member {
         "fabs" => "abs",

@@ -69,8 +69,8 @@ fn variables_views_lanes_and_threads() {
 
 #[test]
 fn threads_that_reduce_see_the_loops_around_them() {
-    // The reduction becomes a block with axes, which may not use the loop variables outside. So the block has an axis for
-    // `i` and one for `bx`.
+    // The reduction becomes a block with axes, which may not use the loop variables outside. So the block has an axis
+    // for `i` and one for `bx`.
     let text = "@T.prim_func\ndef f(x: T.Buffer((16,), \"float32\"), y: T.Buffer((4,), \"float32\")):\n    \
                 bx = T.launch_thread(\"blockIdx.x\", 2)\n    tx = T.launch_thread(\"threadIdx.x\", 4)\n    \
                 for i in range(2):\n        total = T.alloc_local((1,))\n        \
