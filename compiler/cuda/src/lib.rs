@@ -1,12 +1,12 @@
 //! CUDA C of loop-level functions, its compilation, and its execution on a GPU or simulated.
 //!
-//! A function's top-level statements become kernels by schedule [`rules`], asked in order: each takes some statements or declines
-//! with a reason, and the last takes everything.
+//! Schedule [`rules`] turn a function's top-level statements into kernels. They are tried in order: each takes some statements
+//! or declines with a reason, and the last takes any statement.
 //!
 //! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] lists the launches for
 //!   given extents.
 //!
-//! With the feature `driver`, which all that runs kernels turns on:
+//! With the feature `driver`, which crates that run kernels enable:
 //!
 //! - `nvrtc` compiles the text for an architecture; `images` does so in parallel parts, and caches them.
 //!   `images::resources` reads their registers and memory, `sass` disassembles them.
@@ -17,13 +17,13 @@
 //!
 //! - Looking for a driver, NVRTC or a compiler never panics, and reports what is missing. Unsafe code is in `device::live` and
 //!   `nvrtc` only.
-//! - A rule that cannot print the statements that it took has declined. A function that the fallback prints never fails for a
-//!   rule.
-//! - A sum is done in an order that depends on extents alone, so every run gives the same bits. Slices of a sum are added by a
-//!   second kernel, in order. No value goes through atomics; attention finds the key range of a block by integer atomics in
-//!   shared memory, which any order leaves the same.
-//! - In a kernel whose threads synchronize, a failed check is noted and the thread goes on with a value in range: no barrier
-//!   waits for a thread that ended.
+//! - A rule that takes statements and then cannot print them counts as having declined. So a function that the fallback can
+//!   print never fails because of another rule.
+//! - The order of the additions of a sum depends on extents alone, so every run gives the same bits. A second kernel adds the
+//!   slices of a sum, in order. No result is accumulated by atomics; attention computes the key range of a block by integer
+//!   atomics in shared memory, whose result does not depend on the order.
+//! - In a kernel whose threads synchronize, a thread whose check fails records the error and continues with an index in range,
+//!   so that no barrier waits for a thread that has exited.
 //! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in multiples of
 //!   512 bytes.
 //! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by helpers
@@ -62,7 +62,8 @@ pub use source::{
 pub use statements::Unsupported;
 pub use work::LaunchSize;
 
-/// A kernel's function as rules take it: without 4-bit dtypes, and with checks of the indices that nothing proves.
+/// Returns the function in the form that rules take: without 4-bit dtypes, and with checks of the indices that are not proved
+/// to be in bounds.
 pub fn prepared(func: &rx_tir::PrimFunc) -> rx_tir::PrimFunc {
     rx_schedule::guards(&rx_schedule::legalize_sub_byte(func)).0
 }

@@ -1,8 +1,18 @@
-//! Schedule rules: ways to make kernels of a function's statements.
+//! Schedule rules: each matches leading statements of a function and schedules them as one or more kernels.
 //!
-//! A function is a sequence of statements (`statements`). The rules are asked in order ([`RuleOrder`]); each takes
-//! some statements from the front or declines and says why. The last, `fallback`, takes every statement. A rule that
-//! cannot print what it took has declined, too.
+//! ```text
+//! statements of a function          rule              kernels
+//! C[m, n] += A[m, k] * B[k, n]      gemm         →    one kernel of tiles: the second statement is the
+//! D[m, n] = max(C[m, n], 0)                           epilogue of the first
+//! E[m] += D[m, n]                   rows         →    one kernel, a warp per row
+//! ```
+//!
+//! The statements ([`Statements`]) are scheduled from first to last. For the remaining ones the rules are tried in order
+//! ([`RuleOrder`]): each takes some statements from the front, or declines with a reason (`rxrun --explain-schedule` shows
+//! them). The last rule, `fallback`, takes any statement. A rule that cannot print its statements as CUDA C counts as having
+//! declined.
+//!
+//! Reference: the rules have the role of `ScheduleRule` in TVM's `python/tvm/s_tir/dlight`.
 
 mod attention;
 mod elementwise;
@@ -27,17 +37,17 @@ use rx_base::DType;
 use rx_schedule::Preferences;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
 
-/// A way to schedule statements.
+/// A schedule rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its name.
+    /// The name, as `--schedule` takes it.
     pub name: &'static str,
-    /// What it is for.
+    /// The kind of statements that it schedules, in a phrase.
     pub summary: &'static str,
     take: fn(&Task<'_>) -> Result<Schedule, Declined>,
 }
 
-/// Every rule, in the order in which they are asked.
+/// All rules, in the order in which they are tried by default.
 pub const RULES: &[Rule] = &[
     threads::RULE,
     attention::RULE,
@@ -55,28 +65,29 @@ pub const RULES: &[Rule] = &[
     fallback::RULE,
 ];
 
-/// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
+/// The names of the rules to try, in order. The fallback is always the last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RuleOrder(Vec<&'static str>);
 
 impl Default for RuleOrder {
-    /// All rules in the table's order.
+    /// Returns all rules in the order of [`RULES`].
     fn default() -> RuleOrder {
         RuleOrder(RULES.iter().map(|rule| rule.name).collect())
     }
 }
 
 impl Rule {
+    /// Schedules statements from the front of the task, or declines.
     pub(crate) fn take(&self, task: &Task<'_>) -> Result<Schedule, Declined> {
         (self.take)(task)
     }
 }
 
 impl RuleOrder {
-    /// The rules of these names, in this order.
+    /// Creates an order of the named rules, each once, followed by the fallback.
     ///
     /// # Errors
-    /// A name that no rule has.
+    /// If no rule has one of the names.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<RuleOrder, UnknownRule> {
         let mut order = Vec::new();
         for name in names {
@@ -90,32 +101,33 @@ impl RuleOrder {
         Ok(RuleOrder(order))
     }
 
+    /// Returns the rules in order.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &'static Rule> {
         self.0.iter().filter_map(|name| RULES.iter().find(|rule| rule.name == *name))
     }
 }
 
-/// No rule has this name.
+/// The error for a name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no schedule rule is called \"{0}\"; there are {known}", known = RuleOrder::default().0.join(", "))]
 pub struct UnknownRule(pub String);
 
-/// What kernels are made for.
+/// The target of code generation: the device's properties and the choices of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// The number of the architecture: 80 for `sm_80`, 90 for `sm_90a`. Rules use no instruction that it has not.
+    /// The compute capability times 10: 80 for `sm_80`, 90 for `sm_90a`. Kernels use only instructions that it has.
     pub arch: u32,
-    /// The rules that are asked.
+    /// The rules to try.
     pub rules: RuleOrder,
-    /// Whether products of `float32` may be of factors with 10 bits of fraction, which tensor cores multiply: rounded, or cut off
-    /// where `sm_90a` reads them from shared memory.
+    /// Whether `float32` matrix products may use the TF32 tensor cores, whose factors have 10 fraction bits. The factors are
+    /// rounded, except that `wgmma` (`sm_90a`) truncates those that it reads from shared memory.
     pub tf32: bool,
-    /// How many multiprocessors the device has: tiles are chosen so that each has some.
+    /// The number of multiprocessors of the device. Tile sizes are chosen so that every multiprocessor has work.
     pub units: u32,
 }
 
 impl Default for Target {
-    /// The oldest architecture that is promised, and all rules.
+    /// Returns the oldest supported architecture with all rules, without TF32.
     fn default() -> Target {
         Target { arch: OLDEST_ARCH, rules: RuleOrder::default(), tf32: false, units: UNITS }
     }
@@ -130,8 +142,8 @@ impl Preferences for Target {
         crate::makes_one(&crate::prepared(func), self)
     }
 
-    /// The channels of 16 bytes, where tensor cores multiply elements of this type. Elsewhere threads multiply, and read any
-    /// layout as well.
+    /// Returns the number of channels in 16 bytes, the widest load, for dtypes that tensor cores multiply. Returns `None` for
+    /// other dtypes: CUDA cores multiply them, and read every layout equally well.
     fn channels_together(&self, dtype: DType) -> Option<i64> {
         match dtype {
             DType::FLOAT16 | DType::BFLOAT16 => Some(8),
@@ -143,8 +155,9 @@ impl Preferences for Target {
 }
 
 impl Target {
-    /// Bytes of shared memory that a block may have: 99 KiB on compute capability 8.6, 8.9 and 12, and where nothing is known; 163 KiB
-    /// on 8.0, and as much is used of newer ones of that kind, which have more (CUDA programming guide, "Compute Capabilities").
+    /// Returns the limit of shared memory per block, in bytes: 163 KiB on compute capability 8.0, 8.7, 9.0, 10.0 and 10.3 (the newer
+    /// ones have more, which no kernel uses), 99 KiB on 8.6, 8.9, 12.0 and unknown ones (CUDA Programming Guide, "Compute
+    /// Capabilities").
     pub(crate) fn shared_bytes(&self) -> u32 {
         match self.arch {
             80 | 87 | 90 | 100 | 103 => 163 << 10,
@@ -153,19 +166,20 @@ impl Target {
     }
 }
 
-/// Multiprocessors of a device that nobody asked: those of an H100 or H200.
+/// The number of multiprocessors that is assumed if no device was queried: that of an H100 or H200.
 pub const UNITS: u32 = 132;
 
-/// Where shared memory whose size a launch says begins: behind what a text declares, at a multiple of these bytes (`RX_SHARED`).
+/// The alignment in bytes of dynamic shared memory, which follows the statically declared shared memory (`RX_SHARED` in the
+/// generated text).
 const SHARED_ALIGNMENT: u32 = 1024;
 
-/// The oldest architecture that is promised: `sm_80`.
+/// The oldest supported architecture: `sm_80`.
 pub const OLDEST_ARCH: u32 = 80;
 
-/// The number of an architecture that is written `sm_80` or `sm_90a`.
+/// Parses the name of an architecture: 80 for `sm_80`, 90 for `sm_90a`.
 ///
 /// # Errors
-/// It is written otherwise, or older than [`OLDEST_ARCH`].
+/// If the name has another form, or the architecture is older than [`OLDEST_ARCH`].
 pub fn arch(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("sm_").map(|number| number.strip_suffix('a').unwrap_or(number));
     let number = number.and_then(|number| number.parse().ok()).ok_or("write sm_80")?;
@@ -176,17 +190,17 @@ pub fn arch(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The statements of a function that no kernel does yet.
+/// The statements of a function that have no kernel yet.
 pub(crate) struct Task<'f> {
     pub(crate) func: &'f PrimFunc,
-    /// The statements, the next first. There is at least one.
+    /// The remaining statements, in order; never empty.
     pub(crate) statements: &'f [Statement],
-    /// All statements of the function, and the place of the first of these among them.
+    /// All statements of the function, and the index of the first remaining one among them.
     pub(crate) of: (&'f Statements, usize),
     pub(crate) target: &'f Target,
 }
 
-/// Why a rule does not take a statement.
+/// The reason why a rule does not take the next statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Declined(pub(crate) String);
 
@@ -195,7 +209,7 @@ impl Declined {
         Declined(reason.into())
     }
 
-    /// Declines for this reason where a condition holds.
+    /// Declines for this reason if the condition holds.
     pub(crate) fn when(condition: bool, reason: &str) -> Result<(), Declined> {
         if condition { Err(Declined::because(reason)) } else { Ok(()) }
     }
@@ -208,30 +222,31 @@ impl From<rx_schedule::Declined> for Declined {
 }
 
 impl Task<'_> {
-    /// The statement at a place from the front as loops around one block, where nothing the host knows guards it.
+    /// Returns the remaining statement at index `at` as a loop nest around one block.
     ///
     /// # Errors
-    /// Where it is something else.
+    /// If there is no such statement, if it is not such a nest, or if the host runs it under a condition.
     pub(crate) fn nest(&self, at: usize) -> Result<rx_schedule::Nest, Declined> {
         let statement = self.statements.get(at).ok_or_else(|| Declined::because("there is no further statement"))?;
         Declined::when(statement.guard.is_some(), "it is done under a condition")?;
         statement.nest(self.func).ok_or_else(|| Declined::because("no loops around one block"))
     }
 
-    /// Whether a buffer is one that lives between the function's statements, and nobody outside sees.
+    /// Whether a buffer is an intermediate result: statements of the function pass it to each other, and it is not a parameter.
     pub(crate) fn is_temporary(&self, buffer: BufferId) -> bool {
         self.of.0.temporaries.contains(&buffer)
     }
 
-    /// Whether a statement uses a buffer when the first `taken` ones are done.
+    /// Whether a statement after the first `taken` remaining ones uses the buffer. Statements in host loops run again, so for an
+    /// intermediate result in global memory earlier statements count as well.
     pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
         let (of, at) = self.of;
-        // What is a block's or a thread's own is gone with its launch.
+        // The contents of shared and local memory do not survive the launch.
         let stays = self.is_temporary(buffer) && self.func.buffer(buffer).scope == Scope::Global;
         of.use_from(at + taken, buffer) || stays && of.use_again(at, buffer)
     }
 
-    /// The same without the first statements.
+    /// Returns the task without the first `taken` statements, or `None` if no statement remains.
     pub(crate) fn behind(&self, taken: usize) -> Option<Task<'_>> {
         let statements = self.statements.get(taken..).filter(|rest| !rest.is_empty())?;
         Some(Task { statements, of: (self.of.0, self.of.1 + taken), ..*self })
@@ -243,7 +258,7 @@ pub(crate) fn uses(stmt: &Stmt, buffer: BufferId) -> bool {
     buffers_of(stmt).contains(&buffer)
 }
 
-/// The buffers a statement reads or writes.
+/// Returns the buffers that a statement reads or writes.
 pub(crate) fn buffers_of(stmt: &Stmt) -> FxHashSet<BufferId> {
     let mut used = FxHashSet::default();
     stmt.walk(&mut |part| {
@@ -261,73 +276,75 @@ pub(crate) fn buffers_of(stmt: &Stmt) -> FxHashSet<BufferId> {
     used
 }
 
-/// Statements taken from the front of a task, and how they are run.
+/// The schedule of the first statements of a task.
 pub(crate) struct Schedule {
-    /// How many statements, at least one.
+    /// The number of statements that it covers; at least one.
     pub(crate) taken: usize,
-    /// The kernels in order.
+    /// The kernels, in launch order.
     pub(crate) kernels: Vec<Box<dyn KernelBody>>,
-    /// Buffers for what the kernels hand on to each other, beside those of the function: numbered in this order by
-    /// [`Kernel::scratch_buffer`].
+    /// Additional device buffers through which the kernels pass intermediate results, for example the partial sums of split-K.
+    /// [`Kernel::scratch_buffer`] refers to them by index.
     pub(crate) scratch: Vec<Scratch>,
-    /// Its tiles and why it chose them, a line without its end.
+    /// A remark about the chosen tiles, for `--explain-schedule`: one line without a line break.
     pub(crate) note: String,
 }
 
 impl Schedule {
-    /// One kernel for the first `taken` statements.
+    /// Creates a schedule of one kernel for the first `taken` statements.
     pub(crate) fn single(taken: usize, kernel: impl KernelBody + 'static) -> Schedule {
         Schedule { taken, kernels: vec![Box::new(kernel)], scratch: Vec::new(), note: String::new() }
     }
 }
 
-/// Memory of the device that the kernels of a schedule share.
+/// Device memory that is shared by the kernels of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Scratch {
-    /// What it is called in the text.
+    /// The name of the parameter in the generated text.
     pub(crate) name: &'static str,
-    /// Its bytes, `int64` over the function's scalars and symbols.
+    /// The size in bytes: an `int64` expression over the function's scalars and symbols.
     pub(crate) bytes: Expr,
 }
 
-/// A kernel that a rule made.
+/// A kernel of a schedule: its launch and its body.
 pub(crate) trait KernelBody {
-    /// How it is launched, and what must be known of it before it is printed.
+    /// Returns the launch, and everything else about the kernel but its body.
     fn frame(&self) -> Frame<'_>;
 
     /// Prints the kernel's body.
     ///
     /// # Errors
-    /// CUDA C has no form for a part of it; the rule has then declined.
+    /// If CUDA C has no form for a part of it. The rule then counts as having declined.
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String>;
 }
 
-/// A kernel but for its text.
+/// The description of a kernel without its body.
 pub(crate) struct Frame<'k> {
-    /// The function it is printed from, where the rule changed it: with variables of its own.
+    /// The function with the variables that the rule added; `None` if the rule uses the task's function unchanged.
     pub(crate) func: Option<&'k PrimFunc>,
-    /// How it is launched.
+    /// The launch: grid, block and dynamic shared memory.
     pub(crate) shape: LaunchShape,
-    /// Where it does not hold, the host does not launch it.
+    /// The host launches the kernel only if this condition holds.
     pub(crate) guard: Option<&'k Expr>,
-    /// What it does, for its comment and to know which buffers are passed: those that occur here, in the function's order.
+    /// The statements that the kernel computes. They appear in its comment, and their buffers are its parameters, in the
+    /// function's order.
     pub(crate) statements: Vec<&'k Stmt>,
-    /// Iterations of its innermost loops, where they are not those of its statements: it combines what another kernel computed.
+    /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel that
+    /// combines partial results of another one.
     pub(crate) work: Option<Expr>,
-    /// Buffers of [`Frame::statements`] that are not passed, because nothing but this kernel sees them.
+    /// Buffers of [`Frame::statements`] that are not parameters, because only this kernel accesses them.
     pub(crate) kept: Vec<BufferId>,
-    /// How many of its blocks a multiprocessor should have at once, where that is said: the compiler then gives each no more
-    /// registers than that leaves.
+    /// The number of blocks that should be resident on a multiprocessor: the second argument of `__launch_bounds__`, which
+    /// limits the registers of a thread.
     pub(crate) least_blocks: Option<u32>,
-    /// Names that its text uses for itself; buffers and variables of the function get others.
+    /// Names that the body declares; buffers and variables of the function are renamed to avoid them.
     pub(crate) own_names: &'static [&'static str],
-    /// Whether its threads work together. A check that fails then writes the error cell and goes on with a value in
-    /// range, so that no barrier waits for a thread that ended; else it ends the thread.
+    /// Whether the threads synchronize. A thread whose check fails then writes the error cell and continues with an index in
+    /// range, so that no barrier waits for a thread that has exited. In other kernels the thread exits.
     pub(crate) is_cooperative: bool,
 }
 
 impl<'k> Frame<'k> {
-    /// Threads that work together on these statements.
+    /// Creates the frame of a kernel whose threads synchronize.
     pub(crate) fn new(shape: LaunchShape, statements: impl IntoIterator<Item = &'k Stmt>) -> Frame<'k> {
         Frame {
             func: None,
