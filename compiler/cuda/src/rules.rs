@@ -7,7 +7,7 @@
 //! E[m] += D[m, n]                   rows         →    one kernel, a warp per row
 //! ```
 //!
-//! The statements ([`Statements`]) are scheduled from first to last. For the remaining ones the rules are tried in order
+//! The statements (`Statements`) are scheduled from first to last. For the remaining ones the rules are tried in order
 //! ([`RuleOrder`]): each takes some statements from the front, or declines with a reason (`rxrun --explain-schedule` shows
 //! them). The last rule, `fallback`, takes any statement. A rule that cannot print its statements as CUDA C counts as having
 //! declined.

@@ -1,10 +1,20 @@
-//! A function as a sequence of statements, which rules make kernels of.
+//! Splits a function into the statements that schedule rules turn into kernels.
 //!
-//! Loops around launches run on the host: a kernel knows the loops and the condition that it is launched under, and
-//! `CudaFunction::plan` enumerates them. A rule sees the statements of one iteration of such loops only.
+//! ```text
+//! for r in range(n):                          statement                       host loops   guard
+//!     for i in range(m): A[i] = …        →    for i in range(m): A[i] = …     r            none
+//!     if m > 4:                               for j in range(m): B[j] = …     r            m > 4
+//!         for j in range(m): B[j] = …
+//! ```
 //!
-//! Invariants: a temporary is live after a statement as long as a later iteration of one of its loops reads it without writing it
-//! first. A loop over blocks is inside no other loop of its kernel, since blocks cannot wait for each other.
+//! Loops around launches (`r`, if the function binds its loops to blocks) run on the host: a statement has the loops and the
+//! condition of its launch, and `CudaFunction::plan` enumerates the launches. A rule is given statements of the same host loops
+//! only.
+//!
+//! Requires that the host can evaluate the extents of such loops and the conditions: they depend on scalars, symbols and the
+//! variables of outer host loops. Guarantees that a loop over blocks is inside no other loop of its kernel, since the blocks of a
+//! launch cannot wait for each other. An intermediate result is live after a statement if a later iteration of a host loop reads
+//! it without writing it first.
 
 use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
@@ -15,53 +25,55 @@ use rx_tir::rewrite::{map_children, map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
 use std::cell::OnceCell;
 
-/// Why a function cannot be printed.
+/// The reason why a function cannot be printed as CUDA C.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{function} cannot be printed as CUDA: {what}")]
 pub struct Unsupported {
     /// The function.
     pub function: Name,
-    /// What in it.
+    /// The construct that has no form in CUDA C, or the limit that is exceeded.
     pub what: String,
 }
 
-/// A statement of a function's top level, which needs all of those before it.
+/// A top-level statement of a function. It may depend on all statements before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) stmt: Stmt,
-    /// Where it does not hold, nothing is done; known to the host.
+    /// The condition under which the statement runs, evaluated by the host; `None` if it always runs.
     pub(crate) guard: Option<Expr>,
-    /// The loops of the host that it stands in, outermost first.
+    /// The host loops around the statement, outermost first.
     pub(crate) rounds: Vec<HostLoop>,
-    /// The loops around one block that it is, once a rule asked: every rule does.
+    /// The statement as a loop nest around one block, computed at the first use: every rule matches it.
     nest: OnceCell<Option<Nest>>,
 }
 
 impl Statement {
-    /// The statement as loops around one block, in the function that all rules are given.
+    /// Returns the statement as a loop nest around one block, or `None` if it has another form. `func` must be the same in every
+    /// call.
     pub(crate) fn nest(&self, func: &PrimFunc) -> Option<Nest> {
         self.nest.get_or_init(|| Nest::of(&self.stmt, func)).clone()
     }
 }
 
-/// A function's statements in order, and the buffers that live between them.
+/// The statements of a function in order, and its intermediate results.
 #[derive(Default)]
 pub(crate) struct Statements {
     pub(crate) statements: Vec<Statement>,
+    /// Buffers through which the statements pass intermediate results.
     pub(crate) temporaries: Vec<BufferId>,
-    /// Of a temporary that stands in loops of the host: their variables. Each round has it anew.
+    /// For each temporary, the variables of the host loops around its allocation. Its contents do not survive an iteration of them.
     anew: FxHashMap<BufferId, Vec<VarId>>,
 }
 
 impl Statements {
-    /// The statements from the front of a place on that stand in the same loops of the host.
+    /// Returns the statements from index `from` on that have the same host loops as the first of them.
     pub(crate) fn together(&self, from: usize) -> &[Statement] {
         let left = self.statements.get(from..).unwrap_or_default();
         let is_apart = |one: &Statement| left.first().is_some_and(|first| first.rounds != one.rounds);
         &left[..left.iter().position(is_apart).unwrap_or(left.len())]
     }
 
-    /// The function in which what the host's loops count is passed to kernels.
+    /// Returns the function with the variables of the host loops as symbols, so that they are passed to kernels.
     pub(crate) fn passing_rounds(&self, func: &PrimFunc) -> PrimFunc {
         let mut func = func.clone();
         for round in self.statements.iter().flat_map(|statement| &statement.rounds) {
@@ -72,12 +84,13 @@ impl Statements {
         func
     }
 
-    /// Whether one of the statements from a place on uses a buffer.
+    /// Whether one of the statements from index `from` on uses a buffer.
     pub(crate) fn use_from(&self, from: usize, buffer: BufferId) -> bool {
         self.statements.iter().skip(from).any(|one| uses(&one.stmt, buffer))
     }
 
-    /// Whether what a temporary holds behind a statement is there in a further round of one of its loops, and used in it.
+    /// Whether the contents of a temporary after the statement at `at` survive into a later iteration of one of its host loops, and
+    /// a statement of that loop uses the temporary.
     pub(crate) fn use_again(&self, at: usize, temporary: BufferId) -> bool {
         let anew = self.anew.get(&temporary).map_or(&[][..], Vec::as_slice);
         let rounds = self.statements.get(at).map_or(&[][..], |statement| &statement.rounds);
@@ -88,7 +101,7 @@ impl Statements {
     }
 }
 
-/// Splits a function at its top level.
+/// Splits a function into its top-level statements.
 pub(crate) fn statements(func: &PrimFunc) -> Statements {
     let uniform: FxHashSet<VarId> = func.scalar_params().chain(func.symbols.iter().copied()).collect();
     let body = without_unit_loops(func);
@@ -99,15 +112,15 @@ pub(crate) fn statements(func: &PrimFunc) -> Statements {
 
 struct Splitter<'f> {
     func: &'f PrimFunc,
-    /// What has one value during the call.
+    /// The variables that the host knows: scalar parameters, symbols and the variables of the host loops around.
     uniform: FxHashSet<VarId>,
-    /// The loops of the host around what is split, outermost first.
+    /// The host loops around the current statement, outermost first.
     rounds: Vec<HostLoop>,
     result: Statements,
 }
 
 impl Splitter<'_> {
-    /// Adds the nests of a top-level statement that is done where `guard` holds.
+    /// Adds the statements of `stmt`, which runs where `guard` holds.
     fn split(&mut self, stmt: &Stmt, guard: &Expr) {
         match stmt {
             Stmt::Seq(statements) => statements.iter().for_each(|one| self.split(one, guard)),
@@ -135,9 +148,9 @@ impl Splitter<'_> {
         }
     }
 
-    /// Splits what a loop of the host does.
+    /// Splits the body of a host loop.
     fn count(&mut self, (var, start, extent): (VarId, &Expr, &Expr), body: &Stmt, guard: &Expr) {
-        // What is counted is passed as a size, and those are not negative.
+        // The loop variable is passed as a size, which must not be negative: a loop with another start counts from 0.
         let is_size = start.as_int().is_some_and(|start| start >= 0);
         let (start, body) = match is_size {
             true => (start.clone(), body.clone()),
@@ -148,7 +161,7 @@ impl Splitter<'_> {
                 (Expr::Int { value: 0, dtype: start.dtype() }, body)
             }
         };
-        // Where the conditions around it do not hold, nobody asks how often.
+        // Where the guard is false the extent may be invalid, so the loop has no iterations.
         let none = Expr::Int { value: 0, dtype: extent.dtype() };
         let extent = Expr::select(guard.clone(), extent.clone(), none);
         self.rounds.push(HostLoop { var, start, extent });
@@ -158,6 +171,7 @@ impl Splitter<'_> {
         self.rounds.pop();
     }
 
+    /// Adds one statement.
     fn add(&mut self, stmt: &Stmt, guard: &Expr) {
         let guard = guard.as_int().is_none().then(|| guard.clone());
         self.result.statements.push(Statement {
@@ -168,8 +182,8 @@ impl Splitter<'_> {
         });
     }
 
-    /// Whether a loop is one of the host's: it launches several blocks, which do not wait for each other otherwise, or in each round
-    /// another number of threads. What one block does in a loop is one kernel.
+    /// Whether a loop must run on the host: its body binds loops to blocks, which synchronize only between launches, or to a number
+    /// of threads that differs by iteration. A loop inside one block becomes part of the kernel instead.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
         let is_apart = stmt.any(&|part| match part {
             Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {
@@ -181,8 +195,8 @@ impl Splitter<'_> {
         !is_launch(stmt) && is_apart && is_short && self.launches(stmt, &mut Vec::new())
     }
 
-    /// Whether a statement does nothing but launch threads, as often as the host knows and with memory whose size it knows; in
-    /// it the host knows `counted`, too.
+    /// Whether a statement consists of launches only, and the host can evaluate their number and the sizes of the allocated memory.
+    /// `counted` are the variables of the loops between the host loop and the statement, which the host knows as well.
     fn launches(&self, stmt: &Stmt, counted: &mut Vec<VarId>) -> bool {
         let knows = |expr: &Expr| is_evaluable(expr, &|var| self.uniform.contains(&var) || counted.contains(&var));
         match stmt {
@@ -212,12 +226,13 @@ impl Splitter<'_> {
         }
     }
 
+    /// Whether the host can evaluate the expressions.
     fn is_known<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
         exprs.into_iter().all(|expr| is_evaluable(expr, &|var| self.uniform.contains(&var)))
     }
 }
 
-/// How many launches a statement makes, where a loop of unknown length runs once.
+/// Returns the number of launches of a statement. A loop of symbolic extent counts as one iteration.
 fn least_launches(stmt: &Stmt) -> i64 {
     let inside = || stmt.children().into_iter().map(least_launches).fold(0, i64::saturating_add);
     match stmt {
@@ -227,20 +242,20 @@ fn least_launches(stmt: &Stmt) -> i64 {
     }
 }
 
+/// Whether a statement is a loop bound to blocks or threads.
 fn is_launch(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
 }
 
-/// The body with loops of one iteration left out, and block axes that are nothing but a loop or a constant replaced by it
-/// where they are used.
+/// Returns the body without loops of one iteration. Block axes whose binding is a variable or a constant are replaced by it.
 fn without_unit_loops(func: &PrimFunc) -> Stmt {
     let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
     let stripped = strip(func, &func.body, &mut values);
-    // A value is over binders outside its own, which were left out before it; so one round is enough.
+    // A value contains only variables of outer loops, which are replaced already, so one substitution is enough.
     map_stmt(&stripped, &mut |expr| map_expr(&replace(expr, &values), &mut whole))
 }
 
-/// What a whole number is that constants of floats are computed to: TVM leaves `T.Cast("int64", T.ceil(T.log2(…)))` so.
+/// Folds an integer that is computed from float constants: TVM leaves `T.Cast("int64", T.ceil(T.log2(…)))` unfolded.
 fn whole(expr: Expr) -> Expr {
     match &expr {
         Expr::Cast { dtype: dtype @ (DType::INT32 | DType::INT64), value } if value.dtype().is_float() => {
@@ -251,10 +266,12 @@ fn whole(expr: Expr) -> Expr {
     }
 }
 
+/// Substitutes the values for their variables.
 fn replace(expr: &Expr, values: &FxHashMap<VarId, Expr>) -> Expr {
     substitute(expr, &|var| values.get(&var).cloned())
 }
 
+/// Removes the loops of one iteration from a statement, and records the values of their variables and of renaming axes.
 fn strip(func: &PrimFunc, stmt: &Stmt, values: &mut FxHashMap<VarId, Expr>) -> Stmt {
     match stmt {
         Stmt::For { var, start, extent, body, .. } if extent.as_int() == Some(1) => {
@@ -275,7 +292,7 @@ fn strip(func: &PrimFunc, stmt: &Stmt, values: &mut FxHashMap<VarId, Expr>) -> S
     }
 }
 
-/// Whether a block's axis is nothing but another variable or a constant.
+/// Whether the binding of a block axis is a variable or a constant of the axis's dtype.
 pub(crate) fn is_renaming(func: &PrimFunc, axis: VarId, binding: &Expr) -> bool {
     matches!(binding, Expr::Var { .. } | Expr::Int { .. }) && binding.dtype() == func.var(axis).dtype
 }
