@@ -1,4 +1,5 @@
-//! What is printed, and what a host must know to launch it.
+//! The generated CUDA C, and the description of its launches for the host: [`CudaFunction::plan`] evaluates it for the
+//! extents of a call.
 
 use crate::statements::Unsupported;
 use rustc_hash::FxHashMap;
@@ -8,177 +9,179 @@ use rx_tir::{Expr, Param, Site, VarId, evaluate_index};
 use std::fmt;
 use std::ops::Range;
 
-/// Threads of a block where a rule has no reason for another number.
+/// The default number of threads of a block.
 pub const BLOCK_SIZE: u32 = 256;
 
-/// The driver's limits of blocks on axes x, y and z.
+/// The limits of blocks on the axes x, y and z of a grid (CUDA Programming Guide, "Compute Capabilities").
 pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
-/// Rounds that a `while` may take in a thread: a device that never ends cannot be stopped from outside.
+/// The limit of iterations of a `while` in a thread: the host cannot stop a kernel that never ends.
 pub const MOST_ROUNDS: i64 = 1 << 32;
 
-/// Launches that one call of a function may make.
+/// The limit of launches of one call of a function.
 pub const MOST_LAUNCHES: usize = 1 << 16;
 
-/// The CUDA C of some functions.
+/// The CUDA C of a list of functions, to be compiled.
 #[derive(Clone, Debug)]
 pub struct CudaSource {
-    /// The text: helpers that are used, then the kernels. It includes no header.
+    /// The text: the helpers that are used, then the kernels. It includes no header.
     pub text: String,
-    /// How many bytes of the text stand before the kernels.
+    /// The length in bytes of the part before the kernels.
     pub head_bytes: usize,
-    /// One per function given, in order.
+    /// The functions, in the order in which they were passed.
     pub functions: Vec<CudaFunction>,
-    /// The checks in the text, by the number a failed one writes.
+    /// The checks in the text. A failed check writes its index plus 1 to the error cell.
     pub sites: Vec<CheckSite>,
-    /// How the statements of the functions were scheduled, in order.
+    /// The scheduling remarks of the functions' statements, in order.
     pub choices: Vec<Choice>,
 }
 
-/// How some statements of a function are run, and what was tried before.
+/// A scheduling remark: the rule that took some statements, and the reasons why the rules before it declined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The function, by its number.
+    /// The index of the function.
     pub function: usize,
-    /// The blocks that the statements hold.
+    /// The names of the blocks that the statements hold.
     pub blocks: Vec<String>,
-    /// The rule that took them, by its name in [`crate::rules`].
+    /// The name of the rule that took them ([`crate::rules`]).
     pub rule: &'static str,
-    /// The kernels it made.
+    /// The names of its kernels.
     pub kernels: Vec<String>,
-    /// Its tiles and why it chose them; empty where there is nothing to say.
+    /// The rule's remark about its choice, for example of tile sizes; may be empty.
     pub note: String,
-    /// The rules that were asked before, and why each declined.
+    /// The rules that were tried before, each with its reason for declining.
     pub declined: Vec<(&'static str, String)>,
 }
 
-/// The CUDA C of some functions, to be read.
+/// The CUDA C of a list of functions, to be read by people.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// What stands before the kernels, with the helpers that are used.
+    /// The part before the kernels, with the helpers that are used.
     pub head: String,
-    /// The kernels of each function given, in order; or why it has none.
+    /// For each function the text of its kernels, or the reason why it has none.
     pub functions: Vec<Result<String, Unsupported>>,
-    /// The kernels of each function, in order; of one that has none, none. Their bytes are of the function's text.
+    /// For each function its kernels, in order; empty if it has none. Their ranges are those of the function's text.
     pub kernels: Vec<Vec<KernelInfo>>,
-    /// How the functions' statements were scheduled, in order.
+    /// The scheduling remarks of the functions' statements, in order.
     pub choices: Vec<Choice>,
 }
 
-/// How a function is run: temporaries are allocated, then its kernels launched in order.
+/// A compiled function: a call allocates its temporaries and launches its kernels in order.
 #[derive(Clone, Debug)]
 pub struct CudaFunction {
-    /// Its name.
+    /// The function's name.
     pub name: Name,
-    /// The statements of the program that it computes.
+    /// The Relax statements that it computes.
     pub origins: Vec<Origin>,
-    /// What a call passes, as the function's parameters.
+    /// The parameters of the function.
     pub params: Vec<Param>,
-    /// Its kernels, in order.
+    /// The kernels, in launch order.
     pub kernels: Vec<KernelInfo>,
-    /// Buffers that live during the call.
+    /// Buffers that are allocated for the duration of a call.
     pub temporaries: Vec<Temporary>,
-    /// The dtype of each variable, for passing scalars.
+    /// The dtype of each variable, by number: scalars are passed in it.
     pub vars: Vec<DType>,
-    /// Extents and dtypes of the buffer parameters, in order.
+    /// The extents and dtypes of the buffer parameters, in order.
     pub buffers: Vec<(Vec<Expr>, DType)>,
 }
 
-/// A loop that the host runs: kernels are launched in each of its rounds.
+/// A loop that the host runs around launches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLoop {
-    /// What it counts; kernels in it may be passed it.
+    /// The loop variable; kernels in the loop may take it as an argument.
     pub var: VarId,
-    /// Its first value, over the function's scalars and symbols and what loops around it count.
+    /// The first value: an expression over scalars, symbols and the variables of outer host loops.
     pub start: Expr,
-    /// How many values; none where it is not positive.
+    /// The number of iterations; none if it is not positive.
     pub extent: Expr,
 }
 
-/// A kernel.
+/// A kernel of a function: its text and its launch.
 #[derive(Clone, Debug)]
 pub struct KernelInfo {
-    /// Its name in the text.
+    /// The name in the text.
     pub name: String,
-    /// Its bytes of the source's text.
+    /// The byte range in the source's text.
     pub text: Range<usize>,
-    /// The loops of the host that it is launched in, outermost first.
+    /// The host loops around the launch, outermost first.
     pub rounds: Vec<HostLoop>,
-    /// Where it does not hold, nothing is launched; over what the host knows.
+    /// The condition of the launch, over scalars, symbols and the variables of host loops; `None` if it is always launched.
     pub guard: Option<Expr>,
-    /// How many blocks, and of what.
+    /// The launch: grid, block and dynamic shared memory.
     pub shape: LaunchShape,
-    /// Iterations of the innermost loops of the statements it computes, as they are written: an `int64` over what the host knows.
+    /// The number of iterations of the innermost loops of its statements before scheduling: an `int64` over scalars, symbols and the
+    /// variables of host loops.
     pub work: Expr,
-    /// What is passed, in order.
+    /// The arguments, in order.
     pub arguments: Vec<Argument>,
-    /// What is passed behind that: tensors whose tiles it has copied.
+    /// The tensor maps, which are passed after the arguments.
     pub maps: Vec<TensorMap>,
 }
 
-/// A tensor whose tiles a kernel of `sm_90a` has copied (TMA): what a `CUtensorMap` is made of when the kernel is launched. Tiles lie in
-/// shared memory in lines of 128 bytes, whose 16-byte chunks are permuted by the line's number; what is outside the tensor is 0 there.
+/// A tensor whose tiles a kernel of `sm_90a` copies by TMA: the arguments of `cuTensorMapEncodeTiled` at the launch. In shared memory
+/// a tile has lines of 128 bytes whose 16-byte chunks are permuted by the line's number (`CU_TENSOR_MAP_SWIZZLE_128B`). Elements out
+/// of bounds are filled with 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorMap {
-    /// The buffer it lies in.
+    /// The buffer that contains the tensor.
     pub buffer: Argument,
-    /// The bytes of the buffer before it.
+    /// The offset of the tensor in the buffer, in bytes.
     pub offset: Expr,
-    /// Bytes of an element.
+    /// The size of an element, in bytes.
     pub element_bytes: u32,
-    /// Its axes, innermost first: extents, and bytes from one to the next. At most five.
+    /// The axes, innermost first: extent and stride in bytes. At most five.
     pub axes: Vec<(Expr, Expr)>,
-    /// Extents of a tile, as many.
+    /// The extents of a tile, one for each axis.
     pub tile: Vec<u32>,
 }
 
-/// How many threads a kernel is launched with.
+/// The launch configuration of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchShape {
-    /// Blocks on axes x, y and z: `int64` over the function's scalars and symbols and what the host's loops count. Nothing is
-    /// launched where one is not positive.
+    /// The numbers of blocks on the axes x, y and z: `int64` over scalars, symbols and the variables of host loops. Nothing is launched if
+    /// one of them is not positive.
     pub grid: [Expr; 3],
-    /// Threads of a block on axes x, y and z.
+    /// The numbers of threads of a block on the axes x, y and z.
     pub block: [u32; 3],
-    /// Bytes of shared memory that a block has beside what its text declares with a size.
+    /// The dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
 }
 
 impl LaunchShape {
-    /// One thread.
+    /// Returns a launch of one thread.
     pub fn single() -> LaunchShape {
         LaunchShape::blocks(Expr::int(1), 1)
     }
 
-    /// So many blocks of so many threads along axis x.
+    /// Returns a launch of `blocks` blocks with `threads` threads each, along axis x.
     pub fn blocks(blocks: Expr, threads: u32) -> LaunchShape {
         LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [threads, 1, 1], shared_bytes: 0 }
     }
 
-    /// At least so many threads, in blocks of [`BLOCK_SIZE`].
+    /// Returns a launch of at least `threads` threads, in blocks of [`BLOCK_SIZE`].
     pub fn threads(threads: Expr) -> LaunchShape {
         let size = i64::from(BLOCK_SIZE);
         let blocks = (threads + Expr::int(size - 1)).floor_div(Expr::int(size));
         LaunchShape::blocks(blocks, BLOCK_SIZE)
     }
 
-    /// Whether it is one thread, whatever the extents are.
+    /// Whether the launch has one thread for all extents.
     pub fn is_single(&self) -> bool {
         self.block == [1, 1, 1] && self.grid.iter().all(|blocks| blocks.as_int() == Some(1))
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     pub fn block_threads(&self) -> u32 {
         self.block.iter().product()
     }
 }
 
-/// An argument of a kernel; of a launch, with the scalar's value.
+/// An argument of a kernel: `S` is the variable of a scalar or, for a launch, its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Argument<S = VarId> {
-    /// The pointer of the function's buffer parameter of this number, scalars not counted.
+    /// The pointer of a buffer parameter, by its index among the function's buffer parameters.
     Buffer(usize),
-    /// The pointer of a temporary.
+    /// The pointer of a temporary, by its index.
     Temporary(usize),
     /// A scalar or symbol, in the bytes of its dtype.
     Scalar(S),
@@ -186,52 +189,52 @@ pub enum Argument<S = VarId> {
     Error,
 }
 
-/// A buffer between the kernels of a function.
+/// A buffer through which the kernels of a function pass an intermediate result.
 #[derive(Clone, Debug)]
 pub struct Temporary {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its bytes, over the function's scalars and symbols and what the host's loops count.
+    /// The size in bytes, over scalars, symbols and the variables of host loops.
     pub bytes: Expr,
 }
 
-/// A check in the text.
+/// A run-time check in the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckSite {
-    /// The function, by its number.
+    /// The index of the function.
     pub function: usize,
-    /// The statement it stands in.
+    /// The statement that contains it.
     pub site: Site,
-    /// What is checked.
+    /// The condition that is checked.
     pub check: Check,
 }
 
-/// What a check is for.
+/// The kind of a run-time check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Check {
-    /// An index of a buffer.
+    /// An index of a buffer is in bounds.
     Index {
         /// The buffer.
         buffer: Name,
-        /// Which axis.
+        /// The axis of the buffer.
         axis: u32,
     },
-    /// An integer divisor.
+    /// An integer divisor is not 0.
     Divisor,
-    /// A condition the program asserts, with its message.
+    /// An assertion of the program holds; with its message.
     Assert(Name),
-    /// The rounds of a `while`: [`MOST_ROUNDS`].
+    /// A `while` has at most [`MOST_ROUNDS`] iterations.
     Rounds,
 }
 
 /// A check that failed while kernels ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// The check.
+    /// The check that failed.
     pub at: CheckSite,
-    /// The index, of [`Check::Index`].
+    /// The index, if the check is a [`Check::Index`].
     pub index: i64,
-    /// The extent it must be below.
+    /// The extent, which the index must be less than.
     pub extent: i64,
 }
 
@@ -256,7 +259,7 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl CudaSource {
-    /// What an error cell says after the kernels ran: the check that failed first, if one did.
+    /// Decodes the error cell after the kernels have run. Returns the check that failed first, if one did.
     pub fn fault(&self, cell: [u64; 3]) -> Option<Fault> {
         let number = usize::try_from(cell[0].checked_sub(1)?).ok()?;
         let at = *self.sites.get(number)?;
@@ -264,89 +267,89 @@ impl CudaSource {
     }
 }
 
-/// What is to be done for one call.
+/// The allocations and launches of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The bytes each temporary needs.
+    /// The size of each temporary, in bytes.
     pub temporaries: Vec<u64>,
-    /// The bytes each buffer parameter must have.
+    /// The required size of each buffer parameter, in bytes.
     pub buffers: Vec<u64>,
-    /// The launches, in order; kernels without threads are left out.
+    /// The launches, in order, without those of empty grids.
     pub launches: Vec<Launch>,
 }
 
 /// A launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Which kernel of the function.
+    /// The index of the kernel in the function.
     pub kernel: usize,
-    /// Blocks on axes x, y and z.
+    /// The numbers of blocks on the axes x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block on axes x, y and z.
+    /// The numbers of threads of a block on the axes x, y and z.
     pub block: [u32; 3],
-    /// Bytes of shared memory that a block has beside what its text declares with a size.
+    /// The dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// What is passed, in order: for a scalar its bytes, little end first.
+    /// The arguments, in order.
     pub arguments: Vec<ArgumentValue>,
-    /// What is passed behind that.
+    /// The tensor maps, which are passed after the arguments.
     pub maps: Vec<TensorMapValue>,
 }
 
-/// A tensor map with its values: see [`TensorMap`].
+/// A [`TensorMap`] whose expressions are evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMapValue {
-    /// The buffer it lies in.
+    /// The buffer that contains the tensor.
     pub buffer: ArgumentValue,
-    /// The bytes of the buffer before it.
+    /// The offset of the tensor in the buffer, in bytes.
     pub offset: u64,
-    /// How its elements lie.
+    /// The layout of its elements and tiles.
     pub form: TensorForm,
 }
 
-/// How a tensor's elements lie, and its tiles.
+/// The layout of a tensor and its tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorForm {
-    /// Bytes of an element.
+    /// The size of an element, in bytes.
     pub element_bytes: u32,
-    /// Extents, innermost first.
+    /// The extents, innermost first.
     pub extents: Vec<u64>,
-    /// Bytes from one to the next of each axis.
+    /// The stride of each axis, in bytes.
     pub strides: Vec<u64>,
-    /// Extents of a tile.
+    /// The extents of a tile.
     pub tile: Vec<u32>,
 }
 
-/// An argument with its value: a scalar's dtype's bytes are the low ones.
+/// An argument of a launch. The low bytes of the `i64` are the scalar in its dtype.
 pub type ArgumentValue = Argument<i64>;
 
-/// Why a call cannot be launched.
+/// The reason why a call cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// An extent of a buffer or the number of blocks has no value, or one that does not fit.
+    /// An extent of a buffer or a number of blocks cannot be evaluated, or is too large.
     #[error("the size of {0} is not known or too large")]
     Extent(String),
-    /// The condition under which a kernel is launched has no value: it divides by zero, say.
+    /// The condition of a launch cannot be evaluated: it divides by zero, for example.
     #[error("the condition under which {0} is launched has no value")]
     Condition(String),
-    /// A call would launch kernels more often than [`MOST_LAUNCHES`], or count so many rounds without.
+    /// The call has more than [`MOST_LAUNCHES`] launches and iterations of host loops without launches.
     #[error("a call of {0} takes more than {most} launches", most = MOST_LAUNCHES)]
     Launches(Name),
-    /// More blocks than a launch can have on an axis.
+    /// A launch has more blocks on an axis than [`MOST_BLOCKS`].
     #[error("{kernel} needs {blocks} blocks, too many to launch")]
     Blocks {
         /// The kernel.
         kernel: String,
-        /// How many it needs.
+        /// The number of blocks.
         blocks: i64,
     },
 }
 
 impl CudaFunction {
-    /// What to allocate and launch, given the values of scalars and symbols as `rx_tir::bind_symbols` gives them: by
-    /// variable, floats as the bits of their dtype.
+    /// Evaluates the allocations and launches of a call. `values` are those of `rx_tir::bind_symbols`: by variable, floats as the bits
+    /// of their dtype.
     ///
     /// # Errors
-    /// Where an extent is not known or too large.
+    /// If an extent or a condition cannot be evaluated, or if a limit is exceeded.
     pub fn plan(&self, values: &[Option<i64>]) -> Result<Plan, PlanError> {
         let value_of = |var: VarId| values.get(var.0 as usize).copied().flatten();
         let evaluate = |expr: &Expr| evaluate_index(expr, &value_of);
@@ -365,19 +368,20 @@ impl CudaFunction {
     }
 }
 
-/// Launches on their way.
+/// The evaluation of a call's launches.
 struct Launcher<'f> {
     function: &'f CudaFunction,
-    /// By variable, those of the host's loops as they count.
+    /// The values of the variables; those of host loops change as the loops run.
     values: Vec<Option<i64>>,
-    /// The bytes of each temporary: the most that a launch needs.
+    /// The size of each temporary in bytes: the largest that a launch needs.
     temporaries: Vec<u64>,
-    /// Rounds of the host that launched nothing.
+    /// The number of iterations of host loops without a launch.
     idle: usize,
     launches: Vec<Launch>,
 }
 
 impl Launcher<'_> {
+    /// Returns the value of a variable, if it has one.
     fn value_of(&self, var: VarId) -> Option<i64> {
         self.values.get(var.0 as usize).copied().flatten()
     }
@@ -386,7 +390,8 @@ impl Launcher<'_> {
         evaluate_index(expr, &|var| self.value_of(var))
     }
 
-    /// Launches kernels in order; so many loops of the host around them run already.
+    /// Launches kernels in order, inside the first `depth` of their host loops. Consecutive kernels with the same next loop run in it
+    /// together.
     fn kernels(&mut self, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
         let function = self.function;
         let round = |at: usize| function.kernels.get(at).and_then(|kernel| kernel.rounds.get(depth));
@@ -405,6 +410,7 @@ impl Launcher<'_> {
         Ok(())
     }
 
+    /// Runs a host loop around kernels.
     fn rounds_of(&mut self, round: &HostLoop, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
         let unknown = || PlanError::Extent(format!("a loop of {}", self.function.name));
         let extent = self.evaluate(&round.extent).ok_or_else(unknown)?;
@@ -426,7 +432,7 @@ impl Launcher<'_> {
         Ok(())
     }
 
-    /// Makes a temporary as large as a launch needs it.
+    /// Enlarges a temporary to the size that the current launch needs.
     fn holds(&mut self, buffer: Argument) -> Result<(), PlanError> {
         let Argument::Temporary(at) = buffer else { return Ok(()) };
         let Some(temporary) = self.function.temporaries.get(at) else { return Ok(()) };
@@ -437,6 +443,7 @@ impl Launcher<'_> {
         Ok(())
     }
 
+    /// Adds the launch of a kernel, unless its condition is false or its grid is empty.
     fn launch(&mut self, number: usize) -> Result<(), PlanError> {
         let Some(kernel) = self.function.kernels.get(number) else { return Ok(()) };
         let unknown = || PlanError::Extent(kernel.name.clone());
@@ -469,14 +476,14 @@ impl Launcher<'_> {
     }
 }
 
-/// Bytes from one element to the next of an axis of a tensor map that is not its innermost, at least.
+/// The least stride in bytes of an axis of a tensor map other than the innermost.
 const LEAST_STRIDE: u64 = 16;
 
 impl TensorMap {
-    /// With values; `None` where one is not known, or does not fit.
+    /// Evaluates the expressions. Returns `None` if one of them has no value or is out of range.
     fn value(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Option<TensorMapValue> {
         let bytes = |expr: &Expr| u64::try_from(evaluate(expr)?).ok();
-        // Places on an axis are numbers of 32 bits; an axis without any is never asked for.
+        // Coordinates are 32-bit integers. A tensor map needs extents of at least 1; no tile of an empty axis is ever copied.
         let extent = |expr: &Expr| u64::try_from(i32::try_from(evaluate(expr)?).ok()?.max(1)).ok();
         let stride = |(at, (_, stride)): (usize, &(Expr, Expr))| {
             let least = if at == 0 { u64::from(self.element_bytes) } else { LEAST_STRIDE };
@@ -485,7 +492,7 @@ impl TensorMap {
         let form = TensorForm {
             element_bytes: self.element_bytes,
             extents: self.axes.iter().map(|(one, _)| extent(one)).collect::<Option<_>>()?,
-            // Without elements there are steps of 0 bytes, which no tensor map may have.
+            // Empty tensors have strides of 0 bytes, which a tensor map must not have.
             strides: self.axes.iter().enumerate().map(stride).collect::<Option<_>>()?,
             tile: self.tile.clone(),
         };
@@ -499,12 +506,12 @@ impl TensorMap {
 }
 
 impl KernelInfo {
-    /// What is passed of buffers, and of scalars.
+    /// Returns the buffers of the arguments and tensor maps, among other arguments.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = Argument> {
         self.arguments.iter().copied().chain(self.maps.iter().map(|map| map.buffer))
     }
 
-    /// Its blocks on the three axes; `None` where it has none.
+    /// Evaluates the numbers of blocks. Returns `None` if the grid is empty.
     fn grid(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Result<Option<[u32; 3]>, PlanError> {
         let mut grid = [1; 3];
         let mut is_empty = false;
