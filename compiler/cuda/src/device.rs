@@ -1,12 +1,13 @@
-//! Running the kernels on a GPU, through the driver.
+//! Runs kernels on a GPU through the CUDA driver.
 //!
-//! Everything goes through one stream, so it happens in the order it is asked for. Launches do not wait; errors of kernels
-//! show when a buffer is read or [`Module::finish`] is called. What is asked of the driver is a trait ([`driver::Driver`]), so that all but
-//! the calls themselves is tested without a device ([`recorder::Recorder`]).
+//! All work goes through one stream, so it runs in the order in which it is submitted. Launches are asynchronous; errors of kernels
+//! are reported when a buffer is read or [`Module::finish`] is called. Calls of the driver go through the trait [`driver::Driver`], so
+//! that everything except these calls is tested without a device, by a mock driver ([`recorder::Recorder`]).
 //!
-//! - Memory that nobody needs any more is kept for the next who asks (`memory`).
+//! - Freed memory stays in a pool for later allocations (`memory`).
 //! - A sequence of launches that repeats is captured once as a CUDA graph and replayed (`queue`).
-//! - After a failure that ends the driver's context every call says so at once; the process and the CPU are as usable as before.
+//! - After an error that invalidates the driver's context every call returns that error immediately. The process and the other devices
+//!   continue to work.
 
 mod core;
 pub mod driver;
@@ -38,75 +39,76 @@ pub struct Device {
 }
 
 impl Device {
-    /// The first device.
+    /// Opens the first device.
     ///
     /// # Errors
-    /// What is missing.
+    /// If there is no driver or no supported device; the error names what is missing.
     pub fn probe() -> Result<Device, DeviceError> {
         Ok(Device::of(Live::probe()?))
     }
 
-    /// The device of a driver.
+    /// Creates a device on top of a driver.
     pub fn of(driver: impl Driver + 'static) -> Device {
         Device { core: Rc::new(Core::new(Box::new(driver))) }
     }
 
-    /// Its name: `NVIDIA H200`.
+    /// Returns the name, for example `NVIDIA H200`.
     pub fn name(&self) -> &str {
         self.core.driver.name()
     }
 
-    /// The number of its architecture: 90 for `sm_90`.
+    /// Returns the architecture: 90 for `sm_90`.
     pub fn arch(&self) -> u32 {
         self.core.driver.arch()
     }
 
-    /// How many multiprocessors it has.
+    /// Returns the number of multiprocessors.
     pub fn units(&self) -> u32 {
         self.core.driver.units()
     }
 
-    /// How long the host waits for kernels before it gives the device up; without a limit it waits for ever. A kernel cannot be stopped
-    /// from outside, so nothing runs on the device after that, in this process.
+    /// Sets the time that the host waits for kernels before it reports the device as hung; `None` is no limit. The host cannot stop a
+    /// kernel, so after that this process cannot use the device any more.
     pub fn limit(&self, limit: Option<Duration>) {
         self.core.limit.set(limit);
     }
 
-    /// How much memory there is, where the driver says it.
+    /// Returns the free and the total memory, if the driver reports them.
     pub fn room(&self) -> Option<Room> {
         self.core.driver.room().ok()
     }
 
-    /// The most bytes of its memory that were needed at the same time.
+    /// Returns the peak of the allocated device memory, in bytes.
     pub fn peak_bytes(&self) -> u64 {
         self.core.pool.peak()
     }
 
-    /// How long the device worked since this was asked last, by its own clock: from the first launch to where the host waited, each time.
+    /// Returns the time that the device worked since the last call of this function, by the device's clock: the sum of the intervals
+    /// from a first launch to the point where the host waited.
     pub fn busy(&self) -> Duration {
         self.core.busy.take()
     }
 
-    /// Memory whose contents are undefined.
+    /// Allocates a buffer with undefined contents.
     ///
     /// # Errors
-    /// Where the device has not as much.
+    /// If the device does not have enough memory.
     pub fn allocate(&self, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
         self.core.allocate(bytes)
     }
 
-    /// Memory of several sizes whose contents are undefined, in one block of the device's; it is kept as long as one of them is.
+    /// Allocates several buffers with undefined contents in one block of device memory. The block is freed with the last of them.
     ///
     /// # Errors
-    /// Where the device has not as much.
+    /// If the device does not have enough memory.
     pub fn allocate_together(&self, sizes: &[usize]) -> Result<Vec<DeviceBuffer>, DeviceError> {
         self.core.allocate_together(sizes)
     }
 
-    /// A copy of the host's bytes.
+    /// Copies bytes of the host to a new buffer.
     ///
     /// # Errors
-    /// Where the device has not as much memory.
+    /// If the device does not have enough memory.
     pub fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer, DeviceError> {
         let buffer = self.allocate(bytes.len())?;
         if !bytes.is_empty() {
@@ -115,28 +117,28 @@ impl Device {
         Ok(buffer)
     }
 
-    /// The bytes of a buffer, after all that was asked for before.
+    /// Copies a buffer to the host, after all work that was submitted before.
     ///
     /// # Errors
-    /// Where a kernel before failed.
+    /// If a kernel that was submitted before failed.
     pub fn download(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>, DeviceError> {
         let mut bytes = vec![0; buffer.bytes()];
         self.core.copy_down(buffer, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Waits for all that was asked for.
+    /// Waits for all submitted work.
     ///
     /// # Errors
-    /// Where a kernel failed.
+    /// If a kernel failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.core.wait()
     }
 
-    /// How many milliseconds the device needed for what `work` asks for.
+    /// Measures the device time of the work that `work` submits, in milliseconds.
     ///
     /// # Errors
-    /// `work`'s, and the driver's.
+    /// The errors of `work` and of the driver.
     pub fn milliseconds(&self, work: impl FnOnce() -> Result<(), DeviceError>) -> Result<f32, DeviceError> {
         let mark = || {
             self.core.flush()?;
@@ -152,11 +154,11 @@ impl Device {
         time.map_err(|refused| self.core.failed("asking for a time", refused))
     }
 
-    /// Compiles kernels for this device, those that are not kept, and loads them. `progress` is told how many parts are
-    /// compiled, of how many.
+    /// Compiles the kernels that are not in the cache `kept` for this device, and loads all of them. `progress` is called with the number
+    /// of compiled parts and the number of all parts.
     ///
     /// # Errors
-    /// Where NVRTC is not found or refuses the text, or the driver the code.
+    /// If NVRTC is not found, if it rejects the text, or if the driver rejects the code.
     pub fn load(
         &self,
         source: CudaSource,
@@ -167,10 +169,10 @@ impl Device {
         self.load_images(source, &images)
     }
 
-    /// Loads kernels compiled before: [`images::compile`] of the source for this device.
+    /// Loads compiled kernels: the result of [`images::compile`] for the source and this device.
     ///
     /// # Errors
-    /// Where the driver refuses the code, or a kernel is in no image.
+    /// If the driver rejects the code, or if no image contains a kernel of the source.
     pub fn load_images(&self, source: CudaSource, images: &[Image]) -> Result<Module, DeviceError> {
         let driver = &*self.core.driver;
         self.core.works()?;
@@ -198,10 +200,10 @@ impl Device {
     }
 }
 
-/// Bytes of the error cell: three numbers.
+/// The size in bytes of the error cell: the number of the check, the index and the extent.
 const CELL_BYTES: usize = 24;
 
-/// Kernels on a device.
+/// Loaded kernels of a device.
 #[derive(Debug)]
 pub struct Module {
     core: Rc<Core>,
@@ -213,16 +215,16 @@ pub struct Module {
 }
 
 impl Module {
-    /// What was loaded.
+    /// Returns the source of the kernels.
     pub fn source(&self) -> &CudaSource {
         &self.source
     }
 
-    /// Launches a function's kernels: buffers as its buffer parameters, outputs too; values as
-    /// [`crate::CudaFunction::plan`] takes them. Does not wait: [`Module::finish`] says whether all went well.
+    /// Launches the kernels of a function. `buffers` are the buffer parameters, outputs included; `values` are those of
+    /// [`crate::CudaFunction::plan`]. Does not wait: [`Module::finish`] reports whether the kernels succeeded.
     ///
     /// # Errors
-    /// Where the call does not fit the function, or a launch is refused.
+    /// If the arguments do not match the function, or if the driver rejects a launch.
     pub fn launch(
         &self,
         function: usize,
@@ -234,7 +236,7 @@ impl Module {
         };
         let plan = info.plan(values)?;
         let passed: Vec<u64> = buffers.iter().map(|buffer| buffer.bytes() as u64).collect();
-        // What kernels access was proved or is checked against these extents; so buffers must have at least these bytes.
+        // Accesses are proved or checked to be within these extents, so the buffers must have at least these sizes.
         let fits =
             passed.len() == plan.buffers.len() && passed.iter().zip(&plan.buffers).all(|(have, need)| have >= need);
         if !fits {
@@ -257,10 +259,11 @@ impl Module {
                 self.core.launch(launch, of)?;
             }
         }
-        // The temporaries are for others from here on: what those ask for comes behind these launches.
+        // The temporaries return to the pool now: work that reuses them is submitted to the same stream, so it runs after these launches.
         Ok(())
     }
 
+    /// Returns the launch with the addresses of buffers and the values of scalars.
     fn arguments(
         &self,
         kernel: KernelHandle,
@@ -285,10 +288,10 @@ impl Module {
         Ok(KernelLaunch { kernel, grid, block, shared_bytes, arguments, tensors })
     }
 
-    /// Waits for the launches, and says which check of a kernel failed first, if one did.
+    /// Waits for the launches.
     ///
     /// # Errors
-    /// The failed check, or the driver's error.
+    /// The check of a kernel that failed first, or an error of the driver.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let mut bytes = [0; CELL_BYTES];
         self.core.copy_down(&self.cell, &mut bytes)?;
@@ -302,7 +305,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // What was launched runs to its end before its code goes. A device that is lost has nothing to go.
+        // Kernels must have ended before their code is unloaded. On a lost device there is nothing to unload.
         if self.core.wait().is_ok() {
             self.codes.iter().for_each(|code| self.core.driver.unload(*code));
         }

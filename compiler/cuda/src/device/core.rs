@@ -1,4 +1,4 @@
-//! What everything on a device shares: its driver, memory, launches, and what is known of its failures.
+//! The state that buffers and modules of a device share: the driver, the memory pool, pending launches and the error of a lost device.
 
 use super::driver::{Driver, KernelLaunch, Refusal, Refused};
 use super::error::{DeviceError, Launched, MOST_NAMED};
@@ -16,12 +16,13 @@ pub(super) struct Core {
     pub(super) pool: Pool,
     queue: RefCell<Queue>,
     staging: RefCell<Staging>,
-    /// What was launched since the host last waited.
+    /// The kernels launched since the host last waited, for the error message if one of them fails.
     running: RefCell<VecDeque<Launched>>,
-    /// Why nothing runs on the device any more.
+    /// The error after which the device is lost.
     lost: RefCell<Option<String>>,
+    /// The time that the host waits for kernels; `None` is no limit.
     pub(super) limit: Cell<Option<Duration>>,
-    /// How long the device worked on launches: from the first to where the host waits, summed.
+    /// The time that the device worked: the sum of the intervals from a first launch to the point where the host waited.
     pub(super) busy: Cell<Duration>,
 }
 
@@ -39,7 +40,7 @@ impl Core {
         }
     }
 
-    /// What a refusal is. One that means the end of the device is remembered.
+    /// Converts a driver error that occurred while `what`. Records the error if the device is lost.
     pub(super) fn failed(&self, what: &'static str, refused: Refused) -> DeviceError {
         match refused.kind {
             Refusal::Lost => {
@@ -55,6 +56,7 @@ impl Core {
         }
     }
 
+    /// Records that the device is lost. Returns the error.
     fn is_lost(&self, error: DeviceError) -> DeviceError {
         self.lost.borrow_mut().get_or_insert_with(|| error.to_string());
         self.queue.borrow_mut().forget();
@@ -62,13 +64,15 @@ impl Core {
         error
     }
 
+    /// Checks that the device is usable.
+    ///
     /// # Errors
-    /// Where nothing runs on the device any more.
+    /// If the device is lost.
     pub(super) fn works(&self) -> Result<(), DeviceError> {
         self.lost.borrow().as_ref().map_or(Ok(()), |why| Err(DeviceError::Lost(why.clone())))
     }
 
-    /// Memory of a size: what nobody needs any more, else the driver's; where that has none, after all that is idle went back to it.
+    /// Allocates from the pool's free list, otherwise from the driver. If the driver is out of memory, frees all idle blocks and retries.
     pub(super) fn allocate(self: &Rc<Core>, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
         self.works()?;
         let wanted = || DeviceError::Memory { bytes: bytes as u64, room: self.driver.room().ok() };
@@ -95,7 +99,7 @@ impl Core {
         Ok(DeviceBuffer::new(Rc::new(Block::new(self.clone(), at, size)), 0, bytes))
     }
 
-    /// Memory of several sizes in one block.
+    /// Allocates buffers of several sizes in one block.
     pub(super) fn allocate_together(self: &Rc<Core>, sizes: &[usize]) -> Result<Vec<DeviceBuffer>, DeviceError> {
         let all = || sizes.iter().fold(0u64, |all, bytes| all.saturating_add(*bytes as u64));
         let Some((offsets, bytes)) = arena(sizes) else {
@@ -105,15 +109,16 @@ impl Core {
         Ok(offsets.iter().zip(sizes).map(|(offset, bytes)| whole.part(*offset as u64, *bytes)).collect())
     }
 
-    /// Gives the driver what nobody needs.
+    /// Frees all idle blocks of the pool.
     fn trim(&self) -> Result<(), DeviceError> {
         self.wait()?;
         self.pool.drain().into_iter().for_each(|at| self.driver.free(at));
-        // Memory goes back in the stream's order, and then out of the driver's own pool.
+        // The driver frees memory in the order of the stream, and keeps it in a separate pool until `free_idle`.
         self.wait()?;
         self.driver.free_idle().map_err(|refused| self.failed("giving memory back", refused))
     }
 
+    /// Submits a launch. The queue may delay it, to replay repeated launches as a graph.
     pub(super) fn launch(&self, launch: KernelLaunch, of: Launched) -> Result<(), DeviceError> {
         self.works()?;
         let mut running = self.running.borrow_mut();
@@ -131,14 +136,14 @@ impl Core {
         })
     }
 
-    /// Hands the driver what is held back.
+    /// Submits the launches that the queue has delayed.
     pub(super) fn flush(&self) -> Result<(), DeviceError> {
         self.works()?;
         let flushed = self.queue.borrow_mut().flush(&*self.driver, self.limit.get());
         flushed.map_err(|refused| self.failed("launching the kernels", refused))
     }
 
-    /// Waits for all that was asked for.
+    /// Waits for all submitted work.
     pub(super) fn wait(&self) -> Result<(), DeviceError> {
         self.flush()?;
         let limit = self.limit.get();
@@ -166,15 +171,17 @@ impl Core {
         }
     }
 
+    /// Copies bytes of the host to a buffer.
     pub(super) fn copy_up(&self, bytes: &[u8], to: &DeviceBuffer) -> Result<(), DeviceError> {
-        // What is held back may still use the memory that is written.
+        // Delayed launches may use the memory that is overwritten.
         self.flush()?;
         let copied = self.staging.borrow_mut().up(&*self.driver, self.limit.get(), bytes, to.address());
         copied.map_err(|refused| self.failed("copying to the device", refused))
     }
 
+    /// Copies a buffer to the host.
     pub(super) fn copy_down(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
-        // A kernel that does not end is given up here, and not waited for by the copy.
+        // The copy would wait for a kernel that never ends; this wait has a time limit.
         self.wait()?;
         if to.is_empty() {
             return Ok(());
@@ -183,6 +190,7 @@ impl Core {
         copied.map_err(|refused| self.failed("copying from the device", refused))
     }
 
+    /// Fills a buffer with zeros.
     pub(super) fn clear(&self, buffer: &DeviceBuffer) -> Result<(), DeviceError> {
         self.flush()?;
         let cleared = self.driver.clear(buffer.address(), buffer.bytes());

@@ -1,223 +1,224 @@
-//! What is asked of a driver: the calls that a device is made of, so that all above them can be tested without one.
+//! The interface of a device's driver: the calls that the layers above need, so that a mock driver can replace it in tests.
 
 use crate::source::TensorForm;
 use std::fmt;
 use std::time::Duration;
 
-/// Where memory of the device begins.
+/// The address of device memory.
 pub type Address = u64;
 
-/// Code that was loaded, by its number.
+/// The number of a loaded module of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub usize);
 
-/// A kernel of loaded code, by its number; no other ever has the same.
+/// The number of a kernel of loaded code. Numbers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelHandle(pub usize);
 
-/// Memory of the host that the device copies from and to by itself, by its number.
+/// The number of a pinned (page-locked) buffer of the host, which the device accesses directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinned(pub usize);
 
-/// A point of the stream, by its number.
+/// The number of an event: a point of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub usize);
 
-/// Launches that are made at once, by its number.
+/// The number of a CUDA graph: launches that are submitted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Graph(pub usize);
 
-/// How a kernel is launched.
+/// A launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLaunch {
-    /// Which.
+    /// The kernel.
     pub kernel: KernelHandle,
-    /// Blocks on axes x, y and z.
+    /// The numbers of blocks on the axes x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block on axes x, y and z.
+    /// The numbers of threads of a block on the axes x, y and z.
     pub block: [u32; 3],
-    /// Bytes of shared memory beside what the kernel declares.
+    /// The dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Arguments in order: addresses, and scalars in their low bytes.
+    /// The arguments in order: addresses, and scalars in the low bytes.
     pub arguments: Vec<u64>,
-    /// What is passed behind them: tensors whose tiles it has copied.
+    /// The tensors that are passed as tensor maps, after the arguments.
     pub tensors: Vec<Tensor>,
 }
 
-/// A tensor whose tiles a kernel has copied.
+/// A tensor whose tiles a kernel copies by TMA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Where it begins.
+    /// The address of its first element.
     pub at: Address,
-    /// How it lies from there.
+    /// The layout of its elements and tiles.
     pub form: TensorForm,
 }
 
-/// A call that was not done.
+/// An error of a driver call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// What this means for what comes after.
+    /// The consequence for later calls.
     pub kind: Refusal,
-    /// The driver's words.
+    /// The driver's message.
     pub message: String,
 }
 
-/// What a refusal means.
+/// The consequence of a driver error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is not as much memory.
+    /// There is not enough memory; after freeing some, the call may succeed.
     Memory,
-    /// A kernel did what no kernel may; every call from here on fails.
+    /// A kernel failed, for example by an illegal address: the context is invalid, and every later call fails.
     Lost,
-    /// What was waited for did not end in time.
+    /// The work did not end within the time limit.
     TooLong,
     /// Only this call failed.
     Call,
 }
 
-/// Bytes of a device's memory.
+/// The sizes of a device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Not taken by anybody.
+    /// The free memory.
     pub free: u64,
-    /// In all.
+    /// The total memory.
     pub total: u64,
 }
 
-/// A device's driver, with one stream: what is asked for is done in that order, and calls do not wait for it but where they say so.
+/// The driver of a device, with one stream: work runs in the order of the calls. Calls are asynchronous unless their documentation says
+/// that they wait.
 ///
-/// Addresses that are passed are of memory that was allocated and not freed, arguments are those of the kernel: the layer above sees to it.
+/// The caller guarantees that addresses are those of allocated memory, and that arguments match the parameters of the kernel.
 pub trait Driver: fmt::Debug {
-    /// The device's name.
+    /// Returns the name of the device.
     fn name(&self) -> &str;
 
-    /// Its architecture: 90 for `sm_90`.
+    /// Returns the architecture: 90 for `sm_90`.
     fn arch(&self) -> u32;
 
-    /// How many multiprocessors it has.
+    /// Returns the number of multiprocessors.
     fn units(&self) -> u32;
 
-    /// How much memory there is.
+    /// Returns the free and the total memory.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn room(&self) -> Result<Room, Refused>;
 
-    /// Memory with any contents.
+    /// Allocates memory with undefined contents.
     ///
     /// # Errors
-    /// [`Refusal::Memory`] where there is not as much.
+    /// [`Refusal::Memory`] if there is not enough memory.
     fn allocate(&self, bytes: usize) -> Result<Address, Refused>;
 
-    /// Gives memory back, in the stream's order.
+    /// Frees memory when the stream reaches this point.
     fn free(&self, at: Address);
 
-    /// Gives the system what was given back and nobody needs.
+    /// Returns freed memory that the driver keeps in a pool to the system.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn free_idle(&self) -> Result<(), Refused> {
         Ok(())
     }
 
-    /// What runs will not end, or ended badly: nothing is asked of the driver any more, and it waits for nothing when it goes.
+    /// Marks the device as lost: its work will not end, or has failed. No other call follows, and dropping the driver waits for nothing.
     fn give_up(&self) {}
 
     /// Sets bytes to zero.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused>;
 
-    /// Copies to the device; when it returns, the host's bytes may change.
+    /// Copies bytes to the device. After the return the caller may change them.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused>;
 
-    /// Copies from the device, and waits for it.
+    /// Copies bytes from the device, and waits for the copy.
     ///
     /// # Errors
-    /// The driver's, and what failed before.
+    /// An error of the driver or of earlier work.
     fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused>;
 
-    /// Memory of the host for copies that do not wait.
+    /// Allocates a pinned buffer of the host, for asynchronous copies.
     ///
     /// # Errors
-    /// [`Refusal::Memory`] where there is not as much.
+    /// [`Refusal::Memory`] if there is not enough memory.
     fn pin(&self, bytes: usize) -> Result<Pinned, Refused>;
 
-    /// Writes the first bytes of pinned memory; no copy from it goes on.
+    /// Writes the first bytes of a pinned buffer. The caller guarantees that no copy from it is running.
     ///
     /// # Errors
-    /// Where they are more than it has.
+    /// If the buffer is smaller.
     fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused>;
 
-    /// Copies the first bytes of pinned memory to the device, and does not wait.
+    /// Copies the first bytes of a pinned buffer to the device, asynchronously.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused>;
 
-    /// Copies from the device to the first bytes of pinned memory, and does not wait.
+    /// Copies bytes from the device to the start of a pinned buffer, asynchronously.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused>;
 
-    /// Reads the first bytes of pinned memory; no copy to it goes on.
+    /// Reads the first bytes of a pinned buffer. The caller guarantees that no copy to it is running.
     ///
     /// # Errors
-    /// Where they are more than it has.
+    /// If the buffer is smaller.
     fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused>;
 
-    /// Loads a cubin, or PTX with a zero byte behind it.
+    /// Loads a cubin, or PTX that ends in a zero byte.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn load(&self, code: &[u8]) -> Result<Code, Refused>;
 
-    /// Forgets code, of which no kernel runs or is in a graph that is replayed again.
+    /// Unloads code. The caller guarantees that none of its kernels is running or is in a graph that is replayed later.
     fn unload(&self, code: Code);
 
-    /// A kernel by its name, which may have so many bytes of shared memory.
+    /// Returns the kernel called `name`, and allows it `shared_bytes` bytes of dynamic shared memory.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused>;
 
     /// Launches a kernel.
     ///
     /// # Errors
-    /// The driver's, and what failed before.
+    /// An error of the driver or of earlier work.
     fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused>;
 
-    /// The point of the stream behind all that was asked for.
+    /// Records an event after all submitted work.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn mark(&self) -> Result<Mark, Refused>;
 
-    /// Waits until a point is passed, at most so long; whether it is.
+    /// Waits for an event, at most for the time `limit`. Returns whether the event has occurred.
     ///
     /// # Errors
-    /// What failed before it.
+    /// An error of the work before the event.
     fn wait(&self, mark: Mark, limit: Option<Duration>) -> Result<bool, Refused>;
 
-    /// The device's time between two points that are passed.
+    /// Returns the time between two events that have occurred, by the device's clock.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn milliseconds(&self, from: Mark, to: Mark) -> Result<f32, Refused>;
 
-    /// Forgets a point.
+    /// Destroys an event.
     fn forget(&self, mark: Mark);
 
-    /// Waits until a point is passed, and forgets it.
+    /// Waits for an event and destroys it.
     ///
     /// # Errors
-    /// What failed before it; [`Refusal::TooLong`] where that takes longer than the limit.
+    /// An error of the work before the event; [`Refusal::TooLong`] if the event does not occur within the limit.
     fn pass(&self, mark: Mark, limit: Option<Duration>) -> Result<(), Refused> {
         let waited = self.wait(mark, limit);
         self.forget(mark);
@@ -227,24 +228,24 @@ pub trait Driver: fmt::Debug {
         }
     }
 
-    /// Launches from here on are not made but become a graph.
+    /// Begins to capture launches: they are recorded into a graph, not executed.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn begin_capture(&self) -> Result<(), Refused>;
 
-    /// The graph of the launches since [`Driver::begin_capture`]; nothing is captured any more, also where it fails.
+    /// Ends the capture and returns the graph of the launches since [`Driver::begin_capture`]. The capture ends in case of an error, too.
     ///
     /// # Errors
-    /// The driver's.
+    /// An error of the driver.
     fn end_capture(&self) -> Result<Graph, Refused>;
 
-    /// Makes a graph's launches.
+    /// Submits the launches of a graph.
     ///
     /// # Errors
-    /// The driver's, and what failed before.
+    /// An error of the driver or of earlier work.
     fn replay(&self, graph: Graph) -> Result<(), Refused>;
 
-    /// Forgets a graph, which does not run.
+    /// Destroys a graph. The caller guarantees that it is not running.
     fn drop_graph(&self, graph: Graph);
 }
