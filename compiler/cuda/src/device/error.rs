@@ -1,4 +1,4 @@
-//! What goes wrong with a device, in words.
+//! Errors of a device, and their messages.
 
 use super::driver::Room;
 use crate::nvrtc::NvrtcError;
@@ -8,74 +8,74 @@ use rx_base::Name;
 use rx_ir::Origin;
 use std::time::Duration;
 
-/// What goes wrong with a device.
+/// An error of a device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
-    /// The driver's library is not there.
+    /// The driver's library is not installed.
     #[error("no CUDA driver: libcuda is not found")]
     NoDriver,
-    /// The driver has no device.
+    /// The driver reports no device.
     #[error("the CUDA driver has no device")]
     NoDevice,
-    /// The device's architecture is older than what kernels are made for.
+    /// The device's architecture is older than [`OLDEST_ARCH`].
     #[error("{name} is sm_{arch}; kernels are made for sm_{oldest} and newer", oldest = OLDEST_ARCH)]
     TooOld {
-        /// Its name.
+        /// The name of the device.
         name: String,
-        /// Its architecture: 75 for `sm_75`.
+        /// The architecture: 75 for `sm_75`.
         arch: u32,
     },
-    /// The driver's answer to something.
+    /// An error of a driver call.
     #[error("CUDA: {what}: {message}")]
     Driver {
-        /// What was asked.
+        /// The operation, such as "loading the kernels".
         what: &'static str,
-        /// Its answer.
+        /// The driver's message.
         message: String,
     },
-    /// Memory that the device has not.
+    /// The device does not have enough free memory.
     #[error("the device has not enough memory: {} are wanted{}", shown(*.bytes), free(.room.as_ref()))]
     Memory {
-        /// How many bytes were wanted.
+        /// The requested size in bytes.
         bytes: u64,
-        /// What there is, where the driver says so.
+        /// The free and the total memory, if the driver reports them.
         room: Option<Room>,
     },
-    /// A kernel was not launched.
+    /// The driver rejected a launch.
     #[error("kernel `{}` cannot be launched: {message}", .kernel.kernel)]
     Launch {
-        /// Which.
+        /// The kernel.
         kernel: Launched,
-        /// The driver's answer.
+        /// The driver's message.
         message: String,
     },
-    /// A kernel did what none may, or the device failed. The driver says so when the host waits: all that was launched since the last
-    /// time is listed, the latest last, at most [`MOST_NAMED`].
+    /// A kernel failed, for example by an illegal address, or the device did. The driver reports the error when the host waits, without
+    /// the kernel: `kernels` are the last ones launched since the previous wait, at most [`MOST_NAMED`], in order.
     #[error("{} failed on the device: {message}", named(.kernels))]
     Failed {
-        /// One of these did it.
+        /// The kernels of which one failed.
         kernels: Vec<Launched>,
-        /// The driver's answer.
+        /// The driver's message.
         message: String,
     },
-    /// Kernels did not end in time. They run on; nothing else does on this device before the process ends.
+    /// Kernels did not end within the time limit. They continue to run, and the process cannot use the device any more.
     #[error("{} did not end in {} s and is given up", named(.kernels), .limit.as_secs())]
     TooLong {
-        /// One of these did not.
+        /// The kernels of which one did not end.
         kernels: Vec<Launched>,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
-    /// The device is of no use any more, for what failed before.
+    /// The device is lost because of an earlier error, whose message this is.
     #[error("the device cannot be used any more in this process: {0}")]
     Lost(String),
-    /// The kernels are not compiled.
+    /// The kernels could not be compiled.
     #[error("{0}")]
     Nvrtc(#[from] NvrtcError),
     /// A call cannot be launched.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// A call passes another number of buffers, or one of another size.
+    /// A call passes a wrong number of buffers, or a buffer that is too small.
     #[error("{0}")]
     Buffer(String),
     /// A check in a kernel failed.
@@ -83,22 +83,22 @@ pub enum DeviceError {
     Fault(Fault),
 }
 
-/// The most kernels that an error names.
+/// The maximum number of kernels that an error names.
 pub const MOST_NAMED: usize = 8;
 
-/// A kernel that was launched.
+/// A launched kernel, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// Its name in the text.
+    /// The name in the text.
     pub kernel: String,
-    /// The function it is of.
+    /// The function that the kernel belongs to.
     pub function: Name,
-    /// A statement of the program that the function computes.
+    /// A Relax statement that the function computes.
     pub origin: Option<Origin>,
 }
 
 impl DeviceError {
-    /// The kernel that failed, or another of its function; where it is known which function that is.
+    /// Returns the kernel that failed, or another kernel of the same function. Returns `None` if the function is not known.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),
@@ -111,13 +111,13 @@ impl DeviceError {
         }
     }
 
-    /// Whether nothing runs on the device after it.
+    /// Whether the device is lost after this error.
     pub fn is_lasting(&self) -> bool {
         matches!(self, DeviceError::Failed { .. } | DeviceError::TooLong { .. } | DeviceError::Lost(_))
     }
 }
 
-/// `12.0 MiB`.
+/// Formats a size: `12.0 MiB`.
 fn shown(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
@@ -127,12 +127,12 @@ fn shown(bytes: u64) -> String {
     }
 }
 
-/// `, 1.0 MiB of 2.0 GiB are free`, where it is known.
+/// Formats the free memory: `, 1.0 MiB of 2.0 GiB are free`. The text is empty if it is not known.
 fn free(room: Option<&Room>) -> String {
     room.map(|room| format!(", {} of {} are free", shown(room.free), shown(room.total))).unwrap_or_default()
 }
 
-/// The kernels of which one failed.
+/// Formats the list of kernels of which one failed.
 fn named(kernels: &[Launched]) -> String {
     match kernels {
         [] => "a kernel".to_owned(),

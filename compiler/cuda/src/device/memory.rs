@@ -1,4 +1,4 @@
-//! Memory that was taken from the driver and is used again.
+//! The pool of device memory: freed blocks are kept for later allocations.
 
 use super::core::Core;
 use super::driver::Address;
@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Memory of a device: all of a block, or a part of one.
+/// A buffer in device memory: a block of the pool, or a part of one.
 #[derive(Clone, Debug)]
 pub struct DeviceBuffer {
     block: Rc<Block>,
@@ -19,11 +19,12 @@ impl DeviceBuffer {
         DeviceBuffer { block, offset, bytes }
     }
 
-    /// Its size.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
+    /// Returns a part of the buffer, which keeps the block alive.
     pub(super) fn part(&self, offset: u64, bytes: usize) -> DeviceBuffer {
         DeviceBuffer { block: self.block.clone(), offset: self.offset + offset, bytes }
     }
@@ -33,7 +34,7 @@ impl DeviceBuffer {
     }
 }
 
-/// Memory that the driver gave; when nobody needs it any more it is kept for the next.
+/// A block of device memory, which returns to the pool when it is dropped.
 #[derive(Debug)]
 pub(super) struct Block {
     core: Rc<Core>,
@@ -53,20 +54,21 @@ impl Drop for Block {
     }
 }
 
-/// Every part begins at a multiple of this, as the driver's memory does.
+/// The alignment in bytes of buffers within a block; the driver aligns blocks the same.
 const ALIGNMENT: usize = 512;
 
-/// A block may be larger than what is asked for by an eighth.
+/// A block may be larger than the request by this fraction: an eighth.
 const SPARE: usize = 8;
 
-/// The bytes that are asked of the driver for so many: sizes that differ little share blocks. `None`: more than there are.
+/// Rounds a size up to that of the block to allocate, so that requests of similar size reuse each other's blocks. Returns `None` in
+/// case of overflow.
 pub(super) fn size_of(bytes: usize) -> Option<usize> {
-    // At least the power of two below, by eighths.
+    // Steps of an eighth of the power of two below.
     let step = bytes.checked_next_power_of_two()? / (2 * SPARE);
     bytes.max(1).checked_next_multiple_of(step.max(ALIGNMENT))
 }
 
-/// Where parts of these sizes stand in one block, and its size.
+/// Returns the offsets of buffers of these sizes in one block, and the size of the block.
 pub(super) fn arena(sizes: &[usize]) -> Option<(Vec<usize>, usize)> {
     let mut end = 0usize;
     let mut offsets = Vec::with_capacity(sizes.len());
@@ -77,7 +79,7 @@ pub(super) fn arena(sizes: &[usize]) -> Option<(Vec<usize>, usize)> {
     Some((offsets, end))
 }
 
-/// Blocks that nobody needs, by size, and how many bytes are needed.
+/// The idle blocks by size, and the number of bytes in use.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     idle: RefCell<BTreeMap<usize, Vec<Address>>>,
@@ -86,7 +88,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A block of a size or a little larger. The one given back last comes first: the same calls get the same addresses.
+    /// Takes an idle block of this size or a slightly larger one. Blocks are reused last in, first out, so that the same sequence of calls
+    /// gets the same addresses, which the replay of graphs relies on.
     pub(super) fn take(&self, size: usize) -> Option<(Address, usize)> {
         let mut idle = self.idle.borrow_mut();
         let (have, blocks) =
@@ -97,23 +100,24 @@ impl Pool {
         Some((at, have))
     }
 
-    /// A block is needed that the driver gave.
+    /// Counts a block as in use.
     pub(super) fn is_used(&self, size: usize) {
         self.used.set(self.used.get() + size as u64);
         self.peak.set(self.peak.get().max(self.used.get()));
     }
 
+    /// Returns a block to the pool.
     fn put(&self, at: Address, size: usize) {
         self.used.set(self.used.get().saturating_sub(size as u64));
         self.idle.borrow_mut().entry(size).or_default().push(at);
     }
 
-    /// All blocks that nobody needs.
+    /// Removes and returns all idle blocks.
     pub(super) fn drain(&self) -> Vec<Address> {
         std::mem::take(&mut *self.idle.borrow_mut()).into_values().flatten().collect()
     }
 
-    /// The most bytes that were needed at the same time.
+    /// Returns the peak number of bytes in use.
     pub(super) fn peak(&self) -> u64 {
         self.peak.get()
     }

@@ -1,8 +1,14 @@
-//! Launches on their way to the driver: a sequence that repeats is captured once and replayed.
+//! Replays repeated sequences of launches as CUDA graphs, which cost the host less than separate launches.
 //!
-//! A sequence is what is launched between two points where the host waits or copies. It is known by all of it: kernels, shapes of launches,
-//! addresses, scalars. So a replay does what the launches would have done, whatever the program did on the host to come to them; other
-//! shapes, other memory or another branch make another sequence. Launches are held back only as long as they are those of a known one.
+//! ```text
+//! run 1: launch a, b, c; wait          submitted one by one, and remembered
+//! run 2: launch a, b, c; wait          delayed until the wait, captured as a graph, replayed
+//! run 3: launch a, b, d; wait          a and b are delayed, d differs: all three are submitted one by one
+//! ```
+//!
+//! A sequence is the launches between two points where the host waits or copies. Sequences are compared by all of their contents:
+//! kernels, launch shapes, addresses and scalars. So a replay is equivalent to the launches. Other shapes, other memory or another branch
+//! of the program make another sequence. Launches are delayed only while they are a prefix of a remembered sequence.
 //!
 //! Invariant: delayed launches are submitted before anything else that touches memory: a copy, a wait, a free.
 
@@ -10,37 +16,37 @@ use super::driver::{Driver, Graph, KernelLaunch, Mark, Refused};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many sequences are known: those that were met last.
+/// The maximum number of remembered sequences; the least recent one is forgotten first.
 const KNOWN: usize = 32;
 
-/// A longer sequence is not held back: what is remembered of it would be too much.
+/// The maximum length of a remembered sequence, which bounds the memory for it.
 const LONGEST: usize = 1 << 14;
 
-/// A sequence that was launched.
+/// A remembered sequence.
 #[derive(Debug)]
 struct Known {
     launches: Vec<KernelLaunch>,
-    /// Made when it comes for the second time.
+    /// The graph, captured when the sequence occurs for the second time.
     graph: Option<Graph>,
 }
 
-/// Launches since the host last waited or copied.
+/// The launches since the host last waited or copied, and the remembered sequences.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     asked: Vec<KernelLaunch>,
-    /// How many of them the driver has.
+    /// The number of them that are submitted to the driver.
     sent: usize,
     known: VecDeque<Known>,
-    /// The known sequences that begin with what was asked for.
+    /// The indices of the remembered sequences that begin with these launches.
     candidates: Vec<usize>,
-    /// The driver refused to capture: it is not asked again.
+    /// Whether the driver has failed to capture a graph; then no further capture is tried.
     is_plain: bool,
-    /// Before the first launch since [`Queue::started`] was called last.
+    /// The event before the first launch since the last call of [`Queue::started`].
     start: Option<Mark>,
 }
 
 impl Queue {
-    /// Asks for a launch.
+    /// Adds a launch, which may be delayed.
     pub(super) fn launch(&mut self, driver: &dyn Driver, launch: KernelLaunch) -> Result<(), Refused> {
         let at = self.asked.len();
         if at == 0 {
@@ -54,7 +60,7 @@ impl Queue {
         }
         let sent = self.send(driver);
         if sent.is_err() {
-            // What comes after a refusal is no sequence that anybody wants again.
+            // A sequence with an error is not remembered.
             self.clear();
         }
         sent
@@ -66,7 +72,7 @@ impl Queue {
         self.sent = 0;
     }
 
-    /// Sends what is held back.
+    /// Submits the delayed launches one by one.
     fn send(&mut self, driver: &dyn Driver) -> Result<(), Refused> {
         if self.sent < self.asked.len() {
             self.starts(driver);
@@ -78,7 +84,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The host waits or copies: all that was asked for goes to the driver, as a graph where it is known.
+    /// Ends the sequence, since the host waits or copies: submits the delayed launches, as a graph if the sequence is a remembered one.
     pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         let count = self.asked.len();
         let same = self.candidates.iter().copied();
@@ -93,7 +99,7 @@ impl Queue {
         done
     }
 
-    /// A known sequence comes again.
+    /// Replays a remembered sequence, and captures its graph the first time.
     fn replay(&mut self, driver: &dyn Driver, at: usize) -> Result<(), Refused> {
         let Some(mut known) = self.known.remove(at) else { return Ok(()) };
         if known.graph.is_none() {
@@ -111,7 +117,7 @@ impl Queue {
         }
     }
 
-    /// Knows what was asked for from here on. One launch is no faster as a graph.
+    /// Remembers the sequence that ends. A sequence of one launch is not: a graph of it is no faster.
     fn remember(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         if self.is_plain || !(2..=LONGEST).contains(&self.asked.len()) {
             return Ok(());
@@ -119,19 +125,20 @@ impl Queue {
         self.known.push_back(Known { launches: std::mem::take(&mut self.asked), graph: None });
         let oldest = if self.known.len() > KNOWN { self.known.pop_front() } else { None };
         if let Some(graph) = oldest.and_then(|oldest| oldest.graph) {
-            // It may still run.
+            // The graph may still be running.
             driver.pass(driver.mark()?, limit)?;
             driver.drop_graph(graph);
         }
         Ok(())
     }
 
+    /// Records the event before the first launch.
     fn starts(&mut self, driver: &dyn Driver) {
-        // Without a mark there is no time, and nothing else is lacking.
+        // If the event cannot be recorded, only the measured time is missing.
         self.start = self.start.or_else(|| driver.mark().ok());
     }
 
-    /// The point before what was launched since this was called last, where something was.
+    /// Takes the event before the first launch since the last call, if there was a launch.
     pub(super) fn started(&mut self) -> Option<Mark> {
         self.start.take()
     }
