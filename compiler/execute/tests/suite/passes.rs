@@ -207,8 +207,24 @@ fn what_any_module_computes_stays() {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["text"].as_str().map(str::to_owned))
         .collect();
-    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || all_modules(&texts)).expect("a thread");
-    let (counts, mistakes) = worker.join().expect("every module is run");
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let results = std::thread::scope(|scope| {
+        let run = |first: usize| {
+            let texts = texts.iter().skip(first).step_by(threads);
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || all_modules(texts)).expect("a thread")
+        };
+        let workers: Vec<_> = (0..threads).map(run).collect();
+        workers.into_iter().map(|worker| worker.join().expect("every module is run")).collect::<Vec<_>>()
+    });
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for (part, found) in results {
+        mistakes.extend(found);
+        for (pass, (same, not_run)) in part {
+            let count = counts.entry(pass).or_default();
+            *count = (count.0 + same, count.1 + not_run);
+        }
+    }
     for (pass, (same, not_run)) in &counts {
         println!("{pass:<28}{same:>6} the same, {not_run} not run");
     }
@@ -217,7 +233,7 @@ fn what_any_module_computes_stays() {
 
 /// Returns for each pass the number of functions that agree and that are not run, in modules that it changes; and the
 /// differences.
-fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec<String>) {
+fn all_modules<'t>(texts: impl Iterator<Item = &'t String>) -> (BTreeMap<&'static str, (usize, usize)>, Vec<String>) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut mistakes = Vec::new();
     let general = ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }));
