@@ -1,8 +1,10 @@
-//! A source as machine code: in parts that are compiled at the same time, each kept on disk for the next time.
+//! Compiles a source to machine code with NVRTC: splits it into parts, compiles them in parallel, and caches the result
+//! of each on disk.
 //!
-//! The key is a hash of the text, the architecture and the compiler. Failures of the cache's folder are never errors, and a file that
-//! was changed is compiled again. A kernel that spills registers is compiled a second time with all registers that a thread can
-//! have: the compiler otherwise reserves some for blocks that nobody asked for.
+//! The cache key is a hash of the text, the architecture and the compiler version. A failure of the cache folder is
+//! never an error, and a corrupted file is compiled again. A kernel that spills registers is compiled a second time
+//! with a launch bound of one block a multiprocessor: without it the compiler limits the registers so that more blocks
+//! fit.
 
 pub mod resources;
 
@@ -19,43 +21,44 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
 
-/// A kernel whose text is longer is a part of its own: unrolled tiles take the compiler longer than many small kernels.
+/// The text size in bytes above which a kernel is a separate part: unrolled tiles take the compiler longer than many
+/// small kernels.
 const LARGE_KERNEL: usize = 4 << 10;
 
-/// How long a part of small kernels grows, in bytes of text: about a tenth of a second for the compiler.
+/// The size at which a part of small kernels is complete, in bytes of text: about a tenth of a second of compilation.
 const PART_BYTES: usize = 16 << 10;
 
-/// What the folder of kept images may hold, in bytes. Beyond that those go first that were not used the longest.
+/// The maximum size of the cache folder, in bytes. Above it the least recently used images are removed.
 const KEPT_BYTES: u64 = 1 << 30;
 
-/// The newest architecture that is promised: devices that NVRTC does not know are newer.
+/// The newest architecture that every supported NVRTC knows. A device that NVRTC does not know is newer.
 const KNOWN_ARCH: u32 = 90;
 
-/// The newest architecture whose PTX newer devices take; that of `sm_90a` is for it alone.
+/// The newest architecture whose PTX newer devices accept: PTX of `sm_90a` runs on that architecture only.
 const LASTING_ARCH: u32 = 89;
 
-/// A text that compiles by itself, with some of a source's kernels.
+/// A compilation unit: a text that compiles by itself, with some of a source's kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The helpers, and the kernels.
+    /// The helper functions, followed by the kernels.
     pub text: String,
-    /// The kernels, by their function's number and their own in it.
+    /// The kernels, each as (number of the function, number of the kernel in it).
     pub kernels: Vec<(usize, usize)>,
 }
 
 /// The machine code of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// A cubin; or PTX with a zero byte behind it, for a device that NVRTC does not know.
+    /// A cubin; or PTX with a zero byte at the end, for a device that NVRTC does not know.
     pub code: Vec<u8>,
-    /// The kernels in it, by their function's number and their own in it.
+    /// The kernels in it, each as (number of the function, number of the kernel in it).
     pub kernels: Vec<(usize, usize)>,
-    /// Whether it was on disk.
+    /// Whether the code was found in the cache.
     pub was_kept: bool,
 }
 
 impl CudaSource {
-    /// The source in parts that hold each kernel once.
+    /// Splits the source into parts, so that each kernel is in exactly one part.
     pub fn parts(&self) -> Vec<Part> {
         let head = self.text.get(..self.head_bytes).unwrap_or_default();
         let mut parts: Vec<Part> = Vec::new();
@@ -82,8 +85,7 @@ impl CudaSource {
 }
 
 impl Listing {
-    /// The kernels of functions in texts that compile by themselves, each with the numbers of its functions; of `alone` each has a text
-    /// of its own.
+    /// Splits the kernels of `functions` into parts. If `alone`, each function is a separate part.
     fn parts(&self, functions: &[usize], alone: bool) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         let mut open: Option<Part> = None;
@@ -102,15 +104,16 @@ impl Listing {
         parts
     }
 
-    /// What the kernels need on an architecture, by their names; and why functions have no machine code, by their numbers.
+    /// Compiles the kernels for an architecture and returns their resource usage by name, and the compiler errors by
+    /// function number.
     ///
     /// # Errors
-    /// Where NVRTC is not found.
+    /// If NVRTC is not found.
     pub fn resources(&self, arch: u32, kept: &Kept) -> Result<ListedResources, NvrtcError> {
         let version = nvrtc::probe()?;
         let mut listed = ListedResources::default();
         let mut functions: Vec<usize> = (0..self.functions.len()).collect();
-        // What is refused in company is compiled alone, to tell who it is.
+        // If a part is rejected, its functions are compiled one by one, to find those that cause the errors.
         for alone in [false, true] {
             let parts = self.parts(&functions, alone);
             let mut refused: Vec<(usize, NvrtcError)> = Vec::new();
@@ -133,20 +136,20 @@ impl Listing {
     }
 }
 
-/// What the kernels of a listing need.
+/// The resource usage of a listing's kernels.
 #[derive(Clone, Debug, Default)]
 pub struct ListedResources {
-    /// By the kernels' names.
+    /// The resource usage by kernel name.
     pub kernels: BTreeMap<String, Resources>,
-    /// Why NVRTC makes no machine code of a function's kernels, by its number.
+    /// The compiler errors, by the number of the function whose kernels NVRTC rejects.
     pub refused: BTreeMap<usize, NvrtcError>,
 }
 
-/// The machine code of a source for an architecture, by as many threads as the machine has cores. `progress` is told how
-/// many of its parts are done, of how many.
+/// Compiles a source for an architecture, on as many threads as the machine has cores. `progress` is called with the
+/// number of compiled parts and the number of all parts.
 ///
 /// # Errors
-/// Where NVRTC is not found, or refuses a part.
+/// If NVRTC is not found, or if it rejects a part.
 pub fn compile(
     source: &CudaSource,
     arch: u32,
@@ -174,7 +177,8 @@ pub fn compile(
     Ok(images.into_iter().flatten().collect())
 }
 
-/// Compiles parts at the same time and gives each to `take` by its number, as it is done. Where `take` says no, the others are left.
+/// Compiles parts in parallel. Calls `take` with the number of each part and its result, in order of completion; if
+/// `take` returns false, the remaining parts are skipped.
 fn each(
     parts: &[Part],
     arch: u32,
@@ -192,14 +196,14 @@ fn each(
                 while let Some((at, part)) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, parts.get(at)?)))
                 {
-                    // Nobody listens where another part failed.
+                    // The receiver is gone, because another part has failed.
                     if sender.send((at, image(part, arch, version, kept))).is_err() {
                         return;
                     }
                 }
             });
         }
-        // The receiver ends with this scope's closure, and so do the workers.
+        // The receiver is dropped here, which ends the workers.
         for (at, image) in receiver {
             if !take(at, image) {
                 return;
@@ -221,9 +225,9 @@ fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Ima
     Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
 }
 
-/// Where kernels spill, the compiler has kept registers for more blocks than they are launched for: it is told that one is
-/// enough, and what it makes then is taken where it spills less. Kernels that do not spill are left as they are, since fewer
-/// registers mean more blocks at a time.
+/// Recompiles a text whose kernels spill with a launch bound of one block a multiprocessor, and returns that code if it
+/// spills less. Without the bound the compiler limits the registers so that more blocks fit. Kernels that do not spill
+/// keep their limit, since fewer registers allow more blocks to run at the same time.
 fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     let spilling = |cubin: &[u8]| -> BTreeMap<String, u32> {
         resources::of(cubin)
@@ -243,7 +247,8 @@ fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The text with kernels of these names launched for one block of a multiprocessor, where it does not say how many.
+/// Adds the minimum of one block a multiprocessor to the launch bounds of the named kernels, unless they give a
+/// minimum. For example, `__launch_bounds__(256)` becomes `__launch_bounds__(256, 1)`.
 fn with_all_registers(text: &str, names: &BTreeMap<String, u32>) -> String {
     const BOUND: &str = "__launch_bounds__(";
     let mut changed = String::with_capacity(text.len());
@@ -265,7 +270,8 @@ fn with_all_registers(text: &str, names: &BTreeMap<String, u32>) -> String {
     changed
 }
 
-/// For a device newer than NVRTC: text that the driver compiles. Where that is refused too, the first error stands.
+/// Compiles a text to PTX, for a device newer than NVRTC; the driver compiles it further. If that fails too, returns
+/// the first error.
 fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> {
     if arch <= KNOWN_ARCH {
         return Err(error);
@@ -275,7 +281,8 @@ fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> 
     Ok(ptx)
 }
 
-/// What an image depends on: the text, the architecture, the compiler and how it is asked ([`nvrtc::OPTIONS`]).
+/// Returns the cache key of an image: a hash of the text, the architecture, the compiler version and
+/// [`nvrtc::OPTIONS`].
 fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
     let mut hash = Sha256::new();
     let arch = nvrtc::suffix(arch);
@@ -287,26 +294,26 @@ fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
     })
 }
 
-/// A folder of images by key. What cannot be read there is made again, and what cannot be written is not kept: nothing that
-/// goes wrong with it is an error.
+/// A cache of images: a folder with one file a key. An image that cannot be read is compiled again, and one that cannot
+/// be written is not cached: no failure of the folder is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     folder: Option<PathBuf>,
 }
 
 impl Kept {
-    /// Nowhere: every part is compiled.
+    /// Returns a cache without a folder: every part is compiled.
     pub fn nothing() -> Kept {
         Kept::default()
     }
 
-    /// In a folder, which is made where it is missing.
+    /// Returns a cache in a folder, which is created when the first image is written.
     pub fn within(folder: PathBuf) -> Kept {
         Kept { folder: Some(folder) }
     }
 
-    /// In the user's folder for such files: `RX_CACHE`, where it is empty nowhere; else below `XDG_CACHE_HOME`, `~/.cache`
-    /// or `%LOCALAPPDATA%`.
+    /// Returns the cache in the user's cache folder: `RX_CACHE` if it is set (no cache if it is empty), otherwise `rx`
+    /// in `XDG_CACHE_HOME`, `%LOCALAPPDATA%` or `~/.cache`, whichever is set first.
     pub fn of_user() -> Kept {
         let var = |name: &str| std::env::var_os(name);
         let folder = match var("RX_CACHE") {
@@ -327,12 +334,13 @@ impl Kept {
         if Sha256::digest(code).as_slice() != sum {
             return None;
         }
-        // When it was used last decides how long it stays; where that cannot be written down it goes earlier.
+        // The modification time records the last use. If it cannot be written, the image is only removed earlier.
         let _ = std::fs::File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(code.to_vec())
     }
 
-    /// Keeps an image, with its sum behind it: a file that a full disk or another program changed is not run.
+    /// Writes an image followed by its SHA-256 sum, so that a file that a full disk truncated or another program
+    /// changed is not loaded.
     fn put(&self, key: &str, code: &[u8]) {
         let Some(folder) = &self.folder else { return };
         let _ = std::fs::create_dir_all(folder).and_then(|()| {
@@ -343,7 +351,7 @@ impl Kept {
         });
     }
 
-    /// Removes the images that were not used the longest, until the others fit.
+    /// Removes the least recently used images until the others fit [`KEPT_BYTES`].
     fn trim(&self) {
         let files = self.folder.iter().flat_map(|folder| files_of(folder));
         let mut files: Vec<(SystemTime, u64, PathBuf)> = files.collect();
@@ -359,7 +367,7 @@ impl Kept {
     }
 }
 
-/// The files of a folder: when each was used, its bytes, its path.
+/// Returns the files of a folder, each as (last use, size in bytes, path).
 fn files_of(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let file = |entry: std::fs::DirEntry| {

@@ -1,7 +1,7 @@
-//! NVRTC, the CUDA compiler as a library, loaded when it is asked for.
+//! Calls NVRTC, the CUDA compiler as a library, which is loaded at the first use.
 //!
-//! Found by the environment variable `RX_NVRTC`, a path, else by its usual names. Versions 12 and 13 are alike in what is
-//! used here. Neither a driver nor a device is needed to compile.
+//! The library is found by the environment variable `RX_NVRTC` (a path), otherwise by its usual names. The functions
+//! used here are the same in versions 12 and 13. Compilation needs neither a driver nor a device.
 #![allow(unsafe_code)]
 
 use libloading::{Library, Symbol};
@@ -9,41 +9,41 @@ use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// What NVRTC is asked for.
+/// The kind of code that NVRTC produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
-    /// Text that a driver compiles for its device.
+    /// PTX: text that a driver compiles for its device.
     Ptx,
-    /// Machine code of one architecture.
+    /// A cubin: machine code of one architecture.
     Cubin,
 }
 
-/// Why there is no code.
+/// An error of loading or calling NVRTC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NvrtcError {
-    /// The library is not found: what was tried, and why it did not load.
+    /// The library is not found: the names that were tried, each with the loader's message.
     #[error("NVRTC not found: set RX_NVRTC to the path of libnvrtc.so (tried {})", .0.join("; "))]
     NotFound(Vec<String>),
-    /// The library has not a function that is needed.
+    /// The library lacks a required function.
     #[error("this is no NVRTC that rx can use: {0}")]
     Symbol(String),
-    /// The text is refused: NVRTC's log, with line numbers.
+    /// NVRTC rejects the text: its log, with line numbers.
     #[error("NVRTC refuses the kernels:\n{0}")]
     Compile(String),
     /// A call of the library failed.
     #[error("{function} failed with code {code}")]
     Call {
-        /// Which function.
+        /// The name of the function.
         function: &'static str,
-        /// Its result.
+        /// The returned `nvrtcResult`.
         code: i32,
     },
-    /// The text or an option holds a zero byte.
+    /// The text or an option contains a zero byte.
     #[error("the text of the kernels holds a zero byte")]
     ZeroByte,
 }
 
-/// `nvrtcProgram`.
+/// The handle type `nvrtcProgram`.
 type Program = *mut c_void;
 type Create = unsafe extern "C" fn(
     *mut Program,
@@ -59,7 +59,7 @@ type Contents = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
 
-/// The loaded library.
+/// The loaded library and its functions.
 struct Nvrtc {
     create: Create,
     compile: Compile,
@@ -68,16 +68,16 @@ struct Nvrtc {
     ptx: (Size, Contents),
     cubin: (Size, Contents),
     version: (i32, i32),
-    // The functions are its; it is never unloaded.
+    // The function pointers belong to the library, which is never unloaded.
     _library: Library,
 }
 
-/// Where the library may be.
+/// Returns the names and paths to try, in order.
 fn candidates() -> Vec<OsString> {
     match std::env::var_os("RX_NVRTC").filter(|path| !path.is_empty()) {
         Some(path) => vec![path],
         None if cfg!(windows) => ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"].map(OsString::from).to_vec(),
-        // A driver loads what a compiler not newer than itself made.
+        // A driver only loads code of a compiler that is not newer than the driver.
         None if crate::device::driver_version().is_some_and(|(major, _)| major < 13) => {
             ["libnvrtc.so.12", "libnvrtc.so", "libnvrtc.so.13"].map(OsString::from).to_vec()
         }
@@ -86,7 +86,7 @@ fn candidates() -> Vec<OsString> {
 }
 
 impl Nvrtc {
-    /// The library, loaded at the first call; what was found then holds for the process.
+    /// Returns the library, which the first call loads. Its result, also an error, is final for the process.
     fn get() -> Result<&'static Nvrtc, NvrtcError> {
         static LOADED: OnceLock<Result<Nvrtc, NvrtcError>> = OnceLock::new();
         LOADED.get_or_init(Nvrtc::load).as_ref().map_err(Clone::clone)
@@ -95,7 +95,8 @@ impl Nvrtc {
     fn load() -> Result<Nvrtc, NvrtcError> {
         let mut tried = Vec::new();
         for candidate in candidates() {
-            // SAFETY: loading runs the library's initialisers. It is the one the user named, or NVIDIA's by its own name.
+            // SAFETY: loading runs the library's initializers. The library is the one that the user named, or has a
+            // name of NVIDIA's.
             match unsafe { Library::new(&candidate) } {
                 Ok(library) => return Nvrtc::resolve(library),
                 Err(error) => tried.push(format!("{}: {error}", candidate.to_string_lossy())),
@@ -112,7 +113,7 @@ impl Nvrtc {
         }
         let version: Version = symbol(&library, "nvrtcVersion")?;
         let (mut major, mut minor) = (0, 0);
-        // SAFETY: it writes two integers.
+        // SAFETY: the function writes two integers.
         check("nvrtcVersion", unsafe { version(&mut major, &mut minor) })?;
         Ok(Nvrtc {
             create: symbol(&library, "nvrtcCreateProgram")?,
@@ -131,18 +132,19 @@ fn check(function: &'static str, code: c_int) -> Result<(), NvrtcError> {
     if code == 0 { Ok(()) } else { Err(NvrtcError::Call { function, code }) }
 }
 
-/// NVRTC's version, major and minor, where it is found.
+/// Returns the version of NVRTC, as (major, minor).
 ///
 /// # Errors
-/// What is missing.
+/// If NVRTC is not found, or lacks a function.
 pub fn probe() -> Result<(i32, i32), NvrtcError> {
     Nvrtc::get().map(|nvrtc| nvrtc.version)
 }
 
-/// What NVRTC is asked for beside the architecture.
+/// The compiler options besides the architecture.
 pub const OPTIONS: [&CStr; 1] = [c"--std=c++17"];
 
-/// What is behind `sm_` in an architecture's name: 90 is `sm_90a`, which has instructions that no other has and only it runs.
+/// Returns the suffix after `sm_` of an architecture's name. For 90 it is `90a`: `sm_90a` has additional instructions,
+/// and its code runs on that architecture only.
 pub fn suffix(arch: u32) -> String {
     match arch {
         90 => "90a".to_owned(),
@@ -150,17 +152,18 @@ pub fn suffix(arch: u32) -> String {
     }
 }
 
-/// Compiles a text for an architecture, by its number: 80 for `sm_80`, 90 for `sm_90a`; for PTX the virtual one, `compute_80`.
+/// Compiles a text for an architecture, given by its number: 80 for `sm_80`, 90 for `sm_90a`. PTX is compiled for the
+/// virtual architecture, for example `compute_80`.
 ///
-/// PTX is text and ends before its zero byte; a cubin is what [`crate::device`] loads.
+/// The returned PTX has no zero byte at its end; [`crate::device`] loads a cubin as it is.
 ///
 /// # Errors
-/// Where NVRTC is not found or refuses the text, with its log.
+/// If NVRTC is not found, or if it rejects the text; the error contains its log.
 pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, NvrtcError> {
     compile_and_tell(source, arch, output).map(|(code, _)| code)
 }
 
-/// The same, with what the compiler says beside: warnings, and where it makes less of a text than was meant.
+/// Compiles as [`compile`] does, and also returns the compiler's log: warnings, and remarks about lost performance.
 ///
 /// # Errors
 /// As [`compile`].
@@ -171,12 +174,12 @@ pub fn compile_and_tell(source: &str, arch: u32, output: Output) -> Result<(Vec<
     let arch = CString::new(format!("--gpu-architecture={kind}_{}", suffix(arch))).map_err(|_| NvrtcError::ZeroByte)?;
     let options: Vec<*const c_char> = std::iter::once(arch.as_ptr()).chain(OPTIONS.map(CStr::as_ptr)).collect();
     let mut program = Handle { nvrtc, program: null_mut() };
-    // SAFETY: text and name end in zero bytes and live through the call; there are no headers.
+    // SAFETY: the text and the name end in zero bytes and live through the call; there are no headers.
     let code = unsafe {
         (nvrtc.create)(&mut program.program, text.as_ptr(), c"rx.cu".as_ptr(), 0, std::ptr::null(), std::ptr::null())
     };
     check("nvrtcCreateProgram", code)?;
-    // SAFETY: the program was created, and the options end in zero bytes and live through the call.
+    // SAFETY: the program was created; the options end in zero bytes and live through the call.
     let code = unsafe { (nvrtc.compile)(program.program, options.len() as c_int, options.as_ptr()) };
     let log = program.contents("nvrtcGetProgramLog", nvrtc.log)?;
     let log = CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |log| log.to_string_lossy().into_owned());
@@ -198,20 +201,20 @@ pub fn compile_and_tell(source: &str, arch: u32, output: Output) -> Result<(Vec<
     Ok((code, log))
 }
 
-/// A program, destroyed when it is done with.
+/// A program of NVRTC, destroyed on drop.
 struct Handle {
     nvrtc: &'static Nvrtc,
     program: Program,
 }
 
 impl Handle {
-    /// What a pair of functions gives, the first its size.
+    /// Calls a pair of functions: the first returns the size of a result, the second writes it.
     fn contents(&self, function: &'static str, (size, contents): (Size, Contents)) -> Result<Vec<u8>, NvrtcError> {
         let mut bytes = 0usize;
-        // SAFETY: the program was created; the function writes a size.
+        // SAFETY: the program was created; the function writes one size.
         check(function, unsafe { size(self.program, &mut bytes) })?;
         let mut buffer = vec![0u8; bytes];
-        // SAFETY: the buffer has as many bytes as the library says it writes.
+        // SAFETY: the buffer has the number of bytes that the library reported.
         check(function, unsafe { contents(self.program, buffer.as_mut_ptr().cast()) })?;
         Ok(buffer)
     }
@@ -220,7 +223,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if !self.program.is_null() {
-            // SAFETY: it was created and not destroyed yet. A failure leaves nothing to be done.
+            // SAFETY: the program was created and is destroyed only here. A failure needs no handling.
             unsafe { (self.nvrtc.destroy)(&mut self.program) };
         }
     }

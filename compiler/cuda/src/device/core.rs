@@ -40,7 +40,7 @@ impl Core {
         }
     }
 
-    /// Converts a driver error that occurred while `what`. Records the error if the device is lost.
+    /// Converts a driver error; `what` names the operation that failed. Records the error if the device is lost.
     pub(super) fn failed(&self, what: &'static str, refused: Refused) -> DeviceError {
         match refused.kind {
             Refusal::Lost => {

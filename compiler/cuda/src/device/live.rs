@@ -1,4 +1,4 @@
-//! The driver of a GPU, by `cudarc`.
+//! The CUDA driver of a GPU, called through the crate `cudarc`: the implementation of [`Driver`] outside tests.
 #![allow(unsafe_code)]
 
 use super::driver::{
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A GPU's driver.
+/// The driver of a GPU: one context with one stream. Handles such as [`Code`] and [`Mark`] are indices into its lists.
 pub(super) struct Live {
     name: String,
     arch: u32,
@@ -34,12 +34,12 @@ pub(super) struct Live {
     stream: Arc<CudaStream>,
     context: Arc<CudaContext>,
     codes: RefCell<Vec<Option<Arc<CudaModule>>>>,
-    /// With the code each is of.
+    /// The kernels, each with the code that contains it.
     kernels: RefCell<Vec<Option<(Code, CudaFunction)>>>,
     marks: RefCell<Vec<Option<CudaEvent>>>,
     graphs: RefCell<Vec<Option<CudaGraph>>>,
     pinned: RefCell<Vec<(*mut u8, usize)>>,
-    /// What runs will not end: nothing waits for it any more.
+    /// Whether the device is lost: running work will not end, so nothing waits for it.
     is_given_up: Cell<bool>,
 }
 
@@ -50,17 +50,17 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// The driver of the first device.
+    /// Opens the driver of the first device.
     ///
     /// # Errors
-    /// What is missing.
+    /// If there is no driver, no device, or no supported device; the error names what is missing.
     pub(super) fn probe() -> Result<Live, DeviceError> {
-        // SAFETY: loads the driver's library by its own names, and nothing else.
+        // SAFETY: this only loads the driver's library, by the names that NVIDIA gives it.
         let is_present = catch_unwind(|| unsafe { cudarc::driver::sys::is_culib_present() });
         if !is_present.unwrap_or(false) {
             return Err(DeviceError::NoDriver);
         }
-        // The library looks up functions when they are first called, and panics where a driver is too old to have one.
+        // `cudarc` looks a function up at its first call, and panics if the driver is too old to have it.
         catch_unwind(AssertUnwindSafe(Live::open)).unwrap_or(Err(DeviceError::Driver {
             what: "opening the device",
             message: "the driver has not all functions that are needed".to_owned(),
@@ -84,7 +84,8 @@ impl Live {
         if arch < OLDEST_ARCH {
             return Err(DeviceError::TooOld { name, arch });
         }
-        // SAFETY: events order work of different streams; all of this context's goes through one.
+        // SAFETY: event tracking only orders work of different streams; all work of this context goes through one
+        // stream.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed("making a stream"))?;
         if context.has_async_alloc() {
@@ -107,7 +108,7 @@ impl Live {
         })
     }
 
-    /// What the driver says of code that it does not load.
+    /// Converts the error of a failed module load. If the driver is older than NVRTC, the message names both versions.
     fn not_loaded(error: DriverError) -> Refused {
         use CUresult as Code;
         let mut refused = refused(error);
@@ -133,11 +134,11 @@ impl Live {
     }
 }
 
-/// The CUDA that the driver is of, major and minor, where there is one. No device is opened.
+/// Returns the CUDA version of the driver, as (major, minor), if a driver is installed. Opens no device.
 pub(crate) fn driver_version() -> Option<(i32, i32)> {
     catch_unwind(|| {
         let mut version = 0;
-        // SAFETY: loads the driver's library by its own names; the function writes an integer.
+        // SAFETY: this loads the driver's library by the names that NVIDIA gives it; the function writes one integer.
         let code = unsafe {
             if !cudarc::driver::sys::is_culib_present() {
                 return None;
@@ -150,10 +151,12 @@ pub(crate) fn driver_version() -> Option<(i32, i32)> {
     .flatten()
 }
 
-/// The driver's pool keeps memory over the points where the host waits; without this it goes back to the system each time.
+/// Makes the driver's memory pool keep freed memory when the host waits. By default the pool returns it to the system
+/// at each synchronization.
 fn keep_pool(context: &Arc<CudaContext>) {
     let mut threshold = u64::MAX;
-    // SAFETY: the device is the context's, the pool its own, and the attribute a number of 64 bits. Where it fails, memory is only slower.
+    // SAFETY: the device and its pool belong to the context, and the attribute is a 64-bit number. If the call fails,
+    // allocation is only slower.
     unsafe {
         if let Ok(pool) = result::device::get_default_mem_pool(context.cu_device()) {
             let value = (&raw mut threshold).cast::<c_void>();
@@ -167,7 +170,7 @@ fn refused(error: DriverError) -> Refused {
     use CUresult as Code;
     let kind = match error.0 {
         Code::CUDA_ERROR_OUT_OF_MEMORY => Refusal::Memory,
-        // "The context cannot be used", says the driver's documentation of each.
+        // For each of these errors the driver's documentation says that the context cannot be used any more.
         Code::CUDA_ERROR_ILLEGAL_ADDRESS
         | Code::CUDA_ERROR_LAUNCH_TIMEOUT
         | Code::CUDA_ERROR_ASSERT
@@ -189,14 +192,14 @@ fn refused(error: DriverError) -> Refused {
     Refused { kind, message: error.to_string() }
 }
 
-/// A tensor map as a kernel's argument.
+/// A tensor map (`CUtensorMap`) that is passed as a kernel argument.
 #[repr(transparent)]
 struct TensorArgument(CUtensorMap);
 
-// SAFETY: it is the driver's own form of what a kernel takes as a tensor map.
+// SAFETY: `CUtensorMap` is the driver's own representation of a tensor map argument.
 unsafe impl DeviceRepr for TensorArgument {}
 
-/// The driver's form of a tensor whose tiles are copied.
+/// Encodes the layout of a tensor and its tiles as a tensor map for TMA.
 fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
     let refuse = |message: &str| Refused { kind: Refusal::Call, message: message.to_owned() };
     let TensorForm { element_bytes, extents, strides, tile } = &tensor.form;
@@ -211,10 +214,10 @@ fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
     };
     let steps = [1u32; 5];
     let mut map = MaybeUninit::<CUtensorMap>::uninit();
-    // The library looks the function up when it is first called, and panics where the driver is too old to have it.
+    // `cudarc` looks the function up at its first call, and panics if the driver is too old to have it.
     let code = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: extents, tile and steps have `rank` numbers, strides one more than the rank less 1 that are read; the driver reads
-        // nothing at the address.
+        // SAFETY: extents, tile and steps have `rank` elements; of the strides `rank - 1` elements are read, after the
+        // first. The driver does not access memory at the tensor's address.
         unsafe {
             cuTensorMapEncodeTiled(
                 map.as_mut_ptr(),
@@ -234,7 +237,7 @@ fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
     }));
     let code = code.map_err(|_| refuse("the driver is too old to make tensor maps"))?;
     code.result().map_err(refused)?;
-    // SAFETY: the driver wrote it where it did not fail.
+    // SAFETY: the call succeeded, so the driver has written the map.
     Ok(TensorArgument(unsafe { map.assume_init() }))
 }
 
@@ -242,14 +245,14 @@ fn unknown() -> Refused {
     Refused { kind: Refusal::Call, message: "a handle that the driver does not know".to_owned() }
 }
 
-/// Puts something into a list and gives its number.
+/// Appends an item to a list and returns its index.
 fn put<T>(list: &RefCell<Vec<Option<T>>>, one: T) -> usize {
     let mut list = list.borrow_mut();
     list.push(Some(one));
     list.len() - 1
 }
 
-/// Forgets what has this number in a list.
+/// Drops the item with this index in a list.
 fn drop_of<T>(list: &RefCell<Vec<Option<T>>>, number: usize) {
     if let Some(slot) = list.borrow_mut().get_mut(number) {
         *slot = None;
@@ -276,7 +279,7 @@ impl Driver for Live {
 
     fn allocate(&self, bytes: usize) -> Result<Address, Refused> {
         let bytes = bytes.max(1);
-        // SAFETY: the stream is this driver's; the memory has no contents yet, and bytes have no invalid values.
+        // SAFETY: the stream belongs to this driver; the memory has no contents yet, and every byte value is valid.
         let given = unsafe {
             match self.context.has_async_alloc() {
                 true => result::malloc_async(self.stream.cu_stream(), bytes),
@@ -290,8 +293,8 @@ impl Driver for Live {
         if self.is_given_up.get() {
             return;
         }
-        // SAFETY: the memory was given by `allocate` on this stream and is not used by what is asked for later. A failure leaves
-        // nothing to be done.
+        // SAFETY: `allocate` returned the memory on this stream, and no later call uses it. A failure needs no
+        // handling.
         let _ = unsafe {
             match self.context.has_async_alloc() {
                 true => result::free_async(at, self.stream.cu_stream()),
@@ -304,7 +307,7 @@ impl Driver for Live {
         if !self.context.has_async_alloc() {
             return Ok(());
         }
-        // SAFETY: the device is the context's, and the pool its own.
+        // SAFETY: the device and its pool belong to the context.
         let freed = unsafe {
             result::device::get_default_mem_pool(self.context.cu_device())
                 .and_then(|pool| result::mem_pool::trim_to(pool, 0))
@@ -317,26 +320,28 @@ impl Driver for Live {
     }
 
     fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused> {
-        // SAFETY: the memory was allocated with at least as many bytes.
+        // SAFETY: the memory was allocated with at least `bytes` bytes.
         unsafe { result::memset_d8_async(at, 0, bytes, self.stream.cu_stream()) }.map_err(refused)
     }
 
     fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
-        // SAFETY: the memory was allocated with at least as many bytes; `from` is borrowed until the stream has passed the copy.
+        // SAFETY: the memory was allocated with at least as many bytes; `from` is borrowed until the stream has
+        // completed the copy.
         let copied = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
         copied.and(self.stream.synchronize()).map_err(refused)
     }
 
     fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused> {
-        // SAFETY: the memory was allocated with at least as many bytes; `to` is borrowed until the stream has passed the copy.
+        // SAFETY: the memory was allocated with at least as many bytes; `to` is borrowed until the stream has completed
+        // the copy.
         let copied = unsafe { result::memcpy_dtoh_async(to, from, self.stream.cu_stream()) };
         copied.and(self.stream.synchronize()).map_err(refused)
     }
 
     fn pin(&self, bytes: usize) -> Result<Pinned, Refused> {
-        // SAFETY: memory of the host, of which the bytes below are written before they are read.
+        // SAFETY: this allocates host memory; its bytes are written below before anything reads them.
         let at = unsafe { result::malloc_host(bytes, 0) }.map_err(refused)?.cast::<u8>();
-        // SAFETY: the driver gave as many bytes.
+        // SAFETY: the driver allocated `bytes` bytes.
         unsafe { at.write_bytes(0, bytes) };
         let mut pinned = self.pinned.borrow_mut();
         pinned.push((at, bytes));
@@ -345,21 +350,23 @@ impl Driver for Live {
 
     fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused> {
         let at = self.pinned(to, bytes.len())?;
-        // SAFETY: it has as many bytes, none of them in `bytes`; the caller says that no copy goes on.
+        // SAFETY: the buffer has at least as many bytes and does not overlap `bytes`; the caller guarantees that no
+        // copy from it is running.
         unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
 
     fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused> {
         let at = self.pinned(from, into.len())?;
-        // SAFETY: as in `write_pinned`; all bytes were written when it was pinned.
+        // SAFETY: as in `write_pinned`; `pin` has initialized all bytes.
         unsafe { into.as_mut_ptr().copy_from_nonoverlapping(at, into.len()) };
         Ok(())
     }
 
     fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused> {
         let at = self.pinned(from, bytes)?;
-        // SAFETY: pinned memory lives as long as the driver; the device's was allocated with at least as many bytes.
+        // SAFETY: pinned memory lives as long as the driver; the device memory was allocated with at least as many
+        // bytes.
         let copied =
             unsafe { result::memcpy_htod_async(to, std::slice::from_raw_parts(at, bytes), self.stream.cu_stream()) };
         copied.map_err(refused)
@@ -367,7 +374,7 @@ impl Driver for Live {
 
     fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused> {
         let at = self.pinned(to, bytes)?;
-        // SAFETY: as in `copy_up_pinned`; nobody reads before the stream has passed the copy.
+        // SAFETY: as in `copy_up_pinned`; the buffer is read only after the stream has completed the copy.
         let copied = unsafe {
             result::memcpy_dtoh_async(std::slice::from_raw_parts_mut(at, bytes), from, self.stream.cu_stream())
         };
@@ -394,7 +401,8 @@ impl Driver for Live {
     fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused> {
         let module = self.codes.borrow().get(code.0).cloned().flatten().ok_or_else(unknown)?;
         let kernel = module.load_function(name).map_err(refused)?;
-        // Unasked a kernel has 48 KiB, less what its text declares with a size.
+        // Without this attribute a kernel may use 48 KiB of shared memory, including its statically declared shared
+        // memory.
         if shared_bytes > 0 {
             let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             kernel.set_attribute(most, shared_bytes.cast_signed()).map_err(refused)?;
@@ -415,9 +423,10 @@ impl Driver for Live {
         }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
-        // SAFETY: the arguments are the printed kernel's, in its order: pointers are of 8 bytes, and of a scalar the driver
-        // reads the low bytes that its type has; behind them stand its tensor maps, of 128 bytes each. Buffers have the sizes the kernel was printed for, as checked by
-        // `Module::launch`, live until the stream has passed this launch, and are written by nobody else meanwhile.
+        // SAFETY: the arguments are the parameters of the printed kernel, in order: pointers have 8 bytes; of a scalar
+        // the driver reads the low bytes, as many as its type has; the tensor maps of 128 bytes each follow. Buffers
+        // have the sizes that the kernel was printed for, which `Module::launch` checks. They live until the stream has
+        // completed this launch, and only this stream writes them.
         unsafe { builder.launch(config) }.map_err(refused)?;
         Ok(())
     }
@@ -425,7 +434,7 @@ impl Driver for Live {
     fn mark(&self) -> Result<Mark, Refused> {
         let event = self.stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(refused)?;
         let mut marks = self.marks.borrow_mut();
-        // Marks come and go with every wait: numbers are used again.
+        // Each wait creates and forgets events, so their indices are reused.
         let free = marks.iter().position(Option::is_none).unwrap_or(marks.len());
         match marks.get_mut(free) {
             Some(slot) => *slot = Some(event),
@@ -444,7 +453,8 @@ impl Driver for Live {
                 return Ok(true);
             }
             match start.elapsed() {
-                // Most runs are over before the system would wake a thread again.
+                // Most runs end sooner than the operating system would wake a sleeping thread, so the host polls at
+                // first.
                 time if time < Duration::from_millis(2) => thread::yield_now(),
                 time if time < limit => thread::sleep(Duration::from_micros(100)),
                 _ => return Ok(false),
@@ -487,15 +497,16 @@ impl Driver for Live {
 impl Drop for Live {
     fn drop(&mut self) {
         if self.is_given_up.get() {
-            // All of these would wait for what does not end, or are still used by it.
+            // Dropping any of these would wait for work that does not end, or would free memory that this work still
+            // uses.
             std::mem::forget((self.context.clone(), self.stream.clone(), self.codes.take(), self.kernels.take()));
             std::mem::forget((self.marks.take(), self.graphs.take(), self.pinned.take()));
             return;
         }
-        // What goes on may read pinned memory. A failure leaves nothing to be done.
+        // Running work may read pinned memory. A failure needs no handling.
         let _ = self.stream.synchronize();
         for (at, _) in self.pinned.get_mut().drain(..) {
-            // SAFETY: `malloc_host` gave it, and nothing uses it any more.
+            // SAFETY: `malloc_host` returned the memory, and nothing uses it any more.
             let _ = unsafe { result::free_host(at.cast()) };
         }
     }

@@ -143,13 +143,13 @@ impl Queue {
         self.start.take()
     }
 
-    /// Forgets what was asked for, of a device that is lost.
+    /// Forgets the current sequence, because the device is lost.
     pub(super) fn forget(&mut self) {
         *self = Queue { is_plain: true, ..Queue::default() };
     }
 }
 
-/// The graph of launches; none where the driver makes none.
+/// Captures launches as a graph. Returns `None` if the driver cannot capture one.
 fn capture(driver: &dyn Driver, launches: &[KernelLaunch]) -> Option<Graph> {
     driver.begin_capture().ok()?;
     let launched = launches.iter().try_for_each(|launch| driver.launch(launch));

@@ -1,5 +1,5 @@
-//! A driver without a device, for tests: it notes what it is asked for, keeps memory on the host, and fails where it is told to. Kernels
-//! compute nothing.
+//! A mock driver for tests, without a device: it records its calls, keeps memory on the host, and fails at the calls
+//! that the test chooses. Kernels compute nothing.
 
 use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
 use crate::rules::UNITS;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The driver; copies share what was noted.
+/// The mock driver; clones share the state and the recorded calls.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder(Rc<State>);
 
@@ -17,7 +17,7 @@ struct State {
     calls: RefCell<Vec<String>>,
     memory: RefCell<BTreeMap<Address, Vec<u8>>>,
     next: Cell<Address>,
-    /// Bytes of all memory; 0 is as much as is wanted.
+    /// The size of all memory, in bytes; 0 is no limit.
     total: Cell<u64>,
     pinned: RefCell<Vec<Vec<u8>>>,
     kernels: RefCell<Vec<String>>,
@@ -29,29 +29,30 @@ struct State {
 }
 
 impl Recorder {
-    /// A device with so many bytes of memory.
+    /// Creates a device with `total` bytes of memory.
     pub fn with_memory(total: u64) -> Recorder {
         let recorder = Recorder::default();
         recorder.0.total.set(total);
         recorder
     }
 
-    /// What was asked for since this was called last, a word for each call and what it is about.
+    /// Takes the calls recorded since the last call of this function, each as a name and its subject, for example
+    /// `allocate 512`.
     pub fn calls(&self) -> Vec<String> {
         self.0.calls.take()
     }
 
-    /// The next call of this name fails: `launch`, `wait`, `copy_down`, `begin_capture`, …
+    /// Makes the next call of this name fail: `launch`, `wait`, `copy_down`, `begin_capture`, …
     pub fn fails_at(&self, call: &'static str, kind: Refusal, message: &str) {
         *self.0.failure.borrow_mut() = Some((call, Refused { kind, message: message.to_owned() }));
     }
 
-    /// No kernel ends any more.
+    /// Makes every later kernel run forever, so that waits with a time limit time out.
     pub fn hangs(&self) {
         self.0.is_hanging.set(true);
     }
 
-    /// Bytes of memory that was allocated and not freed.
+    /// Returns the number of bytes that are allocated and not freed.
     pub fn allocated(&self) -> u64 {
         self.0.memory.borrow().values().map(|block| block.len() as u64).sum()
     }
@@ -68,7 +69,7 @@ impl Recorder {
         }
     }
 
-    /// Does something with bytes of the memory.
+    /// Calls `work` with `bytes` bytes of device memory, beginning at `at`.
     fn with(&self, at: Address, bytes: usize, work: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
         let mut memory = self.0.memory.borrow_mut();
         let block = memory.range_mut(..=at).next_back();

@@ -1,38 +1,40 @@
-//! Copies between host and device through pinned memory, in pieces: while the device copies one, the host writes or reads the other.
+//! Copies between host and device through pinned memory, in pieces with double buffering: while the device copies one
+//! piece, the host writes or reads the other.
 
 use super::driver::{Address, Driver, Mark, Pinned, Refused};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The bytes of a piece.
+/// The size of a piece, in bytes.
 const PIECE: usize = 4 << 20;
 
-/// What is smaller comes down the plain way, and goes up through a slot of so many bytes: the driver may read other memory of the host
-/// after it returned ("API synchronization behavior" of the CUDA driver API).
+/// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device uses a slot: from
+/// pageable memory the driver may still read after the call returned ("API synchronization behavior" of the CUDA driver
+/// API). A smaller copy from the device uses no pinned memory.
 const LEAST: usize = 64 << 10;
 
-/// How many small copies may be on their way.
+/// The maximum number of small copies to the device that are in flight.
 const SLOTS: usize = 16;
 
-/// Two pieces of pinned memory, and slots, each made when it is first needed.
+/// Two pieces and up to [`SLOTS`] slots of pinned memory, each allocated when it is first needed.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     pieces: Option<[Piece; 2]>,
-    /// The one that was used last first.
+    /// The slots, most recently used first.
     slots: VecDeque<Piece>,
-    /// There is none to be had.
+    /// Whether an allocation of pinned memory has failed; then no further allocation is tried.
     is_refused: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     memory: Pinned,
-    /// Behind the last copy from it.
+    /// The event after the last copy that uses the memory.
     used: Option<Mark>,
 }
 
 impl Staging {
-    /// Copies to the device. The host's bytes may change when it returns.
+    /// Copies to the device. After the return the caller may change `bytes`.
     pub(super) fn up(
         &mut self,
         driver: &dyn Driver,
@@ -53,7 +55,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies from the device, and waits for it.
+    /// Copies from the device, and waits for the copy.
     pub(super) fn down(
         &mut self,
         driver: &dyn Driver,
@@ -80,7 +82,7 @@ impl Staging {
         Ok(())
     }
 
-    /// A new slot; where there are enough, the one that was used longest ago.
+    /// Returns a new slot, or the least recently used slot if there are [`SLOTS`] already.
     fn slot(&mut self, driver: &dyn Driver) -> Option<&mut Piece> {
         if self.slots.len() < SLOTS && !self.is_refused {
             match driver.pin(LEAST) {
@@ -107,7 +109,7 @@ impl Staging {
 }
 
 impl Piece {
-    /// Copies what it has room for to the device.
+    /// Copies bytes to the device; they must fit the piece.
     fn up(&mut self, driver: &dyn Driver, limit: Option<Duration>, bytes: &[u8], to: Address) -> Result<(), Refused> {
         self.is_free(driver, limit)?;
         driver.write_pinned(self.memory, bytes)?;
@@ -116,7 +118,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Waits until no copy uses it.
+    /// Waits until no copy uses the piece.
     fn is_free(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         self.used.take().map_or(Ok(()), |mark| driver.pass(mark, limit))
     }

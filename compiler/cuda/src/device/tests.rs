@@ -9,7 +9,7 @@ use rx_base::{DType, Dim};
 use rx_tir::{Expr, KernelBuilder, PrimFunc};
 use std::time::Duration;
 
-/// `out = x + number`, over `n` floats.
+/// Returns a kernel function `out = x + number`, over `n` floats.
 fn add(number: usize) -> PrimFunc {
     let mut builder = KernelBuilder::new(name(&format!("add_{number}")));
     let dims = [Dim::symbol(name("n"))];
@@ -19,7 +19,8 @@ fn add(number: usize) -> PrimFunc {
     builder.finish()
 }
 
-/// A device of the recorder with functions `add_0`, `add_1` and `add_2`; what was asked for on the way is forgotten.
+/// Returns the mock driver's device and a module with functions `add_0`, `add_1` and `add_2`, and discards the recorded
+/// calls.
 fn device(recorder: &Recorder) -> (Device, Module) {
     let funcs: Vec<PrimFunc> = (0..3).map(add).collect();
     let source = module(&funcs.iter().collect::<Vec<_>>(), &Target::default());
@@ -74,17 +75,18 @@ fn a_sequence_that_repeats_is_captured_once_and_replayed() {
     };
     let read = "wait, copy_down 24";
     let both = "launch add_0_kernel, launch add_1_kernel";
-    // First it is launched as it comes, then captured; what failed in kernels is read behind the replay.
+    // The first run submits the launches one by one, the second captures them as a graph; the error cell is read after
+    // the replay.
     assert_eq!(run(&[0, 1], [&x, &y]), format!("{both}, {read}"));
     assert_eq!(run(&[0, 1], [&x, &y]), format!("begin_capture, {both}, end_capture, replay 1, {read}"));
     assert_eq!(run(&[0, 1], [&x, &y]), format!("replay 1, {read}"));
-    // Other addresses and another order are other sequences, and so is a longer one.
+    // Other addresses, another order and a longer list are other sequences.
     assert_eq!(run(&[0, 1], [&y, &x]), format!("{both}, {read}"));
     assert_eq!(run(&[1, 0], [&x, &y]), format!("launch add_1_kernel, launch add_0_kernel, {read}"));
     assert_eq!(run(&[0, 1, 2], [&x, &y]), format!("{both}, launch add_2_kernel, {read}"));
     assert_eq!(run(&[0, 1], [&x, &y]), format!("replay 1, {read}"));
     assert!(run(&[0, 1, 2], [&x, &y]).contains("replay 2"));
-    // One launch is no faster as a graph.
+    // A sequence of one launch is not captured, since a graph would be no faster.
     for _ in 0..3 {
         assert_eq!(run(&[2], [&x, &y]), format!("launch add_2_kernel, {read}"));
     }
@@ -129,7 +131,7 @@ fn memory_is_used_again_and_given_back_before_it_is_lacking() {
     let second = memory(&device, 900);
     assert_eq!(recorder.calls(), ["allocate 1024"], "sizes that differ little share a block");
     drop(second);
-    // 512 bytes are the error cell's.
+    // The error cell takes 512 bytes.
     let all = memory(&device, 3500);
     assert_eq!(recorder.calls(), ["allocate 3584", "wait", "free", "wait", "allocate 3584"]);
     let error = device.allocate(1 << 20).map(|_| ()).unwrap_err().to_string();
@@ -221,7 +223,7 @@ fn a_copy_does_not_wait_for_a_kernel_that_does_not_end() {
     recorder.hangs();
     let values = vec![Some(16); module.source().functions[1].vars.len()];
     module.launch(1, &[&x, &y], &values).unwrap();
-    // Its third piece goes where the first one is, which the kernel does not let pass.
+    // The third piece reuses the memory of the first, whose copy waits for the kernel that does not end.
     let error = device.upload(&vec![0; 9 << 20]).unwrap_err();
     assert_eq!(error.to_string(), "kernel `add_1_kernel` did not end in 7 s and is given up");
     assert!(error.is_lasting() && device.synchronize().is_err());
@@ -232,7 +234,7 @@ fn small_copies_wait_for_the_slot_they_take() {
     let recorder = Recorder::default();
     let (device, _module) = device(&recorder);
     device.limit(Some(Duration::from_secs(7)));
-    // The first slot has the error cell.
+    // The error cell was uploaded through the first slot.
     for _ in 1..16 {
         device.upload(&[1, 2, 3]).unwrap();
     }

@@ -1,20 +1,21 @@
-//! What kernels need of a multiprocessor, read from their machine code: no device and no tool is asked.
+//! Reads the resource usage of kernels (registers, shared memory, stack, spills) from a cubin, and computes their
+//! occupancy. Needs no device and no tool such as `cuobjdump`.
 
 use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a kernel needs.
+/// The resource usage of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Registers of a thread.
+    /// The registers of a thread.
     pub registers: u32,
-    /// Bytes of shared memory that the text declares with a size, of a block.
+    /// The static shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Bytes of a thread's stack: arrays that have no registers, and values that were spilled.
+    /// The stack of a thread (local memory), in bytes: arrays that are not in registers, and spilled values.
     pub local_bytes: u32,
-    /// Instructions that store a register to the stack or load it back.
+    /// The number of instructions that store a register to the stack or load it back.
     pub spills: u32,
 }
 
@@ -30,25 +31,26 @@ impl fmt::Display for Resources {
     }
 }
 
-/// ELF's number for CUDA.
+/// The value of `e_machine` in the ELF header of a cubin.
 const MACHINE: u16 = 190;
 
-/// Attributes of `.nv.info`: a symbol and its number of registers, a symbol and the bytes of its frame.
+/// Attributes of the section `.nv.info`, each with a symbol: its number of registers, and the bytes of its stack frame.
 const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
 
-/// The attribute of `.nv.info.NAME` that lists notes on instructions, pairs of a kind and an address. It is not documented; the
-/// instructions of kind 1 are as many as `ptxas -v` (12.9) counts spill stores and loads, and no list is there where it counts none.
+/// The attribute of the section `.nv.info.NAME` that annotates instructions, as a list of pairs (kind, address). It is
+/// not documented. Observation: the number of pairs of kind 1 is the number of spill stores and loads that `ptxas -v`
+/// (12.9) reports, and there is no list if it reports none.
 const NOTES: u8 = 0x55;
 const SPILL: u32 = 1;
 
-/// The form of an attribute whose value follows its size; other forms hold two bytes in place of the size.
+/// The form of an attribute whose value follows its size; other forms have a value of two bytes in place of the size.
 const SIZED: u8 = 4;
 
-/// What a block has of shared memory before its own, on architectures whose cubins count it: from sm_90 on.
+/// The shared memory that the system reserves in each block, in bytes. From `sm_90` on cubins count it.
 const RESERVED: u32 = 1024;
 
-/// The needs of the kernels in a cubin, by their names. Empty where the code is none: PTX, or a file of another kind.
+/// Returns the resource usage of the kernels in a cubin, by name. Returns an empty map for PTX and other files.
 pub fn of(code: &[u8]) -> BTreeMap<String, Resources> {
     read(code).unwrap_or_default()
 }
@@ -62,7 +64,7 @@ fn read(code: &[u8]) -> object::Result<BTreeMap<String, Resources>> {
     }
     for section in file.sections() {
         if let Some(name) = section.name()?.strip_prefix(".text.") {
-            // The same number as in .nv.info, which older compilers do not write.
+            // The same number as in `.nv.info`, which older compilers do not write.
             let registers = section.elf_section_header().sh_info(end) >> 24;
             kernels.insert(name.to_owned(), Resources { registers, ..Resources::default() });
         }
@@ -97,13 +99,13 @@ fn spills(notes: &[u8]) -> u32 {
     kinds.take_while(|kind| *kind == SPILL).count() as u32
 }
 
-/// The number at a place of words of four bytes.
+/// Returns the little-endian 32-bit word with index `at`.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let word = bytes.get(4 * at..4 * at + 4)?;
     Some(u32::from_le_bytes(word.try_into().ok()?))
 }
 
-/// The attributes of a `.nv.info` section that have a size: kind and value.
+/// An iterator over the sized attributes of a `.nv.info` section, as pairs (kind, value).
 struct Attributes<'b>(&'b [u8]);
 
 impl<'b> Iterator for Attributes<'b> {
@@ -123,7 +125,7 @@ impl<'b> Iterator for Attributes<'b> {
     }
 }
 
-/// What a multiprocessor has, of architectures whose numbers are published (CUDA C++ Programming Guide, "Compute
+/// The limits of a multiprocessor, for architectures with published numbers (CUDA C++ Programming Guide, "Compute
 /// Capabilities", technical specifications per compute capability).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Multiprocessor {
@@ -134,11 +136,11 @@ struct Multiprocessor {
 
 const WARP: u32 = 32;
 const ALL_REGISTERS: u32 = 65_536;
-/// Registers are given to warps in portions of this size.
+/// The allocation unit of registers for a warp.
 const REGISTER_PORTION: u32 = 256;
-/// Shared memory is given to blocks in portions of this size, beside what the system takes of each.
+/// The allocation unit of shared memory for a block, in bytes. The unit includes the memory that the system reserves.
 const SHARED_PORTION: u32 = 128;
-/// Schedulers of a multiprocessor, each with a quarter of the registers.
+/// The schedulers of a multiprocessor; each has a quarter of the registers.
 const SCHEDULERS: u32 = 4;
 
 impl Multiprocessor {
@@ -156,19 +158,22 @@ impl Multiprocessor {
     }
 }
 
-/// How full kernels make a multiprocessor.
+/// The occupancy of a multiprocessor by one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Blocks that are there at the same time.
+    /// The number of blocks that run at the same time.
     pub blocks: u32,
-    /// Their warps in percent of what can be there.
+    /// Their warps in percent of the maximum.
     pub percent: u32,
 }
 
 impl Resources {
-    /// How many blocks of `threads` threads are on a multiprocessor at the same time, where each has `dynamic_bytes` of shared memory
-    /// beside what the text declares; the rules are those of CUDA's `cuda_occupancy.h`. `None`: nothing is published here of the
-    /// architecture.
+    /// Returns the occupancy of a multiprocessor by blocks of `threads` threads that have `dynamic_bytes` of shared
+    /// memory in addition to the static shared memory. The rules are those of CUDA's `cuda_occupancy.h`. Returns `None`
+    /// for an architecture without published limits.
+    ///
+    /// For example, with 128 registers a thread, blocks of 256 threads on `sm_80` need 8 · 128 · 32 = 32,768 of 65,536
+    /// registers, so two blocks fit: 16 of 64 warps, 25 %.
     pub fn occupancy(&self, arch: u32, threads: u32, dynamic_bytes: u32) -> Option<Occupancy> {
         let has = Multiprocessor::of(arch)?;
         let warps = threads.div_ceil(WARP).max(1);
@@ -189,7 +194,8 @@ mod tests {
     use super::{Occupancy, Resources, of};
     use crate::nvrtc::{NvrtcError, Output, compile, probe};
 
-    /// One kernel with shared memory, one whose values do not fit its registers, one with an array that is indexed.
+    /// Three kernels: one with shared memory, one whose values do not fit its registers, one with an array indexed at
+    /// run time.
     const TEXT: &str = r#"
 extern "C" __global__ void __launch_bounds__(256) shares(float* x) {
     __shared__ float tile[300];
@@ -240,7 +246,7 @@ extern "C" __global__ void indexes(float* x, int n) {
     #[test]
     fn what_is_no_machine_code_needs_nothing() {
         assert!(of(b"").is_empty() && of(b".version 8.0\n\0").is_empty() && of(b"\x7fELF").is_empty());
-        // A host's program is ELF, too.
+        // An executable of the host is an ELF file, too.
         let own = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
         assert!(of(&own).is_empty());
     }

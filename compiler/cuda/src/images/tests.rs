@@ -8,7 +8,7 @@ use rx_base::{DType, Dim};
 use rx_tir::{Expr, KernelBuilder, PrimFunc};
 use std::path::PathBuf;
 
-/// `out = x + number`.
+/// Returns a kernel function `out = x + number`.
 fn add(number: usize) -> PrimFunc {
     let mut builder = KernelBuilder::new(name(&format!("add_{number}")));
     let dims = [Dim::symbol(name("n"))];
@@ -47,7 +47,7 @@ fn an_image_depends_on_all_that_made_it() {
     assert!(keys.iter().enumerate().all(|(at, one)| !keys[..at].contains(one)), "{keys:?}");
 }
 
-/// A folder of this test's own.
+/// Returns an empty folder that only the test `name` uses.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("rx-images-{name}-{}", std::process::id()))
 }
