@@ -1,4 +1,14 @@
-//! Reductions whose result can stay in a register: one element, updated by every iteration of some loops.
+//! Matches reductions of one element, whose partial result can stay in a register.
+//!
+//! ```text
+//! for k in range(8):                   float value = 0;
+//!     with T.sblock("sum"):       →    for (k …) value += a[i * 8 + k];
+//!         with T.init(): out[i] = 0    out[i] = value;
+//!         out[i] = out[i] + a[i, k]
+//! ```
+//!
+//! Requires that all iterations of the loops update the same element. Used by the printer, which holds the element in a local
+//! variable, and by the fused row pipelines (`rules::stages`), for reductions that begin in their first iteration.
 
 use rustc_hash::FxHashSet;
 use rx_schedule::poly::{Atom, Poly};
@@ -9,26 +19,26 @@ use rx_tir::{Block, BufferId, Expr, Iter, IterKind, PrimFunc, Site, Stmt, VarId}
 pub(crate) struct Reduction<'s> {
     /// The loops, outermost first.
     pub(crate) loops: Vec<&'s Stmt>,
-    /// The block in them.
+    /// The block inside the loops.
     pub(crate) block: &'s Block,
-    /// The element's buffer.
+    /// The buffer of the element.
     pub(crate) buffer: BufferId,
-    /// Its indices, over what is bound outside the loops.
+    /// The indices of the element, in variables that are bound outside the loops.
     pub(crate) indices: Vec<Expr>,
-    /// Where it does not hold, nothing is done.
+    /// The condition of the whole reduction, if there is one: if it is false, nothing is computed.
     pub(crate) predicate: Option<Expr>,
-    /// Its first value; none where it is what the buffer holds.
+    /// The initial value; `None` if the reduction begins with the value in the buffer.
     pub(crate) initial: Option<&'s Expr>,
-    /// What it becomes in every iteration; loads of the buffer in it are the element.
+    /// The new value of each iteration. Loads of the buffer in it are the previous value of the element.
     pub(crate) value: &'s Expr,
-    /// What to name in errors.
+    /// The operator and statement that errors name.
     pub(crate) site: Site,
 }
 
-/// The statement as a reduction of one element, where it is nothing else.
+/// Matches a statement as a reduction of one element.
 ///
-/// It is loops around a block with one store, of an index that the loops do not change; where the block has an `init`,
-/// its axes are all at their starts in the first iteration and in no other.
+/// Requires loops around a block with one store, whose indices the loops do not change. If the block has an `init`, all
+/// its reduction axes must be at their starts in the first iteration and in no other one.
 pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
     let mut loops = Vec::new();
     let mut inner = stmt;
@@ -66,7 +76,8 @@ pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
     Some(Reduction { loops, block, buffer: *buffer, indices: element, predicate, initial, value, site: *site })
 }
 
-/// The function in which reductions over nothing that are not held in a variable, which begins them, are begun.
+/// Initializes the reductions that may have no iterations. Those that match [`reduction`] do not change: the variable
+/// that holds their element is always initialized.
 pub(crate) fn begun(func: &PrimFunc) -> PrimFunc {
     rx_tir::begin_empty_reductions_of(func, &|nest| {
         let mut inner = nest;
@@ -105,8 +116,9 @@ fn loads_of(expr: &Expr) -> impl Iterator<Item = (BufferId, &[Expr])> {
     loads.into_iter()
 }
 
-/// Whether all reduction axes are at their starts in the first iteration of the loops and in no other: every loop begins
-/// at 0 and is in a sum of loops, with positive factors, that is an axis beginning at 0.
+/// Whether all reduction axes are at their starts in the first iteration of the loops and in no other. Requires that
+/// every loop begins at 0 and occurs, with a positive factor, in the binding of a reduction axis that begins at 0. For
+/// example, `k = ko * 4 + ki` with the loops `ko` and `ki`.
 pub(crate) fn starts_once(loops: &[&Stmt], block: &Block) -> bool {
     let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let mut counted = FxHashSet::default();
@@ -124,7 +136,7 @@ fn is_start(iter: &Iter) -> bool {
     iter.start.as_int() == Some(0)
 }
 
-/// Whether it is a sum of variables with positive factors; they are added to `counted`.
+/// Whether an expression is a sum of variables with positive factors. Adds the variables to `counted`.
 fn add_up(expr: &Expr, counted: &mut FxHashSet<VarId>) -> bool {
     Poly::of(expr).is_some_and(|sum| {
         sum.terms.iter().all(|(atoms, factor)| match atoms[..] {

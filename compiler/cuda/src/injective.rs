@@ -1,25 +1,29 @@
-//! Whether index expressions tell loops apart: whether different values of some loops give different indices.
+//! Proves that index expressions are injective in some loops: that different values of the loops give different
+//! indices.
 
 use rx_schedule::poly::{Poly, Stride, widens};
 use rx_tir::{BinaryOp, Expr, VarId};
 
-/// A loop that may become threads.
+/// A loop that may be bound to threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
-    /// Its variable.
+    /// The loop variable.
     pub(crate) var: VarId,
-    /// Its first value.
+    /// The first value.
     pub(crate) start: Expr,
-    /// How many values.
+    /// The number of values.
     pub(crate) extent: Expr,
 }
 
-/// The loops, by their place in `loops`, whose values follow from the values of `expressions`. The expressions mention no
-/// variables but those of `loops` and such that have one value for all threads.
+/// Returns, for each of `loops`, whether its value is determined by the values of `expressions`. The expressions may
+/// only have variables of `loops` and variables that are uniform over all threads.
+///
+/// For example, `i * 4 + j` determines `i` and `j` if `j` has 4 values; `i * 3 + j` determines neither.
 pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
     let mut known = vec![false; loops.len()];
     let sums: Vec<Vec<i64>> = expressions.iter().filter_map(|expr| factors(expr, loops)).collect();
-    // A sum determines its loops like digits of a number; those already known are only an offset.
+    // A sum determines its loops as a number determines its digits. Loops that are already determined are only an
+    // offset.
     loop {
         let before = known.clone();
         for sum in &sums {
@@ -38,7 +42,7 @@ pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
     known
 }
 
-/// The constant factors of the loops in an expression that is a sum over them, and something that is the same for all threads.
+/// Returns the constant factors of the loops in an affine expression; its other terms must be uniform over all threads.
 fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
     let sum = Poly::of(expr)?;
     let factor = |candidate: &&Loop| match sum.stride(candidate.var) {
@@ -49,14 +53,15 @@ fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
     loops.iter().map(factor).collect()
 }
 
-/// Whether the sum tells the loops apart: in ascending order, each factor is larger than all before can add up to.
+/// Whether a sum determines the loops `wanted`: in ascending order, each factor is larger than the maximum of the sum
+/// before it.
 fn are_digits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     let mut order = wanted.to_vec();
     order.sort_by_key(|at| sum[*at].unsigned_abs());
     let mut reach = Some(0u64);
     for at in order {
         let factor = sum[at].unsigned_abs();
-        // A loop of unknown extent may only be the last.
+        // Only the loop with the largest factor may have an unknown extent.
         if reach.is_none_or(|reach| factor <= reach) {
             return false;
         }
@@ -66,7 +71,8 @@ fn are_digits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     true
 }
 
-/// Whether the expressions hold all digits of a loop: `i // 12`, `i % 12 // 4` and `i % 4`, for any order and factors.
+/// Whether the expressions contain all digits of a loop, in any order. For example, `i // 12`, `i % 12 // 4` and `i %
+/// 4`.
 fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     if candidate.start.as_int() != Some(0) {
         return false;
@@ -86,7 +92,7 @@ fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     candidate.extent.as_int().is_some_and(|extent| extent <= below)
 }
 
-/// `loop // divisor % modulus`; without modulus, all that is above.
+/// The digit `loop // divisor % modulus` of a loop. Without a modulus it is all of `loop // divisor`.
 struct Digit {
     divisor: i64,
     modulus: Option<i64>,

@@ -1,8 +1,8 @@
-//! Identifiers of the text: as in the IR where C++ allows, else the nearest that it does.
+//! Makes identifiers of the text: the names of the IR where C++ allows them, otherwise similar names.
 
 use rustc_hash::FxHashSet;
 
-/// Words that no variable may be called: C++'s, CUDA's, and functions that the text calls.
+/// Names that no variable may have: the reserved words of C++ and CUDA, and the functions that the text calls.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -153,14 +153,14 @@ const RESERVED: &[&str] = &[
     "atomicCAS",
 ];
 
-/// Identifiers that are taken.
+/// The identifiers that are in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     taken: FxHashSet<String>,
 }
 
 impl Names {
-    /// An identifier like `wanted` that is not taken yet, and is from now on.
+    /// Returns an unused identifier similar to `wanted`, and marks it as used. For example, the second `a` is `a_1`.
     pub(crate) fn fresh(&mut self, wanted: &str) -> String {
         let base = identifier(wanted);
         let mut candidate = base.clone();
@@ -173,7 +173,8 @@ impl Names {
     }
 }
 
-/// The text with everything that no identifier may hold made `_`. Never empty, and never in the helpers' space `rx_`.
+/// Replaces each character that an identifier may not contain by `_`. The result is not empty and does not begin with
+/// `rx_`, the prefix of helpers. For example, `nn.conv2d` becomes `nn_conv2d`, and `2x` becomes `v_2x`.
 pub(crate) fn identifier(text: &str) -> String {
     let mut result: String =
         text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();

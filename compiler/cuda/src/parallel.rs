@@ -1,17 +1,21 @@
-//! Which loops of a nest may be threads.
+//! Finds the loops of a nest whose iterations are independent, so that threads can execute them.
 //!
-//! Two proofs. *By slices*: every access to every buffer that the nest writes has the same indices on some axes, and these
-//! tell the loops apart; so different threads touch different elements. *By declaration*: the nest is one block, its
-//! spatial axes tell the loops apart, and what it writes it reads nowhere else; that spatial instances write different
-//! elements is what `T.axis.spatial` promises. What neither shows stays a loop inside the thread.
+//! There are two proofs. A loop that neither proof covers remains a loop inside the thread.
+//!
+//! - *By slices*: all accesses to a buffer that the nest writes have the same indices on some axes, and these indices
+//!   determine the loops. So different threads access different elements. For example, `out[i, 0] = x[i]; out[i, 1] =
+//!   out[i, 0]` has `i` in common.
+//! - *By declaration*: the nest is one block whose spatial axes determine the loops, and it reads an element that it
+//!   writes only at the indices of a store. `T.axis.spatial` guarantees that different spatial instances write
+//!   different elements.
 
 use crate::injective::{Loop, determined};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_tir::rewrite::{map_expr, substitute};
 use rx_tir::{Block, BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 
-/// Which of `loops`, the loops around `body`, may be threads. `is_uniform` says which variables have one value during the
-/// call.
+/// Returns, for each of `loops` around `body`, whether threads can execute it. `is_uniform` returns whether a variable
+/// has one value during the call.
 pub(crate) fn parallel_loops(loops: &[Loop], body: &Stmt, is_uniform: &dyn Fn(VarId) -> bool) -> Vec<bool> {
     let launchable: Vec<bool> = loops
         .iter()
@@ -27,8 +31,8 @@ pub(crate) fn parallel_loops(loops: &[Loop], body: &Stmt, is_uniform: &dyn Fn(Va
     if count(&by_declaration) > count(&by_slices) { by_declaration } else { by_slices }
 }
 
-/// Loops that the common indices of every written buffer tell apart. Losing a loop may lose indices that mention it, so
-/// this is repeated until nothing changes.
+/// Returns the loops that the common indices of every written buffer determine. Removing a loop also removes the
+/// indices that contain it, so this repeats until nothing changes.
 fn by_slices(
     loops: &[Loop],
     mut chosen: Vec<bool>,
@@ -47,7 +51,8 @@ fn by_slices(
     }
 }
 
-/// Keeps those of the chosen loops that the expressions over chosen loops tell apart.
+/// Keeps those of the chosen loops that the expressions determine. Only expressions over chosen loops and uniform
+/// variables count.
 fn keep_determined(chosen: &mut [bool], loops: &[Loop], expressions: &[Expr], is_uniform: &dyn Fn(VarId) -> bool) {
     let places: Vec<usize> = (0..loops.len()).filter(|at| chosen[*at]).collect();
     let candidates: Vec<&Loop> = places.iter().map(|at| &loops[*at]).collect();
@@ -58,7 +63,7 @@ fn keep_determined(chosen: &mut [bool], loops: &[Loop], expressions: &[Expr], is
     }
 }
 
-/// Loops that the block's spatial axes tell apart, where its writes are as declared.
+/// Returns the loops that the block's spatial axes determine, if its accesses fit the declaration.
 fn by_declaration(
     loops: &[Loop],
     mut chosen: Vec<bool>,
@@ -83,16 +88,16 @@ fn by_declaration(
     }
 }
 
-/// What a statement reads and writes, in terms of the loops around it.
+/// The loads and stores of a statement, with indices over the loops around it.
 #[derive(Default)]
 pub(crate) struct Accesses {
-    /// Elements that are stored, without the checks of their indices.
+    /// The stored elements, with indices without their checks.
     pub(crate) stores: Vec<(BufferId, Vec<Expr>)>,
     loads: Vec<(BufferId, Vec<Expr>)>,
-    /// Buffers it writes that live longer than it does.
+    /// The buffers that the statement writes and does not allocate.
     written: Vec<BufferId>,
     private: FxHashSet<BufferId>,
-    /// Block axes that are bound so far.
+    /// The bindings of the block axes that are in scope.
     bound: FxHashMap<VarId, Expr>,
 }
 
@@ -129,7 +134,7 @@ impl Accesses {
         stmt.children().into_iter().for_each(|child| self.statement(child));
     }
 
-    /// An index over loops, without the checks in it.
+    /// Returns an index over loops, without the checks in it.
     fn resolve(&self, index: &Expr) -> Expr {
         let over_loops = substitute(index, &|var| self.bound.get(&var).cloned());
         map_expr(&over_loops, &mut |part| match part {
@@ -138,7 +143,7 @@ impl Accesses {
         })
     }
 
-    /// The indices that all accesses to a buffer have in common.
+    /// Returns the indices that all accesses to a buffer have in common.
     fn common_indices(&self, buffer: BufferId) -> Vec<Expr> {
         let mut all =
             self.stores.iter().chain(&self.loads).filter(|(one, _)| *one == buffer).map(|(_, indices)| indices);
@@ -152,8 +157,8 @@ impl Accesses {
         common.into_iter().flatten().cloned().collect()
     }
 
-    /// Whether every element it reads of a buffer it writes is one that it writes at the same indices, and no place it
-    /// writes to comes out of a buffer.
+    /// Whether every load from a written buffer has the indices of a store to it, and no index of a store is loaded
+    /// from a buffer.
     fn reads_only_what_is_written_beside(&self) -> bool {
         let is_store = |load: &(BufferId, Vec<Expr>)| self.stores.contains(load);
         let reads = self.loads.iter().filter(|(buffer, _)| self.written.contains(buffer)).all(is_store);

@@ -1,4 +1,5 @@
-//! Helpers of the text, printed where they are used. They compile as CUDA and, with the simulator's header, as C++.
+//! The helper functions of the CUDA text, printed only if a kernel uses them. They compile as CUDA and, with the
+//! simulator's header, as C++.
 
 mod arithmetic;
 mod checks;
@@ -12,16 +13,18 @@ mod tensor_cores;
 use products::Product;
 use std::borrow::Cow;
 
-/// A piece of the text that other pieces may need.
+/// A part of the text, which may need other parts.
 #[derive(Clone, Copy)]
 struct Helper<'t> {
-    /// Its name, as the text calls it; or of the family it defines.
+    /// The name that kernels and other helpers use for it. Some helpers define a family of functions under one name.
     name: &'t str,
+    /// The names of the helpers that the text uses.
     needs: &'t [&'static str],
+    /// The definitions, in CUDA C++.
     text: &'t str,
 }
 
-/// The text of the helpers named, and of those they need, in an order that C++ reads.
+/// Returns the text of the named helpers and of those they need, each after the ones it needs.
 pub(crate) fn text(used: &[Cow<'static, str>]) -> String {
     with_helpers(|helpers| {
         let mut wanted: Vec<&str> = used.iter().map(|name| &**name).collect();
@@ -37,7 +40,7 @@ pub(crate) fn text(used: &[Cow<'static, str>]) -> String {
     })
 }
 
-/// Calls a function with every helper, each after those it needs.
+/// Calls a function with all helpers, each after the ones it needs.
 fn with_helpers<T>(each: impl FnOnce(&[Helper<'_>]) -> T) -> T {
     let (of_one_warp, of_four_warps) = (products::of_one_warp(), products::of_four_warps());
     let before = [floats::HELPERS, memory::HELPERS, checks::HELPERS, arithmetic::HELPERS, tensor_cores::READING];

@@ -1,4 +1,12 @@
-//! Kernels as CUDA C: what rules print them through.
+//! Prints kernels as CUDA C. Schedule rules describe a kernel as a [`KernelBody`], whose text is printed through
+//! [`Kernel`].
+//!
+//! ```text
+//! for i in range(n):                       const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+//!     out[i] = x[i] + T.float32(1)    →    if (thread >= n) return;
+//!                                          const long long i = thread;
+//!                                          out[i] = x[i] + 1.0f;
+//! ```
 
 mod arithmetic;
 pub(crate) mod expr;
@@ -24,8 +32,9 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use text::{KernelText, blocks_in, sources_of};
 
-/// A kernel on its way to text. Rules print what they made through it: lines ([`Kernel::line`]) around expressions and
-/// statements of the function ([`Kernel::operand`], [`Kernel::stmt`]), whose variables they name ([`Kernel::name_var`]).
+/// A kernel that is being printed. The body of a rule's kernel prints its own lines with [`Kernel::line`], and
+/// expressions and statements of the function with [`Kernel::operand`] and [`Kernel::stmt`]; [`Kernel::name_var`] names
+/// the variables in them.
 pub(crate) struct Kernel<'m> {
     func: &'m PrimFunc,
     helpers: &'m mut Vec<Cow<'static, str>>,
@@ -33,28 +42,30 @@ pub(crate) struct Kernel<'m> {
     names: Names,
     vars: FxHashMap<VarId, String>,
     buffers: FxHashMap<BufferId, BufferText>,
-    /// Parameters in the order they were first used.
+    /// The parameters with their arguments, in order of first use.
     parameters: Vec<(String, Argument)>,
-    /// Parameters behind those: tensors whose tiles are copied by themselves.
+    /// The parameters after those: tensor maps, of tensors whose tiles are copied by TMA.
     maps: Vec<(String, TensorMap)>,
     temporaries: FxHashMap<BufferId, usize>,
     buffer_params: FxHashMap<BufferId, usize>,
     written: FxHashSet<BufferId>,
-    /// Extents of buffers the host passes: sizes, which are never negative.
+    /// The extents of buffers that the host passes. They are never negative.
     symbols: FxHashSet<VarId>,
-    /// Variables in scope that are never negative.
+    /// The variables in scope that are known to be nonnegative.
     natural: FxHashSet<VarId>,
-    /// Variables whose values are data, so that arithmetic on them may wrap.
+    /// The variables whose values come from data (buffers or scalar arguments), so that signed arithmetic on them may
+    /// overflow and must wrap.
     data: FxHashSet<VarId>,
-    /// Buffers of which the one element that is asked for is held in a variable, or is another value, and that.
+    /// The buffers whose loads are replaced by a text, and this text: for example the variable that holds the only
+    /// element that is loaded.
     held: FxHashMap<BufferId, String>,
-    /// Whether a failed check must not end the thread: see [`Frame::is_cooperative`].
+    /// Whether a thread must continue after a failed check: see [`Frame::is_cooperative`].
     is_cooperative: bool,
-    /// The number of the first scratch buffer of the schedule it belongs to.
+    /// The index, among the function's temporaries, of the schedule's first scratch buffer.
     first_of_schedule: usize,
     site: Site,
     uses_error: bool,
-    /// Threads, for memory that each needs of its own.
+    /// The number of threads, for per-thread buffers that are too large for local memory.
     threads: Option<Expr>,
     scratch: Vec<Temporary>,
     first_scratch: usize,
@@ -62,7 +73,7 @@ pub(crate) struct Kernel<'m> {
     text: String,
 }
 
-/// How a buffer is named.
+/// The name of a buffer in the text, and its shape.
 #[derive(Clone)]
 pub(crate) struct BufferText {
     pub(crate) name: String,
@@ -77,7 +88,7 @@ impl<'m> Kernel<'m> {
         sites: &'m mut Sites,
     ) -> Kernel<'m> {
         let mut names = Names::default();
-        // The words the frame of every kernel uses.
+        // The frame of every kernel declares this name.
         names.fresh("thread");
         let symbols = func.buffer_params().flat_map(|id| &func.buffer(id).shape).filter_map(|extent| match extent {
             Expr::Var { var, .. } => Some(*var),
@@ -111,7 +122,7 @@ impl<'m> Kernel<'m> {
         }
     }
 
-    /// Prints a kernel; what the host must know is beside the text. It has no name yet.
+    /// Prints a kernel, which has no name yet. Returns the text, and the description of its launch for the host.
     fn print(
         &mut self,
         (rule, note): (&str, &str),
@@ -150,12 +161,14 @@ impl<'m> Kernel<'m> {
         Ok((KernelInfo { name, text: 0..0, rounds, guard, shape, work, arguments, maps }, text))
     }
 
-    /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.
+    /// Sets the number of threads of a kernel with one thread per element. A buffer that is too large for local memory
+    /// is then a temporary with one part for each thread.
     pub(crate) fn has_threads(&mut self, threads: Option<Expr>) {
         self.threads = threads;
     }
 
-    /// Buffers become parameters in the order of the function's, temporaries after; so the text reads like a call.
+    /// Declares the buffers as parameters: those of the function in its order, then the temporaries. So a kernel reads
+    /// like a call.
     fn pass_buffers_in_order(&mut self, statements: &[&Stmt], kept: &[BufferId]) {
         let mut used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
         used.retain(|id| !kept.contains(id));
@@ -175,11 +188,17 @@ impl<'m> Kernel<'m> {
         });
     }
 
-    /// The thread's number, and the values it stands for of each loop.
+    /// Declares the index of the thread, and the loop variables that are computed from it. For example, for loops of 8
+    /// and 4 iterations:
+    ///
+    /// ```text
+    /// const long long i = thread / 4;
+    /// const long long j = thread % 4;
+    /// ```
     pub(crate) fn thread_index(&mut self, loops: &[Loop]) -> Result<(), String> {
         self.line("const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;");
         let extents: Vec<Expr> = loops.iter().map(|one| one.extent.clone().cast(DType::INT64)).collect();
-        // The constants are one factor, behind the others.
+        // The constants are multiplied to one factor, which is last: `n * 12`, not `3 * n * 4`.
         let product = |extents: &[Expr]| {
             let (constants, others): (Vec<_>, Vec<_>) = extents.iter().cloned().partition(|one| one.as_int().is_some());
             others.into_iter().chain([constants.into_iter().fold(Expr::int(1), |a, b| a * b)]).reduce(|a, b| a * b)
@@ -213,8 +232,8 @@ impl<'m> Kernel<'m> {
         Ok(())
     }
 
-    /// The text of a digit of a number that counts through axes: `below` is the product of the extents of the faster axes,
-    /// `extent` the digit's own where an axis is slower.
+    /// Returns the text of one index of a delinearized number: `number / below % extent`. `below` is the product of the
+    /// extents of the faster axes; `extent` is that of the index's axis, or `None` for the slowest axis.
     pub(crate) fn digit(&mut self, number: &str, below: &Expr, extent: Option<&Expr>) -> Result<String, String> {
         let mut value = number.to_owned();
         if below.as_int() != Some(1) {
@@ -226,7 +245,7 @@ impl<'m> Kernel<'m> {
         Ok(value)
     }
 
-    /// The orders of buffers in memory that are not their tensors', and how the statements are scheduled.
+    /// Returns lines for the kernel's comment: the permuted layouts of its buffers, and the schedule.
     fn notes(&self, statements: &[&Stmt], rule: &str, note: &str) -> Vec<String> {
         let used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
         let buffers = self.func.buffers.iter().enumerate();
@@ -238,7 +257,7 @@ impl<'m> Kernel<'m> {
         orders.chain([schedule]).collect()
     }
 
-    /// A line at the current indentation.
+    /// Prints a line at the current indentation.
     pub(crate) fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.text.push_str("    ");
@@ -247,12 +266,12 @@ impl<'m> Kernel<'m> {
         self.text.push('\n');
     }
 
-    /// A line that goes on with the one before.
+    /// Prints a line that continues the previous line.
     pub(crate) fn go_on(&mut self, text: &str) {
         self.line(&format!("    {text}"));
     }
 
-    /// A line that begins a group of lines, which are indented until [`Kernel::close`].
+    /// Prints a line that opens a block, and indents the next lines until [`Kernel::close`].
     pub(crate) fn open(&mut self, text: &str) {
         self.line(text);
         self.indent += 1;
@@ -264,23 +283,23 @@ impl<'m> Kernel<'m> {
         self.open(&format!("for (int {name} = 0; {name} < {count}; ++{name}) {{"));
     }
 
-    /// Lines from here on are indented until [`Kernel::close`].
+    /// Indents the next lines, until [`Kernel::outdent`] or [`Kernel::close`].
     pub(crate) fn indent(&mut self) {
         self.indent += 1;
     }
 
-    /// Lines from here on are indented less again.
+    /// Ends the indentation of [`Kernel::indent`], without a brace.
     pub(crate) fn outdent(&mut self) {
         self.indent -= 1;
     }
 
-    /// The brace that ends a group of lines.
+    /// Prints the brace that closes a block.
     pub(crate) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
     }
 
-    /// Has a helper of [`crate::prelude`] printed.
+    /// Requires a helper of [`crate::prelude`]: the source will define it.
     pub(crate) fn need(&mut self, helper: impl Into<Cow<'static, str>>) {
         let helper = helper.into();
         if !self.helpers.contains(&helper) {
@@ -294,7 +313,7 @@ impl<'m> Kernel<'m> {
         }
     }
 
-    /// The type in which values of a dtype are computed.
+    /// Returns the C type in which values of a dtype are computed.
     pub(crate) fn ctype(&self, dtype: DType) -> Result<&'static str, String> {
         types::value(dtype).ok_or_else(|| format!("a value of dtype {dtype}"))
     }

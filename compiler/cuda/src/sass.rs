@@ -1,5 +1,5 @@
-//! Machine code as text, by NVIDIA's disassembler, a program of its own: `RX_NVDISASM`, else `nvdisasm` in `PATH`. It is part of the CUDA
-//! toolkit.
+//! Disassembles machine code (SASS) with NVIDIA's separate program `nvdisasm`, which is part of the CUDA toolkit. The
+//! environment variable `RX_NVDISASM` gives its path; otherwise it is searched in `PATH`.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -7,29 +7,29 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Why there is no text.
+/// An error of the disassembler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SassError {
-    /// The program is not there: what was looked for.
+    /// The program is not found: its name or path.
     #[error("no disassembler: `{0}` is not found; set RX_NVDISASM to the path of nvdisasm, of the CUDA toolkit")]
     NotFound(String),
-    /// It failed, or its input could not be written.
+    /// The program failed, or its input could not be written: the message.
     #[error("nvdisasm: {0}")]
     Failed(String),
 }
 
-/// Whether the disassembler is there.
+/// Checks that the disassembler can be run.
 ///
 /// # Errors
-/// Where it is not.
+/// If it is not found.
 pub fn probe() -> Result<(), SassError> {
     run(&["--version"]).map(drop)
 }
 
-/// The instructions of a cubin, by kernel.
+/// Returns the instructions of a cubin, by kernel.
 ///
 /// # Errors
-/// Where the disassembler is not found or refuses the code.
+/// If the disassembler is not found or rejects the code.
 pub fn disassemble(cubin: &[u8]) -> Result<BTreeMap<String, String>, SassError> {
     let file = Written::new(cubin)?;
     let text = run(&["-c", &file.0.to_string_lossy()])?;
@@ -50,7 +50,7 @@ fn run(arguments: &[&str]) -> Result<String, SassError> {
     }
 }
 
-/// What the disassembler prints of each section `.text.NAME`, from its name on, without the lines that only delimit it.
+/// Splits the output of the disassembler by the sections `.text.NAME`. Lines that only delimit a section are dropped.
 fn kernels(text: &str) -> BTreeMap<String, String> {
     let mut kernels = BTreeMap::new();
     let mut open: Option<&mut String> = None;
@@ -69,7 +69,7 @@ fn kernels(text: &str) -> BTreeMap<String, String> {
     kernels
 }
 
-/// A file for the disassembler, which reads nothing else; removed when it is done with.
+/// A temporary file with the input of the disassembler, which only reads files. The file is removed on drop.
 struct Written(PathBuf);
 
 impl Written {
@@ -85,7 +85,7 @@ impl Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        // What cannot be removed is the system's to clean.
+        // If the file cannot be removed, the system's cleaning of temporary files removes it.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,6 @@
-//! Running the text on the CPU: it is compiled, unchanged, by a C++ compiler behind a header that makes each CUDA thread
-//! a fiber (`shim/rx_cuda_cpu.h`). Slow, but every thread runs, in an order of choice, and sanitizers watch.
+//! Runs the CUDA text on the CPU, to test kernels without a GPU. A C++ compiler compiles the unchanged text after a
+//! header that executes each CUDA thread as a fiber (`shim/rx_cuda_cpu.h`). It is slow, but runs every thread, in a
+//! chosen order, and with sanitizers if wanted.
 
 mod process;
 
@@ -16,43 +17,44 @@ const HEADER: &str = include_str!("../shim/rx_cuda_cpu.h");
 const HOPPER: &str = include_str!("../shim/rx_cuda_hopper.h");
 const MAIN: &str = include_str!("../shim/rx_cuda_cpu_main.h");
 
-/// In which order blocks, and threads in a block, are run. A kernel without races gives the same bits in all.
+/// The order in which blocks, and the threads of a block, are executed. A kernel without data races gives the same bits
+/// in every order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By number.
+    /// By ascending index.
     Ascending,
-    /// By number, the last first.
+    /// By descending index.
     Descending,
     /// Shuffled by a seed.
     Shuffled(u64),
 }
 
-/// How the text is compiled.
+/// The options of the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Whether accesses out of bounds and undefined behaviour end the run with an error. Compiling takes longer.
+    /// Whether accesses out of bounds and undefined behaviour end the run with an error. Compilation takes longer.
     pub sanitize: bool,
 }
 
-/// Why the simulator gives no result.
+/// An error of the simulator.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulatorError {
     /// No C++ compiler is found.
     #[error("no C++ compiler: set CXX, or install g++ or clang++")]
     NoCompiler,
-    /// The compiler refuses the text: what it says.
+    /// The compiler rejects the text: its messages.
     #[error("the C++ compiler refuses the kernels:\n{0}")]
     Compile(String),
-    /// Files or the process.
+    /// A file or the process could not be read, written or started.
     #[error("simulator: {0}")]
     Io(#[from] std::io::Error),
-    /// The run ended early: a sanitizer's report, or a barrier that is not met.
+    /// The process exited early, because of a sanitizer's report or a barrier that not all threads reach: its messages.
     #[error("the simulated kernels ended early:\n{0}")]
     Run(String),
-    /// A call cannot be launched.
+    /// The launches of a call cannot be planned.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// A call passes another number of buffers, or one of another size.
+    /// A call has a wrong number of buffers, or a buffer of a wrong size.
     #[error("{0}")]
     Buffer(String),
 }
@@ -60,45 +62,45 @@ pub enum SimulatorError {
 /// A call of a function of the source.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// Which function.
+    /// The index of the function.
     pub function: usize,
-    /// The bytes of its buffer parameters, in order; outputs too.
+    /// The contents of its buffer parameters, in order, outputs included.
     pub buffers: &'a [&'a [u8]],
-    /// Scalars and symbols, as [`crate::CudaFunction::plan`] takes them.
+    /// The values of scalars and symbols, as [`crate::CudaFunction::plan`] takes them.
     pub values: &'a [Option<i64>],
-    /// In which order its threads run.
+    /// The order in which its threads are executed.
     pub order: Order,
 }
 
-/// The buffers of a call after it, or the check that failed.
+/// The contents of the buffers after a call, or the check that failed.
 pub type Outcome = Result<Vec<Vec<u8>>, Fault>;
 
 /// Kernels compiled for the CPU.
 #[derive(Debug)]
 pub struct Simulator {
     source: CudaSource,
-    /// Where the kernels of each function begin in the executable's table.
+    /// The index of each function's first kernel in the executable's table.
     first_kernels: Vec<usize>,
     executable: PathBuf,
     directory: PathBuf,
-    /// The process that runs kernels, once there was a call.
+    /// The process that runs the kernels; started by the first call.
     process: Mutex<Option<Process>>,
 }
 
-/// The bytes of the buffer that failed checks write to.
+/// The size in bytes of the error cell, to which failed checks write.
 const ERROR_CELL: u64 = 24;
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        // What is left behind in the folder for temporary files harms nobody.
+        // A failure only leaves files in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The C++ compiler: `CXX`, else the first of the usual names that answers.
+/// Returns the C++ compiler: `CXX`, or the first of the usual names that can be run.
 ///
 /// # Errors
-/// Where there is none.
+/// If none is found.
 pub fn compiler() -> Result<OsString, SimulatorError> {
     let named = std::env::var_os("CXX").filter(|name| !name.is_empty());
     let usual = ["g++", "clang++", "c++"].map(OsString::from);
@@ -112,7 +114,7 @@ impl Simulator {
     /// Compiles a source.
     ///
     /// # Errors
-    /// Where there is no compiler, or it refuses the text.
+    /// If there is no compiler, or if it rejects the text.
     pub fn build(source: &CudaSource, options: Options) -> Result<Simulator, SimulatorError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let compiler = compiler()?;
@@ -144,14 +146,14 @@ impl Simulator {
         for kernel in self.source.functions.iter().flat_map(|function| &function.kernels) {
             let _ = writeln!(text, "    [](void** arguments) {{ rx_cpu_apply({}, arguments); }},", kernel.name);
         }
-        // An array of nothing is no C++.
+        // C++ does not allow an array without elements.
         text.push_str("    nullptr,\n};\n\n#include \"rx_cuda_cpu_main.h\"\n");
         text
     }
 
     fn compile(&self, compiler: &OsString, program: &Path, options: Options) -> Result<(), SimulatorError> {
         let mut command = Command::new(compiler);
-        // One rounding per operation, as written: the interpreter does not contract either.
+        // Each operation is rounded separately, as in the interpreter: no contraction to fused multiply-adds.
         command.args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-o"]).arg(&self.executable).arg(program);
         if options.sanitize {
             command.args(["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
@@ -163,14 +165,14 @@ impl Simulator {
         }
     }
 
-    /// Makes the calls one after the other, each with buffers of its own.
+    /// Executes the calls in order, each with separate copies of its buffers.
     ///
     /// # Errors
-    /// Where a call does not fit its function, or the process ends early.
+    /// If a call does not match its function, or if the process exits early.
     pub fn run(&self, calls: &[Call<'_>]) -> Result<Vec<Outcome>, SimulatorError> {
         let mut input = Vec::new();
         let plans = calls.iter().map(|call| self.request(call, &mut input)).collect::<Result<Vec<_>, _>>()?;
-        // Command 7 flushes the process's output, so that the answer can be read.
+        // Command 7 flushes the output of the process, so that the results can be read.
         input.push(7);
         let bytes = plans.iter().flat_map(|plan| plan.buffers.iter().chain([&ERROR_CELL])).sum();
         let output = self.process(&input, bytes)?;
@@ -178,7 +180,7 @@ impl Simulator {
         plans.iter().map(|plan| self.answer(plan, &mut rest)).collect()
     }
 
-    /// Writes what is to be done for a call: the error cell is buffer 0, then parameters, then temporaries.
+    /// Writes the commands of a call. Buffer 0 is the error cell; the parameters and the temporaries follow.
     fn request(&self, call: &Call<'_>, input: &mut Vec<u8>) -> Result<Plan, SimulatorError> {
         let function = self.source.functions.get(call.function);
         let function =
@@ -251,7 +253,8 @@ impl Simulator {
         Ok(plan)
     }
 
-    /// Has commands done by the process, which is started where none runs; gives the bytes that they write.
+    /// Sends commands to the process, which is started if none is running. Returns the `bytes` bytes that the commands
+    /// write.
     fn process(&self, commands: &[u8], bytes: u64) -> Result<Vec<u8>, SimulatorError> {
         let too_large = |_| SimulatorError::Buffer("the buffers are too large".to_owned());
         let mut answer = vec![0; usize::try_from(bytes).map_err(too_large)?];
@@ -280,7 +283,7 @@ impl Simulator {
         let cell = take(ERROR_CELL)?;
         let buffers = plan.buffers.iter().map(|bytes| take(*bytes)).collect::<Result<Vec<_>, _>>()?;
         let word = |at: usize| cell[8 * at..][..8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        // The cell has 24 bytes, as was taken.
+        // The cell has 24 bytes: it was read with that size.
         Ok(match self.source.fault([word(0), word(1), word(2)]) {
             Some(fault) => Err(fault),
             None => Ok(buffers),

@@ -1,4 +1,4 @@
-//! The size of a launch, and the work it is for: whether a kernel has threads enough is seen from both.
+//! Computes the size of a launch and the amount of its work. Together they show whether a kernel has enough threads.
 
 use crate::source::{KernelInfo, LaunchShape};
 use rustc_hash::FxHashMap;
@@ -6,20 +6,21 @@ use rx_base::DType;
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
 
-/// A launch of a kernel, with values for what the host knows.
+/// The size of a launch, for given values of scalars and symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchSize {
-    /// Blocks on axes x, y and z; none where nothing is launched.
+    /// The numbers of blocks on the axes x, y and z; zeros if the kernel is not launched.
     pub grid: [i64; 3],
-    /// Threads of all blocks.
+    /// The number of threads of all blocks.
     pub threads: i64,
-    /// Iterations of the innermost loops of the statements that it computes, reductions included: [`KernelInfo::work`]. None where nothing
-    /// is launched.
+    /// The number of iterations of the innermost loops of its statements, reductions included: [`KernelInfo::work`].
+    /// Zero if the kernel is not launched.
     pub work: i64,
 }
 
 impl KernelInfo {
-    /// How it is launched first in a call, for values of the function's scalars and symbols; `None` where an extent has no value.
+    /// Returns the size of the first launch in a call, for values of the function's scalars and symbols. Returns `None`
+    /// if an extent has no value.
     pub fn launch_size(&self, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<LaunchSize> {
         let mut rounds: FxHashMap<VarId, i64> = FxHashMap::default();
         let mut is_launched = true;
@@ -46,11 +47,12 @@ impl KernelInfo {
     }
 }
 
-/// Iterations of the innermost loops of statements as they are written, before any schedule: an `int64` over the function's scalars and
-/// symbols and the counters of the host's loops.
+/// Returns the number of iterations of the innermost loops of unscheduled statements: an `int64` over the function's
+/// scalars and symbols and the variables of host loops.
 ///
-/// An extent that depends on another loop is taken at the middle of that one, which is exact for triangles. A loop whose extent the kernel
-/// computes counts once, as `while` does.
+/// An extent that depends on another loop is evaluated at the middle of that loop. For example, `for j in range(i)`
+/// inside `for i in range(n)` counts `(n - 1) // 2` iterations, which is close to the mean. A loop whose extent the
+/// kernel computes counts as one iteration, as a `while` does.
 pub(crate) fn iterations<'s>(func: &PrimFunc, statements: impl IntoIterator<Item = &'s Stmt>) -> Expr {
     let mut counter = Counter { func, middle: FxHashMap::default() };
     let counts = statements.into_iter().map(|stmt| counter.stmt(stmt).unwrap_or(Expr::int(1)));
@@ -59,12 +61,12 @@ pub(crate) fn iterations<'s>(func: &PrimFunc, statements: impl IntoIterator<Item
 
 struct Counter<'f> {
     func: &'f PrimFunc,
-    /// The values of names, and of loops at their middle.
+    /// The values of variables; of a loop variable, its value at the middle of the loop.
     middle: FxHashMap<VarId, Expr>,
 }
 
 impl Counter<'_> {
-    /// How often the innermost loops of a statement iterate; `None` where it has none.
+    /// Returns the number of iterations of the innermost loops of a statement, or `None` if it has no loop.
     fn stmt(&mut self, stmt: &Stmt) -> Option<Expr> {
         match stmt {
             Stmt::For { var, start, extent, body, .. } => {
@@ -101,7 +103,7 @@ impl Counter<'_> {
         self.middle.insert(var, value.cast(self.func.var(var).dtype));
     }
 
-    /// An expression over what the host knows; `None` where the kernel computes it.
+    /// Returns an expression over values that the host knows, or `None` if the kernel computes it.
     fn known(&self, expr: &Expr) -> Option<Expr> {
         let uniform = |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
         let value = substitute(expr, &|var| self.middle.get(&var).cloned());

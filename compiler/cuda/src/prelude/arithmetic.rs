@@ -1,4 +1,4 @@
-//! Operations that C has otherwise than the IR, or not at all.
+//! Helpers for operations that C does not have, or that the IR defines differently.
 
 use super::Helper;
 

@@ -1,4 +1,5 @@
-//! Checks that fail while a kernel runs: of indices and divisors that nothing proves right.
+//! Helpers for run-time checks: of indices that are not proved to be in bounds, and of divisors that are not proved to
+//! be nonzero.
 
 use super::Helper;
 

@@ -1,4 +1,4 @@
-//! Floats of less than 32 bits, which are held as `float`; what is no number.
+//! Helpers for floats of less than 32 bits, which are held as `float`, and the constants infinity and NaN.
 
 use super::Helper;
 

@@ -1,4 +1,4 @@
-//! Elements that are read and written together, and shared memory.
+//! Helpers for vector loads and stores, for shared memory, and for asynchronous copies to it (`cp.async`).
 
 use super::Helper;
 

@@ -1,14 +1,16 @@
-//! Products on tensor cores: of one warp (`mma.sync`) and of four (`wgmma`), a helper for each pair of types of factors.
+//! Generates the helpers for tensor-core products: of one warp (`mma.sync`) and of a warpgroup (`wgmma`), one helper
+//! for each pair of operand types.
 //!
-//! On a CPU the headers `rx_cuda_cpu.h` and `rx_cuda_hopper.h` do what the PTX ISA says of each.
+//! On a CPU the headers `rx_cuda_cpu.h` and `rx_cuda_hopper.h` implement these instructions as the PTX ISA describes
+//! them.
 
 use super::Helper;
 
-/// The PTX types of the factors that are multiplied.
+/// The PTX types of the operands A and B.
 const FACTORS: [[&str; 2]; 7] =
     [["f16", "f16"], ["bf16", "bf16"], ["tf32", "tf32"], ["s8", "s8"], ["s8", "u8"], ["u8", "s8"], ["u8", "u8"]];
 
-/// A helper whose text is computed.
+/// A helper whose text is generated.
 pub(super) struct Product {
     name: String,
     needs: Vec<&'static str>,
@@ -21,12 +23,12 @@ impl Product {
     }
 }
 
-/// The products of one warp.
+/// Returns the helpers for products of one warp (`mma.sync`): 16 rows by 8 columns.
 pub(super) fn of_one_warp() -> Vec<Product> {
     FACTORS.into_iter().map(mma).collect()
 }
 
-/// The products of four warps, 64 rows by 128 and by 256 columns.
+/// Returns the helpers for products of a warpgroup (`wgmma`): 64 rows by 128 and by 256 columns.
 pub(super) fn of_four_warps() -> Vec<Product> {
     FACTORS.into_iter().flat_map(|factors| [128, 256].map(|columns| wgmma(factors, columns))).collect()
 }
@@ -61,7 +63,8 @@ fn wgmma(factors @ [a, b]: [&'static str; 2], columns: usize) -> Product {
     let name = format!("rx_wgmma_{suffix}_{columns}");
     let k = 32 / bytes;
     let elements = if a == b { c_name(a).to_owned() } else { format!("{} and {}", c_name(a), c_name(b)) };
-    // Registers of sums; the operands after them are the factors' places, whether to add, signs and orders.
+    // The first operands of the instruction are the registers of the sums. The matrix descriptors, the scale of the
+    // sums, and the signs and orders of A and B follow.
     let registers = columns / 2;
     let signs = if sum == "s32" { "" } else { ", 1, 1" };
     let orders = if bytes == 2 { format!(", %{}, %{}", registers + 2, registers + 3) } else { String::new() };
@@ -86,15 +89,15 @@ static __device__ __forceinline__ void {name}({ctype} (*sums)[4], unsigned long 
     Product { name, needs: ["rx_wgmma"].into_iter().chain(helper).collect(), text }
 }
 
-/// The types of two factors, as the helpers of `mma` and of `wgmma` need them.
+/// The properties of a pair of operand types that `mma` and `wgmma` need.
 struct Kind {
-    /// In the product's name.
+    /// The suffix of the helper's name.
     suffix: String,
-    /// Of an element.
+    /// The size of an element, in bytes.
     bytes: usize,
-    /// The sums' PTX type, their C type, and the constraint of their registers.
+    /// The PTX type of the sums, their C type, and the constraint of their registers in inline assembly.
     sum: [&'static str; 3],
-    /// The helper of the elements' type.
+    /// The helper that defines the type of the elements, if there is one.
     helper: Option<&'static str>,
 }
 
@@ -111,7 +114,7 @@ impl Kind {
     }
 }
 
-/// The name of a type in comments.
+/// Returns the name of an operand type in comments.
 fn c_name(factor: &str) -> &str {
     match factor {
         "f16" => "float16",
@@ -122,7 +125,7 @@ fn c_name(factor: &str) -> &str {
     }
 }
 
-/// How a CPU reads an element of a factor out of a register's bits: what `rx_cpu_mma` and `rx_cpu_wgmma` take.
+/// Returns a C++ lambda that decodes an element from the bits of a register, for `rx_cpu_mma` and `rx_cpu_wgmma`.
 fn read(factor: &str) -> &'static str {
     match factor {
         "f16" => "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",

@@ -1,4 +1,4 @@
-//! Sorting: keys as unsigned integers that are ordered as the values are, together with the places they come from.
+//! Helpers for sorting: unsigned integer keys in the order of the values, each paired with the position of its value.
 
 use super::Helper;
 

@@ -1,6 +1,6 @@
-//! How factors of one warp's products (`mma.sync`) come out of shared memory, and become tf32.
+//! Helpers that load the operands of `mma.sync` from shared memory (`ldmatrix`), and that round them to tf32.
 //!
-//! On a CPU the header `rx_cuda_cpu.h` does what the PTX ISA says of each.
+//! On a CPU the header `rx_cuda_cpu.h` implements these instructions as the PTX ISA describes them.
 
 use super::Helper;
 

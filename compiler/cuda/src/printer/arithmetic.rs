@@ -1,7 +1,7 @@
-//! Operations of two operands.
+//! Prints binary operations.
 //!
-//! Indices, which are over loops and extents, are printed as C's own operators. Of data, signed integers wrap, and a
-//! divisor may be zero: both are helpers.
+//! Index arithmetic, which is over loop variables and extents, uses C's operators. With data, signed integers may
+//! overflow and divisors may be zero, so these operations are calls of helpers that wrap and check.
 
 use super::expr::{AND, BIT_AND, BIT_OR, BIT_XOR, Bound, OR, POSTFIX, PRODUCT, SUM, UNARY};
 use super::{Kernel, stmt, types};
@@ -30,7 +30,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// `&&` and `||`, each with parentheses in the other.
+    /// Prints `&&` or `||`. An operand with the other of the two operators is in parentheses.
     fn logical(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Bound, String> {
         let (symbol, level, other) = if op == BinaryOp::And { ("&&", AND, OR) } else { ("||", OR, AND) };
         let mut side = |expr: &Expr, level: u8| {
@@ -41,7 +41,7 @@ impl Kernel<'_> {
         Ok((format!("{left} {symbol} {right}"), level))
     }
 
-    /// Two operands with C's operator between them.
+    /// Prints two operands with C's operator between them.
     fn infix(&mut self, symbol: &str, level: u8, left: &Expr, right: &Expr) -> Result<Bound, String> {
         let (left, right) = (self.operand(left, level)?, self.operand(right, level + 1)?);
         Ok((format!("{left} {symbol} {right}"), level))
@@ -80,7 +80,7 @@ impl Kernel<'_> {
             BinaryOp::BitAnd => self.infix("&&", AND, left, right).map(parenthesized),
             BinaryOp::BitOr => self.infix("||", OR, left, right).map(parenthesized),
             BinaryOp::BitXor => self.infix("!=", super::expr::EQUALITY, left, right),
-            // Of 0 and 1, modulo "is it zero".
+            // Booleans add and multiply as integers that are tested for nonzero: `1 + 1` is true.
             BinaryOp::Add => self.infix("||", OR, left, right).map(parenthesized),
             BinaryOp::Mul => self.infix("&&", AND, left, right).map(parenthesized),
             _ => Err(format!("{op:?} of bool")),
@@ -104,7 +104,7 @@ impl Kernel<'_> {
         if dtype.bits >= 32 {
             return self.infix(symbol, level, left, right);
         }
-        // C computes narrow integers as `int`, whose products of 16 bits would not fit.
+        // C promotes narrow integers to `int`, in which a product of two 16-bit values may overflow.
         let left = format!("(unsigned){}", self.operand(left, UNARY)?);
         let right = self.operand(right, level + 1)?;
         Ok((format!("({})({left} {symbol} {right})", self.ctype(dtype)?), UNARY))
@@ -137,7 +137,8 @@ impl Kernel<'_> {
         Ok((format!("{wrapping}({}, {})", self.argument(left)?, self.argument(right)?), POSTFIX))
     }
 
-    /// Division or remainder: C's operator where neither sign nor zero can make a difference, else the helper.
+    /// Prints a division or a remainder: C's operator if the signs of the operands cannot make a difference, otherwise
+    /// the helper.
     fn divide(
         &mut self,
         symbol: &str,
@@ -158,12 +159,13 @@ impl Kernel<'_> {
         }
         let helper = helper.unwrap_or("rx_div");
         self.need(if helper.starts_with("rx_floor") { "rx_floor_div" } else { "rx_div" });
-        // The operands' own type, whatever C makes of literals and narrow integers.
+        // The explicit template argument is the dtype's C type: C gives literals and narrow integers the type `int`.
         let ctype = self.ctype(dtype)?;
         Ok((format!("{helper}<{ctype}>({}, {divisor})", self.operand(left, 0)?), POSTFIX))
     }
 
-    /// A divisor, checked where it may be zero: where it is no constant and not made of extents alone.
+    /// Prints a divisor. It is checked for zero unless it is a nonzero constant or consists of extents and positive
+    /// constants.
     fn divisor(&mut self, divisor: &Expr) -> Result<String, String> {
         let of_extents = divisor.all(&|part| match part {
             Expr::Var { var, .. } => self.symbols.contains(var),
@@ -189,7 +191,7 @@ impl Kernel<'_> {
         Ok((format!("{name}<{ctype}>({}, {})", self.operand(left, 0)?, self.operand(right, 0)?), POSTFIX))
     }
 
-    /// An argument of a helper that exists for several types: its C type must be its dtype's.
+    /// Prints an argument of an overloaded helper, with the C type of the dtype.
     pub(super) fn argument(&mut self, expr: &Expr) -> Result<String, String> {
         let dtype = expr.dtype();
         let text = self.operand(expr, 0)?;
@@ -198,7 +200,7 @@ impl Kernel<'_> {
             Expr::Int { value, .. } if dtype == DType::INT64 && *value >= 0 && i32::try_from(*value).is_ok() => {
                 Ok(format!("{text}LL"))
             }
-            // Of literals, C makes an `int`.
+            // C gives literals the type `int`.
             Expr::Int { .. } | Expr::Select { .. } if dtype.is_int() => Ok(format!("({})({text})", self.ctype(dtype)?)),
             _ => Ok(text),
         }

@@ -1,4 +1,4 @@
-//! Expressions, with no more parentheses than C needs or a reader wants.
+//! Prints expressions, with parentheses only where C's precedence or readability requires them.
 
 use super::text::check_number;
 use super::{BufferText, Kernel, stmt, types};
@@ -6,7 +6,7 @@ use crate::source::Check;
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, UnaryOp, VarId};
 
-/// How tightly C binds, from loose to tight.
+/// The precedences of C's operators, from loosest to tightest.
 pub(crate) const CONDITIONAL: u8 = 1;
 pub(crate) const OR: u8 = 2;
 pub(crate) const AND: u8 = 3;
@@ -20,11 +20,12 @@ pub(crate) const PRODUCT: u8 = 11;
 pub(crate) const UNARY: u8 = 12;
 pub(crate) const POSTFIX: u8 = 13;
 
-/// Text, and how tightly its outermost operator binds.
+/// A text and the precedence of its outermost operator.
 pub(crate) type Bound = (String, u8);
 
 impl Kernel<'_> {
-    /// The expression where an operand that binds at least this tightly may stand.
+    /// Prints an expression, in parentheses if its precedence is lower than `level`. For example, `a + b` at
+    /// [`PRODUCT`] is `(a + b)`.
     pub(crate) fn operand(&mut self, expr: &Expr, level: u8) -> Result<String, String> {
         let (text, binds) = self.expr(expr)?;
         Ok(if binds < level { format!("({text})") } else { text })
@@ -110,7 +111,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// An element's place: `name[offset]`, the offset row-major.
+    /// Prints the access to an element: `name[offset]`, with the row-major offset.
     pub(crate) fn place(&mut self, id: BufferId, indices: &[Expr]) -> Result<String, String> {
         let known = self.buffers.get(&id).cloned();
         let buffer = match known {
@@ -118,7 +119,7 @@ impl Kernel<'_> {
             None => self.global_buffer(id).ok_or_else(|| self.no_such_buffer(id))?,
         };
         let BufferText { name, shape } = buffer;
-        // An offset of 32 bits would wrap where the buffer has more elements than they count.
+        // A 32-bit offset would overflow if the buffer has more than 2³¹ - 1 elements.
         let elements = shape.iter().try_fold(1i64, |product, extent| product.checked_mul(extent.as_int()?));
         let fits = elements.is_some_and(|elements| elements <= i64::from(i32::MAX));
         let mut offset: Option<Bound> = None;
@@ -126,7 +127,7 @@ impl Kernel<'_> {
             offset = match offset {
                 None if index.as_int() == Some(0) => None,
                 None if fits || index.dtype().bits == 64 || shape.len() == 1 => Some(self.expr(index)?),
-                // What follows is as wide as this, whatever its own dtype.
+                // Widening the first index makes C compute the rest of the offset in 64 bits.
                 None => Some(self.expr(&Expr::Cast { dtype: DType::INT64, value: Box::new(index.clone()) })?),
                 Some(rows) => Some(self.next_offset(rows, index, extent)?),
             };
@@ -134,7 +135,7 @@ impl Kernel<'_> {
         Ok(format!("{name}[{}]", offset.map_or("0".to_owned(), |(text, _)| text)))
     }
 
-    /// `rows * extent + index`.
+    /// Prints `rows * extent + index`: the offset extended by the next axis.
     fn next_offset(&mut self, (rows, binds): Bound, index: &Expr, extent: &Expr) -> Result<Bound, String> {
         let (mut text, mut binds) = match extent.as_int() {
             Some(1) => (rows, binds),
@@ -159,7 +160,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// A conversion. Between floats that are computed as `float` nothing changes but the rounding.
+    /// Prints a conversion. Between floats that C computes as `float` only the rounding remains.
     fn cast(&mut self, to: DType, value: &Expr) -> Result<Bound, String> {
         let from = value.dtype();
         let ctype = self.ctype(to)?;
@@ -198,7 +199,7 @@ impl Kernel<'_> {
             }
             UnaryOp::Neg | UnaryOp::BitNot => {
                 let symbol = if op == UnaryOp::Neg { '-' } else { '~' };
-                // `--x` would be another operator.
+                // `-` before a text that begins with `-` would be the operator `--`.
                 let (text, binds) = self.expr(value)?;
                 let text = if binds < POSTFIX { format!("({text})") } else { text };
                 let text = format!("{symbol}{text}");
@@ -207,7 +208,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// Whether a value is never negative, of what is known of variables; overflow aside.
+    /// Whether a value is nonnegative, as far as the variables are known. Assumes that index arithmetic does not
+    /// overflow.
     pub(super) fn is_natural(&self, expr: &Expr) -> bool {
         if expr.dtype().code == rx_base::dtype::TypeCode::UInt {
             return true;
@@ -240,7 +242,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Whether a variable is a scalar of the call that is no buffer's extent.
+    /// Whether a variable is a scalar argument that is not the extent of a buffer.
     pub(super) fn is_free_scalar(&self, var: VarId) -> bool {
         !self.symbols.contains(&var)
             && (self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var))

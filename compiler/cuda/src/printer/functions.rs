@@ -1,4 +1,5 @@
-//! Functions as CUDA C: each as the kernels that the target's rules make of its statements.
+//! Schedules functions and joins their kernels to a CUDA C source: the entry points [`module`], [`listing`] and
+//! [`schedule`].
 
 use super::Kernel;
 use super::text::{KernelText, Named};
@@ -16,13 +17,13 @@ use rx_tir::{Buffer, BufferId, Expr, PrimFunc, Stmt};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Prints functions into one text: kernels for their statements, as the target's rules make them.
+/// Prints functions as one source, with the kernels that the target's rules make of their statements.
 ///
-/// Indices are printed as they are: what is not proved in range must stand in an [`Expr::Checked`]. Strides of buffers
-/// are ignored, as they are by the interpreter: every buffer is dense and row-major.
+/// Requires that every index that is not proved to be in bounds is an [`Expr::Checked`]; other indices are printed
+/// unchecked. Strides of buffers are ignored, as in the interpreter: every buffer is dense and row-major.
 ///
 /// # Errors
-/// Where a function has a dtype, an intrinsic or a form that the text has no words for.
+/// If a function has a dtype, an intrinsic or a statement that cannot be printed.
 pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupported> {
     let mut module = Module::default();
     let mut functions = Vec::with_capacity(funcs.len());
@@ -38,8 +39,9 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
     Ok(CudaSource { text, head_bytes, functions, sites: module.sites, choices: module.choices })
 }
 
-/// Whether one schedule takes all statements of a function, and what is between them never reaches memory: attention. Where the
-/// keys of few rows are shared by blocks, that is two kernels.
+/// Whether one schedule takes all statements of a function and keeps its temporaries out of global memory, as attention
+/// does. The schedule may have two kernels: split-KV attention has one for the slices of the keys, and one that
+/// combines their results.
 pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
     let func = begun(func);
     let parts = statements(&func);
@@ -51,20 +53,21 @@ pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
         && (0..parts.temporaries.len()).all(|at| !passed.contains(&Argument::Temporary(at)))
 }
 
-/// A function's kernels, without what depends on the text that they become part of: names, numbers of checks.
+/// The printed kernels of a function, without the parts that depend on the source to which they are added: names, and
+/// numbers of checks.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
-    /// Its kernels have no names.
+    /// The description of the function; its kernels have no names yet.
     function: CudaFunction,
     texts: Vec<KernelText>,
-    /// How its statements are run, and by which of its kernels.
+    /// The scheduling remarks, each with the range of its kernels.
     choices: Vec<(Choice, Range<usize>)>,
     helpers: Vec<Cow<'static, str>>,
-    /// Its checks, as those of function 0.
+    /// The checks, numbered as if the function were the first of a source.
     sites: Vec<CheckSite>,
 }
 
-/// Schedules a function by the target's rules and prints its kernels, as [`module`] and [`listing`] join them.
+/// Schedules a function by the target's rules and prints its kernels. [`module`] and [`listing`] join the results.
 ///
 /// # Errors
 /// As [`module`].
@@ -86,14 +89,15 @@ pub fn schedule(func: &PrimFunc, target: &Target) -> Result<Scheduled, Unsupport
     Ok(Scheduled { function: result, texts, choices, helpers, sites: sites.list })
 }
 
-/// Functions as text to be read: what [`module`] prints, function by function, and without those it has no words for.
+/// Prints functions for people: the same text as [`module`], but separately for each function, and with the error of
+/// each function that cannot be printed.
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> Listing {
     let scheduled: Vec<_> = funcs.iter().map(|func| schedule(func, target)).collect();
     let named = funcs.iter().map(|func| Named::from(*func));
     joined(&scheduled.iter().zip(named).collect::<Vec<_>>())
 }
 
-/// As [`listing`], of functions that were scheduled before.
+/// Prints as [`listing`] does, from functions that are already scheduled.
 pub fn joined(funcs: &[(&Result<Scheduled, Unsupported>, Named<'_>)]) -> Listing {
     let mut module = Module::default();
     let mut functions = Vec::with_capacity(funcs.len());
@@ -114,7 +118,7 @@ pub fn joined(funcs: &[(&Result<Scheduled, Unsupported>, Named<'_>)]) -> Listing
     Listing { head: module.head(), functions, kernels, choices: module.choices }
 }
 
-/// Kernels of several functions that become one text.
+/// The kernels of several functions, joined to one source.
 #[derive(Default)]
 struct Module {
     functions: usize,
@@ -126,14 +130,14 @@ struct Module {
 }
 
 impl Module {
-    /// The text before the kernels: the first line, and the helpers they use.
+    /// Returns the text before the kernels: a comment, and the helpers that the kernels use.
     fn head(&self) -> String {
         let helpers = prelude::text(&self.helpers);
         let space = if helpers.is_empty() { "" } else { "\n" };
         format!("// CUDA C by rx. It needs no header.\n\n{helpers}{space}")
     }
 
-    /// Adds a function's kernels.
+    /// Adds the kernels of a function, with names and check numbers that are unique in the source.
     fn add(&mut self, scheduled: &Scheduled, named: Named<'_>) -> CudaFunction {
         let number = self.functions;
         self.functions += 1;
@@ -163,11 +167,11 @@ impl Module {
     }
 }
 
-/// A function on its way to text.
+/// A function that is being scheduled and printed.
 struct Function<'f> {
     func: &'f PrimFunc,
     target: &'f Target,
-    /// Buffers that live between its statements.
+    /// The buffers that pass values between its statements.
     temporaries: Vec<BufferId>,
     result: CudaFunction,
     texts: Vec<KernelText>,
@@ -177,7 +181,7 @@ struct Function<'f> {
 }
 
 impl<'f> Function<'f> {
-    /// A function that no kernel does yet, with buffers that live between its statements.
+    /// Creates a function without kernels.
     fn new(func: &'f PrimFunc, target: &'f Target, temporaries: Vec<BufferId>) -> Function<'f> {
         let of = |id: &BufferId| func.buffer(*id);
         let result = CudaFunction {
@@ -196,12 +200,13 @@ impl<'f> Function<'f> {
         Function { func, target, temporaries, result, texts, choices, helpers: Vec::new(), sites: Sites::default() }
     }
 
-    /// What is passed to its kernels.
+    /// Returns the arguments of its kernels.
     fn passed(&self) -> FxHashSet<Argument> {
         self.result.kernels.iter().flat_map(|kernel| kernel.buffers()).collect()
     }
 
-    /// Has the first rule that takes the front of the statements from a place on print it; gives how many statements that were.
+    /// Schedules the statements from index `at` on by the first rule that takes them and can print them. Returns the
+    /// number of statements that it took.
     fn schedule(&mut self, parts: &Statements, at: usize) -> Result<usize, String> {
         let left = parts.together(at);
         let Some(first) = left.first() else { return Ok(0) };
@@ -229,7 +234,7 @@ impl<'f> Function<'f> {
         Err(declined.pop().map_or_else(|| "no rule is asked".to_owned(), |(_, why)| why))
     }
 
-    /// Prints what a rule made; where that fails nothing is left of it.
+    /// Prints the kernels of a schedule and returns their range. On an error the function is unchanged.
     fn print(&mut self, rule: &'static str, schedule: &Schedule, rounds: &[HostLoop]) -> Result<Range<usize>, String> {
         let (helpers, kernels) = (self.helpers.len(), self.texts.len());
         let temporaries = self.result.temporaries.len();
@@ -267,7 +272,7 @@ impl<'f> Function<'f> {
     }
 }
 
-/// What is said of a schedule, and of when the host launches its kernel.
+/// Returns the rule's remark, extended by the host loops and the guard of the launches.
 fn noted(func: &PrimFunc, (note, rounds): (&str, &[HostLoop]), is_guarded: bool) -> String {
     let note = Some(note.to_owned()).filter(|note| !note.is_empty());
     let each = rounds.iter().map(|round| format!("launched for each {} of the host's loop", func.var(round.var).name));
@@ -275,7 +280,7 @@ fn noted(func: &PrimFunc, (note, rounds): (&str, &[HostLoop]), is_guarded: bool)
     note.into_iter().chain(each).chain(guarded).collect::<Vec<_>>().join("; ")
 }
 
-/// The blocks in a statement by their names, each once.
+/// Returns the names of the blocks in a statement, without duplicates.
 pub(super) fn blocks_of(stmt: &Stmt) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     stmt.walk(&mut |part| {
@@ -288,7 +293,7 @@ pub(super) fn blocks_of(stmt: &Stmt) -> Vec<String> {
     blocks
 }
 
-/// Bytes of a buffer, an `int64`.
+/// Returns the size of a buffer in bytes, as an `int64`.
 pub(super) fn bytes_of(buffer: &Buffer) -> Expr {
     buffer.shape.iter().fold(Expr::int(buffer.dtype.bytes().cast_signed()), |bytes, extent| {
         bytes * extent.clone().cast(DType::INT64).max(Expr::int(0))

@@ -1,4 +1,4 @@
-//! Intrinsic functions, by CUDA's names.
+//! Prints intrinsic functions as calls of CUDA's functions.
 
 use super::expr::{Bound, POSTFIX, UNARY};
 use super::{Kernel, types};
@@ -58,7 +58,7 @@ impl Kernel<'_> {
             Intrinsic::Popcount | Intrinsic::Clz => {
                 let unsigned = if bits == 64 { "unsigned long long" } else { "unsigned" };
                 let letters = if bits == 64 { "ll" } else { "" };
-                // A narrow integer is widened by zeros, not by its sign.
+                // A narrow integer is zero-extended, not sign-extended.
                 let narrow = match bits {
                     8 => "(unsigned char)",
                     16 => "(unsigned short)",
@@ -91,7 +91,8 @@ impl Kernel<'_> {
         Ok((self.operand(value, POSTFIX)?, POSTFIX))
     }
 
-    /// The bits as another dtype. Small floats are held as `float`, so theirs are made first.
+    /// Prints the reinterpretation of bits as another dtype. A float of less than 32 bits is held as `float`, so it is
+    /// first converted to its own bits.
     fn reinterpret(&mut self, to: DType, value: &Expr) -> Result<Bound, String> {
         let from = value.dtype();
         if to.is_bool() || from.is_bool() || to.bits != from.bits {
@@ -111,7 +112,7 @@ impl Kernel<'_> {
     }
 }
 
-/// CUDA's name of a function of `double`; that of `float` has an `f` behind it.
+/// Returns the name of CUDA's function for `double`; the one for `float` has the suffix `f`.
 fn float_name(function: Intrinsic) -> Option<&'static str> {
     Some(match function {
         Intrinsic::Abs => "fabs",
@@ -141,7 +142,7 @@ fn float_name(function: Intrinsic) -> Option<&'static str> {
         Intrinsic::Log10 => "log10",
         Intrinsic::Log1p => "log1p",
         Intrinsic::Log2 => "log2",
-        // Halves to even, as both are.
+        // Both round halves to even, as `rint` does.
         Intrinsic::NearbyInt | Intrinsic::Round => "rint",
         Intrinsic::NextAfter => "nextafter",
         Intrinsic::Pow => "pow",

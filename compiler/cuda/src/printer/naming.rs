@@ -1,4 +1,4 @@
-//! What a kernel calls variables and buffers, and what the host passes for them.
+//! Names the variables and buffers of a kernel, and declares its parameters with the arguments that the host passes.
 
 use super::{BufferText, Kernel, types};
 use crate::source::{Argument, TensorMap};
@@ -6,7 +6,7 @@ use rx_base::DType;
 use rx_tir::{BufferId, Expr, Param, VarId};
 
 impl Kernel<'_> {
-    /// A buffer of the host, as what is passed.
+    /// Returns the argument for a buffer that the host passes: a parameter or a temporary of the function.
     pub(crate) fn passed(&self, id: BufferId) -> Option<Argument> {
         match (self.buffer_params.get(&id), self.temporaries.get(&id)) {
             (Some(at), _) => Some(Argument::Buffer(*at)),
@@ -15,19 +15,19 @@ impl Kernel<'_> {
         }
     }
 
-    /// A tensor whose tiles are copied by themselves as a parameter of the kernel: its name.
+    /// Declares a parameter with a tensor map, of a tensor whose tiles are copied by TMA. Returns its name.
     pub(crate) fn tensor_map(&mut self, name: &str, map: TensorMap) -> String {
         let name = self.names.fresh(name);
         self.maps.push((format!("const __grid_constant__ rx_tensor_map {name}"), map));
         name
     }
 
-    /// A variable of the function.
+    /// Returns a variable of the function as an expression.
     pub(crate) fn var_expr(&self, var: VarId) -> Expr {
         self.func.var_expr(var)
     }
 
-    /// A buffer of the host as a parameter of the kernel.
+    /// Declares a buffer that the host passes as a parameter, if it is not declared yet.
     pub(crate) fn global_buffer(&mut self, id: BufferId) -> Option<BufferText> {
         if let Some(known) = self.buffers.get(&id) {
             return Some(known.clone());
@@ -44,13 +44,13 @@ impl Kernel<'_> {
         Some(text)
     }
 
-    /// The name of a new variable of the text.
+    /// Returns an unused name for a new variable of the text.
     pub(crate) fn fresh_name(&mut self, wanted: &str) -> String {
         self.names.fresh(wanted)
     }
 
-    /// From here on the variable is written as this text, which binds as tightly as a name. `is_natural`: it is never
-    /// negative.
+    /// From here on prints the variable as this text, which must bind as tightly as a name. `is_natural`: whether it is
+    /// nonnegative.
     pub(crate) fn name_var(&mut self, var: VarId, text: &str, is_natural: bool) {
         self.vars.insert(var, text.to_owned());
         if is_natural {
@@ -60,43 +60,44 @@ impl Kernel<'_> {
         };
     }
 
-    /// From here on the variable, which holds data, is written as this text, which binds as tightly as a name.
+    /// From here on prints the variable as this text, which must bind as tightly as a name. Its value comes from data.
     pub(crate) fn name_value(&mut self, var: VarId, text: &str) {
         self.name_var(var, text, false);
         self.data.insert(var);
     }
 
-    /// From here on loads of the buffer are this text, a value of its dtype, whatever their indices are.
+    /// From here on prints every load of the buffer as this text, a value of its dtype. The indices of the load are
+    /// ignored.
     pub(crate) fn hold(&mut self, buffer: BufferId, text: &str) {
         self.held.insert(buffer, text.to_owned());
     }
 
-    /// From here on the buffer lies where this pointer or array says, dense and of this shape. Elements are in their
-    /// storage type.
+    /// From here on accesses the buffer through this pointer or array, which is dense and has this shape. Its elements
+    /// have the storage type.
     pub(crate) fn name_buffer(&mut self, buffer: BufferId, name: &str, shape: &[Expr]) {
         self.buffers.insert(buffer, BufferText { name: name.to_owned(), shape: shape.to_vec() });
     }
 
-    /// The name of the schedule's scratch buffer of this number, as a pointer of this type.
+    /// Declares the schedule's scratch buffer `number` as a parameter, a pointer to `ctype`. Returns its name.
     pub(crate) fn scratch_buffer(&mut self, number: usize, name: &str, ctype: &str) -> String {
         let name = self.names.fresh(name);
         self.parameters.push((format!("{ctype}* {name}"), Argument::Temporary(self.first_of_schedule + number)));
         name
     }
 
-    /// The dtype of a variable.
+    /// Returns the dtype of a variable.
     pub(crate) fn dtype_of(&self, var: VarId) -> DType {
         self.func.var(var).dtype
     }
 
-    /// Names a variable that is bound here.
+    /// Names a variable that is declared here.
     pub(crate) fn bind(&mut self, var: VarId) -> String {
         let name = self.names.fresh(&self.func.var(var).name);
         self.vars.insert(var, name.clone());
         name
     }
 
-    /// The name of a variable; one that nothing in the nest binds is a scalar the host passes.
+    /// Returns the text of a variable. A variable that no statement declares is a scalar that the host passes.
     pub(super) fn var(&mut self, var: VarId) -> Result<String, String> {
         if let Some(name) = self.vars.get(&var) {
             return Ok(name.clone());

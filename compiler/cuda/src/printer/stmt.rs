@@ -1,4 +1,4 @@
-//! Statements.
+//! Prints statements.
 
 use super::functions::bytes_of;
 use super::text::check_number;
@@ -9,7 +9,7 @@ use crate::statements::is_renaming;
 use rx_base::DType;
 use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, LoopKind, Site, Stmt, VarId};
 
-/// Bytes of a buffer that lies in a thread's own memory, at most.
+/// The maximum size in bytes of a per-thread buffer in local memory.
 const LOCAL_BYTES: i64 = 16 << 10;
 
 impl Kernel<'_> {
@@ -70,7 +70,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// The helper that a failed check calls.
+    /// Returns the helper that a failed check calls.
     fn failure(&self) -> &'static str {
         if self.is_cooperative { "rx_note" } else { "rx_fail" }
     }
@@ -82,7 +82,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Prints an expression for its checks, where it has any.
+    /// Prints an expression whose value is unused, for the checks in it. Prints nothing for a constant or a variable.
     fn evaluate(&mut self, value: &Expr) -> Result<(), String> {
         let has_effect = value.any(&|part| !matches!(part, Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. }));
         if has_effect {
@@ -92,7 +92,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// The head of a loop that a condition ends, or the number of rounds that none may have.
+    /// Opens a `while` loop, with a counter that reports an error after [`MOST_ROUNDS`] iterations.
     pub(crate) fn open_while(&mut self, condition: &Expr) -> Result<(), String> {
         let site: Site = self.site;
         let number = check_number(self.sites.number(site, Check::Rounds));
@@ -114,7 +114,8 @@ impl Kernel<'_> {
         self.close();
     }
 
-    /// The head of a loop. What the body might change is evaluated once, before.
+    /// Opens a `for` loop. An end that depends on memory is evaluated once, before the loop, since the body may change
+    /// it.
     pub(crate) fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
         let ctype = self.ctype(dtype)?;
@@ -144,7 +145,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// A variable that holds a value from here on.
+    /// Declares a constant for a variable, which is in scope from here on.
     pub(crate) fn constant(&mut self, var: VarId, value: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
         let ctype = self.ctype(dtype)?;
@@ -202,7 +203,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// The axes that are not loops by another name.
+    /// Declares the block's axes, except those that only rename a loop variable.
     fn axes(&mut self, block: &Block) -> Result<(), String> {
         for iter in &block.iters {
             if !is_renaming(self.func, iter.var, &iter.binding) {
@@ -213,7 +214,16 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// One element, held in a variable over loops.
+    /// Prints a reduction of one element: a local variable accumulates it over the loops, and is stored once after
+    /// them.
+    ///
+    /// ```text
+    /// float out_value = 0.0f;
+    /// for (long long k = 0; k < 8; ++k) {
+    ///     out_value += a[i * 8 + k];
+    /// }
+    /// out[i] = out_value;
+    /// ```
     fn reduction(&mut self, reduction: &Reduction<'_>) -> Result<(), String> {
         self.site = reduction.site;
         let Reduction { buffer, .. } = *reduction;
@@ -260,7 +270,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// An expression of the block's axes, as one of what is bound outside it.
+    /// Replaces the block's axes in an expression by their bindings, so that it can be evaluated outside the loops.
     fn outside(&self, reduction: &Reduction<'_>, value: &Expr) -> Expr {
         let iters = &reduction.block.iters;
         rx_tir::rewrite::substitute(value, &|var| {
@@ -268,7 +278,8 @@ impl Kernel<'_> {
         })
     }
 
-    /// Memory of one thread: its own where it is small and its size known, else a part of a temporary.
+    /// Allocates a per-thread buffer: a local array if its size is constant and small, otherwise a part of a temporary
+    /// in global memory.
     fn allocate(&mut self, id: BufferId) -> Result<(), String> {
         let buffer = self.func.buffer(id);
         let storage = types::storage(buffer.dtype).ok_or_else(|| format!("a buffer of dtype {}", buffer.dtype))?;
@@ -287,7 +298,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// A part of a temporary that has one for each thread.
+    /// Declares a temporary with one part for each thread, and a pointer to this thread's part.
     fn scratch(&mut self, buffer: &BufferText, storage: &str, bytes: Expr) -> Result<(), String> {
         let is_passed =
             |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
@@ -312,7 +323,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// A value for a variable of its dtype, rounded where the dtype is held in a wider one.
+    /// Returns a value for a variable of its dtype. If C computes the dtype in a wider type, the value is rounded: a
+    /// float16 is held in a `float`, for example.
     pub(crate) fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         if types::helper(dtype).is_none() || is_rounded(value) {
             return self.operand(value, 0);
@@ -321,7 +333,8 @@ impl Kernel<'_> {
         Ok(types::rounded(dtype, &text))
     }
 
-    /// A value for memory. A cast to the memory's own dtype is left to the store, which rounds.
+    /// Returns a value for a store, which rounds it to the dtype. So a cast to this dtype directly below the store is
+    /// skipped.
     pub(crate) fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         match value {
             Expr::Cast { dtype: to, value: inner }
@@ -337,7 +350,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// A name for a site's check of a divisor.
+    /// Returns the number of the divisor check of the current site.
     pub(super) fn divisor_site(&mut self) -> String {
         let site: Site = self.site;
         self.uses_error = true;
@@ -345,7 +358,8 @@ impl Kernel<'_> {
     }
 }
 
-/// Whether a value of a small float dtype is one already, and not only within `float`'s precision.
+/// Whether a value of a float dtype of less than 32 bits is already rounded to it. The operators compute in `float`,
+/// without rounding.
 fn is_rounded(value: &Expr) -> bool {
     match value {
         Expr::Load { .. } | Expr::Var { .. } | Expr::Cast { .. } | Expr::Float { .. } => true,
@@ -355,7 +369,7 @@ fn is_rounded(value: &Expr) -> bool {
     }
 }
 
-/// Whether an expression's value comes out of buffers or scalar parameters.
+/// Whether a value depends on buffers, on intrinsics or on scalar arguments.
 pub(super) fn is_data(exprs: &[&Expr], kernel: &Kernel<'_>) -> bool {
     let is_data = |part: &Expr| match part {
         Expr::Load { .. } | Expr::Call { .. } => true,

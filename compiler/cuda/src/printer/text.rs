@@ -1,7 +1,7 @@
-//! Kernels' texts joined to one: what depends on the other kernels, or on the program, is put in here.
+//! Joins the texts of kernels to a source, with the parts that depend on the other kernels or on the program.
 //!
-//! A function is scheduled and printed by itself, so that its text can be kept while others change. Names of kernels, numbers of
-//! checks, and the statements that a comment names are those of the text that it becomes part of.
+//! A function is scheduled and printed by itself, so that its text can be cached while other functions change. Names of
+//! kernels, numbers of checks, and the statements that comments name are filled in when the text is added to a source.
 
 use super::functions::blocks_of;
 use rx_base::Name;
@@ -9,15 +9,15 @@ use rx_ir::Origin;
 use rx_tir::{PrimFunc, Stmt};
 use std::fmt::Write as _;
 
-/// Begins and ends the number of a check in a body: no name has it.
+/// Encloses the number of a check in a body. The character occurs in no name.
 const MARK: char = '\u{1}';
 
-/// A function in a text: its name there, and the statements of the program that it computes.
+/// The identity of a function in a source: its name there, and the statements of the program that it computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
     /// The name.
     pub name: Name,
-    /// The statements.
+    /// The statements of the program.
     pub origins: &'a [Origin],
 }
 
@@ -27,29 +27,30 @@ impl<'a> From<&'a PrimFunc> for Named<'a> {
     }
 }
 
-/// A kernel's text without its name.
+/// The text of a kernel without its name.
 #[derive(Clone, Debug)]
 pub(super) struct KernelText {
-    /// The blocks that it computes.
+    /// The names of the blocks that it computes.
     pub(super) blocks: Vec<String>,
-    /// The operators, with their statements, that its stores come from.
+    /// The operators of its stores, with their statements.
     pub(super) sources: Vec<String>,
     /// Further lines of its comment.
     pub(super) notes: Vec<String>,
-    /// The arguments of its `__launch_bounds__`: threads of a block, and the least blocks of a multiprocessor.
+    /// The arguments of its `__launch_bounds__`: the threads of a block, and the minimum of blocks on a multiprocessor.
     pub(super) bound: String,
     pub(super) parameters: Vec<String>,
-    /// Its lines; numbers of checks are the function's, as [`check_number`] writes them.
+    /// Its lines, with check numbers relative to the function, as [`check_number`] writes them.
     pub(super) body: String,
 }
 
-/// The number of a check in a body.
+/// Returns a check number for a body, relative to the function.
 pub(super) fn check_number(number: usize) -> String {
     format!("{MARK}{number}{MARK}")
 }
 
 impl KernelText {
-    /// Adds the kernel under a name, with its comment, to a text. Its function's checks have the numbers from `first_check` on.
+    /// Appends the kernel with its comment to `text`, as a kernel called `name`. The numbers of the function's checks
+    /// begin at `first_check`.
     pub(super) fn named(&self, name: &str, of: Named<'_>, first_check: usize, text: &mut String) {
         let _ = write!(text, "// {}", one_line(&[of.name.to_string()]));
         if !self.blocks.is_empty() {
@@ -90,7 +91,7 @@ fn one_line(parts: &[String]) -> String {
     if line.as_bytes().iter().any(breaks) { line.replace(['\n', '\r', '\\'], " ") } else { line }
 }
 
-/// The blocks of statements by their names, each once.
+/// Returns the names of the blocks in statements, without duplicates.
 pub(super) fn blocks_in(statements: &[&Stmt]) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     for block in statements.iter().flat_map(|stmt| blocks_of(stmt)) {
@@ -101,7 +102,7 @@ pub(super) fn blocks_in(statements: &[&Stmt]) -> Vec<String> {
     blocks
 }
 
-/// The operators that statements store for, with the program's statements where these are known.
+/// Returns the operators that the stores come from, with their statements in the program where these are known.
 pub(super) fn sources_of(statements: &[&Stmt]) -> Vec<String> {
     let mut sources: Vec<String> = Vec::new();
     for stmt in statements {

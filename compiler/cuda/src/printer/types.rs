@@ -1,19 +1,19 @@
-//! Element types as C has them: how they lie in memory, and as what they are computed.
+//! Maps dtypes to C types: the storage type of elements in memory, and the type of values in expressions.
 
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
-/// The type of an element in memory.
+/// Returns the C type of an element in memory.
 pub(crate) fn storage(dtype: DType) -> Option<&'static str> {
     match helper(dtype) {
-        // A byte that is 0 or not; C++'s `bool` may not hold another.
+        // Every nonzero byte is true. A C++ `bool` with another byte than 0 or 1 would be undefined behaviour.
         None if dtype.is_bool() => Some("unsigned char"),
         None => value(dtype),
         helper => helper,
     }
 }
 
-/// The type of a value in an expression: `float` for every float of less than 32 bits.
+/// Returns the C type of a value in an expression: `float` for every float of at most 32 bits.
 pub(crate) fn value(dtype: DType) -> Option<&'static str> {
     if dtype.lanes != 1 {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn value(dtype: DType) -> Option<&'static str> {
     })
 }
 
-/// The struct of a float of less than 32 bits, which is the helper's name too.
+/// Returns the struct of a float of less than 32 bits, which is also the name of the helper that defines it.
 pub(crate) fn helper(dtype: DType) -> Option<&'static str> {
     match (dtype.code, dtype.bits, dtype.lanes) {
         (TypeCode::Float, 16, 1) => Some("rx_f16"),
@@ -46,7 +46,8 @@ pub(crate) fn helper(dtype: DType) -> Option<&'static str> {
     }
 }
 
-/// What lies in memory, as a value. The text is postfix, the result postfix or unary or, of `bool`, a comparison.
+/// Converts an element in memory to a value. The text must be a postfix expression; the result is a postfix expression
+/// or, for `bool`, in parentheses.
 pub(crate) fn from_storage(dtype: DType, text: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{helper}_to_float({text})"),
@@ -55,7 +56,7 @@ pub(crate) fn from_storage(dtype: DType, text: &str) -> String {
     }
 }
 
-/// A value as it lies in memory, rounded.
+/// Converts a value to the storage type, with rounding.
 pub(crate) fn to_storage(dtype: DType, value: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{}({value})", rounding(helper)),
@@ -63,7 +64,7 @@ pub(crate) fn to_storage(dtype: DType, value: &str) -> String {
     }
 }
 
-/// A `float` rounded to a smaller type, as a `float` again.
+/// Rounds a `float` to a smaller type. The result is a `float` again.
 pub(crate) fn rounded(dtype: DType, value: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{helper}_to_float({}({value}))", rounding(helper)),
@@ -75,17 +76,17 @@ fn rounding(helper: &str) -> String {
     format!("rx_float_to_{}", helper.trim_start_matches("rx_"))
 }
 
-/// Whether it is a float that is computed as `float`.
+/// Whether values of the dtype are computed as `float`.
 pub(crate) fn is_single(dtype: DType) -> bool {
     value(dtype) == Some("float")
 }
 
-/// Whether C's own operators compute it and round to it.
+/// Whether C's operators compute the dtype directly, with its rounding.
 pub(crate) fn is_native_float(dtype: DType) -> bool {
     matches!(dtype, DType::FLOAT32 | DType::FLOAT64)
 }
 
-/// A float constant, rounded to the dtype's computing type. `None` for what is not finite.
+/// Prints a float constant, rounded to the type in which the dtype is computed. Returns `None` for infinities and NaN.
 pub(crate) fn float_literal(value: f64, dtype: DType) -> Option<String> {
     if is_single(dtype) {
         let rounded = value as f32;

@@ -1,11 +1,13 @@
-//! The process that runs compiled kernels. It lives as long as the simulator: to start one takes longer than most kernels do.
+//! The process that runs compiled kernels. It lives as long as the simulator, since starting a process takes longer
+//! than most kernels.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 
-/// Commands of so many bytes fit a pipe whatever else happens; with more, writing and reading must go on at the same time.
+/// The maximum size in bytes of commands that always fit the buffer of a pipe. Larger commands must be written while
+/// the output is read, or both processes could block.
 const FITS_A_PIPE: usize = 4096;
 
 /// A running process.
@@ -14,12 +16,12 @@ pub(super) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     output: ChildStdout,
-    /// Reads what it complains of, or a full pipe would stop it.
+    /// The thread that reads the process's error output; a full pipe would block the process.
     report: Option<JoinHandle<Vec<u8>>>,
 }
 
 impl Process {
-    /// Starts the program of kernels.
+    /// Starts the executable with the kernels.
     pub(super) fn start(executable: &Path) -> io::Result<Process> {
         let mut child = Command::new(executable)
             .env("ASAN_OPTIONS", "detect_leaks=0")
@@ -40,10 +42,11 @@ impl Process {
         Ok(Process { child, input, output, report })
     }
 
-    /// Has commands done that write as many bytes as `answer` has; `None` where it ends before.
+    /// Sends commands and reads their output into `answer`, which must have its size. Returns `None` if the process
+    /// exits before.
     pub(super) fn ask(&mut self, commands: &[u8], answer: &mut [u8]) -> Option<()> {
         let (input, output) = (self.input.as_mut()?, &mut self.output);
-        // A process that ends reads no more, and then its answer is cut short.
+        // If the process has exited, writing fails; then the output is also incomplete, which reading reports.
         let mut write = || input.write_all(commands).and_then(|()| input.flush());
         if commands.len() <= FITS_A_PIPE {
             let _ = write();
@@ -55,7 +58,7 @@ impl Process {
         })
     }
 
-    /// Waits for its end: its exit status, and what it complained of.
+    /// Waits for the process to exit. Returns its exit status and its error output.
     pub(super) fn end(mut self) -> io::Result<String> {
         drop(self.input.take());
         let status = self.child.wait()?;
@@ -66,7 +69,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended already cannot be stopped, and is waited for as well.
+        // Killing fails if the process has already exited; it must be waited for in any case.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -4,7 +4,7 @@ use rx_base::DType;
 use rx_base::name::name;
 use rx_tir::{BufferId, Expr, Param};
 
-/// A kernel `f` over 256 ints, a block of 256 threads.
+/// Returns a source with a kernel `f` over 256 ints, launched with one block of 256 threads.
 fn source(body: &str) -> CudaSource {
     let text = format!("extern \"C\" __global__ void f(int* x) {{\n    const int t = threadIdx.x;\n{body}}}\n");
     let shape = LaunchShape::threads(Expr::int(64));
@@ -30,7 +30,7 @@ fn source(body: &str) -> CudaSource {
     CudaSource { text, head_bytes: 0, functions: vec![function], sites: Vec::new(), choices: Vec::new() }
 }
 
-/// What the kernel makes of zeros; nothing where there is no compiler.
+/// Returns the result of the kernel for a buffer of zeros, or `None` if there is no compiler.
 fn run(body: &str, order: Order) -> Option<Result<Vec<i32>, SimulatorError>> {
     let simulator = match Simulator::build(&source(body), Options { sanitize: true }) {
         Ok(simulator) => simulator,
