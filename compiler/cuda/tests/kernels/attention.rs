@@ -1,4 +1,4 @@
-//! Attention: as the operators have it, and written by hand.
+//! Attention: the operators' cases, and functions built by hand with other masks, layouts and dtypes.
 
 use crate::case::Case;
 use rx_base::name::name;
@@ -11,23 +11,24 @@ const F32: DType = DType::FLOAT32;
 const F16: DType = DType::FLOAT16;
 const BF16: DType = DType::BFLOAT16;
 
-/// What a query sees.
+/// The mask: the keys that a query attends to.
 #[derive(Clone, Copy, PartialEq)]
 enum Seen {
     Everything,
-    /// Keys up to its own place.
+    /// The keys up to the query's own position.
     FromStart,
-    /// Keys up to its own, the last query at the last key.
+    /// The keys up to the query's own position, where the last query is at the last key.
     FromEnd,
-    /// The last so many keys up to its own.
+    /// The last keys, this many, up to the query's own position.
     Window(i64),
-    /// No key, of every other query; the softmax is made safe for it.
+    /// No key for every second query. The softmax is defined for fully masked rows.
     NotAll,
-    /// Keys from its own place on; to the score of others the lowest finite number is added.
+    /// The keys from the query's own position on. The mask is additive: it adds the lowest finite number to the other
+    /// scores.
     FromOwn,
 }
 
-/// Attention of `[batch, length, heads, element]`, or of `[batch, heads, length, element]`; lengths of 0 are known at the call.
+/// Attention of `[batch, length, heads, element]` or `[batch, heads, length, element]`. A length of 0 is a symbol.
 #[derive(Clone, Copy)]
 struct Attention {
     dtype: DType,
@@ -39,13 +40,13 @@ struct Attention {
     depth: i64,
     width: i64,
     heads_first: bool,
-    /// Whether keys lie as `[.., element, length]`.
+    /// Whether the keys have the layout `[.., element, length]`.
     transposed_keys: bool,
     has_bias: bool,
     seen: Seen,
-    /// Whether scores and softmax are of the operands' dtype, and each step has a buffer of its own.
+    /// Whether scores and softmax are computed in the dtype of the operands, with a separate buffer for each step.
     by_steps: bool,
-    /// Whether what is computed element by element is put into what reads it, as before programs are printed.
+    /// Whether elementwise statements are inlined into their consumers, as before programs are printed.
     inlined: bool,
 }
 
@@ -83,7 +84,7 @@ impl Attention {
         if self.transposed_keys { [a, b, d, c] } else { [a, b, c, d] }
     }
 
-    /// The case of a call with these lengths of queries and keys.
+    /// Returns the case of a call with these numbers of queries and keys.
     fn case(self, text: &str, [queries, keys]: [i64; 2]) -> Case {
         let (q, k) = (Attention::length(self.queries, "q"), Attention::length(self.keys, "k"));
         let dim = |value: i64| Dim::from(value);
@@ -188,7 +189,7 @@ impl Attention {
         let weighted = builder.temporary("weighted", out, dtype);
         let extents = builder.shape(weighted);
         builder.reduce(weighted, &extents, &keys, number(0.0), BinaryOp::Add, |builder, at, k| {
-            // The layout is its own inverse.
+            // The permutation of the layout is its own inverse.
             let [batch, row, head, element] = self.laid_out([0, 1, 2, 3].map(|axis: usize| at[axis].clone()));
             let at_row = [batch.clone(), head.clone(), row];
             let (exp, sum) = (builder.load(exp, &[&at_row[..], k].concat()), builder.load(sum, &at_row));
@@ -261,7 +262,7 @@ fn attention_agrees_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&cases());
 }
 
-/// The operators' own cases.
+/// Returns the operators' own cases.
 fn of_operators() -> Vec<Case> {
     let families = crate::operators::families().into_iter();
     families.flat_map(|(_, cases)| cases).filter(|case| case.name.contains("nn.attention")).collect()
@@ -278,7 +279,7 @@ fn attention_of_operators_is_taken_and_agrees() {
     crate::simulated::agree(&cases);
 }
 
-/// What programs have, as templates: a name, and a case of it.
+/// Returns attention kernels of models, for the table of templates: each with its name.
 pub fn templates() -> Vec<(&'static str, Case)> {
     let of = |name, attention: Attention| {
         let attention = Attention { batch: 1, heads: 32, key_heads: 8, ..attention };
@@ -299,7 +300,7 @@ pub fn templates() -> Vec<(&'static str, Case)> {
     ]
 }
 
-/// A product that no softmax follows.
+/// Returns a matrix product without a softmax.
 fn product_alone() -> Case {
     let mut builder = KernelBuilder::new(name("matmul"));
     let [a, b, out] = ["a", "b", "out"].map(|text| builder.param(text, &[Dim::from(8), Dim::from(8)], F32));
@@ -323,7 +324,8 @@ fn the_rule_takes_attention_whole() {
     crate::are_taken_by("attention", &cases(), &Target::default());
 }
 
-/// Devices of compute capability 8.6, 8.9 and 12 have 99 KiB for a block, and what the text declares lies before the tiles.
+/// Devices of compute capability 8.6, 8.9 and 12.0 have 99 KiB of shared memory for a block, and static shared memory
+/// is part of it.
 #[test]
 fn tiles_fit_the_memory_of_smaller_devices() {
     let long = |seen| Attention { depth: 256, width: 256, batch: 1, heads: 1, key_heads: 1, seen, ..PLAIN };

@@ -1,4 +1,4 @@
-//! Functions as operators make them, by a `KernelBuilder`.
+//! Functions as operators build them, with a `KernelBuilder`.
 
 use crate::case::Case;
 use rx_base::name::name;
@@ -142,7 +142,7 @@ fn softmax() -> PrimFunc {
     builder.finish()
 }
 
-/// 3×3, stride 2, padding 1.
+/// Returns a convolution of 3×3 with stride 2 and padding 1.
 fn convolution() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("nn.conv2d"));
     let x = builder.param("x", &[n(), Dim::from(3), Dim::from(8), Dim::from(7)], F32);
@@ -173,7 +173,7 @@ fn sum_all() -> PrimFunc {
     builder.finish()
 }
 
-/// Each element is the one before and one more: rows are threads, a row is a loop.
+/// Returns a running sum: rows are threads, and the elements of a row are a loop.
 fn cumulative_sum() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("cumsum"));
     let (x, out) = (builder.param("x", &dims(&[3, 6]), F32), builder.param("out", &dims(&[3, 6]), F32));
@@ -187,7 +187,7 @@ fn cumulative_sum() -> PrimFunc {
     builder.finish()
 }
 
-/// `out[|indices[i]| % 5] = updates[i]`, the last one stays.
+/// Returns `out[|indices[i]| % 5] = updates[i]`: of several updates of an element, the last one wins.
 fn scatter() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("scatter"));
     let indices = builder.param("indices", &[n()], DType::INT64);
@@ -202,7 +202,7 @@ fn scatter() -> PrimFunc {
     builder.finish()
 }
 
-/// Declared spatial, yet each reads what the one before wrote.
+/// Returns a scan whose axis is declared spatial although each iteration loads the result of the previous one.
 fn scan_in_place() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("scan"));
     let x = builder.param("x", &dims(&[7]), F32);
@@ -214,7 +214,7 @@ fn scan_in_place() -> PrimFunc {
     builder.finish()
 }
 
-/// Two results of one reduction: none can be held in a variable.
+/// Returns a reduction with two results, so that no single variable can hold its element.
 fn argmax() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("argmax"));
     let x = builder.param("x", &[n(), Dim::from(6)], F32);
@@ -236,7 +236,7 @@ fn argmax() -> PrimFunc {
     builder.finish()
 }
 
-/// All divisions, by divisors that are not 0.
+/// Returns all divisions, with nonzero divisors.
 fn quotients(dtype: DType) -> PrimFunc {
     let ops = [BinaryOp::FloorDiv, BinaryOp::FloorMod, BinaryOp::TruncDiv, BinaryOp::TruncMod];
     pairs("quotients", dtype, &ops, |b| {
@@ -261,7 +261,7 @@ fn shifts() -> PrimFunc {
     pairs("shifts", DType::INT32, &ops, |b| b.floor_mod(Expr::Int { value: 40, dtype: DType::INT32 }))
 }
 
-/// `out[i, j] = a[i] op_j of_b(b[i])`.
+/// Returns `out[i, j] = a[i] op_j of_b(b[i])`.
 fn pairs(operator: &str, dtype: DType, ops: &[BinaryOp], of_b: impl Fn(Expr) -> Expr) -> PrimFunc {
     let mut builder = KernelBuilder::new(name(operator));
     let (a, b) = (builder.param("a", &[n()], dtype), builder.param("b", &[n()], dtype));
@@ -276,7 +276,7 @@ fn pairs(operator: &str, dtype: DType, ops: &[BinaryOp], of_b: impl Fn(Expr) -> 
     builder.finish()
 }
 
-/// Four intrinsics and operators of integers' bits.
+/// Returns four intrinsics and operators on the bits of integers.
 fn bits() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("bits"));
     let dtype = DType::INT16;
@@ -294,7 +294,7 @@ fn bits() -> PrimFunc {
     builder.finish()
 }
 
-/// Rows of 6 become rows of 8: the indices are quotients of a sum.
+/// Returns a reshape of rows of 6 to rows of 8: the indices are quotients and remainders of the flat index.
 fn reshape() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("reshape"));
     let (x, out) = (builder.param("x", &[n(), Dim::from(6)], F32), builder.param("out", &dims(&[3, 8]), F32));
@@ -314,7 +314,7 @@ fn constants() -> PrimFunc {
     builder.finish()
 }
 
-/// Every dtype from one, some values out of range.
+/// Returns casts from one dtype to every dtype; some values are out of range.
 fn casts(from: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("astype"));
     let x = builder.param("x", &dims(&[33]), from);
@@ -329,7 +329,7 @@ fn casts(from: DType) -> PrimFunc {
     builder.finish()
 }
 
-/// The intrinsic over arguments it is defined for; `None` for those that floats have not.
+/// Returns the intrinsic, with arguments in its domain, or `None` if it is not defined for floats.
 fn intrinsic(function: Intrinsic, dtype: DType) -> Option<PrimFunc> {
     use Intrinsic::*;
     if matches!(function, Clz | Popcount) {

@@ -1,4 +1,4 @@
-//! A function with arguments, and what the interpreter makes of them.
+//! A test case: a function with arguments, and its expected results from the interpreter.
 
 use rx_base::DType;
 use rx_cuda::{Check, Fault};
@@ -8,15 +8,15 @@ use rx_tir::{Expr, PrimFunc, VarId, bind_symbols};
 
 /// A function with arguments.
 pub struct Case {
-    /// What it shows.
+    /// A description of the tested property.
     pub name: String,
     /// The function.
     pub func: PrimFunc,
-    /// One tensor per buffer parameter, outputs too.
+    /// One tensor for each buffer parameter, outputs included.
     pub arguments: Vec<Tensor>,
-    /// One per scalar parameter.
+    /// One value for each scalar parameter.
     pub scalars: Vec<Scalar>,
-    /// How near to the interpreter's its results must be, relative and absolute: 0 where only exact operations occur.
+    /// The tolerance of float results, relative and absolute: 0 if all operations are exact.
     pub tolerance: f64,
 }
 
@@ -41,7 +41,7 @@ impl From<&Fault> for Failure {
 }
 
 impl Case {
-    /// A case whose arguments are small numbers, and whose scalar parameters are extents of them.
+    /// Creates a case whose arguments are small numbers and whose scalar parameters are extents of the arguments.
     pub fn new(name: &str, func: PrimFunc, shapes: &[&[i64]]) -> Case {
         let scalars = {
             let extent = |var: VarId| {
@@ -56,24 +56,24 @@ impl Case {
         Case { name: name.to_owned(), func, arguments, scalars, tolerance: 0.0 }
     }
 
-    /// With a tolerance.
+    /// Sets the tolerance.
     pub fn within(mut self, tolerance: f64) -> Case {
         self.tolerance = tolerance;
         self
     }
 
-    /// With scalars that are no extents.
+    /// Sets the scalars, if they are not extents.
     pub fn scalars(mut self, scalars: &[i64]) -> Case {
         self.scalars = scalars.iter().map(|value| Scalar::Int(*value)).collect();
         self
     }
 
-    /// The bytes of its arguments.
+    /// Returns the bytes of the arguments.
     pub fn bytes(&self) -> Vec<&[u8]> {
         self.arguments.iter().map(Tensor::bytes).collect()
     }
 
-    /// The values of scalars and symbols, as kernels take them.
+    /// Returns the values of scalars and symbols, as kernels take them.
     pub fn values(&self) -> Vec<Option<i64>> {
         let shapes: Vec<&[i64]> = self.arguments.iter().map(Tensor::shape).collect();
         let bits = |(var, scalar): (VarId, &Scalar)| match (*scalar, self.func.var(var).dtype) {
@@ -85,15 +85,15 @@ impl Case {
         bind_symbols(&self.func, &shapes, &scalars).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    /// What the interpreter makes of it.
+    /// Returns the result of the interpreter.
     pub fn expected(&self) -> Result<Vec<Tensor>, Failure> {
         self.interpreted(Limits::default()).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    /// What the interpreter makes of it within limits.
+    /// Returns the result of the interpreter within limits.
     ///
     /// # Errors
-    /// Why it cannot be interpreted.
+    /// If the function cannot be interpreted.
     pub fn interpreted(&self, limits: Limits<'_>) -> Result<Result<Vec<Tensor>, Failure>, RunError> {
         let mut tensors: Vec<Tensor> =
             self.arguments.iter().map(|one| one.duplicate().expect("a small tensor")).collect();
@@ -106,7 +106,7 @@ impl Case {
         })
     }
 
-    /// Whether a run gave what the interpreter gives.
+    /// Checks a result against the interpreter's.
     pub fn judge(&self, actual: &Result<Vec<Vec<u8>>, Fault>) -> Result<(), String> {
         match actual {
             Ok(actual) => self.compare_all(Ok(actual), &self.expected()),
@@ -114,9 +114,9 @@ impl Case {
         }
     }
 
-    /// Whether a run gave what is expected.
+    /// Checks a result against the expected one.
     ///
-    /// Where several threads fail a check, which of them comes first is open; so then only its kind must agree.
+    /// If a check fails in several threads, any of them may be reported, so only the kind of the failure must agree.
     pub fn compare_all(
         &self,
         actual: Result<&Vec<Vec<u8>>, Failure>,
@@ -161,7 +161,8 @@ impl Case {
     }
 }
 
-/// Numbers between -2 and 2 in steps of 1/8, integers between -16 and 16, without a period that a kernel might have.
+/// Returns numbers between -2 and 2 in steps of 1/8, or integers between -16 and 16, without a period that could hide a
+/// wrong index.
 fn tensor(seed: u64, dtype: DType, shape: &[i64]) -> Tensor {
     let mut tensor = Tensor::zeros(dtype, shape).expect("a small tensor");
     for at in 0..tensor.len() {

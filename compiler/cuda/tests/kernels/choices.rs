@@ -1,11 +1,11 @@
-//! Which rule takes what: tables over the operators' cases and over the kernels of models, and a kernel as people read it.
+//! Reports which rule takes which statements: tables over the operators' cases and over the kernels of models.
 
 use rx_cuda::Choice;
 use rx_cuda::rules::Target;
 use rx_tir::PrimFunc;
 use std::collections::BTreeMap;
 
-/// How many kernels each rule made, and why the rules before the fallback declined what it took.
+/// The number of kernels of each rule, and the reasons why the other rules declined statements that the fallback took.
 #[derive(Default)]
 struct Table {
     kernels: BTreeMap<&'static str, usize>,
@@ -17,7 +17,7 @@ impl Table {
         for choice in choices {
             *self.kernels.entry(choice.rule).or_default() += choice.kernels.len();
             if choice.rule == "fallback" {
-                // The reason of the rule that would fit best comes last.
+                // The rules are tried in order, so the last reason is that of the rule that would fit best.
                 let reason = choice.declined.last().map_or(String::new(), |(rule, why)| format!("{rule}: {why}"));
                 let fits = |(rule, why): &&(&str, String)| *rule != "threads" && why != "nothing is reduced";
                 let of_rows = choice.declined.iter().find(|(rule, why)| *rule == "rows" && why != "nothing is reduced");
@@ -57,7 +57,7 @@ fn most_kernels_of_operators_have_a_rule_of_their_own() {
     }
 }
 
-/// The prim_funcs of models as they are lowered (`models/stages`).
+/// The lowered prim_funcs of models (`models/stages`).
 #[test]
 fn kernels_of_models_by_rule() {
     let Some(funcs) = crate::corpus::of_models() else { return };

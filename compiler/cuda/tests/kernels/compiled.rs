@@ -1,13 +1,13 @@
-//! Compiled for the CPU.
+//! Runs cases compiled for the CPU.
 
 use crate::case::{Case, Failure};
 use rx_cpu::{Argument, CpuModule, Scratch};
 use rx_tensor::Tensor;
 
-/// What compiled code may take for one function that is too long for the interpreter.
+/// The limits of compiled code for one function that is too long for the interpreter.
 const COMPILED: rx_cpu::Limits = rx_cpu::Limits { rounds: 1 << 31, bytes: 1 << 30 };
 
-/// What the CPU makes of a case.
+/// Returns the result of a case on the CPU.
 pub fn on_cpu(case: &Case) -> Result<Result<Vec<Vec<u8>>, Failure>, String> {
     let module = CpuModule::compile(&[&case.func]).map_err(|error| error.to_string())?;
     let kernel = module.kernel(0).map_err(|error| error.to_string())?;
@@ -30,7 +30,7 @@ fn operators_agree_on_the_cpu() {
     for (_, cases) in crate::operators::families() {
         for case in cases {
             count += 1;
-            // The runtime interprets a kernel for which there is no code.
+            // The runtime interprets a kernel for which there is no machine code.
             if case.func.buffers.iter().any(|buffer| buffer.dtype.is_float() && buffer.dtype.bits < 16) {
                 assert!(on_cpu(&case).is_err_and(|why| why.contains("no code for float8")), "{}", case.name);
                 interpreted += 1;

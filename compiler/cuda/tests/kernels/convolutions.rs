@@ -1,4 +1,4 @@
-//! Convolutions: padded, in steps, dilated, grouped, transposed, in both layouts.
+//! Convolutions: padded, strided, dilated, grouped and transposed, in both layouts.
 
 use crate::case::Case;
 use rx_base::name::name;
@@ -9,18 +9,19 @@ use rx_tir::{BinaryOp, Expr, KernelBuilder};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// A convolution: how it lies and steps.
+/// The extents, the layout and the steps of a convolution.
 #[derive(Clone, Copy)]
 struct Convolution {
     dtype: DType,
     sum: DType,
-    /// Whether channels are last in data and result, and in the kernel before the outputs'.
+    /// Whether channels are the last axis of data and result. The weights then have the input channels before the
+    /// output channels.
     channels_last: bool,
     groups: i64,
     stride: i64,
     dilation: i64,
     padding: i64,
-    /// Whether `out[o]` gets `data[i]` where `i * stride = o + padding - k`.
+    /// Whether it is transposed: `data[i]` contributes to `out[o]` where `i * stride = o + padding - k`.
     is_transposed: bool,
     batch: i64,
     channels: [i64; 2],
@@ -105,7 +106,8 @@ impl Convolution {
 }
 
 impl Convolution {
-    /// A transposed convolution of no dilation as two sums: all products, and those of each output.
+    /// Returns a transposed convolution without dilation as two sums: first the products of all taps over the input
+    /// channels, then for each output the sum of its taps.
     fn gathered(self, text: &str) -> Case {
         let shapes = self.shapes();
         let dims = |shape: &[i64]| shape.iter().map(|size| Dim::from(*size)).collect::<Vec<_>>();
@@ -160,7 +162,7 @@ impl Convolution {
     }
 }
 
-/// A convolution of 3 x 3.
+/// Returns a convolution of 3 x 3.
 fn plain() -> Convolution {
     Convolution {
         dtype: F32,
@@ -178,13 +180,13 @@ fn plain() -> Convolution {
     }
 }
 
-/// A convolution with rows, columns and sums for large tiles, its data padded, channels last.
+/// Returns a convolution with enough rows, columns and summed values for large tiles, with padding and channels last.
 pub fn large(dtype: DType, sum: DType) -> Case {
     let sizes = Convolution { batch: 1, channels: [32, 128], size: [15, 8], ..plain() };
     Convolution { dtype, sum, channels_last: true, ..sizes }.case("a large convolution")
 }
 
-/// Convolutions of sizes that models have.
+/// Returns convolutions of sizes that occur in models.
 pub fn templates() -> Vec<(&'static str, Case)> {
     let of = |channels: [i64; 2], size: i64, taps: i64| Convolution {
         channels,
@@ -236,7 +238,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Transposed convolutions, and how many phases their outputs have.
+/// Returns transposed convolutions, each with the number of phases of its outputs.
 fn transposed(plain: Convolution) -> Vec<(Case, i64)> {
     let mut cases = Vec::new();
     for (text, dtype, sum) in [("float32", F32, F32), ("float16", F16, F32), ("int8", DType::INT8, DType::INT32)] {
@@ -245,7 +247,8 @@ fn transposed(plain: Convolution) -> Vec<(Case, i64)> {
             let mut case = |what: &str, convolution: Convolution, phases: i64| {
                 let text = format!("transposed convolution {what} of {text}, {layout}");
                 cases.push((convolution.case(&text), phases));
-                // Of few taps most terms of a phase are none: their sums are gathered.
+                // The gathered form is added, except for 32-bit dtypes if the stride does not divide the taps: then
+                // most terms of a phase may be absent.
                 let is_gathered = convolution.taps[0] % convolution.stride == 0 || dtype.bits < 32;
                 if convolution.dilation == 1 && is_gathered {
                     cases.push((convolution.gathered(&format!("{text}, gathered")), phases));

@@ -1,5 +1,5 @@
-//! The prim_funcs of the texts that `RX_CASES` names: all that are read are run on the interpreter, on the CPU and as CUDA C
-//! on the CPU, and the three agree. What is printed compiles.
+//! Runs the prim_funcs of the texts in the folder `RX_CASES` on the interpreter, on the CPU and as simulated CUDA, and
+//! compares the three results. Compiles the printed kernels with NVRTC.
 
 use crate::case::{Case, Failure};
 use crate::compiled::on_cpu;
@@ -19,25 +19,25 @@ use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What every symbol and scalar is: no power of two, and no divisor leaves nothing of it.
+/// The value of every symbol and scalar argument. It is no power of two, so that dividing extents leaves remainders.
 const EXTENT: i64 = 9;
 
-/// Bytes of all arguments of a function that is run, at most.
+/// The maximum size of all arguments of a function that is run, in bytes.
 const MOST_BYTES: i64 = 1 << 26;
 
-/// What the interpreter may take for one function.
+/// The limits of the interpreter for one function.
 const INTERPRETED: Limits<'_> = Limits { rounds: Some(1 << 21), bytes: Some(1 << 26), zeroed: false, cancel: None };
 
-/// How many functions are one text for the C++ compiler.
+/// The number of functions in one text for the C++ compiler.
 const AT_ONCE: usize = 48;
 
-/// A prim_func, or why it is not read; and where it stands.
+/// A prim_func, or the error of its reader, and its place in the texts.
 struct Found {
     place: String,
     func: Result<PrimFunc, String>,
 }
 
-/// The prim_funcs of a text.
+/// Returns the prim_funcs of a text.
 fn prim_funcs(place: &str, text: &str, kind: FileKind) -> Vec<Found> {
     let document = Document::new(text, kind);
     let context = script::context(&document);
@@ -61,7 +61,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     inside.collect()
 }
 
-/// The folder of cases.
+/// Returns the folder `RX_CASES`, if the variable is set.
 fn cases() -> Option<PathBuf> {
     let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
     if folder.is_none() {
@@ -70,7 +70,7 @@ fn cases() -> Option<PathBuf> {
     folder
 }
 
-/// The prim_funcs of the files of a folder, each once.
+/// Returns the prim_funcs of the files in a folder, without duplicates.
 fn of_files(folder: &Path, ending: &str, kind: FileKind) -> Vec<Found> {
     let texts = files(folder, ending).into_iter().filter_map(|path| {
         let place = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -79,7 +79,7 @@ fn of_files(folder: &Path, ending: &str, kind: FileKind) -> Vec<Found> {
     once(texts.flat_map(|(place, text)| prim_funcs(&place, &text, kind)))
 }
 
-/// The prim_funcs of the rows of a file, each once.
+/// Returns the prim_funcs of the rows of a JSON Lines file, without duplicates.
 fn of_rows(path: &Path) -> Vec<Found> {
     let rows = std::fs::read_to_string(path).unwrap_or_default();
     let rows: Vec<serde_json::Value> = rows.lines().filter_map(|row| serde_json::from_str(row).ok()).collect();
@@ -92,7 +92,7 @@ fn once(found: impl Iterator<Item = Found>) -> Vec<Found> {
     found.filter(|found| known.insert(format!("{:?}", found.func))).collect()
 }
 
-/// The prim_funcs of models, guarded, each once.
+/// Returns the prim_funcs of models, without duplicates and with checked indices.
 pub fn of_models() -> Option<Vec<PrimFunc>> {
     let folder = cases()?;
     let found = of_files(&folder.join("models/stages"), "rx", FileKind::Rx).into_iter().chain(of_files(
@@ -137,20 +137,20 @@ fn prim_funcs_of_models_are_printed_and_compile() {
     in_one_thread.iter().for_each(|kernel| println!("  {kernel}"));
 }
 
-/// What became of the functions of some texts.
+/// The counts of the functions of some texts.
 #[derive(Default)]
 struct Table {
     functions: usize,
     read: usize,
-    /// On the interpreter, to an end: values, or a check that fails.
+    /// The functions that the interpreter executes completely: the result is values or a failed check.
     interpreted: usize,
-    /// Too long for the interpreter, to an end on the CPU.
+    /// The functions that are too long for the interpreter and that the CPU executes completely.
     compiled_only: usize,
-    /// As the interpreter.
+    /// The functions whose result on the CPU agrees with the interpreter.
     on_cpu: usize,
-    /// As the interpreter.
+    /// The functions whose result as CUDA agrees with the interpreter.
     as_cuda: usize,
-    /// Places of functions whose results depend on memory that nothing wrote; whatever they give, somewhere, is right.
+    /// The places of functions whose results depend on uninitialized memory; any result of them is right.
     undefined: FxHashSet<String>,
     reasons: BTreeMap<String, usize>,
     disagreements: Vec<String>,
@@ -162,7 +162,8 @@ impl Table {
         *self.reasons.entry(format!("{what}: {short}")).or_default() += 1;
     }
 
-    /// Whether an outcome is what is expected, or what is expected depends on memory that nothing wrote.
+    /// Checks that an outcome is the expected one. Accepts every outcome if the expected one depends on uninitialized
+    /// memory.
     fn agrees(
         &mut self,
         case: &Case,
@@ -203,7 +204,8 @@ impl Table {
     }
 }
 
-/// A function with small arguments: integers are 0 or 1, as most of them index something. Its name is its place.
+/// Returns a case of the function with small arguments. Integers are 0 or 1, as most of them are indices. The case is
+/// named by its place.
 fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
     let mut shapes = Vec::new();
     let mut bytes = 0i64;
@@ -237,8 +239,8 @@ fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
     Ok(case)
 }
 
-/// Whether a sum is rounded to 16 bits at every step, as the interpreter does it: then that is further from the exact sum
-/// than one that a kernel makes in `float32` and rounds at its end.
+/// Whether a sum is rounded to 16 bits in every step, as in the interpreter. Such a sum is less exact than that of a
+/// kernel, which adds in `float32` and rounds once.
 fn sums_in_half(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {
@@ -252,7 +254,7 @@ fn sums_in_half(func: &PrimFunc) -> bool {
     found
 }
 
-/// What the interpreter makes of the case with every float of 16 bits in `float32`, in the case's own dtypes.
+/// Returns the interpreter's result with every 16-bit float computed in `float32`, converted to the dtypes of the case.
 fn in_single(case: &Case) -> Option<Vec<Tensor>> {
     let is_half = |dtype: DType| dtype.is_float() && dtype.bits == 16;
     let wide = |dtype: DType| if is_half(dtype) { DType::FLOAT32 } else { dtype };
@@ -283,13 +285,13 @@ fn in_single(case: &Case) -> Option<Vec<Tensor>> {
     results.iter().zip(&case.arguments).map(|(result, own)| convert(result, own.dtype())).collect()
 }
 
-/// A case, and what the interpreter makes of it.
+/// A case with the result of the interpreter.
 type Judged = (Case, Expected);
 
-/// Values, or the check that fails.
+/// Values, or the check that failed.
 type Expected = Result<Vec<Tensor>, Failure>;
 
-/// Runs some cases as CUDA C on the CPU; where that ends early, one by one.
+/// Runs some cases as simulated CUDA. If the process exits early, runs the halves separately, down to single cases.
 fn as_cuda(cases: &[Judged], table: &mut Table) {
     let funcs: Vec<&PrimFunc> = cases.iter().map(|(case, _)| &case.func).collect();
     let built = module(&funcs, &Target::default()).map_err(|error| error.to_string());
@@ -324,7 +326,7 @@ fn as_cuda(cases: &[Judged], table: &mut Table) {
     }
 }
 
-/// Runs every function everywhere.
+/// Runs every function on the interpreter, on the CPU and as CUDA.
 fn run_all(corpus: &str, found: Vec<Found>) -> Table {
     let mut table = Table { functions: found.len(), ..Table::default() };
     let mut judged: Vec<Judged> = Vec::new();
@@ -384,7 +386,7 @@ fn run_all(corpus: &str, found: Vec<Found>) -> Table {
     table
 }
 
-/// Panics where more than so many of a hundred functions do not run everywhere, or any gives other values somewhere.
+/// Panics if fewer than `percent` percent of the functions agree on the CPU or as CUDA, or if any result differs.
 #[track_caller]
 fn hold(table: &Table, percent: usize) {
     assert!(table.disagreements.is_empty(), "{}", table.disagreements.join("\n"));

@@ -1,11 +1,12 @@
-//! On a GPU: every case, the most telling first.
+//! Runs every case on a GPU, the most informative groups first.
 //!
-//! A kernel that faults, or does not end, costs its process the device. So a test opens none: a worker does, which is this binary
-//! started again. It tells on its standard error, in lines of JSON, what it begins and what came of it. Where it says that the device
-//! is lost, or ends in between, another worker goes on behind that case.
+//! A kernel that faults or does not end makes the device unusable for its process. So the test process opens no device:
+//! it starts this binary again as a worker, which reports what it begins and each result as lines of JSON on its
+//! standard error. If the worker reports that the device is lost, or exits early, another worker continues after that
+//! case.
 //!
-//! With `RX_GPU_REPORT` naming a file, these lines are added to it as they come: what a worker begins (`next` is where another would
-//! go on), and of each case whether it agrees and the milliseconds its kernels needed.
+//! If `RX_GPU_REPORT` names a file, the lines are also appended to it: the begun work (`next` is where another worker
+//! would continue), and for each case whether it agrees and the milliseconds of its kernels.
 
 use crate::case::{Case, Failure};
 use crate::hopper::hopper;
@@ -24,25 +25,26 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// The variable that tells a worker where to begin.
+/// The environment variable with the place where a worker begins.
 const FROM: &str = "RX_GPU_FROM";
 
-/// How long a kernel may take. The slowest takes some milliseconds.
+/// The time limit of a kernel. The slowest takes a few milliseconds.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// How long a worker may say nothing: to compile for, with all cores.
+/// The time limit for a worker without output, for example while it compiles on all cores.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// How many cases are compiled and loaded together: enough for all cores.
+/// The number of cases that are compiled and loaded together: enough to use all cores.
 const TOGETHER: usize = 128;
 
-/// How many workers a test starts: one, and one after each that ended early.
+/// The maximum number of workers of a test: one, and one after each that exited early.
 const MOST_WORKERS: usize = 20;
 
-/// How many of them a group may end, before its other cases are left: kernels that never end would take the others' time.
+/// The maximum number of workers that may exit early in a group; then its other cases are skipped. Otherwise kernels
+/// that never end would take the time of all other groups.
 const MOST_OF_GROUP: usize = 3;
 
-/// A group and a case of it, by number: where a worker begins.
+/// The index of a group and of a case in it: the place where a worker begins.
 #[derive(Clone, Copy, PartialEq)]
 struct Place {
     group: usize,
@@ -52,7 +54,7 @@ struct Place {
 impl Place {
     const START: Place = Place { group: 0, case: 0 };
 
-    /// Reads what is displayed: `2:17`.
+    /// Parses the displayed form, for example `2:17`.
     fn read(text: &str) -> Option<Place> {
         let (group, case) = text.split_once(':')?;
         Some(Place { group: group.parse().ok()?, case: case.parse().ok()? })
@@ -65,12 +67,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Cases that are printed for one target.
+/// Cases that are compiled for one target.
 struct Group {
     name: &'static str,
     target: Target,
     cases: fn() -> Vec<Case>,
-    /// What each should give.
+    /// Returns the expected result of a case.
     expected: fn(&Case) -> Result<Vec<Tensor>, Failure>,
 }
 
@@ -93,7 +95,8 @@ fn of_operators(_arch: u32) -> Vec<Group> {
     vec![group("operators", &Target::default(), all)]
 }
 
-/// Functions made for these tests, for a device of an architecture: first one form of each, then other forms of products and windows.
+/// Returns the groups of functions made for these tests, for a device of an architecture: each kind of kernel once,
+/// then other forms of products and windows.
 fn kernels(arch: u32) -> Vec<Group> {
     let plain = Target::default();
     let mut groups = vec![
@@ -126,7 +129,7 @@ fn kernels(arch: u32) -> Vec<Group> {
     groups
 }
 
-/// What other targets make of products and windows.
+/// Returns the groups of products and windows that other targets compile differently.
 fn other_forms(arch: u32) -> Vec<Group> {
     let small = crate::small_device();
     let mut groups = Vec::new();
@@ -146,13 +149,13 @@ fn other_forms(arch: u32) -> Vec<Group> {
     groups
 }
 
-/// Products whose factors tensor cores multiply where the target lets them.
+/// Returns the products of float32, which tensor cores multiply as tf32 if the target allows it.
 fn in_tf32() -> Vec<Case> {
     let is_single = |case: &Case| case.func.buffers.iter().all(|one| one.dtype == DType::FLOAT32);
     products::cases().into_iter().filter(is_single).map(|case| case.within(1e-2)).collect()
 }
 
-/// What the CPU makes of a case that is too long for the interpreter.
+/// Computes the expected result on the CPU, for cases that are too long for the interpreter.
 fn by_cpu(case: &Case) -> Result<Vec<Tensor>, Failure> {
     let buffers = compiled::on_cpu(case).unwrap_or_else(|error| panic!("{}: {error}", case.name))?;
     let tensor = |(of, bytes): (&Tensor, Vec<u8>)| {
@@ -161,7 +164,7 @@ fn by_cpu(case: &Case) -> Result<Vec<Tensor>, Failure> {
     Ok(case.arguments.iter().zip(buffers).map(tensor).collect())
 }
 
-/// The test of this name: by workers, of which this process may be one.
+/// Runs the test `test`. This process is either the one that starts workers, or a worker.
 fn agree(test: &str, groups: fn(u32) -> Vec<Group>) {
     match std::env::var(FROM) {
         Ok(from) => work(groups, &from),
@@ -173,7 +176,7 @@ fn agree(test: &str, groups: fn(u32) -> Vec<Group>) {
     }
 }
 
-/// A device, or nothing where there is none or NVRTC is missing.
+/// Opens a device. Returns `None` if there is no device, or no NVRTC.
 fn device() -> Option<Device> {
     if !crate::nvrtc::is_found() {
         return None;
@@ -188,7 +191,7 @@ fn device() -> Option<Device> {
     }
 }
 
-/// Panics with all cases that do not agree, once all were run that can be.
+/// Starts workers until all cases were run, then panics with all cases that do not agree.
 fn watch(test: &str) {
     let mut report = Report::open();
     let mut from = Some(Place::START);
@@ -210,7 +213,7 @@ fn watch(test: &str) {
     assert!(failures.is_empty(), "{} of {cases} cases:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// What workers told.
+/// The lines that workers reported.
 struct Report {
     file: Option<File>,
     cases: usize,
@@ -226,7 +229,7 @@ impl Report {
         Report { file, cases: 0, failures: Vec::new() }
     }
 
-    /// Keeps a line, at once: this process may be ended, too.
+    /// Records a line. It is written to the file at once, since this process may be killed, too.
     fn tell(&mut self, line: &Value) {
         if let Some(file) = &mut self.file {
             file.write_all(format!("{line}\n").as_bytes()).unwrap_or_else(|error| panic!("{error}"));
@@ -240,8 +243,8 @@ impl Report {
         }
     }
 
-    /// Runs a worker to its end, or to that of its device. The group it was at, and where the next one is to go on; nothing where all
-    /// is done.
+    /// Runs a worker until it exits or its device is lost. Returns the group it was in and the place where the next
+    /// worker continues, or `None` if all cases were run.
     fn worker(&mut self, test: &str, from: Place) -> Option<(String, Place)> {
         let binary = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
         let mut worker = Command::new(binary)
@@ -268,7 +271,8 @@ impl Report {
                 }
             }
             if heard.is_lost {
-                // As long as the process is there its kernel may run on. That it has ended by itself is no failure.
+                // The kernel may keep running as long as the process exists. Killing a process that has already exited
+                // is no error.
                 let _ = worker.kill();
                 break;
             }
@@ -283,7 +287,7 @@ impl Report {
         Some(heard.next.unwrap_or_else(|| (test.to_owned(), from)))
     }
 
-    /// Leaves what is left of a group. Where the next one begins.
+    /// Skips the other cases of a group. Returns the place where the next group begins.
     fn leaves(&mut self, group: &str, place: Place) -> Place {
         let rest = format!("cases from number {} on", place.case);
         self.tell(&result(group, &rest, &format!("{rest}: left, since {MOST_OF_GROUP} processes ended in this group")));
@@ -310,20 +314,20 @@ impl Report {
     }
 }
 
-/// What is known of a worker.
+/// The state of a worker, as far as it is reported.
 #[derive(Default)]
 struct Heard {
-    /// What it began and did not end.
+    /// The work that it has begun and not ended.
     begun: Option<Value>,
-    /// The group it was at, and where another goes on.
+    /// The group it is in, and the place where another worker would continue.
     next: Option<(String, Place)>,
-    /// What it said since, in words: why it panicked.
+    /// The other output since the last report: for example the message of a panic.
     words: String,
     is_lost: bool,
 }
 
 impl Heard {
-    /// What came of what it was at, where the process ended by itself.
+    /// Returns the failure of the work that was begun, after the process exited by itself.
     fn ended(&self, test: &str, status: ExitStatus) -> Value {
         let begun = self.begun.as_ref();
         let [group, case] = [("group", test), ("case", "between cases")]
@@ -332,19 +336,19 @@ impl Heard {
     }
 }
 
-/// The line of something that did not come to its end.
+/// Returns the line of work that was not completed.
 fn result(group: &str, case: &str, error: &str) -> Value {
     json!({ "group": group, "case": case, "ok": false, "error": error, "is_lost": true })
 }
 
-/// Runs the groups from a place on.
+/// Runs the groups as a worker, beginning at a place.
 fn work(groups: fn(u32) -> Vec<Group>, from: &str) {
     let from = Place::read(from).unwrap_or_else(|| panic!("{FROM}={from}"));
     let device = device().unwrap_or_else(|| panic!("a worker finds no device, or no NVRTC"));
     device.limit(Some(LIMIT));
     let groups = groups(device.arch());
     if from == Place::START {
-        // Of both tests: who is cut off in the first never comes to the second.
+        // The plan lists the groups of both tests: a run that is cut off in the first test never starts the second.
         let all = kernels(device.arch()).into_iter().chain(of_operators(device.arch()));
         let names: Vec<&str> = all.map(|group| group.name).collect();
         tell(&json!({ "group": "plan", "of": "groups", "cases": names }));
@@ -355,28 +359,29 @@ fn work(groups: fn(u32) -> Vec<Group>, from: &str) {
     }
 }
 
-/// Tells who watches.
+/// Reports a line to the process that started this worker.
 fn tell(line: &Value) {
     let told = std::io::stderr().write_all(format!("{line}\n").as_bytes());
     told.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Tells who watches, and ends where nothing runs on the device any more.
+/// Reports a result. Exits if the device is lost.
 fn tell_result(line: &Value) {
     tell(line);
     if line["is_lost"] == true {
-        // Not by a panic: what is dropped by one asks the device, which may not answer.
+        // Exits without a panic: unwinding would drop values that call the driver, which may not return.
         std::process::exit(1);
     }
 }
 
 impl Group {
-    /// Runs the cases from one on.
+    /// Runs the cases of the group, beginning with case `first`.
     fn run(&self, device: &Device, number: usize, first: usize) {
         self.begins("what its cases are", Place { group: number + 1, case: 0 });
         let mut cases = (self.cases)();
         for case in &mut cases {
-            // A device multiplies and adds in one rounding, and its functions are within some units of the last place.
+            // A device contracts multiplications and additions to fused multiply-adds, and its math functions have
+            // errors of a few units in the last place.
             case.tolerance = if case.tolerance == 0.0 { 0.0 } else { case.tolerance.max(1e-5) };
         }
         for (at, some) in cases.chunks(TOGETHER).enumerate() {
@@ -387,18 +392,21 @@ impl Group {
         }
     }
 
-    /// Runs cases that are loaded together, the first of which has a number, from one of them on.
+    /// Runs cases that are loaded together. The first of them has the number `start` in the group; the first `skipped`
+    /// of them are not run.
     fn run_some(&self, device: &Device, number: usize, cases: &[Case], start: usize, skipped: usize) {
         let loading = format!("compiling and loading of {} cases from number {start} on", cases.len());
         self.begins(&loading, Place { group: number, case: start + cases.len() });
-        // The whole text again, wherever a worker begins: so what another compiled is found.
+        // Always prints all of the cases, wherever the worker begins, so that the text is the same and its images are
+        // found in the cache.
         let source = crate::source_for(cases, &self.target);
         let module = match device.load(source, &Kept::of_user(), &mut |_, _| ()) {
             Ok(module) => module,
             Err(error) => {
                 let is_lost = is_lost(device, &error);
                 if !is_lost && cases.len() > 1 {
-                    // One that is refused does not cost the others.
+                    // If the text is rejected, each half is tried, so that one rejected case does not prevent the
+                    // others.
                     let (some, others) = cases.split_at(cases.len() / 2);
                     if skipped < some.len() {
                         self.run_some(device, number, some, start, skipped);
@@ -446,15 +454,15 @@ impl Group {
     }
 }
 
-/// What came of a case.
+/// The result of a case.
 struct Outcome {
     milliseconds: f32,
     verdict: Result<(), String>,
     is_lost: bool,
 }
 
-/// Whether nothing runs on the device after an error: the driver says the same of all that follows, also of errors that rx does not know as
-/// lasting.
+/// Whether the device is unusable after an error. Then the driver reports the same error for every later call; this
+/// also detects errors that [`DeviceError::is_lasting`] does not list.
 fn is_lost(device: &Device, error: &DeviceError) -> bool {
     error.is_lasting() || device.synchronize().is_err()
 }

@@ -1,4 +1,4 @@
-//! Products on `sm_90a`: four warps multiply together, from tiles that are copied by themselves or that all threads bring.
+//! Matrix products on `sm_90a`: a warpgroup multiplies (`wgmma`) tiles that are loaded by TMA or by all threads.
 
 use crate::case::Case;
 use crate::convolutions::large as large_convolution;
@@ -21,17 +21,17 @@ const I8: DType = DType::INT8;
 const U8: DType = DType::UINT8;
 const I32: DType = DType::INT32;
 
-/// An H100 with so many multiprocessors.
+/// Returns the target of an H100 with this number of multiprocessors.
 pub fn hopper(units: u32) -> Target {
     Target { arch: 90, units, ..Target::default() }
 }
 
-/// Both factors with their neighbours along the sum.
+/// Returns the product with both operands contiguous along the summed axis (K-major).
 fn along_sums(product: Product) -> Product {
     Product { transposed: [false, true], ..product }
 }
 
-/// Products whose factors are dense views.
+/// Returns products whose operands are dense views, so that TMA can load their tiles.
 fn copied() -> Vec<Case> {
     let mut cases = Vec::new();
     for (how, transposed) in [
@@ -65,7 +65,8 @@ fn copied() -> Vec<Case> {
     cases
 }
 
-/// `out[b, s, n] = Σ x[b, s, k] w[k, n]`, how many `s` known later: rows are one axis of memory.
+/// Returns `out[b, s, n] = Σ x[b, s, k] w[k, n]`, where the extent of `s` is a symbol: `b` and `s` are one axis of
+/// memory.
 fn rows_of_two_axes(rows: i64) -> Case {
     let mut builder = KernelBuilder::new(name("linear"));
     let (s, known) = (Dim::symbol(name("s")), |size: i64| Dim::from(size));
@@ -81,7 +82,7 @@ fn rows_of_two_axes(rows: i64) -> Case {
     Case::new("rows of two axes", builder.finish(), &[&[2, rows, 72], &[72, 248], &[2, rows, 248]]).within(1e-4)
 }
 
-/// `out[m, n] = Σ max(a[m, k], 0) b[k, n]`: a factor that is no element of memory.
+/// Returns `out[m, n] = Σ max(a[m, k], 0) b[k, n]`: one operand is computed, so TMA cannot load it.
 fn what_is_computed() -> Case {
     let mut builder = KernelBuilder::new(name("activated"));
     let dims = |sizes: [i64; 2]| sizes.map(Dim::from);
@@ -97,7 +98,7 @@ fn what_is_computed() -> Case {
     Case::new("a factor that is computed", builder.finish(), &[&[128, 128], &[128, 120], &[128, 120]]).within(1e-4)
 }
 
-/// `out[m, n] = Σ x[8 m + k] w[k, n]`: lines that overlap.
+/// Returns `out[m, n] = Σ x[8 m + k] w[k, n]`: the rows of the first operand overlap.
 fn windows() -> Case {
     let mut builder = KernelBuilder::new(name("frames"));
     let x = builder.param("x", &[Dim::from(8 * 127 + 64)], F16);
@@ -112,7 +113,7 @@ fn windows() -> Case {
     Case::new("windows that overlap", builder.finish(), &[&[8 * 127 + 64], &[64, 128], &[128, 128]]).within(1e-4)
 }
 
-/// `out[b, h, s, t] = Σ q[b, s, h, d] k[b, t, h, d]`: batches of two axes, between which others lie in memory.
+/// Returns `out[b, h, s, t] = Σ q[b, s, h, d] k[b, t, h, d]`: two batch axes that are not adjacent in memory.
 fn heads_between_rows_and_sums() -> Case {
     let mut builder = KernelBuilder::new(name("scores"));
     let dims = |sizes: [i64; 4]| sizes.map(Dim::from);
@@ -129,30 +130,30 @@ fn heads_between_rows_and_sums() -> Case {
     Case::new("heads between rows and sums", builder.finish(), &shapes).within(1e-4)
 }
 
-/// Products that large tiles are used for.
+/// Returns products that are large enough for the largest tiles.
 pub fn cases() -> Vec<Case> {
     copied().into_iter().chain(brought()).collect()
 }
 
-/// Products of `float32`.
+/// Returns products of `float32`.
 pub(crate) fn of_tf32() -> Vec<Case> {
     vec![along_sums(product(F32, F32, [125, 250, 100])).case("tf32", [125, 250, 100]).within(1e-2)]
 }
 
-/// Long sums of one tile.
+/// Returns products with one tile and a long sum.
 pub(crate) fn in_parts() -> Vec<Case> {
     let product = product(BF16, F32, [64, 128, 1000]);
     let of = |behind: Behind| Product { behind, ..product }.case("long sums", [64, 128, 1000]);
     vec![of(Behind::Nothing), of(Behind::BiasAndRelu)]
 }
 
-/// The rules' notes on the cases, for a target.
+/// Returns the rules' remarks on the cases, for a target.
 fn notes(cases: &[Case], target: &Target) -> Vec<String> {
     crate::source_for(cases, target).choices.into_iter().map(|choice| choice.note).collect()
 }
 
-/// Of each template: that nothing in the compiler's log says it did less than was meant, that no register is spilled, and that the machine code has
-/// the instructions.
+/// For each template, the compiler's log reports no serialized `wgmma` and no ignored `setmaxnreg`, no register is
+/// spilled, and the machine code has the expected instructions.
 #[test]
 fn the_compiler_makes_of_them_what_was_meant() {
     if !crate::nvrtc::is_found() {
@@ -185,7 +186,7 @@ fn the_compiler_makes_of_them_what_was_meant() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The first kernel of each case, with the text it is in, and whether its tiles are copied by themselves.
+/// Returns the first kernel of each case with its source text, and whether TMA loads its tiles.
 fn texts() -> Vec<(String, String, bool)> {
     let mut all = Vec::new();
     let tf32 = Target { tf32: true, ..hopper(1) };
@@ -213,7 +214,7 @@ fn tiles_that_are_copied_by_themselves_agree_in_every_order() {
     crate::simulated::agree_for(&copied(), &hopper(1));
 }
 
-/// Products whose lines do not begin at multiples of 16 bytes.
+/// Returns products whose rows do not begin at multiples of 16 bytes, so that threads must load their tiles.
 fn brought() -> Vec<Case> {
     let mut cases = Vec::new();
     for (how, transposed) in [("k, n", [false, false]), ("n, k and A as k, m", [true, true])] {
@@ -247,7 +248,8 @@ fn float32_is_multiplied_as_tf32_where_the_target_lets_it() {
     crate::simulated::agree_for(&cases, &target);
 }
 
-/// What a device is asked for: the tensors that tiles are copied from, as the call has them; they belong to what a graph is replayed for.
+/// The launch passes tensor maps for the tensors of the call. They are part of the sequence that a graph is replayed
+/// for.
 #[test]
 fn a_launch_has_the_tensors_of_the_call() {
     let recorder = Recorder::default();

@@ -1,5 +1,5 @@
-//! Kernels of `sm_90a` with one thing wrong each: the simulator must not give the right numbers for them. What happens past the threads
-//! happens there as late as it may, and where a matrix lies is read from its descriptor.
+//! Kernels of `sm_90a` with one injected fault each, for which the simulator must not give the right result. It
+//! completes asynchronous copies and products as late as allowed, and reads the layout of a matrix from its descriptor.
 
 use crate::case::Case;
 use crate::convolutions::large as large_convolution;
@@ -8,7 +8,8 @@ use crate::products::product;
 use rx_base::DType;
 use rx_cuda::simulator::{Call, Options, Order, Simulator, SimulatorError};
 
-/// What the simulator says of a case whose kernel has `from` replaced; nothing where there is no compiler.
+/// Returns the simulator's verdict on a case whose kernel has `from` replaced by `to`, or `None` if there is no
+/// compiler.
 fn says(case: &Case, from: &str, to: &str) -> Option<String> {
     let mut source = crate::source_for(std::slice::from_ref(case), &hopper(1));
     let (head, kernel) = source.text.split_at(source.head_bytes);
@@ -33,7 +34,7 @@ fn says(case: &Case, from: &str, to: &str) -> Option<String> {
     })
 }
 
-/// Panics where the simulator does not say what is wrong.
+/// Panics if the simulator does not report the expected fault. Each entry is (original text, replacement, report).
 fn expect(case: &Case, faults: &[(&str, &str, &str)]) {
     let mut wrong = Vec::new();
     for (from, to, report) in faults {
@@ -48,13 +49,13 @@ fn expect(case: &Case, faults: &[(&str, &str, &str)]) {
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn what_is_wrong_about_copied_tiles_shows() {
-    // One tile of the result, ten of the factors: each slot is used twice and more.
+    // The result has one tile, the operands have ten, so each slot of the pipeline is used more than once.
     let case = product(DType::FLOAT16, DType::FLOAT32, [64, 128, 640]).case("ten tiles", [64, 128, 640]);
     expect(
         &case,
         &[
             ("number", "number", "right"),
-            // Barriers.
+            // Faults of barriers.
             ("expect(&full[slot], 24576)", "expect(&full[slot], 24592)", "a phase of a barrier that never ends"),
             (
                 "rx_barrier_wait(&empty[slot], phase ^ 1)",
@@ -66,13 +67,13 @@ fn what_is_wrong_about_copied_tiles_shows() {
             ("rx_barriers_are_ready();", "", "initialised and not fenced"),
             ("rx_barrier_wait(&empty[slot], phase ^ 1);", "", "more threads arrive at a barrier"),
             ("rx_barrier_wait(&full[slot], phase);", "", "more threads arrive at a barrier"),
-            // What is read and written when.
+            // Faults of the order of reads and writes.
             ("rx_products_begin();", "", "since the last wgmma.fence"),
             ("rx_products_end();", "", "a thread ended before its products did"),
             ("rx_products_end();", "sums[0][0][0] = 0;\nrx_products_end();", "sums were written"),
             ("rx_sums_arrive(sums[0]);", "", "a thread ended before its products did"),
             ("rx_products_arrive<1>();", "", "wrong numbers"),
-            // Where matrices and tiles lie.
+            // Faults of the layouts of matrices and tiles.
             ("16, 1024)", "16, 512)", "wrong numbers"),
             ("8192, 1024)", "4096, 1024)", "wrong numbers"),
             ("8192, 1024)", "8192, 2048)", "a matrix that ends outside shared memory"),

@@ -1,5 +1,5 @@
-//! Printed kernels do what the interpreter does: on the CPU by a C++ compiler, on a GPU where there is one. And NVRTC
-//! compiles them.
+//! Checks that printed kernels compute the same as the interpreter: on the CPU, compiled by a C++ compiler, and on a
+//! GPU if there is one. Checks that NVRTC compiles them.
 
 mod attention;
 mod built;
@@ -34,31 +34,31 @@ mod written;
 use case::Case;
 use rx_cuda::rules::Target;
 
-/// Functions made for these tests.
+/// Returns functions made for these tests.
 fn made() -> Vec<Case> {
     let mut cases = built::cases();
     cases.extend(written::cases());
     cases
 }
 
-/// Prints the functions of some cases as one text.
+/// Prints the functions of some cases as one source.
 fn source(cases: &[Case]) -> rx_cuda::CudaSource {
     source_for(cases, &Target::default())
 }
 
-/// The same for a target.
+/// Prints the functions of some cases as one source for a target.
 fn source_for(cases: &[Case], target: &Target) -> rx_cuda::CudaSource {
     let funcs: Vec<_> = cases.iter().map(|case| &case.func).collect();
     rx_cuda::module(&funcs, target).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A device with one multiprocessor, so that every problem is large enough for the largest tiles, and a thread has as many outputs as
-/// it may.
+/// Returns a target with one multiprocessor. On it every problem is large enough for the largest tiles and for the
+/// maximum of outputs per thread.
 fn small_device() -> Target {
     Target { units: 1, ..Target::default() }
 }
 
-/// Panics where anything but one schedule of this rule takes all of a case.
+/// Panics unless, for each case, one schedule of this rule takes all statements.
 fn are_taken_by(rule: &str, cases: &[Case], target: &Target) {
     let source = source_for(cases, target);
     for (at, case) in cases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! By NVRTC, for the oldest and the newest architecture that is promised.
+//! Compiles kernels with NVRTC, for the oldest and the newest supported architecture.
 
 use crate::case::Case;
 use rx_cuda::CudaSource;
@@ -6,7 +6,7 @@ use rx_cuda::images::{self, Kept, resources};
 use rx_cuda::nvrtc::{NvrtcError, Output, compile, probe};
 use std::collections::BTreeMap;
 
-/// Whether NVRTC is there.
+/// Whether NVRTC is found.
 pub fn is_found() -> bool {
     match probe() {
         Ok(_) => true,
@@ -18,7 +18,7 @@ pub fn is_found() -> bool {
     }
 }
 
-/// Panics where a text does not compile.
+/// Panics if a text does not compile.
 pub fn compiles(text: &str) {
     for arch in [80, 90] {
         let cubin = compile(text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
@@ -44,8 +44,8 @@ fn every_kernel_can_be_launched_and_no_template_spills() {
     }
 }
 
-/// What is read from the machine code alone: every kernel can be launched with the threads and the shared memory it is printed for, and those of
-/// rules that choose tiles keep them in registers.
+/// Checks the machine code: every kernel can be launched with its threads and shared memory, and only kernels of the
+/// fallback rule spill registers.
 pub fn keeps_in_registers(source: &CudaSource) {
     let mut wrong = Vec::new();
     for arch in [80, 90] {
@@ -71,7 +71,7 @@ pub fn keeps_in_registers(source: &CudaSource) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Panics where a kernel of some cases does not compile, or has values in memory of its threads, not in registers; says what each needs.
+/// Panics if a kernel of the cases does not compile or uses local memory. Prints the resource usage of each.
 pub fn have_no_stack(cases: &[Case]) {
     if !is_found() {
         return;

@@ -1,6 +1,6 @@
-//! Every operator's cases (`tests/operators`), guarded as for a compiled target.
+//! The cases of every operator (`tests/operators`), with checked indices as for a compiled target.
 //!
-//! What they should give is compared with NumPy in rx-ops; here the judge is the interpreter.
+//! rx-ops compares the results with NumPy; these tests compare kernels with the interpreter.
 
 use crate::case::Case;
 use rx_base::name::{Name, name};
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 
 type Symbols = BTreeMap<String, i64>;
 
-/// The operands' tensors, by parameter and element of a tuple.
+/// The tensors of the operands, each with its parameter and its index in a tuple.
 type Data = Vec<(String, Option<usize>, Tensor)>;
 
-/// The cases of each file that have loops.
+/// Returns the cases of each file, except those of operators without loops.
 pub fn families() -> Vec<(String, Vec<Case>)> {
     let folder = folder();
     let mut paths: Vec<_> = std::fs::read_dir(&folder)
@@ -35,7 +35,7 @@ pub fn families() -> Vec<(String, Vec<Case>)> {
         let cases = text.lines().enumerate().filter_map(|(line, text)| {
             let place = format!("{family}:{}", line + 1);
             let case: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{place}: {error}"));
-            // What cannot be lowered is a failure of rx-ops' own tests, not of these.
+            // Cases that cannot be lowered fail in the tests of rx-ops, not here.
             read(&case, place).ok().flatten()
         });
         let cases: Vec<Case> = cases.collect();
@@ -44,7 +44,8 @@ pub fn families() -> Vec<(String, Vec<Case>)> {
     paths.iter().map(|path| family(path)).collect()
 }
 
-/// `tests/operators` of the checkout that this was built in; of the one it runs in where the binary was brought elsewhere.
+/// Returns the folder `tests/operators` of the checkout in which this binary was built, or, if the binary was copied to
+/// another machine, of the checkout in which it runs.
 fn folder() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators");
     let here = std::env::current_dir().unwrap_or_default();
@@ -52,7 +53,7 @@ fn folder() -> PathBuf {
     found.filter(|_| !built.is_dir()).unwrap_or(built)
 }
 
-/// A case; none of a call that has no loops.
+/// Reads a case. Returns `None` for a call without loops.
 fn read(case: &Value, place: String) -> Result<Option<Case>, String> {
     let operator = case["operator"].as_str().ok_or("no operator")?;
     let schema = rx_ops::find(name(operator)).ok_or("no such operator")?;
@@ -191,7 +192,7 @@ fn dims(value: &Value) -> Result<Vec<Dim>, String> {
     value.as_array().ok_or("no shape")?.iter().map(dim).collect()
 }
 
-/// An integer, or a symbol.
+/// Reads a dimension: an integer or the name of a symbol.
 fn dim(value: &Value) -> Result<Dim, String> {
     match value {
         Value::String(symbol) => Ok(Dim::symbol(name(symbol))),
@@ -204,7 +205,7 @@ fn value_of(dim: &Dim, symbols: &Symbols) -> Result<i64, String> {
     dim.substitute(&of).as_constant().ok_or_else(|| format!("the value of {dim} is not known"))
 }
 
-/// An element: a number, or the name of one that JSON has no number for.
+/// Reads an element: a number, or a string for a value that JSON cannot represent, for example `nan`.
 fn scalar(value: &Value) -> Result<Scalar, String> {
     match value {
         Value::Bool(value) => Some(Scalar::Int(i64::from(*value))),

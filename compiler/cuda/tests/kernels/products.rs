@@ -1,4 +1,4 @@
-//! Matrix products: every template, ragged and even, with what may stand in factors and behind sums.
+//! Matrix products: every template, with ragged and even extents, computed operands and fused epilogues.
 
 use crate::case::Case;
 use crate::small_device;
@@ -10,17 +10,17 @@ use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// How operands of a product lie, and what is done with it.
+/// The layout of a product's operands, and its epilogue.
 #[derive(Clone, Copy)]
 pub struct Product {
     pub dtype: DType,
     pub sum: DType,
-    /// Batches, rows, columns, summed values; 0 of an extent that only a call knows.
+    /// The extents: batches, rows, columns, summed values. An extent of 0 is a symbol.
     pub batch: i64,
     pub m: i64,
     pub n: i64,
     pub k: i64,
-    /// Whether `A` is `k, m` and `B` is `n, k`.
+    /// Whether `A` has the layout `[k, m]` and `B` has the layout `[n, k]`.
     pub transposed: [bool; 2],
     pub behind: Behind,
 }
@@ -30,7 +30,7 @@ pub enum Behind {
     Nothing,
     Cast,
     BiasAndRelu,
-    /// gelu, then a sum with another tensor; the sum before is asked for, too.
+    /// gelu, then the sum with another tensor. The product itself is an output, too.
     GeluAndResidual,
 }
 
@@ -102,7 +102,7 @@ impl Product {
         });
     }
 
-    /// The case for a call with these extents.
+    /// Returns the case of a call with these extents.
     pub fn case(self, text: &str, [m, n, k]: [i64; 3]) -> Case {
         let with_batch = |pair: [i64; 2], swap: bool| {
             let pair = if swap { [pair[1], pair[0]] } else { pair };
@@ -183,7 +183,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Products with few rows or columns.
+/// Returns products with few rows or columns.
 pub fn narrow_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (text, dtype, sum) in [
@@ -219,7 +219,8 @@ pub fn narrow_cases() -> Vec<Case> {
     cases
 }
 
-/// `out[m, n] = Σ x[m, k] * ((w[n, k / 8] >> k % 8 * 4 & 15) - 7) * scale[n, k / 32]`, as MLC-LLM has 4-bit weights.
+/// Returns `out[m, n] = Σ x[m, k] * ((w[n, k / 8] >> k % 8 * 4 & 15) - 7) * scale[n, k / 32]`, the form of MLC-LLM's
+/// 4-bit weights.
 struct Dequantised {
     rows: i64,
 }

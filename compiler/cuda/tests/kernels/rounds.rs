@@ -1,11 +1,11 @@
-//! Launches in loops and under conditions of the host, as TVM's sorts and scans for GPUs have them: the host counts, and launches what
-//! stands in each round with the threads that it says.
+//! Launches in loops and under conditions of the host, as in TVM's sorts and scans for GPUs: the host executes the
+//! loop, and launches its body in each iteration with the threads of that iteration.
 
 use crate::case::Case;
 use crate::script;
 use rx_cuda::PlanError;
 
-/// What each shows, the parameters, their shapes, the body with launches, and one without that does the same.
+/// A title, the parameters, their shapes, a body with launches, and an equivalent body without threads.
 struct Pair {
     title: &'static str,
     params: &'static str,
@@ -136,7 +136,7 @@ fn each_launch_keeps_its_threads() {
     }
 }
 
-/// By kernel: how many blocks each launch has.
+/// Returns the launches of a call, each as (kernel, number of blocks).
 fn blocks(case: &Case) -> Vec<(usize, u32)> {
     let source = crate::source(std::slice::from_ref(case));
     let plan = source.functions[0].plan(&case.values()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -146,7 +146,8 @@ fn blocks(case: &Case) -> Vec<(usize, u32)> {
 #[test]
 fn the_host_counts_and_asks_its_conditions() {
     let [sums, own, kept] = &launched()[..] else { panic!("three cases") };
-    // Of a length of 50 there are six steps: on even ones one kernel is launched, on odd ones the other; nothing is copied back.
+    // A length of 50 takes six steps. Even steps launch one kernel, odd steps the other, and the result is not copied
+    // back.
     assert_eq!(blocks(sums), [(0, 3), (1, 3), (2, 3), (1, 3), (2, 3), (1, 3), (2, 3)]);
     assert_eq!(blocks(own), [(0, 64), (1, 16), (1, 8), (1, 8), (1, 4), (1, 4), (1, 4)]);
     let each: Vec<(usize, u32)> = (0..5).flat_map(|_| [(1, 3), (2, 3)]).collect();
@@ -165,7 +166,7 @@ for s in range(n):
     };
     assert_eq!(blocks(&case(3, 64)).len(), 3);
     assert_eq!(blocks(&case(-3, 64)).len(), 0);
-    // Rounds that launch nothing are counted, too.
+    // Iterations that launch nothing count as well.
     for (n, m) in [(1 << 40, 64), (1 << 40, 0), (i64::MAX, 1)] {
         let case = case(n, m);
         let source = crate::source(std::slice::from_ref(&case));
@@ -174,7 +175,8 @@ for s in range(n):
     }
 }
 
-/// What the host evaluates is what threads would: narrow integers wrap, and what does not decide is not asked.
+/// The host evaluates conditions as threads would: narrow integers wrap, and an operand that `and` or `or` does not
+/// need is not evaluated.
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn conditions_of_the_host_are_those_of_the_text() {
@@ -202,7 +204,8 @@ fn conditions_of_the_host_are_those_of_the_text() {
     }
 }
 
-/// Blocks of two launches that meet are of two kernels, or of one thread.
+/// If the host cannot evaluate a condition or the values that a launch uses, two launches with a dependence between
+/// them become two kernels, or one thread.
 #[test]
 fn launches_that_the_host_cannot_tell_apart_are_no_kernel_of_blocks() {
     let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
@@ -221,7 +224,8 @@ fn launches_that_the_host_cannot_tell_apart_are_no_kernel_of_blocks() {
 #[test]
 fn threads_of_a_round_are_as_many_as_it_says() {
     let params = "n: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
-    // At most 16 follows from what is counted, at most 96 from the text; without any nothing is begun.
+    // The first body has at most 16 threads in its inner launch, which follows from the loop; the second has at most
+    // 96, which its text states. If `n` is 0, there are no threads, and the `init` is not executed.
     let rounds = "\
 for b in T.thread_binding(2, thread=\"blockIdx.x\"):
     for t in T.thread_binding(32, thread=\"threadIdx.x\"):
@@ -252,7 +256,8 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
     }
 }
 
-/// A loop that does more than launch, or whose rounds the host does not know, is one kernel as before, and right.
+/// A loop that contains more than launches, or whose number of iterations the host does not know, is no loop of the
+/// host; the result is right all the same.
 #[test]
 fn what_the_host_does_not_know_is_no_loop_of_its_own() {
     let launch = |indent: &str| {

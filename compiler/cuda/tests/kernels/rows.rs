@@ -1,4 +1,5 @@
-//! Functions that the rules for rows, columns, elements and permutations take, each with the rule that must take it.
+//! Functions for the rules of rows, columns, reductions, elementwise kernels and transposes, each with the rules that
+//! must take it.
 
 use crate::case::Case;
 use rx_base::name::name;
@@ -30,7 +31,7 @@ pub fn ruled(case: Case, rules: &[&'static str]) -> Ruled {
     Ruled { case, rules: rules.to_vec() }
 }
 
-/// What a number in a dtype may be off.
+/// Returns the tolerance for numbers of a dtype.
 fn tolerance(dtype: DType) -> f64 {
     match dtype.bits {
         64 => 1e-12,
@@ -43,12 +44,12 @@ fn known(extents: &[i64]) -> Vec<Dim> {
     extents.iter().map(|extent| Dim::from(*extent)).collect()
 }
 
-/// As many symbols as there are extents.
+/// Returns as many symbols as there are extents.
 pub fn symbols(extents: &[i64]) -> Vec<Dim> {
     (0..extents.len()).map(|at| Dim::symbol(name(&format!("n{at}")))).collect()
 }
 
-/// Softmax along an axis.
+/// Returns the softmax along an axis.
 pub fn softmax(shape: &[Dim], axis: usize, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("softmax"));
     let (x, out) = (builder.param("x", shape, dtype), builder.param("out", shape, dtype));
@@ -99,11 +100,11 @@ fn softmaxes() -> Vec<Ruled> {
         let case = Case::new(&format!("softmax of {shape:?}, which the call says"), func, &[&shape, &shape]);
         all.push(ruled(case.within(1e-5), &["rows"]));
     }
-    // One row, which a block alone would take long for.
+    // For one long row a single block would be too slow.
     let func = softmax(&known(&[1, 40000]), 1, F32);
     let rules = ["reduction", "reduction", "elementwise"];
     all.push(ruled(Case::new("softmax of 40000", func, &[&[1, 40000], &[1, 40000]]).within(1e-4), &rules));
-    // Longer than what fits into registers: the rest is read and computed again.
+    // The row does not fit into registers: its rest is loaded and computed again.
     let func = softmax(&known(&[1, 32760]), 1, DType::FLOAT64);
     let case = Case::new("softmax of 32760 float64", func, &[&[1, 32760], &[1, 32760]]);
     all.push(ruled(case.within(1e-10), &["rows"]));
@@ -119,7 +120,7 @@ fn softmaxes() -> Vec<Ruled> {
     all
 }
 
-/// `(x - mean) / sqrt(variance + 1e-5) * gamma + beta`, computed in `float32`; the mean is a result, too.
+/// Returns `(x - mean) / sqrt(variance + 1e-5) * gamma + beta`, computed in `float32`. The mean is a result, too.
 pub fn layer_norm(rows: &Dim, length: &Dim, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("layer_norm"));
     let shape = [rows.clone(), length.clone()];
@@ -161,10 +162,10 @@ fn norms() -> Vec<Ruled> {
     all
 }
 
-/// The first of some axes, and the one behind the last.
+/// A half-open range of axes: the first one, and the one after the last.
 pub type Axes = (usize, usize);
 
-/// A reduction of the axes from `from` to `to`, and a value computed of it.
+/// Returns a reduction over a range of axes, and a value computed from its result.
 pub fn reduction(shape: &[Dim], (from, to): Axes, dtype: DType, op: BinaryOp, init: Expr) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("reduction"));
     let x = builder.param("x", shape, dtype);
@@ -211,7 +212,7 @@ fn reductions() -> Vec<Ruled> {
         reduced(&[3, 20_000], (1, 2), F16, SUM, true, "reduction"),
         reduced(&[100, 3, 64], (0, 3), DType::INT64, SUM, true, "reduction"),
         reduced(&[20_000], (0, 1), F32, largest, true, "reduction"),
-        // An init that is no neutral element counts once.
+        // An initial value that is not the identity counts once, not once per thread.
         reduced(&[20_000], (0, 1), DType::INT32, (BinaryOp::Add, 7.0), true, "reduction"),
         reduced(&[3, 40], (1, 2), DType::INT32, (BinaryOp::Add, 7.0), true, "rows"),
         reduced(&[3, 7, 7], (1, 3), F32, SUM, true, "rows"),
@@ -233,7 +234,7 @@ fn across() -> Vec<Ruled> {
         reduced(&[700, 40], (0, 1), F32, SUM, true, "reduction"),
         reduced(&[40, 700], (0, 1), F32, SUM, true, "columns"),
         reduced(&[40, 70], (0, 1), F32, SUM, false, "columns"),
-        // Neighbouring rows side by side in a thread.
+        // Each thread computes several adjacent outputs.
         reduced(&[128, 20_000], (0, 1), F16, SUM, true, "columns"),
         reduced(&[24, 72], (0, 1), DType::BFLOAT16, SUM, false, "columns"),
         reduced(&[3, 17, 64], (1, 2), DType::INT8, (BinaryOp::Max, -3.0), false, "columns"),
@@ -244,7 +245,7 @@ fn across() -> Vec<Ruled> {
     ]
 }
 
-/// `out = f(x, bias)`, where the bias has the axes from `from` to `to`.
+/// Returns `out = f(x, bias)`, where the bias has a range of the axes of `x`.
 pub fn biased(shape: &[Dim], (from, to): (usize, usize), dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("biased"));
     let x = builder.param("x", shape, dtype);
@@ -281,7 +282,7 @@ fn maps() -> Vec<Ruled> {
     all
 }
 
-/// `out[at] = x[at in another order] * 2 + y[at]`; axis `order[i]` of the result is axis `i` of `x`.
+/// Returns `out[at] = x[at in another order] * 2 + y[at]`. Axis `order[i]` of the result is axis `i` of `x`.
 fn permuted(shape: &[Dim], order: &[usize], dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("permuted"));
     let mut turned = shape.to_vec();

@@ -1,4 +1,4 @@
-//! Stores to places that data say: several to one place, in the loops' order.
+//! Scatters: stores at indices loaded from a buffer. Several stores to one element happen in loop order.
 
 use crate::case::Case;
 use rx_base::name::name;
@@ -9,7 +9,7 @@ use rx_tir::{Expr, IterKind, KernelBuilder, PrimFunc};
 
 const F32: DType = DType::FLOAT32;
 
-/// What becomes of an element and an update.
+/// The combination of the old element with an update.
 #[derive(Clone, Copy, Debug)]
 enum Update {
     Last,
@@ -17,7 +17,7 @@ enum Update {
     Largest,
 }
 
-/// `out[numbers[i], j] (=, +=, max=) updates[i, j]`, where `out` has 7 rows.
+/// Returns `out[numbers[i], j] (=, +=, max=) updates[i, j]`, where `out` has 7 rows.
 fn scattered(count: &Dim, columns: Option<i64>, dtype: DType, update: Update) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("scattered"));
     let more: Vec<Dim> = columns.into_iter().map(Dim::from).collect();
@@ -42,7 +42,7 @@ fn scattered(count: &Dim, columns: Option<i64>, dtype: DType, update: Update) ->
     rx_schedule::guards(&builder.finish()).0
 }
 
-/// A case with numbers from 0 to 6, most of them several times.
+/// Returns a case with indices from 0 to 6, most of them repeated.
 fn case(count: i64, columns: Option<i64>, dtype: DType, update: Update, is_known: bool) -> Case {
     let dim = if is_known { Dim::from(count) } else { Dim::symbol(name("n")) };
     let shape = |first: i64| [vec![first], columns.into_iter().collect()].concat();
@@ -78,7 +78,7 @@ fn each_is_taken_by_the_rule() {
 
 #[test]
 fn each_place_gets_its_updates_in_order() {
-    // Sums are compared to the bit: they are made in the loops' order.
+    // Sums are compared bit by bit: the kernel adds in loop order.
     crate::simulated::agree(&cases());
 }
 
@@ -96,7 +96,7 @@ fn each_compiles_and_keeps_its_values_in_registers() {
 
 #[test]
 fn what_reads_elsewhere_and_what_goes_to_one_place_is_declined() {
-    // Each element of the one before it that data say.
+    // Each store depends on the previous store to an element whose index is data.
     let mut builder = KernelBuilder::new(name("chained"));
     let numbers = builder.param("numbers", &[Dim::from(64)], DType::INT64);
     let out = builder.param("out", &[Dim::from(64)], F32);

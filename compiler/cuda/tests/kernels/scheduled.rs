@@ -1,12 +1,12 @@
-//! Functions that say themselves what their threads are: those that TVM's default GPU schedules make (`scheduled`, written by
-//! tests/scripts/dlight_schedules.py), against the functions they are made from; and such as people write.
+//! Functions that bind their threads themselves: those that TVM's default GPU schedules produce (`scheduled`, generated
+//! by tests/scripts/dlight_schedules.py), compared with the unscheduled functions; and functions as people write them.
 
 use crate::case::Case;
 use crate::script;
 use rx_base::DType;
 use rx_tir::{Expr, PrimFunc};
 
-/// What the symbol of a file is, and the file.
+/// The name, the text and the tested values of the symbol, for each file.
 const FILES: &[(&str, &str, &[i64])] = &[
     ("matmul", include_str!("scheduled/matmul.py"), &[1, 37, 64]),
     ("gemv", include_str!("scheduled/gemv.py"), &[1]),
@@ -27,7 +27,7 @@ const FILES: &[(&str, &str, &[i64])] = &[
     ("bytes", include_str!("scheduled/bytes.py"), &[37]),
 ];
 
-/// A function with arguments, its symbol being `n`.
+/// Returns a case with `n` as the value of the function's symbol.
 fn case(name: &str, func: PrimFunc, n: i64) -> Case {
     let extents =
         |id| func.buffer(id).shape.iter().map(|extent: &Expr| extent.as_int().unwrap_or(n)).collect::<Vec<_>>();
@@ -37,7 +37,7 @@ fn case(name: &str, func: PrimFunc, n: i64) -> Case {
     Case::new(&format!("{name} of {n}"), func, &shapes).within(if narrow { 2e-2 } else { 1e-4 })
 }
 
-/// As TVM schedules them, and plain.
+/// Returns each function as TVM schedules it, and unscheduled.
 pub(crate) fn pairs() -> Vec<(Case, Case)> {
     let mut all = Vec::new();
     for (name, text, extents) in FILES {
@@ -79,7 +79,7 @@ fn each_compiles_and_keeps_its_values_in_registers() {
     crate::nvrtc::have_no_stack(&cases);
 }
 
-/// As people write them: what each shows, its parameters, their shapes and its body.
+/// Returns functions as people write them: a title, the parameters, their shapes and the body.
 pub(crate) fn written() -> Vec<Case> {
     let of = |title: &str, params: &str, shapes: &[&[i64]], body: &str| {
         Case::new(title, script::function(&format!("own({params})"), body), shapes).within(1e-5)
@@ -161,7 +161,7 @@ for b in T.thread_binding(3, thread=\"blockIdx.x\"):
     ]
 }
 
-/// Sums over every choice of axes of threads.
+/// Returns sums over every choice of thread axes.
 pub(crate) fn sums() -> Vec<Case> {
     let mut all = Vec::new();
     for (sizes, over) in [
@@ -233,7 +233,7 @@ fn what_people_write_keeps_its_threads_and_agrees() {
     }
 }
 
-/// What no kernel of that launch can do is done by another rule, which says why.
+/// If a kernel cannot execute the launch, the rule declines with a reason, and another rule takes the function.
 #[test]
 fn what_threads_cannot_do_is_declined() {
     let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((1,), \"float32\")";
@@ -243,14 +243,14 @@ fn what_threads_cannot_do_is_declined() {
         )
     };
     for (body, why) in [
-        // Each round of the outer loop would begin the sum anew.
+        // Each iteration of the outer loop would initialize the sum again.
         (sum("range(2)", "k * 32 + t"), "threads sum up in a form that has no words"),
         (sum("T.thread_binding(2, thread=\"blockIdx.x\")", "k * 32 + t"), "threads sum up in a form that has no words"),
         (
             sum("T.thread_binding(2, thread=\"threadIdx.w\")", "k * 32 + t"),
             "a loop is bound to a thread of another kind",
         ),
-        // Serially it is a sum.
+        // Executed serially, this is a sum.
         (
             "for t in T.thread_binding(64, thread=\"threadIdx.x\"):\n    out[0] = T.if_then_else(t == 0, x[t], out[0] + x[t])"
                 .to_owned(),
@@ -265,7 +265,7 @@ fn what_threads_cannot_do_is_declined() {
     }
 }
 
-/// What an iteration does to two elements, where what threads have by themselves does not say what all come to.
+/// Updates of two elements whose partial results of single threads cannot be combined to the result of all.
 #[test]
 fn what_hangs_on_grouping_is_declined() {
     let params = "x: T.Buffer((64,), \"float32\"), a: T.Buffer((1,), \"float32\"), b: T.Buffer((1,), \"float32\")";
@@ -275,7 +275,8 @@ fn what_hangs_on_grouping_is_declined() {
             "a choice by what comes alone",
             "a[0] = T.max(a[0], x[vk])\nb[0] = T.Select(x[vk] > T.float32(0), x[vk], b[0])",
         ),
-        // Threads without a larger element would bring the first value, which would come last.
+        // A thread without a larger element would contribute the initial value, which would win as the last of the
+        // equals.
         (
             "the last of equals",
             "b[0] = T.Select(a[0] > x[vk], b[0], x[63 - vk])\na[0] = T.Select(a[0] > x[vk], a[0], x[vk])",
@@ -315,13 +316,14 @@ fn vectors_are_copied_at_once() {
     let func = script::read_module(half).into_iter().find(|func| *func.name == *"scheduled").expect("the function");
     let text = crate::source(&[case("half", func, 37)]).text;
     let copies = text.matches("= *(const rx_pack<rx_f16, 4>*)&").count();
-    // A tile's rows; columns of the other factor lie apart, and places of the result are checked.
+    // Only rows of a tile are contiguous: columns of the other operand are not, and stores of the result are
+    // predicated.
     assert_eq!(copies, 1, "{text}");
-    // One wait in front of a tile and one behind it, one in front of the result.
+    // One barrier before each tile, one after it, and one before the result.
     assert_eq!(text.matches("__syncthreads();").count(), 3, "{text}");
 }
 
-/// What the text declares beside a launch's own shared memory counts, and so does the architecture.
+/// The limit applies to static and dynamic shared memory together, and depends on the architecture.
 #[test]
 fn shared_memory_is_what_the_device_has() {
     let body = |lines: i64| {
@@ -353,7 +355,8 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
         let func = script::function(&format!("own({params})"), &body(lines));
         Case::new("shared memory", func, &[&[2, 256], &[2, 256]]).within(1e-4)
     };
-    // 48 KiB without what the sum is brought together through; with it a launch says how much there is.
+    // The tile alone takes 48 KiB. With the buffer of the reduction it is more, so the launch must request it as
+    // dynamic shared memory.
     let whole = case(48);
     let source = crate::source(std::slice::from_ref(&whole));
     assert_eq!(source.choices[0].rule, "threads", "{:?}", source.choices);

@@ -1,4 +1,4 @@
-//! Functions as TVMScript, guarded as for a compiled target.
+//! Reads functions in TVMScript, with checked indices as for a compiled target.
 
 use rx_context::FileContext;
 use rx_prim_func::reader;
@@ -8,12 +8,12 @@ use rx_tir::PrimFunc;
 
 const HEAD: &str = "from tvm.script import ir as I\nfrom tvm.script import tirx as T\n\n";
 
-/// The prim_funcs of a text, in order.
+/// Returns the prim_funcs of a text, in order. The imports are added.
 pub fn read(text: &str) -> Vec<PrimFunc> {
     read_module(&format!("{HEAD}{text}"))
 }
 
-/// The prim_funcs of a text that says what it imports.
+/// Returns the prim_funcs of a text that contains its imports.
 pub fn read_module(text: &str) -> Vec<PrimFunc> {
     let document = Document::new(text, FileKind::Python);
     let context = context(&document);
@@ -24,7 +24,7 @@ pub fn read_module(text: &str) -> Vec<PrimFunc> {
         .collect()
 }
 
-/// What the functions of a file may name.
+/// Returns the names that the functions of a file may use.
 pub fn context(document: &Document) -> FileContext {
     let mut context = FileContext::default();
     for item in document.items() {
@@ -37,7 +37,7 @@ pub fn context(document: &Document) -> FileContext {
     context
 }
 
-/// The one prim_func that a body makes.
+/// Returns the prim_func with this signature and body.
 pub fn function(head: &str, body: &str) -> PrimFunc {
     let indented: String = body.lines().map(|line| format!("    {line}\n")).collect();
     read(&format!("@T.prim_func(s_tir=True)\ndef {head}:\n{indented}")).into_iter().next().expect("a function")

@@ -1,10 +1,10 @@
-//! On the CPU.
+//! Runs kernels on the CPU, in the simulator.
 
 use crate::case::Case;
 use rx_cuda::CudaSource;
 use rx_cuda::simulator::{Call, Options, Order, Outcome, Simulator, SimulatorError};
 
-/// A simulator of a source, or nothing where there is no compiler.
+/// Returns the simulator of a source, or `None` if there is no compiler.
 pub fn simulator(source: &CudaSource) -> Option<Simulator> {
     match Simulator::build(source, Options { sanitize: true }) {
         Ok(simulator) => Some(simulator),
@@ -16,7 +16,7 @@ pub fn simulator(source: &CudaSource) -> Option<Simulator> {
     }
 }
 
-/// What each case gives in an order.
+/// Returns the result of each case, with threads executed in this order.
 fn run(simulator: &Simulator, cases: &[Case], order: Order) -> Vec<Outcome> {
     let bytes: Vec<Vec<&[u8]>> = cases.iter().map(Case::bytes).collect();
     let values: Vec<Vec<Option<i64>>> = cases.iter().map(Case::values).collect();
@@ -25,12 +25,12 @@ fn run(simulator: &Simulator, cases: &[Case], order: Order) -> Vec<Outcome> {
     simulator.run(&calls).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Panics with all cases that do not agree, or depend on the order of their threads.
+/// Panics with all cases that do not agree with the interpreter or that depend on the order of their threads.
 pub fn agree(cases: &[Case]) {
     agree_for(cases, &rx_cuda::rules::Target::default());
 }
 
-/// The same of what is printed for a target.
+/// As [`agree`], for kernels that are printed for a target.
 pub fn agree_for(cases: &[Case], target: &rx_cuda::rules::Target) {
     let source = crate::source_for(cases, target);
     let Some(simulator) = simulator(&source) else { return };

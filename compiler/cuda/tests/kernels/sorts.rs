@@ -17,7 +17,7 @@ struct Sort<'s> {
     axis: usize,
     dtype: DType,
     is_descending: bool,
-    /// How many of the first are stored.
+    /// The number of first elements that are stored; `None` for all.
     taken: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ fn either(a: Expr, b: Expr) -> Expr {
 }
 
 impl Sort<'_> {
-    /// Values and places of what is sorted: the negative of `data`.
+    /// Returns the sorted values of the negated `data`, with their indices.
     fn func(&self) -> PrimFunc {
         let mut builder = KernelBuilder::new(name("sorted"));
         let dims: Vec<Dim> = match self.is_known {
@@ -113,7 +113,7 @@ impl Sort<'_> {
     }
 }
 
-/// Keys at the ends of an integer dtype.
+/// Returns a case with the extreme values of an integer dtype as keys.
 fn ends(dtype: DType) -> Case {
     let mut case = Sort { dtype, ..sort(&[2, 9], 1) }.case();
     let (low, high) = match dtype {
@@ -156,7 +156,8 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-/// Rows longer than shared memory holds; too long for the interpreter's counting.
+/// Returns rows that are too long for shared memory, and for the interpreter, which counts the smaller elements of
+/// each.
 pub(crate) fn long() -> Vec<Case> {
     let few = Sort { is_descending: true, taken: Some(50), ..sort(&[1, 9000], 1) };
     vec![
@@ -169,7 +170,8 @@ pub(crate) fn long() -> Vec<Case> {
     ]
 }
 
-/// Counted by hand: how many are less, or equal and earlier.
+/// Returns a sort by counting, as programs write it: the rank of an element is the number of elements that are less, or
+/// equal and earlier.
 fn written() -> Case {
     let head = "order(x: T.Buffer((4, 50), \"int32\"), out: T.Buffer((4, 50), \"int32\"))";
     let body = "\
@@ -192,7 +194,7 @@ fn each_is_taken_by_the_rule() {
     for case in cases().iter().chain(&long()) {
         let source = crate::source(std::slice::from_ref(case));
         let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
-        // The only element of a row needs no place.
+        // A row of one element has a constant rank.
         let is_single = case.name.contains(", 1] along") && !case.name.contains("says");
         assert!(is_single || rules == ["sort"], "{}: {rules:?} {:?}", case.name, source.choices);
     }
@@ -245,9 +247,9 @@ for i, j in T.grid(4, 50):
         )
     };
     for before in [
-        // Equal ones would share a place.
+        // Equal elements would have the same rank.
         "x[vi, vk] < x[vi, vj]",
-        // The later of equals first, and no place for a NaN.
+        // The first has equal elements in reverse order; the second has no rank for a NaN.
         "x[vi, vk] < x[vi, vj] or (x[vi, vk] == x[vi, vj] and vk > vj)",
         "x[vi, vk] < x[vi, vj] or (x[vi, vk] == x[vi, vj] and vk < vj)",
         "x[vi, vk] * x[vi, vj] < x[vi, vj]",

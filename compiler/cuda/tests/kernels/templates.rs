@@ -1,4 +1,4 @@
-//! The templates of products: what each needs of a device, and how its text reads.
+//! The templates of products, attention, convolutions and windows: the resources that each needs, and its printed text.
 
 use crate::case::Case;
 use crate::products::{Behind, Product, product};
@@ -11,14 +11,15 @@ use rx_cuda::rules::Target;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A template by a kernel that is made from it.
+/// A template, represented by a kernel that is made from it.
 struct Template {
     name: &'static str,
     case: Case,
     target: Target,
-    /// Rows and columns that a warp multiplies, and bytes of an element in shared memory; none of products with few rows.
+    /// The rows and columns of a warp's tile, and the bytes of an element in shared memory; `None` for kernels without
+    /// such tiles.
     warp: Option<[i64; 3]>,
-    /// An instruction that its machine code must have, as PTX calls it.
+    /// The instruction that its PTX must contain.
     instruction: &'static str,
 }
 
@@ -148,7 +149,7 @@ multiprocessor follow from registers, shared memory and threads; operations per 
 byte that it reads from shared memory. Registers are for sm_80 / sm_90a.
 ";
 
-/// One line of the table.
+/// Returns one line of the table.
 fn line(template: &Template) -> String {
     let source = crate::source_for(std::slice::from_ref(&template.case), &template.target);
     let (kernel, choice) = (&source.functions[0].kernels[0], &source.choices[0]);
@@ -192,13 +193,13 @@ fn templates_fit_registers_and_the_table_says_what_they_need() {
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cuda-templates.md");
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    // Another compiler gives out other registers.
+    // Another compiler version allocates other registers.
     if std::env::var_os("UPDATE_EXPECT").is_some() || known.contains(&format!("NVRTC {major}.{minor}.")) {
         expect_file![path].assert_eq(&text);
     }
 }
 
-/// The instruction of a machine that does what one of PTX says.
+/// Returns the machine (SASS) instruction for a PTX instruction.
 fn of_machine(instruction: &str) -> &'static str {
     match instruction {
         _ if instruction.starts_with("wgmma") => "GMMA",
@@ -206,13 +207,14 @@ fn of_machine(instruction: &str) -> &'static str {
         _ if instruction.starts_with("mma") => "HMMA",
         "fma.rn.f64" => "DFMA",
         "fma.rn.f32" => "FFMA",
-        // A maximum that keeps NaNs compares and chooses.
+        // A maximum that propagates NaN is a comparison and a selection.
         "max" => "FSETP",
         _ => "LDG",
     }
 }
 
-/// Where a disassembler is at hand: the code has the instruction that a template is for, and reads 16 bytes at once where its schedule says so.
+/// If a disassembler is found, the machine code has the instruction that a template is for, and loads 16 bytes at once
+/// if its schedule remark says so.
 #[test]
 fn machine_code_has_what_templates_are_for() {
     if !crate::nvrtc::is_found() {
@@ -282,7 +284,7 @@ fn the_text_of_windows_reads_like_this() {
     }
 }
 
-/// Compares a kernel's text with `golden/NAME.cu`; `UPDATE_EXPECT=1` rewrites the file.
+/// Compares a kernel's text with `golden/NAME.cu`. `UPDATE_EXPECT=1` rewrites the file.
 pub fn is_written(name: &str, text: &str) {
     expect_file![format!("golden/{name}.cu")].assert_eq(text);
 }

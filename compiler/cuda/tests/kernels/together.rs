@@ -1,10 +1,10 @@
-//! Functions whose threads wait for each other and bring values together by themselves, as people write them, against loops of
-//! one thread that do the same.
+//! Functions whose threads synchronize and combine values themselves, as people write them, compared with equivalent
+//! loops of one thread.
 
 use crate::case::Case;
 use crate::script;
 
-/// What each shows, the parameters' shapes, the body of many threads, and that of one.
+/// A title, the shapes of the parameters, a body for many threads, and an equivalent body for one thread.
 pub(crate) struct Pair {
     title: &'static str,
     shapes: &'static [&'static [i64]],

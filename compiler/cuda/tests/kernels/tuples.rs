@@ -1,5 +1,5 @@
-//! Reductions of a tuple (a maximum and its index), of groups of channels, and of values that a name is shared by: none may be left to
-//! the fallback.
+//! Reductions of a tuple (a maximum and its index), of groups of channels, and of values that are bound to a name. The
+//! fallback must take none of them.
 
 use crate::case::Case;
 use crate::rows::{Ruled, ruled, symbols};
@@ -17,7 +17,8 @@ fn dims(extents: &[i64]) -> Vec<Dim> {
     extents.iter().map(|extent| Dim::from(*extent)).collect()
 }
 
-/// The largest element along an axis and its place, the first of equal ones; NaN is larger than any number.
+/// Returns the maximum along an axis and its index. Of equal elements the first counts; NaN is larger than every
+/// number.
 fn extremum(shape: &[Dim], axis: usize, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("extremum"));
     let x = builder.param("x", shape, dtype);
@@ -86,7 +87,7 @@ fn extrema() -> Vec<Ruled> {
     all
 }
 
-/// Sums of groups of neighbouring channels, as GroupNorm has them: no window of a group overlaps another.
+/// Returns sums over groups of adjacent channels, as in GroupNorm. The groups do not overlap.
 fn groups() -> Vec<Ruled> {
     let of = |groups: i64, channels: i64, size: i64, rule: &'static str| {
         let mut builder = KernelBuilder::new(name("groups"));
@@ -104,7 +105,7 @@ fn groups() -> Vec<Ruled> {
     vec![of(4, 3, 9, "rows"), of(4, 16, 4, "rows"), of(32, 2, 24, "rows"), of(3, 2, 2, "window")]
 }
 
-/// `out = value * sign(value)` of a value with a name, and sums of such.
+/// Returns a leaky ReLU of a value that is bound to a name by a `let`, and sums of such values.
 fn named() -> Vec<Ruled> {
     let shared = |builder: &mut KernelBuilder, value: Expr, store: &dyn Fn(&KernelBuilder, Expr) -> Stmt| {
         let (var, named) = builder.variable("value", F32);

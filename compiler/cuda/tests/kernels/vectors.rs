@@ -1,5 +1,5 @@
-//! Kernels whose extents the call says, and which read and write 16 bytes at once where those are multiples of as many elements:
-//! one text, made once, for every length.
+//! Kernels with symbolic extents that load and store 16 bytes at once if the extents are multiples of the vector width.
+//! One text is used for all lengths.
 
 use crate::case::Case;
 use crate::rows::{Axes, biased, layer_norm, reduction, softmax, symbols};
@@ -14,7 +14,7 @@ use rx_tir::{BinaryOp, Expr, KernelBuilder, PrimFunc};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// Lengths around those that vectors fit.
+/// Lengths around the multiples of a vector's width.
 const LENGTHS: [i64; 8] = [0, 1, 7, 8, 9, 64, 1000, 1024];
 
 /// A function, and calls of it.
@@ -25,7 +25,7 @@ pub(crate) struct Called {
     rule: &'static str,
     /// The shapes of its buffers in each call.
     calls: Vec<Vec<Vec<i64>>>,
-    /// The widest access in bytes, of any of its kernels.
+    /// The widest access of its kernels, in bytes.
     bytes: u32,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn all() -> Vec<Called> {
     ]
 }
 
-/// `out = float32(x) * 2`.
+/// Returns `out = float32(x) * 2`.
 fn widened(shape: &[Dim]) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("widened"));
     let (x, out) = (builder.param("x", shape, F16), builder.param("out", shape, F32));
@@ -84,7 +84,7 @@ fn widened(shape: &[Dim]) -> PrimFunc {
     builder.finish()
 }
 
-/// `out[i, j] = table[numbers[i], j]`, of a table with five rows.
+/// Returns `out[i, j] = table[numbers[i], j]`, where the table has five rows.
 fn picked(length: &Dim, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("picked"));
     let table = builder.param("table", &[Dim::from(5), length.clone()], dtype);
@@ -98,7 +98,7 @@ fn picked(length: &Dim, dtype: DType) -> PrimFunc {
     rx_schedule::guards(&builder.finish()).0
 }
 
-/// `out[i, j] = x[i, j + n]`, where `x` has `2 * n` columns.
+/// Returns `out[i, j] = x[i, j + n]`, where `x` has `2 * n` columns.
 fn halves(length: &Dim) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("halves"));
     let x = builder.param("x", &[Dim::from(3), length * &Dim::from(2)], F32);
@@ -150,7 +150,7 @@ fn of_the_ways_one_is_launched() {
         let function = &source.functions[0];
         for case in called.cases().iter().skip(1) {
             let plan = function.plan(&case.values()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
-            // The sum of all is brought together by a second kernel.
+            // A second kernel combines the partial results of the blocks.
             let wanted = if called.rule == "reduction" { 2 } else { 1 };
             assert_eq!(plan.launches.len(), wanted, "{}", case.name);
         }

@@ -1,4 +1,5 @@
-//! Windows that slide: depthwise and narrow convolutions, poolings, of one to three axes, in both layouts.
+//! Sliding windows: depthwise convolutions, convolutions of few channels, and pooling, over one to three axes, in both
+//! layouts.
 
 use crate::case::Case;
 use crate::small_device;
@@ -10,7 +11,7 @@ use rx_tir::{BinaryOp, Expr, KernelBuilder};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// How windows lie along an axis.
+/// The size and the steps of windows along an axis.
 #[derive(Clone, Copy)]
 struct Along {
     size: i64,
@@ -32,7 +33,7 @@ impl Along {
 
 #[derive(Clone, Copy, PartialEq)]
 enum What {
-    /// A convolution with so many channels of the data and of the result in each group.
+    /// A convolution with [input channels, output channels] in each group.
     Sum([i64; 2]),
     Max,
     Average,
@@ -48,11 +49,11 @@ pub struct Windows {
     groups: i64,
     axes: Vec<Along>,
     channels_last: bool,
-    /// Whether the batch and the first of the axes are known by the call only.
+    /// Whether the batch and the first spatial axis are symbols.
     is_symbolic: bool,
-    /// Whether what is read is activated first.
+    /// Whether an activation is applied to the data before the windows.
     in_front: bool,
-    /// Whether a bias is added and the result activated.
+    /// Whether a bias and an activation are applied to the result.
     behind: bool,
 }
 
@@ -64,7 +65,7 @@ impl Windows {
         }
     }
 
-    /// Extents, symbols where a call tells them.
+    /// Returns the dimensions, with symbols if `is_symbolic`, and the extents of the call.
     fn laid_out(&self, channels: i64, sizes: &[i64], symbols: [&str; 2]) -> (Vec<Dim>, Vec<i64>) {
         let dim = |size: i64, symbol: &str| if self.is_symbolic { Dim::symbol(name(symbol)) } else { Dim::from(size) };
         let mut dims = vec![dim(self.batch, symbols[0])];
@@ -213,7 +214,7 @@ impl Windows {
     }
 }
 
-/// A depthwise convolution of 3 x 3.
+/// Returns a depthwise convolution of 3 x 3.
 fn plain() -> Windows {
     Windows {
         dtype: F32,
@@ -289,7 +290,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Kernels of sizes that models have.
+/// Returns kernels of sizes that occur in models.
 pub fn templates() -> Vec<(&'static str, Case)> {
     let model = Windows { batch: 1, groups: 32, axes: vec![along(56, 3); 2], ..plain() };
     let halves = Windows { dtype: DType::BFLOAT16, channels_last: true, behind: true, ..model.clone() };

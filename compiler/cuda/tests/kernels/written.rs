@@ -1,4 +1,4 @@
-//! Functions as programs write them: loops, blocks and statements by hand.
+//! Functions as programs write them: loops, blocks and statements built by hand.
 
 use crate::case::Case;
 use rx_base::DType;
@@ -30,7 +30,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A function and what its body is made of.
+/// A function under construction.
 struct Hand {
     func: PrimFunc,
 }
@@ -87,7 +87,7 @@ fn nest(loops: &[(VarId, i64)], body: Stmt) -> Stmt {
     loops.iter().rev().fold(body, |body, (var, extent)| Stmt::for_loop(*var, Expr::int(*extent), body))
 }
 
-/// `v = i0 * 4 + i1` below 10, of loops of 3 and 4.
+/// Returns an axis `v = i0 * 4 + i1` with the predicate `v < 10`, over loops of 3 and 4 iterations.
 fn split_loops() -> PrimFunc {
     let mut hand = Hand::new("split_loops");
     let (x, out) = (hand.param("x", &[Expr::int(10)], F32), hand.param("out", &[Expr::int(10)], F32));
@@ -118,7 +118,7 @@ fn fused_loop() -> PrimFunc {
     hand.func
 }
 
-/// `k = k0 * 4 + k1`: the accumulator begins where both are 0.
+/// Returns a reduction over `k = k0 * 4 + k1`: the accumulator is initialized where both loops are at 0.
 fn split_reduction() -> PrimFunc {
     let mut hand = Hand::new("split_reduction");
     let x = hand.param("x", &[Expr::int(5), Expr::int(12)], F32);
@@ -159,7 +159,7 @@ fn thread_bindings() -> PrimFunc {
     hand.func
 }
 
-/// For each row first its sum, then the sum again by itself: two blocks under one loop.
+/// Returns two blocks under one loop over rows: the sum of the row, then the square of this sum.
 fn rows_of_two_steps() -> PrimFunc {
     let mut hand = Hand::new("rows_of_two_steps");
     let x = hand.param("x", &[Expr::int(4), Expr::int(5)], F32);
@@ -192,7 +192,7 @@ fn large_thread_memory() -> PrimFunc {
     thread_memory_of(size, hand)
 }
 
-/// For each row a buffer of its own, filled and read in reverse.
+/// Returns a function with a separate buffer for each row, which is filled and then read in reverse.
 fn thread_memory_of(size: Expr, mut hand: Hand) -> PrimFunc {
     let x = hand.param("x", &[Expr::int(5)], F32);
     let out = hand.param("out", &[Expr::int(5), size.clone()], F32);
@@ -210,7 +210,7 @@ fn thread_memory_of(size: Expr, mut hand: Hand) -> PrimFunc {
     hand.func
 }
 
-/// How many rounds until a number is below 2; the number lives in memory.
+/// Returns a `while` loop that counts the iterations until a number in memory is below 2.
 fn collatz() -> PrimFunc {
     let mut hand = Hand::new("collatz");
     let dtype = DType::INT32;
@@ -235,7 +235,7 @@ fn collatz() -> PrimFunc {
     hand.func
 }
 
-/// One nest or another, by a scalar; and a `let` around both.
+/// Returns two nests, one of which a scalar selects, with a `let` around both.
 fn scalar_condition() -> PrimFunc {
     let mut hand = Hand::new("scalar_condition");
     let (x, out) = (hand.param("x", &[Expr::int(6)], F32), hand.param("out", &[Expr::int(6)], F32));
@@ -256,7 +256,7 @@ fn scalar_condition() -> PrimFunc {
     hand.func
 }
 
-/// A transpose with loops of `int32`.
+/// Returns a transpose with `int32` loops.
 fn narrow_indices() -> PrimFunc {
     let mut hand = Hand::new("narrow_indices");
     let int32 = |value| Expr::Int { value, dtype: DType::INT32 };
@@ -268,7 +268,7 @@ fn narrow_indices() -> PrimFunc {
     hand.func
 }
 
-/// Rows at indices that a buffer holds: `(indices[i] + offset) // 4`, checked against the extent.
+/// Returns a gather of rows at loaded indices: `(indices[i] + offset) // 4`, checked against the extent.
 fn gather(offset: i64) -> PrimFunc {
     let mut hand = Hand::new("gather");
     let (n, rows) = hand.var("n", DType::INT64);
@@ -285,7 +285,7 @@ fn gather(offset: i64) -> PrimFunc {
     hand.func
 }
 
-/// `x[i]` is above 1000, which none is.
+/// Returns an assertion that `x[i]` is above 1000, which fails for every element.
 fn assertion() -> PrimFunc {
     let mut hand = Hand::new("assertion");
     let x = hand.param("x", &[Expr::int(3)], F32);
