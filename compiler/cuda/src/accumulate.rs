@@ -7,8 +7,9 @@
 //!         out[i] = out[i] + a[i, k]
 //! ```
 //!
-//! Requires that all iterations of the loops update the same element. Used by the printer, which holds the element in a local
-//! variable, and by the fused row pipelines (`rules::stages`), for reductions that begin in their first iteration.
+//! Requires that all iterations of the loops update the same element. Used by the printer, which holds the element in a
+//! local variable, and by the fused row pipelines (`rules::stages`), for reductions that begin in their first
+//! iteration.
 
 use rustc_hash::FxHashSet;
 use rx_schedule::poly::{Atom, Poly};

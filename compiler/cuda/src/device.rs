@@ -1,13 +1,14 @@
 //! Runs kernels on a GPU through the CUDA driver.
 //!
-//! All work goes through one stream, so it runs in the order in which it is submitted. Launches are asynchronous; errors of kernels
-//! are reported when a buffer is read or [`Module::finish`] is called. Calls of the driver go through the trait [`driver::Driver`], so
-//! that everything except these calls is tested without a device, by a mock driver ([`recorder::Recorder`]).
+//! All work goes through one stream, so it runs in the order in which it is submitted. Launches are asynchronous;
+//! errors of kernels are reported when a buffer is read or [`Module::finish`] is called. Calls of the driver go through
+//! the trait [`driver::Driver`], so that everything except these calls is tested without a device, by a mock driver
+//! ([`recorder::Recorder`]).
 //!
 //! - Freed memory stays in a pool for later allocations (`memory`).
 //! - A sequence of launches that repeats is captured once as a CUDA graph and replayed (`queue`).
-//! - After an error that invalidates the driver's context every call returns that error immediately. The process and the other devices
-//!   continue to work.
+//! - After an error that invalidates the driver's context every call returns that error immediately. The process and
+//!   the other devices continue to work.
 
 mod core;
 pub mod driver;
@@ -67,8 +68,8 @@ impl Device {
         self.core.driver.units()
     }
 
-    /// Sets the time that the host waits for kernels before it reports the device as hung; `None` is no limit. The host cannot stop a
-    /// kernel, so after that this process cannot use the device any more.
+    /// Sets the time that the host waits for kernels before it reports the device as hung; `None` is no limit. The host
+    /// cannot stop a kernel, so after that this process cannot use the device any more.
     pub fn limit(&self, limit: Option<Duration>) {
         self.core.limit.set(limit);
     }
@@ -83,8 +84,8 @@ impl Device {
         self.core.pool.peak()
     }
 
-    /// Returns the time that the device worked since the last call of this function, by the device's clock: the sum of the intervals
-    /// from a first launch to the point where the host waited.
+    /// Returns the time that the device worked since the last call of this function, by the device's clock: the sum of
+    /// the intervals from a first launch to the point where the host waited.
     pub fn busy(&self) -> Duration {
         self.core.busy.take()
     }
@@ -97,7 +98,8 @@ impl Device {
         self.core.allocate(bytes)
     }
 
-    /// Allocates several buffers with undefined contents in one block of device memory. The block is freed with the last of them.
+    /// Allocates several buffers with undefined contents in one block of device memory. The block is freed with the
+    /// last of them.
     ///
     /// # Errors
     /// If the device does not have enough memory.
@@ -154,8 +156,8 @@ impl Device {
         time.map_err(|refused| self.core.failed("asking for a time", refused))
     }
 
-    /// Compiles the kernels that are not in the cache `kept` for this device, and loads all of them. `progress` is called with the number
-    /// of compiled parts and the number of all parts.
+    /// Compiles the kernels that are not in the cache `kept` for this device, and loads all of them. `progress` is
+    /// called with the number of compiled parts and the number of all parts.
     ///
     /// # Errors
     /// If NVRTC is not found, if it rejects the text, or if the driver rejects the code.
@@ -259,7 +261,8 @@ impl Module {
                 self.core.launch(launch, of)?;
             }
         }
-        // The temporaries return to the pool now: work that reuses them is submitted to the same stream, so it runs after these launches.
+        // The temporaries return to the pool now: work that reuses them is submitted to the same stream, so it runs
+        // after these launches.
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 //!
 //! The cache key is a hash of the text, the architecture and the compiler version. A failure of the cache folder is
 //! never an error, and a corrupted file is compiled again. A kernel that spills registers is compiled a second time
-//! with a launch bound of one block a multiprocessor: without it the compiler limits the registers so that more blocks
-//! fit.
+//! with a launch bound of one block per multiprocessor: without it the compiler limits the registers so that more
+//! blocks fit.
 
 pub mod resources;
 
@@ -225,9 +225,9 @@ fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Ima
     Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
 }
 
-/// Recompiles a text whose kernels spill with a launch bound of one block a multiprocessor, and returns that code if it
-/// spills less. Without the bound the compiler limits the registers so that more blocks fit. Kernels that do not spill
-/// keep their limit, since fewer registers allow more blocks to run at the same time.
+/// Recompiles a text whose kernels spill with a launch bound of one block per multiprocessor, and returns that code if
+/// it spills less. Without the bound the compiler limits the registers so that more blocks fit. Kernels that do not
+/// spill keep their limit, since fewer registers allow more blocks to run at the same time.
 fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     let spilling = |cubin: &[u8]| -> BTreeMap<String, u32> {
         resources::of(cubin)
@@ -247,7 +247,7 @@ fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Adds the minimum of one block a multiprocessor to the launch bounds of the named kernels, unless they give a
+/// Adds the minimum of one block per multiprocessor to the launch bounds of the named kernels, unless they give a
 /// minimum. For example, `__launch_bounds__(256)` becomes `__launch_bounds__(256, 1)`.
 fn with_all_registers(text: &str, names: &BTreeMap<String, u32>) -> String {
     const BOUND: &str = "__launch_bounds__(";
@@ -294,8 +294,8 @@ fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
     })
 }
 
-/// A cache of images: a folder with one file a key. An image that cannot be read is compiled again, and one that cannot
-/// be written is not cached: no failure of the folder is an error.
+/// A cache of images: a folder with one file per key. An image that cannot be read is compiled again, and one that
+/// cannot be written is not cached: no failure of the folder is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     folder: Option<PathBuf>,

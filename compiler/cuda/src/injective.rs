@@ -71,8 +71,8 @@ fn are_digits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     true
 }
 
-/// Whether the expressions contain all digits of a loop, in any order. For example, `i // 12`, `i % 12 // 4` and `i %
-/// 4`.
+/// Whether the expressions contain all digits of a loop, in any order. For example, `i // 12`, `i % 12 // 4` and
+/// `i % 4`.
 fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     if candidate.start.as_int() != Some(0) {
         return false;

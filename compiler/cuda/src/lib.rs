@@ -1,10 +1,10 @@
 //! CUDA C of loop-level functions, its compilation, and its execution on a GPU or simulated.
 //!
-//! Schedule [`rules`] turn a function's top-level statements into kernels. They are tried in order: each takes some statements
-//! or declines with a reason, and the last takes any statement.
+//! Schedule [`rules`] turn a function's top-level statements into kernels. They are tried in order: each takes some
+//! statements or declines with a reason, and the last takes any statement.
 //!
-//! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] lists the launches for
-//!   given extents.
+//! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] lists the
+//!   launches for given extents.
 //!
 //! With the feature `driver`, which crates that run kernels enable:
 //!
@@ -15,21 +15,21 @@
 //!
 //! # Invariants
 //!
-//! - Looking for a driver, NVRTC or a compiler never panics, and reports what is missing. Unsafe code is in `device::live` and
-//!   `nvrtc` only.
-//! - A rule that takes statements and then cannot print them counts as having declined. So a function that the fallback can
-//!   print never fails because of another rule.
-//! - The order of the additions of a sum depends on extents alone, so every run gives the same bits. A second kernel adds the
-//!   slices of a sum, in order. No result is accumulated by atomics; attention computes the key range of a block by integer
-//!   atomics in shared memory, whose result does not depend on the order.
-//! - In a kernel whose threads synchronize, a thread whose check fails records the error and continues with an index in range,
-//!   so that no barrier waits for a thread that has exited.
-//! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in multiples of
-//!   512 bytes.
-//! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by helpers
-//!   (`prelude`) only. The simulator implements them lane by lane, with each asynchronous copy completing as late as it may;
-//!   `tests/kernels/hopper_faults.rs` checks that a kernel with a missing wait gives other results. No rule uses an instruction
-//!   that the target does not have.
+//! - Looking for a driver, NVRTC or a compiler never panics, and reports what is missing. Unsafe code is in
+//!   `device::live` and `nvrtc` only.
+//! - A rule that takes statements and then cannot print them counts as having declined. So a function that the fallback
+//!   can print never fails because of another rule.
+//! - The order of the additions of a sum depends on extents alone, so every run gives the same bits. A second kernel
+//!   adds the slices of a sum, in order. No result is accumulated by atomics; attention computes the key range of a
+//!   block by integer atomics in shared memory, whose result does not depend on the order.
+//! - In a kernel whose threads synchronize, a thread whose check fails records the error and continues with an index in
+//!   range, so that no barrier waits for a thread that has exited.
+//! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in
+//!   multiples of 512 bytes.
+//! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by
+//!   helpers (`prelude`) only. The simulator implements them lane by lane, with each asynchronous copy completing as
+//!   late as it may; `tests/kernels/hopper_faults.rs` checks that a kernel with a missing wait gives other results. No
+//!   rule uses an instruction that the target does not have.
 
 mod accumulate;
 #[cfg(feature = "driver")]
@@ -62,8 +62,8 @@ pub use source::{
 pub use statements::Unsupported;
 pub use work::LaunchSize;
 
-/// Returns the function in the form that rules take: without 4-bit dtypes, and with checks of the indices that are not proved
-/// to be in bounds.
+/// Returns the function in the form that rules take: without 4-bit dtypes, and with checks of the indices that are not
+/// proved to be in bounds.
 pub fn prepared(func: &rx_tir::PrimFunc) -> rx_tir::PrimFunc {
     rx_schedule::guards(&rx_schedule::legalize_sub_byte(func)).0
 }

@@ -3,8 +3,8 @@
 //! There are two proofs. A loop that neither proof covers remains a loop inside the thread.
 //!
 //! - *By slices*: all accesses to a buffer that the nest writes have the same indices on some axes, and these indices
-//!   determine the loops. So different threads access different elements. For example, `out[i, 0] = x[i]; out[i, 1] =
-//!   out[i, 0]` has `i` in common.
+//!   determine the loops. So different threads access different elements. For example,
+//!   `out[i, 0] = x[i]; out[i, 1] = out[i, 0]` has `i` in common.
 //! - *By declaration*: the nest is one block whose spatial axes determine the loops, and it reads an element that it
 //!   writes only at the indices of a store. `T.axis.spatial` guarantees that different spatial instances write
 //!   different elements.

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The statements (`Statements`) are scheduled from first to last. For the remaining ones the rules are tried in order
-//! ([`RuleOrder`]): each takes some statements from the front, or declines with a reason (`rxrun --explain-schedule` shows
-//! them). The last rule, `fallback`, takes any statement. A rule that cannot print its statements as CUDA C counts as having
-//! declined.
+//! ([`RuleOrder`]): each takes some statements from the front, or declines with a reason (`rxrun --explain-schedule`
+//! shows them). The last rule, `fallback`, takes any statement. A rule that cannot print its statements as CUDA C
+//! counts as having declined.
 //!
 //! Reference: the rules have the role of `ScheduleRule` in TVM's `python/tvm/s_tir/dlight`.
 
@@ -119,8 +119,8 @@ pub struct Target {
     pub arch: u32,
     /// The rules to try.
     pub rules: RuleOrder,
-    /// Whether `float32` matrix products may use the TF32 tensor cores, whose factors have 10 fraction bits. The factors are
-    /// rounded, except that `wgmma` (`sm_90a`) truncates those that it reads from shared memory.
+    /// Whether `float32` matrix products may use the TF32 tensor cores, whose factors have 10 fraction bits. The
+    /// factors are rounded, except that `wgmma` (`sm_90a`) truncates those that it reads from shared memory.
     pub tf32: bool,
     /// The number of multiprocessors of the device. Tile sizes are chosen so that every multiprocessor has work.
     pub units: u32,
@@ -142,8 +142,8 @@ impl Preferences for Target {
         crate::makes_one(&crate::prepared(func), self)
     }
 
-    /// Returns the number of channels in 16 bytes, the widest load, for dtypes that tensor cores multiply. Returns `None` for
-    /// other dtypes: CUDA cores multiply them, and read every layout equally well.
+    /// Returns the number of channels in 16 bytes, the widest load, for dtypes that tensor cores multiply. Returns
+    /// `None` for other dtypes: CUDA cores multiply them, and read every layout equally well.
     fn channels_together(&self, dtype: DType) -> Option<i64> {
         match dtype {
             DType::FLOAT16 | DType::BFLOAT16 => Some(8),
@@ -155,9 +155,9 @@ impl Preferences for Target {
 }
 
 impl Target {
-    /// Returns the limit of shared memory per block, in bytes: 163 KiB on compute capability 8.0, 8.7, 9.0, 10.0 and 10.3 (the newer
-    /// ones have more, which no kernel uses), 99 KiB on 8.6, 8.9, 12.0 and unknown ones (CUDA Programming Guide, "Compute
-    /// Capabilities").
+    /// Returns the limit of shared memory per block, in bytes: 163 KiB on compute capability 8.0, 8.7, 9.0, 10.0 and
+    /// 10.3 (the newer ones have more, which no kernel uses), 99 KiB on 8.6, 8.9, 12.0 and unknown ones (CUDA
+    /// Programming Guide, "Compute Capabilities").
     pub(crate) fn shared_bytes(&self) -> u32 {
         match self.arch {
             80 | 87 | 90 | 100 | 103 => 163 << 10,
@@ -169,8 +169,8 @@ impl Target {
 /// The number of multiprocessors that is assumed if no device was queried: that of an H100 or H200.
 pub const UNITS: u32 = 132;
 
-/// The alignment in bytes of dynamic shared memory, which follows the statically declared shared memory (`RX_SHARED` in the
-/// generated text).
+/// The alignment in bytes of dynamic shared memory, which follows the statically declared shared memory (`RX_SHARED` in
+/// the generated text).
 const SHARED_ALIGNMENT: u32 = 1024;
 
 /// The oldest supported architecture: `sm_80`.
@@ -232,13 +232,14 @@ impl Task<'_> {
         statement.nest(self.func).ok_or_else(|| Declined::because("no loops around one block"))
     }
 
-    /// Whether a buffer is an intermediate result: statements of the function pass it to each other, and it is not a parameter.
+    /// Whether a buffer is an intermediate result: statements of the function pass it to each other, and it is not a
+    /// parameter.
     pub(crate) fn is_temporary(&self, buffer: BufferId) -> bool {
         self.of.0.temporaries.contains(&buffer)
     }
 
-    /// Whether a statement after the first `taken` remaining ones uses the buffer. Statements in host loops run again, so for an
-    /// intermediate result in global memory earlier statements count as well.
+    /// Whether a statement after the first `taken` remaining ones uses the buffer. Statements in host loops run again,
+    /// so for an intermediate result in global memory earlier statements count as well.
     pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
         let (of, at) = self.of;
         // The contents of shared and local memory do not survive the launch.
@@ -282,8 +283,8 @@ pub(crate) struct Schedule {
     pub(crate) taken: usize,
     /// The kernels, in launch order.
     pub(crate) kernels: Vec<Box<dyn KernelBody>>,
-    /// Additional device buffers through which the kernels pass intermediate results, for example the partial sums of split-K.
-    /// [`Kernel::scratch_buffer`] refers to them by index.
+    /// Additional device buffers through which the kernels pass intermediate results, for example the partial sums of
+    /// split-K. [`Kernel::scratch_buffer`] refers to them by index.
     pub(crate) scratch: Vec<Scratch>,
     /// A remark about the chosen tiles, for `--explain-schedule`: one line without a line break.
     pub(crate) note: String,
@@ -325,21 +326,21 @@ pub(crate) struct Frame<'k> {
     pub(crate) shape: LaunchShape,
     /// The host launches the kernel only if this condition holds.
     pub(crate) guard: Option<&'k Expr>,
-    /// The statements that the kernel computes. They appear in its comment, and their buffers are its parameters, in the
-    /// function's order.
+    /// The statements that the kernel computes. They appear in its comment, and their buffers are its parameters, in
+    /// the function's order.
     pub(crate) statements: Vec<&'k Stmt>,
-    /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel that
-    /// combines partial results of another one.
+    /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel
+    /// that combines partial results of another one.
     pub(crate) work: Option<Expr>,
     /// Buffers of [`Frame::statements`] that are not parameters, because only this kernel accesses them.
     pub(crate) kept: Vec<BufferId>,
-    /// The number of blocks that should be resident on a multiprocessor: the second argument of `__launch_bounds__`, which
-    /// limits the registers of a thread.
+    /// The number of blocks that should be resident on a multiprocessor: the second argument of `__launch_bounds__`,
+    /// which limits the registers of a thread.
     pub(crate) least_blocks: Option<u32>,
     /// Names that the body declares; buffers and variables of the function are renamed to avoid them.
     pub(crate) own_names: &'static [&'static str],
-    /// Whether the threads synchronize. A thread whose check fails then writes the error cell and continues with an index in
-    /// range, so that no barrier waits for a thread that has exited. In other kernels the thread exits.
+    /// Whether the threads synchronize. A thread whose check fails then writes the error cell and continues with an
+    /// index in range, so that no barrier waits for a thread that has exited. In other kernels the thread exits.
     pub(crate) is_cooperative: bool,
 }
 

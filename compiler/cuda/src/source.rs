@@ -105,12 +105,13 @@ pub struct KernelInfo {
     pub text: Range<usize>,
     /// The host loops around the launch, outermost first.
     pub rounds: Vec<HostLoop>,
-    /// The condition of the launch, over scalars, symbols and the variables of host loops; `None` if it is always launched.
+    /// The condition of the launch, over scalars, symbols and the variables of host loops; `None` if it is always
+    /// launched.
     pub guard: Option<Expr>,
     /// The launch: grid, block and dynamic shared memory.
     pub shape: LaunchShape,
-    /// The number of iterations of the innermost loops of its statements before scheduling: an `int64` over scalars, symbols and the
-    /// variables of host loops.
+    /// The number of iterations of the innermost loops of its statements before scheduling: an `int64` over scalars,
+    /// symbols and the variables of host loops.
     pub work: Expr,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
@@ -118,9 +119,9 @@ pub struct KernelInfo {
     pub maps: Vec<TensorMap>,
 }
 
-/// A tensor whose tiles a kernel of `sm_90a` copies by TMA: the arguments of `cuTensorMapEncodeTiled` at the launch. In shared memory
-/// a tile has lines of 128 bytes whose 16-byte chunks are permuted by the line's number (`CU_TENSOR_MAP_SWIZZLE_128B`). Elements out
-/// of bounds are filled with 0.
+/// A tensor whose tiles a kernel of `sm_90a` copies by TMA: the arguments of `cuTensorMapEncodeTiled` at the launch. In
+/// shared memory a tile has lines of 128 bytes whose 16-byte chunks are permuted by the line's number
+/// (`CU_TENSOR_MAP_SWIZZLE_128B`). Elements out of bounds are filled with 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorMap {
     /// The buffer that contains the tensor.
@@ -138,8 +139,8 @@ pub struct TensorMap {
 /// The launch configuration of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchShape {
-    /// The numbers of blocks on the axes x, y and z: `int64` over scalars, symbols and the variables of host loops. Nothing is launched if
-    /// one of them is not positive.
+    /// The numbers of blocks on the axes x, y and z: `int64` over scalars, symbols and the variables of host loops.
+    /// Nothing is launched if one of them is not positive.
     pub grid: [Expr; 3],
     /// The numbers of threads of a block on the axes x, y and z.
     pub block: [u32; 3],
@@ -345,8 +346,8 @@ pub enum PlanError {
 }
 
 impl CudaFunction {
-    /// Evaluates the allocations and launches of a call. `values` are those of `rx_tir::bind_symbols`: by variable, floats as the bits
-    /// of their dtype.
+    /// Evaluates the allocations and launches of a call. `values` are those of `rx_tir::bind_symbols`: by variable,
+    /// floats as the bits of their dtype.
     ///
     /// # Errors
     /// If an extent or a condition cannot be evaluated, or if a limit is exceeded.
@@ -390,8 +391,8 @@ impl Launcher<'_> {
         evaluate_index(expr, &|var| self.value_of(var))
     }
 
-    /// Launches kernels in order, inside the first `depth` of their host loops. Consecutive kernels with the same next loop run in it
-    /// together.
+    /// Launches kernels in order, inside the first `depth` of their host loops. Consecutive kernels with the same next
+    /// loop run in it together.
     fn kernels(&mut self, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
         let function = self.function;
         let round = |at: usize| function.kernels.get(at).and_then(|kernel| kernel.rounds.get(depth));
@@ -483,7 +484,8 @@ impl TensorMap {
     /// Evaluates the expressions. Returns `None` if one of them has no value or is out of range.
     fn value(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Option<TensorMapValue> {
         let bytes = |expr: &Expr| u64::try_from(evaluate(expr)?).ok();
-        // Coordinates are 32-bit integers. A tensor map needs extents of at least 1; no tile of an empty axis is ever copied.
+        // Coordinates are 32-bit integers. A tensor map needs extents of at least 1; no tile of an empty axis is ever
+        // copied.
         let extent = |expr: &Expr| u64::try_from(i32::try_from(evaluate(expr)?).ok()?.max(1)).ok();
         let stride = |(at, (_, stride)): (usize, &(Expr, Expr))| {
             let least = if at == 0 { u64::from(self.element_bytes) } else { LEAST_STRIDE };

@@ -7,14 +7,14 @@
 //!         for j in range(m): B[j] = …
 //! ```
 //!
-//! Loops around launches (`r`, if the function binds its loops to blocks) run on the host: a statement has the loops and the
-//! condition of its launch, and `CudaFunction::plan` enumerates the launches. A rule is given statements of the same host loops
-//! only.
+//! Loops around launches (`r`, if the function binds its loops to blocks) run on the host: a statement has the loops
+//! and the condition of its launch, and `CudaFunction::plan` enumerates the launches. A rule is given statements of the
+//! same host loops only.
 //!
-//! Requires that the host can evaluate the extents of such loops and the conditions: they depend on scalars, symbols and the
-//! variables of outer host loops. Guarantees that a loop over blocks is inside no other loop of its kernel, since the blocks of a
-//! launch cannot wait for each other. An intermediate result is live after a statement if a later iteration of a host loop reads
-//! it without writing it first.
+//! Requires that the host can evaluate the extents of such loops and the conditions: they depend on scalars, symbols
+//! and the variables of outer host loops. Guarantees that a loop over blocks is inside no other loop of its kernel,
+//! since the blocks of a launch cannot wait for each other. An intermediate result is live after a statement if a later
+//! iteration of a host loop reads it without writing it first.
 
 use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
@@ -48,8 +48,8 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// Returns the statement as a loop nest around one block, or `None` if it has another form. `func` must be the same in every
-    /// call.
+    /// Returns the statement as a loop nest around one block, or `None` if it has another form. `func` must be the same
+    /// in every call.
     pub(crate) fn nest(&self, func: &PrimFunc) -> Option<Nest> {
         self.nest.get_or_init(|| Nest::of(&self.stmt, func)).clone()
     }
@@ -61,7 +61,8 @@ pub(crate) struct Statements {
     pub(crate) statements: Vec<Statement>,
     /// Buffers through which the statements pass intermediate results.
     pub(crate) temporaries: Vec<BufferId>,
-    /// For each temporary, the variables of the host loops around its allocation. Its contents do not survive an iteration of them.
+    /// For each temporary, the variables of the host loops around its allocation. Its contents do not survive an
+    /// iteration of them.
     anew: FxHashMap<BufferId, Vec<VarId>>,
 }
 
@@ -89,8 +90,8 @@ impl Statements {
         self.statements.iter().skip(from).any(|one| uses(&one.stmt, buffer))
     }
 
-    /// Whether the contents of a temporary after the statement at `at` survive into a later iteration of one of its host loops, and
-    /// a statement of that loop uses the temporary.
+    /// Whether the contents of a temporary after the statement at `at` survive into a later iteration of one of its
+    /// host loops, and a statement of that loop uses the temporary.
     pub(crate) fn use_again(&self, at: usize, temporary: BufferId) -> bool {
         let anew = self.anew.get(&temporary).map_or(&[][..], Vec::as_slice);
         let rounds = self.statements.get(at).map_or(&[][..], |statement| &statement.rounds);
@@ -182,8 +183,8 @@ impl Splitter<'_> {
         });
     }
 
-    /// Whether a loop must run on the host: its body binds loops to blocks, which synchronize only between launches, or to a number
-    /// of threads that differs by iteration. A loop inside one block becomes part of the kernel instead.
+    /// Whether a loop must run on the host: its body binds loops to blocks, which synchronize only between launches, or
+    /// to a number of threads that differs by iteration. A loop inside one block becomes part of the kernel instead.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
         let is_apart = stmt.any(&|part| match part {
             Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {
@@ -195,8 +196,9 @@ impl Splitter<'_> {
         !is_launch(stmt) && is_apart && is_short && self.launches(stmt, &mut Vec::new())
     }
 
-    /// Whether a statement consists of launches only, and the host can evaluate their number and the sizes of the allocated memory.
-    /// `counted` are the variables of the loops between the host loop and the statement, which the host knows as well.
+    /// Whether a statement consists of launches only, and the host can evaluate their number and the sizes of the
+    /// allocated memory. `counted` are the variables of the loops between the host loop and the statement, which the
+    /// host knows as well.
     fn launches(&self, stmt: &Stmt, counted: &mut Vec<VarId>) -> bool {
         let knows = |expr: &Expr| is_evaluable(expr, &|var| self.uniform.contains(&var) || counted.contains(&var));
         match stmt {
@@ -247,7 +249,8 @@ fn is_launch(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
 }
 
-/// Returns the body without loops of one iteration. Block axes whose binding is a variable or a constant are replaced by it.
+/// Returns the body without loops of one iteration. Block axes whose binding is a variable or a constant are replaced
+/// by it.
 fn without_unit_loops(func: &PrimFunc) -> Stmt {
     let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
     let stripped = strip(func, &func.body, &mut values);

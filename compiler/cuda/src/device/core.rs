@@ -1,4 +1,5 @@
-//! The state that buffers and modules of a device share: the driver, the memory pool, pending launches and the error of a lost device.
+//! The state that buffers and modules of a device share: the driver, the memory pool, pending launches and the error of
+//! a lost device.
 
 use super::driver::{Driver, KernelLaunch, Refusal, Refused};
 use super::error::{DeviceError, Launched, MOST_NAMED};
@@ -22,7 +23,8 @@ pub(super) struct Core {
     lost: RefCell<Option<String>>,
     /// The time that the host waits for kernels; `None` is no limit.
     pub(super) limit: Cell<Option<Duration>>,
-    /// The time that the device worked: the sum of the intervals from a first launch to the point where the host waited.
+    /// The time that the device worked: the sum of the intervals from a first launch to the point where the host
+    /// waited.
     pub(super) busy: Cell<Duration>,
 }
 
@@ -72,7 +74,8 @@ impl Core {
         self.lost.borrow().as_ref().map_or(Ok(()), |why| Err(DeviceError::Lost(why.clone())))
     }
 
-    /// Allocates from the pool's free list, otherwise from the driver. If the driver is out of memory, frees all idle blocks and retries.
+    /// Allocates from the pool's free list, otherwise from the driver. If the driver is out of memory, frees all idle
+    /// blocks and retries.
     pub(super) fn allocate(self: &Rc<Core>, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
         self.works()?;
         let wanted = || DeviceError::Memory { bytes: bytes as u64, room: self.driver.room().ok() };

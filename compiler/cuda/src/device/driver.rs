@@ -1,4 +1,5 @@
-//! The interface of a device's driver: the calls that the layers above need, so that a mock driver can replace it in tests.
+//! The interface of a device's driver: the calls that the layers above need, so that a mock driver can replace it in
+//! tests.
 
 use crate::source::TensorForm;
 use std::fmt;
@@ -85,10 +86,11 @@ pub struct Room {
     pub total: u64,
 }
 
-/// The driver of a device, with one stream: work runs in the order of the calls. Calls are asynchronous unless their documentation says
-/// that they wait.
+/// The driver of a device, with one stream: work runs in the order of the calls. Calls are asynchronous unless their
+/// documentation says that they wait.
 ///
-/// The caller guarantees that addresses are those of allocated memory, and that arguments match the parameters of the kernel.
+/// The caller guarantees that addresses are those of allocated memory, and that arguments match the parameters of the
+/// kernel.
 pub trait Driver: fmt::Debug {
     /// Returns the name of the device.
     fn name(&self) -> &str;
@@ -122,7 +124,8 @@ pub trait Driver: fmt::Debug {
         Ok(())
     }
 
-    /// Marks the device as lost: its work will not end, or has failed. No other call follows, and dropping the driver waits for nothing.
+    /// Marks the device as lost: its work will not end, or has failed. No other call follows, and dropping the driver
+    /// waits for nothing.
     fn give_up(&self) {}
 
     /// Sets bytes to zero.
@@ -234,7 +237,8 @@ pub trait Driver: fmt::Debug {
     /// An error of the driver.
     fn begin_capture(&self) -> Result<(), Refused>;
 
-    /// Ends the capture and returns the graph of the launches since [`Driver::begin_capture`]. The capture ends in case of an error, too.
+    /// Ends the capture and returns the graph of the launches since [`Driver::begin_capture`]. The capture ends in case
+    /// of an error, too.
     ///
     /// # Errors
     /// An error of the driver.

@@ -49,8 +49,9 @@ pub enum DeviceError {
         /// The driver's message.
         message: String,
     },
-    /// A kernel failed, for example by an illegal address, or the device did. The driver reports the error when the host waits, without
-    /// the kernel: `kernels` are the last ones launched since the previous wait, at most [`MOST_NAMED`], in order.
+    /// A kernel failed, for example by an illegal address, or the device did. The driver reports the error when the
+    /// host waits, without the kernel: `kernels` are the last ones launched since the previous wait, at most
+    /// [`MOST_NAMED`], in order.
     #[error("{} failed on the device: {message}", named(.kernels))]
     Failed {
         /// The kernels of which one failed.
@@ -98,7 +99,8 @@ pub struct Launched {
 }
 
 impl DeviceError {
-    /// Returns the kernel that failed, or another kernel of the same function. Returns `None` if the function is not known.
+    /// Returns the kernel that failed, or another kernel of the same function. Returns `None` if the function is not
+    /// known.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),

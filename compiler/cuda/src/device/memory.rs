@@ -60,8 +60,8 @@ const ALIGNMENT: usize = 512;
 /// A block may be larger than the request by this fraction: an eighth.
 const SPARE: usize = 8;
 
-/// Rounds a size up to that of the block to allocate, so that requests of similar size reuse each other's blocks. Returns `None` in
-/// case of overflow.
+/// Rounds a size up to that of the block to allocate, so that requests of similar size reuse each other's blocks.
+/// Returns `None` in case of overflow.
 pub(super) fn size_of(bytes: usize) -> Option<usize> {
     // Steps of an eighth of the power of two below.
     let step = bytes.checked_next_power_of_two()? / (2 * SPARE);
@@ -88,8 +88,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Takes an idle block of this size or a slightly larger one. Blocks are reused last in, first out, so that the same sequence of calls
-    /// gets the same addresses, which the replay of graphs relies on.
+    /// Takes an idle block of this size or a slightly larger one. Blocks are reused last in, first out, so that the
+    /// same sequence of calls gets the same addresses, which the replay of graphs relies on.
     pub(super) fn take(&self, size: usize) -> Option<(Address, usize)> {
         let mut idle = self.idle.borrow_mut();
         let (have, blocks) =

@@ -6,9 +6,10 @@
 //! run 3: launch a, b, d; wait          a and b are delayed, d differs: all three are submitted one by one
 //! ```
 //!
-//! A sequence is the launches between two points where the host waits or copies. Sequences are compared by all of their contents:
-//! kernels, launch shapes, addresses and scalars. So a replay is equivalent to the launches. Other shapes, other memory or another branch
-//! of the program make another sequence. Launches are delayed only while they are a prefix of a remembered sequence.
+//! A sequence is the launches between two points where the host waits or copies. Sequences are compared by all of their
+//! contents: kernels, launch shapes, addresses and scalars. So a replay is equivalent to the launches. Other shapes,
+//! other memory or another branch of the program make another sequence. Launches are delayed only while they are a
+//! prefix of a remembered sequence.
 //!
 //! Invariant: delayed launches are submitted before anything else that touches memory: a copy, a wait, a free.
 
@@ -84,7 +85,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends the sequence, since the host waits or copies: submits the delayed launches, as a graph if the sequence is a remembered one.
+    /// Ends the sequence, since the host waits or copies: submits the delayed launches, as a graph if the sequence is a
+    /// remembered one.
     pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         let count = self.asked.len();
         let same = self.candidates.iter().copied();
