@@ -117,7 +117,7 @@ pub struct Why<P = TracePlace> {
     pub traces: Vec<Trace<P>>,
 }
 
-/// The chain of one part of a value.
+/// The explanation of one part of a value: the steps from the value back to the place that determined the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace<P = TracePlace> {
     /// The part of the value.

@@ -40,10 +40,10 @@ impl FactorElement {
         self.at.stride(var).as_constant() == Some(1)
     }
 
-    /// Whether an axis can be loaded in aligned vectors of `count` elements: each group of `count` values, from a
-    /// multiple of `count`, is contiguous in memory, starts at a multiple of `count`, and is under one value of the
-    /// condition. The axis is given as loops with their extents, outermost first. Loops that are contiguous in memory
-    /// together count as one: for loops `i` of 4 and `j` of 2 over `A[i, j]`, vectors of 8 fit.
+    /// Whether an axis can be loaded in aligned vectors of `count` elements. The elements of a vector must be adjacent in
+    /// memory, start at a multiple of `count`, and all meet or all fail the condition. The axis is given as loops with
+    /// their extents, outermost first. Loops that are contiguous in memory together count as one: for
+    /// loops `i` of 4 and `j` of 2 over `A[i, j]`, vectors of 8 fit.
     pub fn is_in_chunks(&self, axis: &[(VarId, Expr)], count: i64) -> bool {
         let (mut span, mut within) = (1, Vec::new());
         for (var, extent) in axis.iter().rev() {

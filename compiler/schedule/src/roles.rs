@@ -83,7 +83,7 @@ impl ProductNest {
     }
 
     /// Returns the affine address of the access over the loops of the nest. Returns `None` if it is not affine, or if
-    /// an index is checked or read from memory.
+    /// an index contains a bounds check ([`Expr::Checked`]) or a load.
     pub fn affine(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         Affine::sum(&mut self.scope, func, &self.nest.loops, buffer, indices)
     }

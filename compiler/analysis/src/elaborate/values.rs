@@ -39,7 +39,7 @@ impl Applied<'_> {
 }
 
 impl Checker<'_> {
-    /// Returns the known elements of a value.
+    /// Returns what is known of a value's elements: the elements, their range, or how they follow from parameters.
     pub(super) fn values_of(&mut self, expr: &IrExpr) -> Known {
         match &expr.kind {
             IrKind::Var(variable) => match self.lookup(*variable) {

@@ -128,7 +128,8 @@ pub(super) fn annotation_span(segment: &Segment, statement: u32, facet: &Facet) 
     }
 }
 
-/// Returns the span of `facet` in the return annotation of the header.
+/// Returns the place where the header's return annotation states this part of the type (a dim, the rank or the dtype):
+/// the whole annotation if it does not state it.
 pub(super) fn return_span(segment: &Segment, facet: &Facet) -> Option<Span> {
     let (cursor, _, ret) = header(segment)?;
     Some(facet_span(cursor, ret?, facet))

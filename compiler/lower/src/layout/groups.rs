@@ -28,7 +28,7 @@ pub(super) struct Group {
     pub(super) nodes: Vec<(Node, Order)>,
 }
 
-/// Returns the groups that the convolutions of a procedure give rise to.
+/// Returns the groups of tensors whose layouts must change together, found from the procedure's convolutions.
 pub(super) fn of(registers: &Registers, program: &Program, readings: &[Option<Reading>]) -> Vec<Group> {
     let mut spread = Spread {
         registers,

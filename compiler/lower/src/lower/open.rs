@@ -116,7 +116,7 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// Whether the type gives the shape and dtype of every tensor.
+/// Whether the type is a tensor, or a tuple of tensors, and all their shapes and dtypes are known.
 fn is_told(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().all(is_told),

@@ -6,8 +6,10 @@
 //! c = R.reshape(b, R.shape([4, 6]))         c = R.reshape(x, R.shape([4, 6]))
 //! ```
 //!
-//! A reshape to the shape that its operand has becomes a binding of the operand, `y = x`. Unused reshapes such as `a`
-//! remain, for dead-code elimination. Requires nothing. Guarantees that no binding gets a weaker type.
+//! First, a reshape of a reshape becomes a reshape of the first tensor. If that tensor already has the shape, the result is
+//! the binding `y = x`. Unused reshapes such as `a` remain, for dead-code elimination.
+//!
+//! Requires nothing. Guarantees that no binding gets a weaker type.
 //!
 //! Reference: TVM `python/tvm/relax/transform/remove_redundant_reshape.py`.
 

@@ -42,7 +42,9 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Matches the task's first statements: first as a gathered product, then by phases, then as they are.
+    /// Matches the first statements of the task. Tries in order: a product whose sums the next statement gathers (as in
+    /// col2im); the first statement split into the phases of a transposed convolution ([`rx_schedule::by_phases`]); the
+    /// first statement unchanged.
     pub(super) fn of(task: &Task<'_>) -> Result<Source, Declined> {
         if let Some(gathered) = Source::gathered(task) {
             return Ok(gathered);

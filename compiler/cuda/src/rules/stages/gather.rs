@@ -20,7 +20,7 @@ use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, VarId};
 use unify::Unifier;
 
-/// The forms of stages that a rule takes.
+/// The kinds of computation that a rule can collect as stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rules) enum Form {
     /// Reductions along the columns of rows, and values computed from them.

@@ -23,9 +23,11 @@ pub(in crate::rules) struct Lanes {
     pub(in crate::rules) is_of_rows: bool,
     /// The vector width, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// The number of a thread's vectors (chunks) whose values stay in registers.
+    /// The number of vectors (chunks) of a row that each thread processes in an unrolled loop. Values that a later loop
+    /// needs stay in registers.
     pub(in crate::rules) chunks: i64,
-    /// Whether a row may have more elements than the chunks; a loop without registers processes these.
+    /// Whether a row may be longer than its chunks cover. A second loop, which keeps no values in registers, processes the
+    /// other elements.
     pub(in crate::rules) has_rest: bool,
     /// Whether the row length may not be a multiple of the vector width: a scalar tail loop processes the last
     /// elements.
