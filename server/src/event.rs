@@ -1,4 +1,4 @@
-//! What the handlers tell the main loop.
+//! The events that handlers and worker threads send to the main loop.
 
 use crate::lsp::{Change, Preferences, Profile, ProgressToken, Uri, WorkspaceEdit};
 use crate::pull::Pull;
@@ -7,81 +7,81 @@ use crate::run::{Order, Settings, stage};
 use rx_base::{Diagnostic, Span};
 use rx_settings::Choice;
 
-/// Why a function has no lowering, at statements of a document.
+/// Errors of lowering to TIR for functions of one version of a document's text.
 #[derive(Debug)]
 pub struct NotLowered {
-    /// Which document.
+    /// The document.
     pub uri: Uri,
-    /// The number of its text.
+    /// The number of the text that was lowered. If the document has another text by now, the errors are dropped.
     pub text_number: u64,
-    /// The reasons.
+    /// The errors, at statements of that text.
     pub diagnostics: Vec<Diagnostic<Span>>,
 }
 
-/// One thing for the main loop to do, in the order of the client's messages.
+/// One task for the main loop. Events arrive in the order of the client's messages.
 #[derive(Debug)]
 pub enum Event {
-    /// The client said what it can take.
+    /// `initialize`: the client's capabilities.
     Configure(Profile),
-    /// The client can be asked for things now.
+    /// `initialized`: from now on the server may send requests to the client.
     Initialized,
-    /// The client says that settings changed, and not how.
+    /// The client's settings changed, but the notification did not contain the new values.
     PullSettings,
-    /// The user decided something about runs.
+    /// The client's settings for runs.
     Settings(Settings),
-    /// The user decided what to be shown.
+    /// The client's settings for display, such as inlay hints.
     Prefer(Preferences),
-    /// The user chose codes; with words that are none.
+    /// The diagnostic codes that the client's settings select. The strings describe the entries that are not valid.
     Choose(Choice, Vec<String>),
-    /// Files outside the editor changed, a settings file among them.
+    /// Files on disk changed, at least one settings file (`rx.toml`) among them.
     SettingsFiles,
-    /// A document was opened.
+    /// `textDocument/didOpen`.
     Open {
-        /// Which.
+        /// The document.
         uri: Uri,
-        /// The client's name of its language.
+        /// The client's language identifier, for example `python`.
         language: String,
         /// The version of the text.
         version: i32,
-        /// All of it.
+        /// The whole text.
         text: String,
     },
-    /// A document was changed.
+    /// `textDocument/didChange`.
     Change {
-        /// Which.
+        /// The document.
         uri: Uri,
-        /// The version after the changes.
+        /// The version after all the changes.
         version: i32,
-        /// One after the other, each in the positions the one before left.
+        /// The changes in order. The positions of each refer to the text after the previous one.
         changes: Vec<Change>,
     },
-    /// A document was closed.
+    /// `textDocument/didClose`.
     Close {
-        /// Which.
+        /// The document.
         uri: Uri,
     },
-    /// The mistakes of a document are asked for.
+    /// `textDocument/diagnostic`: a pull request for a document's diagnostics.
     Pull(Pull),
-    /// A question about a document, or about all.
+    /// A read-only request about one document or all documents.
     Read(Read),
-    /// A worker met an edit before it had the answer: the question is open again.
+    /// A read that was cancelled by an edit before it finished and has to be retried.
     ReadAgain(Read),
-    /// A worker of a lane is free again; with what is to be logged, if anything.
+    /// A worker of a lane is free again. The string, if any, is an error for the client's log.
     ReadDone(Lane, Option<String>),
-    /// A function has no lowering.
+    /// A function could not be lowered to TIR.
     NotLowered(NotLowered),
-    /// A function is to be run.
+    /// A request to run a function.
     Run(Order),
-    /// A stage of a function is to be shown.
+    /// A request to show a compilation stage of a function.
     Stage(stage::Order),
-    /// A run, or what shows a stage, has ended; the registry's number of it.
+    /// A child process has ended; the number is its id in the registry.
     RunEnded(u64),
-    /// The client is to apply this.
+    /// An edit to apply in the client (`workspace/applyEdit`).
     ApplyEdit(WorkspaceEdit),
-    /// The client cancelled a progress of this name.
+    /// The client cancelled the progress with this token.
     CancelProgress(ProgressToken),
-    /// No run is wanted any more.
+    /// All runs are to be cancelled, because the client is gone.
     CancelRuns,
-    /// No more will come.
+    /// The last event: the main loop ends.
     Stop,
 }

@@ -1,22 +1,24 @@
 //! `rx-lsp`: the language server.
 //!
-//! Messages come in over stdin ([`transport`]), are decoded by tower-lsp and turned into [`event::Event`]s by handlers without
-//! state ([`backend`]). One thread, the [`main_loop`], owns the documents and the database: it applies edits in order, publishes
-//! diagnostics, hands reads to workers ([`reads`]) and starts children ([`run`]). Protocol types are in [`lsp`] only. tokio is
-//! used for the transport and the children.
+//! Messages arrive on stdin ([`transport`]). tower-lsp decodes them, and stateless handlers turn them into
+//! [`event::Event`]s ([`backend`]). One thread, the [`main_loop`], owns the documents and the database: it applies
+//! edits in order, publishes diagnostics, hands reads to worker threads ([`reads`]) and starts child processes
+//! ([`run`]). Only [`lsp`] uses the protocol types. tokio runs the transport and the child processes.
 //!
 //! # Invariants
 //!
-//! - Handlers keep nothing but the client's folders; each pushes one event, in the client's order. Reads run on snapshots and are
-//!   retried if an edit cancels them. Files that are not open are read on a separate thread, without the database ([`folders`]).
+//! - Handlers keep no state but the client's workspace folders. Each handler pushes one event, in the client's order.
+//!   Reads run on snapshots and are retried if an edit cancels them. Files that are not open are read on a separate
+//!   thread, without the database ([`folders`]).
 //! - No work on the path of an edit is proportional to the size of the file.
-//! - For answers sent as differences (semantic tokens), the server remembers, for each segment, the key and the number of tokens
-//!   that it sent, not the tokens.
-//! - Opening or checking a file executes nothing of it. On request `rxrun` runs the editor's text, or prints a stage of it, in a
-//!   child process; a crash of the child is a message. A child ends with its run: cancelled, replaced, out of time, or when the
-//!   client is gone.
-//! - Settings files are read when a document is opened and when the client reports a change, never on an edit. While a file is
-//!   wrong, its last correct settings apply.
+//! - For results that are sent as deltas (semantic tokens), the server remembers the key and the number of the tokens
+//!   that it sent for each segment, not the tokens themselves.
+//! - Opening or checking a file executes none of its code. On request, `rxrun` runs the editor's text in a child
+//!   process, or prints a compilation stage of it. If the child crashes, the user sees a message. A child ends with its
+//!   run: when it finishes, is cancelled, is replaced by a newer run, exceeds its time limit, or when the client is
+//!   gone.
+//! - Settings files are read when a document is opened and when the client reports a change, never on an edit. While a
+//!   file has errors, its last valid settings apply.
 
 pub mod arguments;
 pub mod backend;
@@ -39,7 +41,7 @@ pub mod transport;
 use arguments::Command;
 use std::io::Write;
 
-/// The binary: reads the process's arguments and serves one client on stdin and stdout.
+/// Parses the process's arguments and serves one client on stdin and stdout. This is the entry point of the binary.
 pub fn main() -> ! {
     let code = match arguments::parse(std::env::args().skip(1)) {
         Ok(Command::Serve { client_process, verbose }) => match rx_trace::init(verbose) {
@@ -50,7 +52,7 @@ pub fn main() -> ! {
             }
         },
         Ok(Command::Print(text)) => {
-            // A closed stdout is no failure of ours.
+            // A closed stdout is not an error of this process.
             let _ = writeln!(std::io::stdout(), "{text}");
             0
         }
@@ -59,6 +61,6 @@ pub fn main() -> ! {
             2
         }
     };
-    // Not a return from `main`: a thread may still sit in a read of stdin that never ends.
+    // Returning from `main` could block: a thread may still be in a read of stdin that never ends.
     std::process::exit(code)
 }

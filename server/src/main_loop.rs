@@ -1,8 +1,9 @@
-//! The thread that owns the documents and decides what is done when.
+//! The main loop: the thread that owns the documents and decides the order of all work on them.
 //!
-//! Events come in the client's order. Those that wait are taken together: changes that follow one another are made as one
-//! edit, then the touched documents are checked once, so that fast typing costs one check and not one per key. What is found of a text that
-//! a change on its way has overtaken is not sent.
+//! Events arrive in the client's order. All events that are already in the queue are handled as one batch: consecutive
+//! changes of a document are applied as one edit, and then each touched document is checked once. Fast typing therefore
+//! costs one check, not one check a key. Diagnostics of a text that a queued change has already made obsolete are not
+//! sent.
 
 use crate::documents::Documents;
 use crate::event::{Event, NotLowered};
@@ -17,52 +18,55 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-/// The most events taken together, so that a client that never pauses still gets diagnostics.
+/// The maximal number of events in a batch, so that a client that never pauses still receives diagnostics.
 const MAX_BATCH: usize = 1024;
 
-/// How long diagnostics may be held back because the next change is there already; then a client that never pauses is told.
+/// The longest time that diagnostics are held back because the next change is already in the queue. After it they are
+/// sent even if the client never pauses.
 const HOLD: Duration = Duration::from_millis(50);
 
-/// Texts of this many bytes are checked for the first time under a progress: it may take a second on a slow machine.
+/// The size in bytes from which the first check of a text is shown as a progress: it may take a second on a slow
+/// machine.
 const LONG: usize = 4 << 20;
 
-/// Changes of a document, in order, and its version behind them.
+/// Changes of one document, in order, and the document's version after them.
 struct Changes {
     uri: Uri,
     version: i32,
     changes: Vec<Change>,
 }
 
-/// The main loop's state.
+/// The state of the main loop.
 pub struct MainLoop {
     inbox: Receiver<Event>,
-    /// Events that were looked at and are not handled yet.
+    /// Events that were taken from `inbox` to look ahead and are not handled yet.
     ahead: VecDeque<Event>,
     outbox: Outbox,
     profile: Profile,
     preferences: Preferences,
     documents: Documents,
     runs: Runs,
-    /// Questions that are answered at once.
+    /// The queue of reads that take milliseconds.
     short: Queue,
-    /// Questions that may take seconds.
+    /// The queue of reads that may take seconds.
     long: Queue,
-    /// Changes of one document that are not made yet: those that follow one another are made together.
+    /// Changes of one document that are not applied yet: consecutive changes are applied together.
     changes: Option<Changes>,
-    /// Documents changed since they were last checked.
+    /// Documents that changed since their last check.
     touched: Vec<Uri>,
-    /// Requests for diagnostics, answered when the events that wait are done: typing cancels all but the last.
+    /// Pull requests for diagnostics. They are answered at the end of the batch, so that of several requests during
+    /// fast typing only the last is computed.
     pulls: Vec<Pull>,
-    /// The document that was opened or changed last.
+    /// The document that was opened or changed most recently. A run without a document uses it.
     last: Option<Uri>,
-    /// Long documents that were opened and not checked yet.
+    /// Large documents whose first check is not finished, each with the progress that is shown.
     checking: Vec<(Uri, Progress)>,
-    /// Since when diagnostics are held back.
+    /// The time since which diagnostics are held back; `None` if none are.
     held: Option<Instant>,
 }
 
 impl MainLoop {
-    /// A loop over the events of `inbox` that gives its reads to workers of the lanes and its orders to `runs`.
+    /// Creates a loop over the events of `inbox`, with the read queues of the two lanes and the registry of runs.
     pub fn new(inbox: Receiver<Event>, (short, long): (Queue, Queue), outbox: Outbox, runs: Runs) -> MainLoop {
         MainLoop {
             inbox,
@@ -83,7 +87,7 @@ impl MainLoop {
         }
     }
 
-    /// Runs until [`Event::Stop`].
+    /// Handles events until [`Event::Stop`].
     pub fn run(mut self) {
         let mut running = true;
         while running && let Some(first) = self.ahead.pop_front().or_else(|| self.inbox.recv().ok()) {
@@ -106,9 +110,11 @@ impl MainLoop {
         }
     }
 
-    /// Does what an event asks, but for checking and reading. False: it is the last.
+    /// Handles one event. Checks and reads are only recorded; they start at the end of the batch. Returns `false` for
+    /// the last event.
     fn handle(&mut self, event: Event) -> bool {
-        // What waits for the documents, or has nothing to do with them, may overtake their changes.
+        // These events either do not depend on the documents or are deferred to the end of the batch, so the gathered
+        // changes need not be applied first.
         let overtakes = matches!(
             event,
             Event::Change { .. } | Event::Pull(_) | Event::Read(_) | Event::ReadAgain(_) | Event::ReadDone(..)
@@ -120,7 +126,8 @@ impl MainLoop {
             Event::Configure(profile) => self.profile = profile,
             Event::Initialized => self.outbox.register(&self.profile),
             Event::PullSettings if self.profile.settings => self.outbox.pull_settings(),
-            // Clients that push nothing and cannot be asked: what `initialize` said stays.
+            // The client neither sends the new settings nor answers `workspace/configuration`: those of `initialize`
+            // stay in effect.
             Event::PullSettings => {}
             Event::Settings(settings) => self.runs.configure(settings),
             Event::Prefer(preferences) => self.preferences = preferences,
@@ -185,7 +192,7 @@ impl MainLoop {
         }
     }
 
-    /// Makes the changes that were gathered.
+    /// Applies the gathered changes as one edit.
     fn make_changes(&mut self) {
         let Some(Changes { uri, version, changes }) = self.changes.take() else { return };
         let _span = tracing::debug_span!("change", uri = uri.as_str(), version).entered();
@@ -196,7 +203,7 @@ impl MainLoop {
         }
     }
 
-    /// Hands the text as it is now to a child.
+    /// Starts a child process that runs a function of the current text.
     fn run_function(&mut self, mut order: Order) {
         let Some(uri) = order.uri.take().or_else(|| self.last.clone()) else {
             return self.refuse(order, "no document is open");
@@ -210,7 +217,8 @@ impl MainLoop {
         }
     }
 
-    /// Has a stage made of the function at a place; of a module, wherever that is.
+    /// Shows a stage of the function at a position, or of the whole module if the stage has no single function. The
+    /// stage is computed by a worker if the registry can build it, otherwise by a child process.
     fn show_stage(&mut self, order: stage::Order) {
         let order = match self.runs.build(order) {
             Ok(read) => return self.queue(read.lane).push(read),
@@ -224,7 +232,7 @@ impl MainLoop {
                 let program = Program { uri: order.uri.clone(), text, kind, encoding };
                 self.runs.show(program, subject, order);
             }
-            // An error is a client that does not wait any more.
+            // An error means that the client no longer waits for the response.
             None => drop(order.reply.send(None)),
         }
     }
@@ -232,7 +240,7 @@ impl MainLoop {
     fn refuse(&self, order: Order, why: &str) {
         let message = format!("nothing was run: {why}");
         self.outbox.complain(&message);
-        // An error is a client that does not wait any more.
+        // An error means that the client no longer waits for the response.
         let _ = order.reply.send(Outcome::failed(message));
     }
 
@@ -250,7 +258,7 @@ impl MainLoop {
         }
     }
 
-    /// Gives free workers something to do.
+    /// Hands queued reads to the free workers.
     fn start_reads(&mut self) {
         for queue in [&mut self.short, &mut self.long] {
             while let Some(read) = queue.take() {
@@ -264,7 +272,7 @@ impl MainLoop {
         }
     }
 
-    /// Shows why a function has no lowering, where the document's text is still the same.
+    /// Adds errors of lowering to a document's diagnostics, if its text has not changed meanwhile.
     fn not_lowered(&mut self, NotLowered { uri, text_number, diagnostics }: NotLowered) {
         if self.documents.not_lowered(&uri, text_number, diagnostics) {
             touch(&mut self.touched, &uri);
@@ -272,7 +280,7 @@ impl MainLoop {
         }
     }
 
-    /// Has clients that ask for diagnostics ask again.
+    /// Asks clients that pull diagnostics to pull them again.
     fn restate(&mut self) {
         if self.profile.pulls && !self.touched.is_empty() {
             self.documents.restate();
@@ -280,14 +288,15 @@ impl MainLoop {
         }
     }
 
-    /// The settings changed, and with them what is said of every document.
+    /// Marks all documents for a new check, because settings affect the diagnostics of each.
     fn touch_all(&mut self) {
         self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
         self.restate();
     }
 
-    /// Checks what was touched and tells the client, also when nothing is new: it waits for the version. A client that asks
-    /// is not told.
+    /// Checks the touched documents and publishes their diagnostics. They are published even if they are unchanged,
+    /// because the client waits for diagnostics of the new version. Nothing is published to a client that pulls
+    /// diagnostics.
     fn publish(&mut self) {
         let touched = std::mem::take(&mut self.touched);
         let _span = (!touched.is_empty()).then(|| tracing::debug_span!("publish").entered());
@@ -316,7 +325,7 @@ impl MainLoop {
         self.checking.retain(|(checking, _)| checking != uri);
     }
 
-    /// Whether changes of touched documents are there already, so that a check can wait for them.
+    /// Whether the queue already has a change of a touched document, so that its check can wait for that change.
     fn are_overtaken(&mut self) -> bool {
         let touched = std::mem::take(&mut self.touched);
         let overtaken = touched.iter().any(|uri| self.is_overtaken(uri));
@@ -324,7 +333,8 @@ impl MainLoop {
         overtaken
     }
 
-    /// Whether a change of the document is there already, so that what was found of it can wait for that.
+    /// Whether the queue already has a change of the document, so that its diagnostics can wait for that change.
+    /// `false` once diagnostics have been held back for [`HOLD`].
     fn is_overtaken(&mut self, uri: &Uri) -> bool {
         while self.ahead.len() < MAX_BATCH
             && let Ok(event) = self.inbox.try_recv()
@@ -335,7 +345,7 @@ impl MainLoop {
         self.ahead.iter().any(changes) && self.held.get_or_insert_with(Instant::now).elapsed() < HOLD
     }
 
-    /// Answers the requests for diagnostics, with the text as it is now.
+    /// Answers the pull requests for diagnostics from the current text.
     fn answer_pulls(&mut self) {
         for pull in std::mem::take(&mut self.pulls) {
             if pull.reply.is_closed() {
@@ -348,7 +358,7 @@ impl MainLoop {
                 false => Some(self.documents.diagnostics(&pull.uri, &self.profile).map(|it| it.1).unwrap_or_default()),
             };
             self.checked(&pull.uri);
-            // An error is a client that does not wait any more.
+            // An error means that the client no longer waits for the response.
             let _ = pull.reply.send(Ok(Report { id, diagnostics }));
         }
     }

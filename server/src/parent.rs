@@ -1,6 +1,7 @@
 //! Ends the server when the editor that started it is gone.
 //!
-//! A closed stdin says so already; this is for editors that crash while some other process still holds the pipe open.
+//! Usually stdin is closed then. This module handles an editor that crashed while another process still holds the pipe
+//! open.
 
 use crate::event::Event;
 use std::sync::mpsc::Sender;
@@ -8,10 +9,10 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watches process `id` from a thread of its own and ends this process with status 1 once it is gone.
+/// Watches process `id` from a separate thread and ends this process with status 1 once `id` is gone.
 ///
-/// A process that cannot be seen from the start (another container, a system without `/proc`) is not watched.
-/// The runs under way are ended first: nobody would miss their result, and nobody else would end them.
+/// A process that is not visible at the start (in another container, or on a system without `/proc`) is not watched.
+/// Runs in progress are cancelled first, because no one would read their results or stop their child processes.
 pub fn watch(id: u32, events: &Sender<Event>) {
     let Some(born) = birth(id) else { return };
     let events = events.clone();
@@ -24,14 +25,16 @@ pub fn watch(id: u32, events: &Sender<Event>) {
         }
         std::process::exit(1);
     };
-    // Without the thread there is only stdin to go by, which is enough for most editors.
+    // If the thread cannot start, the server still ends when stdin is closed, which is enough for most editors.
     let _ = std::thread::Builder::new().name("parent".into()).spawn(watch);
 }
 
-/// When the process was started, in ticks since boot: with the id it names a process for good. `None`: it is not alive.
+/// Returns the start time of the process in ticks since boot. Together with the id it identifies the process, since ids
+/// are reused. `None` if the process is not alive.
 fn birth(id: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // `id (name) state ppid …`: the name may hold spaces and parentheses, so count from the last one. See proc(5).
+    // The format is `id (name) state ppid …` (see proc(5)). The name may contain spaces and parentheses, so fields are
+    // counted from the last parenthesis.
     let (_, fields) = status.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;

@@ -1,4 +1,4 @@
-//! Puts the parts together.
+//! Starts the parts of the server (workers, main loop, transport) and connects them.
 
 use crate::backend::Backend;
 use crate::event::Event;
@@ -15,8 +15,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower_lsp::LspService;
 
-/// Serves one client on stdin and stdout, and watches the process it names. Returns the process's exit status: 0 after
-/// `shutdown`, else 1.
+/// Serves one client on stdin and stdout, and watches the process `client_process`, if given. Returns the exit status
+/// of this process: 0 if the session ended after a `shutdown` request, 1 otherwise.
 pub fn run(client_process: Option<u32>) -> i32 {
     match serve_on_runtime(client_process) {
         Ok(ended) if ended.after_shutdown => 0,
@@ -36,7 +36,8 @@ pub fn run(client_process: Option<u32>) -> i32 {
 fn serve_on_runtime(client_process: Option<u32>) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let ended = runtime.block_on(serve(client_process));
-    // An open stdin may be in the middle of a read; dropping the runtime would wait for it. Children are killed.
+    // Stdin may be in the middle of a read, and dropping the runtime would wait for that read. Child processes are
+    // killed.
     runtime.shutdown_background();
     ended
 }
@@ -58,11 +59,11 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
     .custom_method("window/workDoneProgress/cancel", Backend::cancel_progress)
     .finish();
     started?;
-    // A child would keep its request, and with it the end, waiting.
+    // A running child would keep its request pending and so delay the end of the session.
     let hung_up = || drop(events.send(Event::CancelRuns));
     let settle = async {
         let _ = events.send(Event::Stop);
-        // An error is a main loop that is gone already.
+        // An error means that the main loop has already ended.
         let _ = settled.await;
     };
     Ok(transport::serve(service, socket, tokio::io::stdin(), tokio::io::stdout(), hung_up, settle).await)
@@ -71,8 +72,8 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
 fn start_main_loop(main_loop: MainLoop, done: oneshot::Sender<()>) -> io::Result<()> {
     let builder = std::thread::Builder::new().name("main loop".into()).stack_size(STACK_SIZE);
     let run = move || {
-        // The loop catches what goes wrong in the database. Without the loop there is nothing to serve: better that the
-        // editor starts the server anew.
+        // The loop catches panics of the database itself. Any other panic leaves no one to serve requests, so the
+        // process exits and the editor can restart the server.
         if catch_unwind(AssertUnwindSafe(|| main_loop.run())).is_err() {
             std::process::exit(1);
         }
