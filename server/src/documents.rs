@@ -1,7 +1,8 @@
-//! The open documents and the database they live in.
+//! The open documents and the database that holds their texts.
 //!
-//! A panic inside the database must not cost the user the session: every call into it is caught here, and after one the
-//! database is built anew from the texts. The file in which it happened may be checkable again after the next edit.
+//! A panic inside the database must not end the user's session. Every call into the database is therefore caught here,
+//! and after a panic the database is rebuilt from the texts. The file that caused the panic may be checkable again
+//! after the next edit.
 
 use crate::lsp::semantic::Sent;
 use crate::lsp::{Change, Point, Profile, Uri, to_proto};
@@ -16,7 +17,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-/// Texts longer than this are not checked: offsets have 32 bits, and clients give up long before.
+/// The maximal length of a text in bytes; longer texts are not checked. Offsets have 32 bits, and clients fail on such
+/// texts long before this limit.
 pub const MAX_BYTES: usize = 1 << 30;
 
 const TOO_LARGE: &str = "rx does not check files larger than 1 GiB";
@@ -24,15 +26,15 @@ const LOST: &str = "rx lost track of this file after an internal error; close an
 const NOT_OPEN: &str = "this document is not open";
 const CRASHED: &str = "rx failed on this text; this is a bug in rx, please report it";
 
-/// The open documents.
+/// The open documents, the database with their texts, and the settings that apply to them.
 #[derive(Default)]
 pub struct Documents {
     workspace: Workspace,
     open: HashMap<Uri, Open>,
     settings: Known,
-    /// How many texts and settings there were so far: names what is said of each document.
+    /// A counter of versions of texts and settings. Its values identify the diagnostics of each document.
     states: u64,
-    /// What went wrong since the last [`Documents::take_log`].
+    /// Internal errors since the last [`Documents::take_log`].
     log: Vec<String>,
 }
 
@@ -41,29 +43,29 @@ struct Open {
     text: Text,
     kind: FileKind,
     version: i32,
-    /// The number of its text and settings.
+    /// The number of its current text and settings. It is the `resultId` of pulled diagnostics.
     state: u64,
-    /// The number of its text.
+    /// The number of its current text.
     text_number: u64,
-    /// Errors of lowering of this text, as far as they are known.
+    /// Errors of lowering this text that were found so far.
     not_lowered: Vec<Diagnostic<Span>>,
-    /// What its settings file says.
+    /// The settings that apply to it.
     said: Said,
-    /// What was sent of its semantic tokens.
+    /// The semantic tokens that the client has, for the next delta.
     sent: Arc<Mutex<Option<Sent>>>,
 }
 
-/// Where the text of a document is.
+/// The place of a document's text.
 #[derive(Clone, Copy)]
 enum Text {
-    /// In the database.
+    /// The text is in the database.
     Known(FileId),
-    /// Nowhere; the reason is shown instead of diagnostics.
+    /// The text is not known. The reason is shown instead of diagnostics.
     Unknown(&'static str),
 }
 
 impl Documents {
-    /// Adds a document, or replaces it when the client opens it twice; its settings file is read.
+    /// Adds a document and reads its settings file. A document that is already open is replaced.
     pub fn open(&mut self, uri: Uri, kind: FileKind, version: i32, text: &str) {
         let said = self.settings.of(&uri, &mut Known::look());
         self.open_with(uri, kind, version, text, said);
@@ -87,7 +89,7 @@ impl Documents {
         self.open.insert(uri, Open { text, kind, version, state, text_number: state, not_lowered, said, sent });
     }
 
-    /// Reads the settings files of all documents anew.
+    /// Reads the settings files of all documents again.
     pub fn read_settings(&mut self) {
         let mut look = Known::look();
         let mut failed = None;
@@ -102,7 +104,7 @@ impl Documents {
         failed.into_iter().for_each(|uri| self.rebuild(&uri));
     }
 
-    /// Sets the codes that the client's settings choose. False: they are chosen already.
+    /// Sets the diagnostic codes that the client's settings select. Returns `false` if nothing changes.
     pub fn choose(&mut self, choice: Choice) -> bool {
         let new = self.settings.choose(choice);
         if new {
@@ -111,17 +113,17 @@ impl Documents {
         new
     }
 
-    /// The documents.
+    /// Returns the URIs of the open documents.
     pub fn uris(&self) -> impl Iterator<Item = &Uri> {
         self.open.keys()
     }
 
-    /// What the user has to be told of settings files.
+    /// Returns the errors in settings files that the user has not seen yet.
     pub fn take_complaints(&mut self) -> Vec<String> {
         self.settings.take_complaints()
     }
 
-    /// Applies changes, one after the other. False: no such document is open.
+    /// Applies the changes in order. Returns `false` if the document is not open.
     pub fn change(&mut self, uri: &Uri, version: i32, changes: &[Change], profile: &Profile) -> bool {
         let Some(open) = self.open.get_mut(uri) else { return false };
         open.version = version;
@@ -135,7 +137,7 @@ impl Documents {
         true
     }
 
-    /// Forgets a document. False: no such document is open.
+    /// Removes a document. Returns `false` if the document is not open.
     pub fn close(&mut self, uri: &Uri) -> bool {
         let Some(open) = self.open.remove(uri) else { return false };
         if let Text::Known(file) = open.text
@@ -146,7 +148,7 @@ impl Documents {
         true
     }
 
-    /// A document's version and its diagnostics, written for the client. `None`: it is not open.
+    /// Returns a document's version and its diagnostics in protocol types. `None` if the document is not open.
     pub fn diagnostics(&mut self, uri: &Uri, profile: &Profile) -> Option<(i32, to_proto::Diagnostics)> {
         let version = self.open.get(uri)?.version;
         let first = self.check(uri, profile);
@@ -157,12 +159,13 @@ impl Documents {
         Some((version, diagnostics.unwrap_or_else(|| to_proto::not_checked(CRASHED))))
     }
 
-    /// Names what is said of a document now: another text or other settings have another name. `None`: it is not open.
+    /// Returns the `resultId` of a document's current diagnostics. It changes with the text and with the settings.
+    /// `None` if the document is not open.
     pub fn statement_id(&self, uri: &Uri) -> Option<String> {
         self.open.get(uri).map(|open| open.state.to_string())
     }
 
-    /// Gives every document's diagnostics a new name: the settings changed.
+    /// Changes the `resultId` of every document's diagnostics, so that clients pull them again.
     pub fn restate(&mut self) {
         for open in self.open.values_mut() {
             self.states += 1;
@@ -170,7 +173,8 @@ impl Documents {
         }
     }
 
-    /// Adds errors of lowering to the diagnostics of a text. False: the text is another now, or they are known.
+    /// Adds errors of lowering to the diagnostics of a text. Returns `false` if the document has another text by now,
+    /// or if all the errors were already known.
     pub fn not_lowered(&mut self, uri: &Uri, text_number: u64, found: Vec<Diagnostic<Span>>) -> bool {
         let Some(open) = self.open.get_mut(uri).filter(|open| open.text_number == text_number) else { return false };
         let known = open.not_lowered.len();
@@ -182,7 +186,8 @@ impl Documents {
         open.not_lowered.len() > known
     }
 
-    /// What a worker needs to answer a question about a document, or about all. `None`: there is nothing to ask.
+    /// Returns a snapshot of the database for a read, and the documents that the read covers: `uri`, or all if `None`.
+    /// `None` if none of them is open with a known text.
     pub fn snapshot(&self, uri: Option<&Uri>) -> Option<(Snapshot, Vec<Asked>)> {
         let asked = |(uri, open): (&Uri, &Open)| match open.text {
             Text::Known(file) => Some(Asked {
@@ -205,10 +210,10 @@ impl Documents {
         Some((catch(|| self.workspace.snapshot())?, documents))
     }
 
-    /// A document's text and what it is.
+    /// Returns a document's text and its kind.
     ///
     /// # Errors
-    /// Why there is none: a sentence for the user.
+    /// The reason why there is no text: a sentence for the user.
     pub fn text(&self, uri: &Uri) -> Result<(String, FileKind), &'static str> {
         let open = self.open.get(uri).ok_or(NOT_OPEN)?;
         match open.text {
@@ -220,8 +225,8 @@ impl Documents {
         }
     }
 
-    /// The function at a place of a document; of a stage that is the whole module's, any. `None`: there is none, or the
-    /// document is not open.
+    /// Returns the function at a position, as the subject of a stage. For a stage of the whole module, any function of
+    /// the module will do. `None` if there is no function, or the document is not open.
     pub fn subject(&self, uri: &Uri, at: Point, stage: Stage, encoding: Encoding) -> Option<Subject> {
         let Text::Known(file) = self.open.get(uri)?.text else { return None };
         catch(|| {
@@ -239,12 +244,13 @@ impl Documents {
         })?
     }
 
-    /// What went wrong since it was asked last, for the client's log.
+    /// Returns and clears the internal errors since the last call, for the client's log.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }
 
-    /// The diagnostics as they are to be shown. `None`: finding them panicked.
+    /// Returns the diagnostics with the severities of the settings applied. `None` if the check panicked or the
+    /// document is not open.
     fn check(&self, uri: &Uri, profile: &Profile) -> Option<to_proto::Diagnostics> {
         let open = self.open.get(uri)?;
         match open.text {
@@ -263,12 +269,13 @@ impl Documents {
         }
     }
 
-    /// Applies the first of `changes`, and as many of the next as come to one edit with it; returns how many, at least one.
+    /// Applies the first of `changes`, together with the following ones that can be joined into the same edit. Returns
+    /// the number of changes that were applied, at least one.
     fn apply(&mut self, uri: &Uri, changes: &[Change], profile: &Profile) -> usize {
         let Some((open, first)) = self.open.get(uri).zip(changes.first()) else { return changes.len().max(1) };
         let file = match (open.text, first.range) {
             (Text::Known(file), _) => file,
-            // A whole new text finds a lost document again.
+            // A change that replaces the whole text makes a lost document known again.
             (Text::Unknown(_), None) => {
                 let (kind, version, said) = (open.kind, open.version, open.said.clone());
                 self.open_with(uri.clone(), kind, version, &first.text, said);
@@ -277,7 +284,7 @@ impl Documents {
             (Text::Unknown(_), Some(_)) => return 1,
         };
         let Some(JoinedEdit { range, text, count }) = catch(|| self.join(file, changes, profile)).flatten() else {
-            // Nothing was changed yet, but there is no telling where it should have been.
+            // Nothing was edited yet, but the positions of the change cannot be resolved, so the text is lost.
             self.mark(uri, Text::Unknown(LOST));
             self.rebuild(uri);
             return 1;
@@ -298,7 +305,7 @@ impl Documents {
         count
     }
 
-    /// The edit that the first changes come to; one that replaces the whole text is an edit of its own.
+    /// Joins the first changes into one edit. A change that replaces the whole text is a separate edit.
     fn join(&self, file: FileId, changes: &[Change], profile: &Profile) -> Option<JoinedEdit> {
         let document = self.workspace.document(file);
         let point = |point: Point| (point.line, point.column);
@@ -310,7 +317,8 @@ impl Documents {
         document.join(placed, profile.encoding).or_else(|| changes.first().map(whole))
     }
 
-    /// After a panic in an edit of `uri`: a new database, with `text` for that document.
+    /// Rebuilds the database after a panic in an edit of `uri`, with `text` as that document's text. `None` means that
+    /// the text is lost.
     fn replace(&mut self, uri: &Uri, text: Option<String>) {
         let Some((kind, said)) = self.open.get(uri).map(|open| (open.kind, open.said.clone())) else { return };
         self.mark(uri, Text::Unknown(LOST));
@@ -319,7 +327,7 @@ impl Documents {
         self.mark(uri, added.map_or(Text::Unknown(LOST), Text::Known));
     }
 
-    /// Builds the database anew from the texts of the open documents, after a panic over `uri`.
+    /// Rebuilds the database from the texts of the open documents, after a panic that concerned `uri`.
     fn rebuild(&mut self, uri: &Uri) {
         self.log.push(format!("internal error in {}: this is a bug in rx; its files are read anew", uri.as_str()));
         let old = std::mem::take(&mut self.workspace);
@@ -328,12 +336,12 @@ impl Documents {
             let added = catch(|| add(&mut self.workspace, &old.document(file).text(), open.kind, &open.said));
             open.text = added.map_or(Text::Unknown(LOST), Text::Known);
         }
-        // Dropping a database in an unknown state may panic again, to no one's harm.
+        // Dropping a database in an unknown state may panic again; that panic is ignored.
         let _ = catch(|| drop(old));
     }
 }
 
-/// Adds a text with what is said of it.
+/// Adds a text to the workspace and sets the TVM version and the declared operators of its settings.
 pub fn add(workspace: &mut Workspace, text: &str, kind: FileKind, said: &Said) -> FileId {
     let file = workspace.add(text, kind);
     configure(workspace, file, said);
@@ -345,7 +353,8 @@ fn configure(workspace: &mut Workspace, file: FileId, said: &Said) {
     workspace.set_operators(file, said.project.operators.clone());
 }
 
-/// `text` as it is after `range` was replaced by `new`, whether the edit was carried out before the panic or not.
+/// Returns `text` with `range` replaced by `new`, whether or not the edit was applied before the panic. `before` is the
+/// length of the text before the edit, which distinguishes the two cases. `None` if `text` fits neither.
 fn mended(mut text: String, range: &Range<usize>, before: usize, new: &str) -> Option<String> {
     let after = before.checked_sub(range.len())?.checked_add(new.len())?;
     if text.len() == after && text.get(range.start..).is_some_and(|rest| rest.starts_with(new)) {
@@ -358,7 +367,7 @@ fn mended(mut text: String, range: &Range<usize>, before: usize, new: &str) -> O
     })
 }
 
-/// Runs `work`; `None` when it panicked.
+/// Runs `work` and returns its result; `None` if it panicked.
 fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

@@ -80,7 +80,7 @@ pub enum Event {
     ApplyEdit(WorkspaceEdit),
     /// The client cancelled the progress with this token.
     CancelProgress(ProgressToken),
-    /// All runs are to be cancelled, because the client is gone.
+    /// All runs are to be cancelled, because the session is ending.
     CancelRuns,
     /// The last event: the main loop ends.
     Stop,

@@ -1,45 +1,45 @@
-//! The frames of the base protocol: `Content-Length: N`, a blank line, N bytes of JSON.
+//! Frames of the base protocol: a `Content-Length: N` header, a blank line, `N` bytes of JSON.
 //!
-//! tower-lsp's own codec ends the session at the first byte it cannot read. Here unreadable input is an event like any
-//! other: it is answered with an error, and reading goes on at the next frame.
+//! tower-lsp's codec ends the session at the first byte that it cannot decode. This one returns undecodable input as a
+//! message like any other. The server responds with an error and continues at the next frame.
 
 use serde_json::Value;
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 use tower_lsp::jsonrpc::{Error, Id, Request, Response};
 
-/// The longest message that is read; longer ones are skipped.
+/// The maximal length of a message in bytes; longer messages are skipped.
 pub const MAX_MESSAGE: u64 = 1 << 30;
 
-/// The longest header line that is looked at.
+/// The number of bytes of a header line that are kept; the rest is ignored.
 const MAX_HEADER: usize = 4096;
 
-/// What came in.
+/// One decoded message.
 #[derive(Debug)]
 pub enum Incoming {
     /// A request or notification.
     Request(Request),
-    /// An answer to a request of ours.
+    /// A response to a request of the server.
     Response(Response),
-    /// Something else, and the answer to it.
+    /// Input that is no message, with the error response to send.
     Unreadable(Response),
 }
 
-/// Reads frames one by one.
+/// A reader that splits its input into frames and decodes them.
 pub struct FrameReader<R> {
     input: R,
     line: Vec<u8>,
-    /// Whether bytes outside any frame were complained of already.
+    /// Whether an error was already reported for the current run of bytes outside any frame.
     lost: bool,
 }
 
 impl<R: AsyncBufRead + Unpin> FrameReader<R> {
-    /// A reader of `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R) -> FrameReader<R> {
         FrameReader { input, line: Vec::new(), lost: false }
     }
 
-    /// The next message; `None` at the end of the input.
+    /// Reads the next message. `None` at the end of the input.
     pub async fn next(&mut self) -> io::Result<Option<Incoming>> {
         let mut length = None;
         loop {
@@ -63,7 +63,8 @@ impl<R: AsyncBufRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Reads a line into `self.line`, its first [`MAX_HEADER`] bytes only. False at the end of the input.
+    /// Reads a line into `self.line`, of which it keeps only the first [`MAX_HEADER`] bytes. Returns `false` at the end
+    /// of the input.
     async fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         loop {
@@ -87,7 +88,7 @@ impl<R: AsyncBufRead + Unpin> FrameReader<R> {
         if length > MAX_MESSAGE {
             return self.skip(length).await;
         }
-        // Memory is taken as bytes arrive: the length is the client's word only.
+        // Memory grows as bytes arrive, because the length in the header may be wrong.
         let mut body = Vec::with_capacity(length.min(1 << 20) as usize);
         (&mut self.input).take(length).read_to_end(&mut body).await?;
         if (body.len() as u64) < length {
@@ -104,7 +105,7 @@ impl<R: AsyncBufRead + Unpin> FrameReader<R> {
                 return Ok(None);
             }
             let used = left.min(available as u64);
-            // `used` fits: it is at most `available`.
+            // The conversion is lossless: `used` is at most `available`.
             self.input.consume(used as usize);
             left -= used;
         }
@@ -114,12 +115,13 @@ impl<R: AsyncBufRead + Unpin> FrameReader<R> {
 
 enum Header {
     ContentLength(u64),
-    /// The blank line.
+    /// The blank line that ends the headers.
     End,
     Other,
 }
 
-/// Reads a header line. The field may stand behind rubbish: what follows a frame that was longer than it said.
+/// Parses a header line. The field may follow other bytes on the line. For example, if the previous frame's body is
+/// longer than its `Content-Length`, the rest of that body precedes the next header.
 fn header(line: &[u8]) -> Header {
     let line = line.trim_ascii();
     if line.is_empty() {
@@ -135,14 +137,14 @@ fn header(line: &[u8]) -> Header {
     }
 }
 
-/// Whether a line looks like a header field of another name, which is nothing to complain of.
+/// Whether a line has the form of a header field with another name, which is ignored without an error.
 fn is_field(line: &[u8]) -> bool {
     let name: Vec<u8> = line.iter().copied().take_while(|byte| *byte != b':').collect();
     let is_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
     is_name && name.len() < line.len() && !name.eq_ignore_ascii_case(b"content-length")
 }
 
-/// Reads the body of a frame.
+/// Decodes the body of a frame.
 fn message(body: &[u8]) -> Incoming {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return unreadable(Id::Null, Error::parse_error());
@@ -164,7 +166,7 @@ fn unreadable(id: Id, error: Error) -> Incoming {
     Incoming::Unreadable(Response::from_error(id, error))
 }
 
-/// A message in its frame.
+/// Encodes a message as a frame.
 pub fn frame(message: &impl serde::Serialize) -> serde_json::Result<Vec<u8>> {
     let body = serde_json::to_vec(message)?;
     let mut frame = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
@@ -178,7 +180,8 @@ mod tests {
     use futures::executor::block_on;
     use tower_lsp::jsonrpc::ErrorCode;
 
-    /// What is read of `input`: methods, `answer`, or the code of the error it is answered with.
+    /// Decodes `input`. Returns one string a message: the method of a request, `answer` for a response, or the error
+    /// that is sent back.
     fn read(input: &[u8]) -> Vec<String> {
         let mut frames = FrameReader::new(input);
         let mut seen = Vec::new();

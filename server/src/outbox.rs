@@ -1,4 +1,4 @@
-//! What the main loop sends without being asked.
+//! Messages that the main loop sends to the client without a request from it.
 
 use crate::event::Event;
 use crate::lsp::{Profile, ProgressToken, Uri, WorkspaceEdit, from_proto, to_proto};
@@ -9,29 +9,31 @@ use tokio::sync::oneshot;
 use tower_lsp::Client;
 use tower_lsp::ls_types::MessageType;
 
-/// The way to the client. Sending waits while the client does not read, and does nothing once it is gone.
+/// The sender of messages to the client. Sending blocks while the client does not read, and does nothing once the
+/// client is gone.
 pub struct Outbox {
     client: Client,
-    /// Where answers of the client are waited for.
+    /// The runtime on which responses of the client are awaited.
     runtime: Handle,
-    /// Where they go.
+    /// The channel that receives these responses as events.
     events: Sender<Event>,
-    /// How often a progress was begun.
+    /// The number of progresses that were created, for unique tokens.
     shown: u64,
 }
 
-/// Something that goes on while this lives.
+/// The guard of a progress, which the client shows until this is dropped.
 pub struct Progress {
     _guard: oneshot::Sender<()>,
 }
 
 impl Outbox {
-    /// To this client; its answers are waited for on `runtime` and become `events`.
+    /// Creates the sender for `client`. The client's responses are awaited on `runtime` and sent to `events`.
     pub fn new(client: Client, runtime: Handle, events: Sender<Event>) -> Outbox {
         Outbox { client, runtime, events, shown: 0 }
     }
 
-    /// Asks the client for its settings, and to tell when they or settings files change, as far as it can.
+    /// Registers for changes of settings and of settings files, and requests the current settings, as far as the client
+    /// supports each of these.
     pub fn register(&self, profile: &Profile) {
         let watches = [
             profile.watches.then(to_proto::settings_files_watch),
@@ -40,7 +42,7 @@ impl Outbox {
         let registrations: Vec<_> = watches.into_iter().flatten().collect();
         if !registrations.is_empty() {
             let client = self.client.clone();
-            // A client that says no is one whose settings files are read when documents are opened.
+            // If the client refuses, settings files are still read whenever a document is opened.
             self.runtime.spawn(async move { client.register_capability(registrations).await });
         }
         if profile.settings {
@@ -48,29 +50,31 @@ impl Outbox {
         }
     }
 
-    /// Asks the client for its settings. One that has none keeps what `initialize` said.
+    /// Requests the client's settings (`workspace/configuration`). If the client has none, those of `initialize` stay
+    /// in effect.
     pub fn pull_settings(&self) {
         let (client, events) = (self.client.clone(), self.events.clone());
         self.runtime.spawn(async move {
             let answer = client.configuration(vec![to_proto::own_settings()]).await;
             let settings = answer.ok().and_then(|all| all.into_iter().next()).filter(|settings| !settings.is_null());
             for event in settings.iter().flat_map(from_proto::configuration) {
-                // An error is a main loop that is gone: the server ends.
+                // An error means that the main loop has ended: the server is shutting down.
                 let _ = events.send(event);
             }
         });
     }
 
-    /// Asks the client to ask again for every document's diagnostics.
+    /// Asks the client to pull every document's diagnostics again (`workspace/diagnostic/refresh`).
     pub fn refresh(&self, profile: &Profile) {
         if profile.refreshes {
             let client = self.client.clone();
-            // A client that does not answer has been told all the same.
+            // The response does not matter.
             self.runtime.spawn(async move { client.workspace_diagnostic_refresh().await });
         }
     }
 
-    /// Shows that `title` goes on until the guard is dropped, to a client that shows such things.
+    /// Shows a progress with this title until the guard is dropped. Only for clients with the `window.workDoneProgress`
+    /// capability.
     pub fn progress(&mut self, title: String) -> Progress {
         self.shown += 1;
         let token = ProgressToken::String(format!("rx/progress/{}", self.shown));
@@ -79,7 +83,7 @@ impl Outbox {
         self.runtime.spawn(async move {
             if client.create_work_done_progress(token.clone()).await.is_ok() {
                 let progress = client.progress(token, title).begin().await;
-                // The error is the dropped guard.
+                // The error is the expected result: it means that the guard was dropped.
                 let _ = done.await;
                 progress.finish().await;
             }
@@ -87,23 +91,24 @@ impl Outbox {
         Progress { _guard: guard }
     }
 
-    /// Asks the client to apply an edit; it says no where the text has changed meanwhile.
+    /// Asks the client to apply an edit. The client refuses if the text has changed meanwhile.
     pub fn apply(&self, edit: WorkspaceEdit) {
         let client = self.client.clone();
         self.runtime.spawn(async move { client.apply_edit(edit).await });
     }
 
-    /// Replaces the diagnostics the client shows of a document; `version` says of which text they are.
+    /// Replaces the diagnostics that the client shows for a document. `version` is the version of the text that they
+    /// belong to.
     pub fn publish(&self, uri: Uri, version: Option<i32>, diagnostics: to_proto::Diagnostics) {
         block_on(self.client.publish_diagnostics(uri, diagnostics, version));
     }
 
-    /// A message for the user, about something the user asked for.
+    /// Shows the user an error about something that the user requested.
     pub fn complain(&self, message: &str) {
         block_on(self.client.show_message(MessageType::ERROR, message));
     }
 
-    /// A line for the client's log; for what the user should know is wrong.
+    /// Adds an error to the client's log.
     pub fn log(&self, message: String) {
         block_on(self.client.log_message(MessageType::ERROR, message));
     }

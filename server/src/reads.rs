@@ -1,4 +1,5 @@
-//! Questions about documents, answered by workers on snapshots of the database while edits go on.
+//! Read-only requests about documents. Worker threads answer them on snapshots of the database while edits continue on
+//! the main loop.
 
 use crate::event::Event;
 use crate::lsp::semantic::Sent;
@@ -13,17 +14,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Who answers a question.
+/// A group of workers for requests of similar cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Workers for what takes milliseconds.
+    /// For requests that take milliseconds.
     Short,
-    /// A worker for what may take seconds: code generation.
+    /// For requests that may take seconds: code generation.
     Long,
 }
 
 impl Lane {
-    /// How many questions it answers at once. An edit waits until each has noticed it, so they are few.
+    /// Returns the number of workers. It is small because an edit waits until each running read has noticed its
+    /// cancellation.
     fn workers(self) -> usize {
         match self {
             Lane::Short => 2,
@@ -31,7 +33,8 @@ impl Lane {
         }
     }
 
-    /// The stack of its workers: code generation walks loop nests recursively, as `rxrun` does on a stack of this size.
+    /// Returns the stack size of a worker in bytes. Code generation walks loop nests recursively; `rxrun` uses a stack
+    /// of the same size for it.
     fn stack_size(self) -> usize {
         match self {
             Lane::Short => STACK_SIZE,
@@ -40,8 +43,8 @@ impl Lane {
     }
 }
 
-/// The questions of a lane that no worker has yet. A worker gets one with a fresh snapshot only when it is free: an edit waits for
-/// every snapshot to be dropped.
+/// The reads of a lane that no worker has started. A read gets its snapshot only when a worker is free, because an edit
+/// waits until every snapshot is dropped.
 pub struct Queue {
     jobs: Sender<Job>,
     waiting: VecDeque<Read>,
@@ -50,24 +53,25 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Adds a question.
+    /// Adds a read at the end of the queue.
     pub fn push(&mut self, read: Read) {
         self.waiting.push_back(read);
     }
 
-    /// A worker is free again.
+    /// Records that a worker is free again.
     // INVARIANT: each job that made a worker busy ends with one `Event::ReadAgain` or `Event::ReadDone`.
     pub fn free(&mut self) {
         self.busy -= 1;
     }
 
-    /// A worker is free again, and its question is the next.
+    /// Records that a worker is free again, and puts its cancelled read at the front of the queue.
     pub fn again(&mut self, read: Read) {
         self.free();
         self.waiting.push_front(read);
     }
 
-    /// The next question that somebody waits for, where a worker is free.
+    /// Removes and returns the next read that the client still waits for. `None` if there is none or if all workers are
+    /// busy.
     pub fn take(&mut self) -> Option<Read> {
         if self.busy == self.workers {
             return None;
@@ -75,31 +79,33 @@ impl Queue {
         std::iter::from_fn(|| self.waiting.pop_front()).find(|read| !read.question.is_abandoned())
     }
 
-    /// Gives a question to a free worker.
+    /// Sends a job to a free worker.
     pub fn give(&mut self, job: Job) {
-        // Workers end only when the main loop does; were they gone, the dropped job would answer with an error.
+        // Workers outlive the queue. If they were gone, dropping the job would drop its reply, and the request would
+        // fail.
         if self.jobs.send(job).is_ok() {
             self.busy += 1;
         }
     }
 }
 
-/// For the threads that ask the database: analysis of nested text recurses, and salsa grows no stacks.
+/// The stack size in bytes of threads that query the database. The analysis recurses on nested text, and salsa does not
+/// grow stacks.
 pub const STACK_SIZE: usize = 64 << 20;
 
-/// Why there is no answer: a sentence for the client's log.
+/// The reason why a read failed: a sentence for the client's log.
 pub type Failure = &'static str;
 
-/// Where an answer goes; closed when the client cancelled the request.
+/// The sender of a response. It is closed once the client cancels the request.
 pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
 
-/// A question about one document, or about all that are open.
+/// A read-only request about one open document, or about all of them.
 pub struct Read {
-    /// Which document; all if there is none.
+    /// The document, or `None` for all open documents.
     pub uri: Option<Uri>,
-    /// Who answers it.
+    /// The workers that handle it.
     pub lane: Lane,
-    /// What is asked.
+    /// The query to run, and the sender of its response.
     pub question: Box<dyn Ask>,
 }
 
@@ -110,8 +116,8 @@ impl fmt::Debug for Read {
 }
 
 impl Read {
-    /// A question that `ask` answers, and where the answer will be. A document that is not open, or cannot be checked, has the
-    /// default answer: nothing.
+    /// Creates a read that computes its result with `ask`, and returns it with the receiver of the result. For a
+    /// document that is not open or cannot be checked, the result is `T::default()`.
     pub fn new<T: Default + Send + 'static>(
         uri: Uri,
         ask: impl Fn(&Subject<'_>) -> T + Send + 'static,
@@ -121,7 +127,7 @@ impl Read {
         (Read { uri: Some(uri), lane: Lane::Short, question }, receiver)
     }
 
-    /// A question that `ask` answers for each open document; the answer is all of theirs.
+    /// Creates a read that calls `ask` for each open document and concatenates the results.
     pub fn of_all<T: Send + 'static>(
         ask: impl Fn(&Subject<'_>) -> Vec<T> + Send + 'static,
     ) -> (Read, oneshot::Receiver<Result<Vec<T>, Failure>>) {
@@ -131,17 +137,17 @@ impl Read {
     }
 }
 
-/// A question of any kind. What is asked again after an edit is asked the same way.
+/// The query of a read. A read that was cancelled by an edit runs the same query again.
 pub trait Ask: Send {
-    /// Whether nobody waits for the answer any more.
+    /// Whether the client no longer waits for the response.
     fn is_abandoned(&self) -> bool;
-    /// Forgets what was found before an edit.
+    /// Discards the results of a cancelled attempt.
     fn begin(&mut self) {}
-    /// Finds the answer, or what one document has to say to it, and keeps it.
+    /// Computes the result, or the part of it that comes from one document, and stores it.
     fn find(&mut self, subject: &Subject<'_>);
-    /// Gives the answer that was found, or nothing.
+    /// Sends the stored result; the default if no document was visited.
     fn answer(self: Box<Self>);
-    /// Says that there will be no answer.
+    /// Sends an error instead of a result.
     fn fail(self: Box<Self>, why: Failure);
 }
 
@@ -161,7 +167,7 @@ impl<T: Default + Send, F: Fn(&Subject<'_>) -> T + Send> Ask for Question<T, F> 
     }
 
     fn answer(self: Box<Self>) {
-        // A closed reply means a cancelled request: nobody misses the answer.
+        // A closed receiver means that the request was cancelled.
         drop(self.reply.send(Ok(self.answer)));
     }
 
@@ -198,81 +204,84 @@ impl<T: Send, F: Fn(&Subject<'_>) -> Vec<T> + Send> Ask for Survey<T, F> {
     }
 }
 
-/// What a question is about: a document as it is now, and how the client wants its answer.
+/// The subject of a query: a document in a snapshot, and the client's capabilities and preferences.
 pub struct Subject<'a> {
-    /// The document and what is known of it.
+    /// The document and the analyses of it.
     pub view: FileView<'a>,
-    /// The document's name.
+    /// The document's URI.
     pub uri: &'a Uri,
-    /// What the client can take.
+    /// The client's capabilities.
     pub profile: &'a Profile,
-    /// What the user wants to see.
+    /// The user's settings for display.
     pub preferences: &'a Preferences,
-    /// The client's number of the text.
+    /// The client's version of the text.
     pub version: i32,
     /// The server's number of the text.
     pub text_number: u64,
-    /// What its settings file says.
+    /// The settings that apply to the document.
     pub said: &'a Said,
-    /// What was sent of its semantic tokens.
+    /// The semantic tokens that the client has, for the next delta.
     pub sent: &'a Mutex<Option<Sent>>,
 }
 
 impl Subject<'_> {
-    /// The byte at a position.
+    /// Returns the byte offset of a position.
     pub fn offset(&self, at: Point) -> usize {
         self.view.document().offset_of(at.line, at.column, self.profile.encoding)
     }
 
-    /// The bytes between two positions.
+    /// Returns the byte span between two positions.
     pub fn span(&self, start: Point, end: Point) -> Span {
         let place = |at| u32::try_from(self.offset(at)).unwrap_or(u32::MAX);
         Span::new(place(start), place(end))
     }
 
-    /// The mistakes of the document as they are shown.
+    /// Returns the document's diagnostics, with the severities of its settings applied.
     pub fn diagnostics(&self) -> Vec<Diagnostic<Span>> {
         self.said.apply(self.view.workspace().diagnostics(self.view.file()))
     }
 
-    /// Bytes of the document as the client counts.
+    /// Converts a byte span to a range in the client's position encoding.
     pub fn range(&self, span: Span) -> lsp::Range {
         to_proto::range(self.view.document(), span, self.profile.encoding)
     }
 }
 
-/// A document that a question is about.
+/// A document that a read covers.
 pub struct Asked {
-    /// The document's name.
+    /// The document's URI.
     pub uri: Uri,
-    /// Its name in the database.
+    /// Its id in the database.
     pub file: FileId,
-    /// What was sent of its semantic tokens.
+    /// The semantic tokens that the client has, for the next delta.
     pub sent: Arc<Mutex<Option<Sent>>>,
-    /// The client's number of the text.
+    /// The client's version of the text.
     pub version: i32,
     /// The server's number of the text.
     pub text_number: u64,
-    /// What its settings file says.
+    /// The settings that apply to it.
     pub said: Said,
 }
 
-/// A question with all that is needed to answer it.
+/// A read with everything that a worker needs to run it.
 pub struct Job {
-    /// The question.
+    /// The read.
     pub read: Read,
-    /// The database as it is now.
+    /// A snapshot of the current database.
     pub snapshot: Snapshot,
-    /// The documents it is about.
+    /// The documents that the read covers.
     pub documents: Vec<Asked>,
-    /// How the client wants its answer.
+    /// The client's capabilities.
     pub profile: Profile,
-    /// What the user wants to see.
+    /// The user's settings for display.
     pub preferences: Preferences,
 }
 
-/// Starts the workers of a lane. They end when the returned queue is dropped; each job ends with one [`Event::ReadDone`] or
-/// [`Event::ReadAgain`]. The error is the system's, when it has no threads left.
+/// Starts the workers of a lane. They end when the returned queue is dropped. Each job ends with one
+/// [`Event::ReadDone`] or [`Event::ReadAgain`].
+///
+/// # Errors
+/// The operating system cannot start a thread.
 pub fn start_workers(lane: Lane, events: &Sender<Event>) -> std::io::Result<Queue> {
     let (jobs, inbox) = channel();
     let inbox = Arc::new(Mutex::new(inbox));
@@ -286,7 +295,8 @@ pub fn start_workers(lane: Lane, events: &Sender<Event>) -> std::io::Result<Queu
 
 fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
     loop {
-        // The guard is dropped with the statement: only waiting for a job is exclusive.
+        // The lock guard is dropped at the end of this statement, so workers exclude each other only while they wait
+        // for a job.
         let job = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         if events.send(run(job)).is_err() {
@@ -295,7 +305,7 @@ fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
     }
 }
 
-/// Answers one question. The snapshot is gone when this returns, so that edits are not held up.
+/// Runs one read. The snapshot is dropped before this returns, so that edits do not wait for it.
 fn run(job: Job) -> Event {
     let Job { mut read, snapshot, documents, profile, preferences } = job;
     let lane = read.lane;
