@@ -1,6 +1,6 @@
 //! The command line of `rx-lsp`.
 
-/// How to call it.
+/// The text of `--help`.
 pub const USAGE: &str = "usage: rx-lsp [--stdio] [--clientProcessId N] [--verbose]
 
 Speaks the Language Server Protocol on stdin and stdout.
@@ -11,21 +11,24 @@ Speaks the Language Server Protocol on stdin and stdout.
   --version             print the version
   --help                print this";
 
-/// What the command line asks for.
+/// The action that the command line requests.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     /// Serve one client.
     Serve {
-        /// The process whose end ends the server.
+        /// The process to watch: when it ends, the server ends.
         client_process: Option<u32>,
-        /// Whether spans are logged.
+        /// Whether tracing spans are logged to standard error.
         verbose: bool,
     },
-    /// Print this text and leave.
+    /// Print this text and exit.
     Print(String),
 }
 
-/// Reads the arguments after the program's name. The error is a sentence for the user.
+/// Parses the arguments after the program's name.
+///
+/// # Errors
+/// A sentence for the user.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut client_process = None;
     let mut verbose = false;

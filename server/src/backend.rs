@@ -1,5 +1,6 @@
-//! The handlers tower-lsp calls. They do no work, and keep nothing but the client's folders: each turns its message into an
-//! [`Event`] before its first `await`, which keeps the client's order, and waits for the answer if there is one.
+//! The handlers that tower-lsp calls. They do no work and keep no state but the client's folders. Each handler sends an
+//! [`Event`] to the main loop before its first `await`, which preserves the client's order, and then awaits the
+//! response, if there is one.
 
 use crate::commands::{self, Command};
 use crate::event::Event;
@@ -16,29 +17,29 @@ use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::{LanguageServer, ls_types as proto};
 
-/// The handlers, and where they send their events.
+/// The handlers, with the sender of their events.
 pub struct Backend {
     events: Sender<Event>,
     folders: Folders,
 }
 
 impl Backend {
-    /// Handlers that send to `events`.
+    /// Creates handlers that send to `events`.
     pub fn new(events: Sender<Event>) -> Backend {
         Backend { events, folders: Folders::default() }
     }
 
     fn send(&self, event: Event) {
-        // The main loop is gone only when the server ends; a request then finds its reply dropped.
+        // The main loop is gone only when the server ends. A request then finds that its reply was dropped.
         let _ = self.events.send(event);
     }
 
-    /// What the user set in the editor.
+    /// Sends the client's settings to the main loop.
     fn configure(&self, settings: &serde_json::Value) {
         from_proto::configuration(settings).into_iter().for_each(|event| self.send(event));
     }
 
-    /// Asks a worker about a document.
+    /// Runs `ask` on a document in a worker and returns its result.
     async fn read<T: Default + Send + 'static>(
         &self,
         uri: Uri,
@@ -49,13 +50,13 @@ impl Backend {
         answer(receiver).await
     }
 
-    /// `window/workDoneProgress/cancel`, which tower-lsp leaves to its users.
+    /// Handles `window/workDoneProgress/cancel`, which tower-lsp does not handle.
     pub async fn cancel_progress(&self, params: proto::WorkDoneProgressCancelParams) {
         self.send(Event::CancelProgress(params.token));
     }
 }
 
-/// Waits for the main loop's answer.
+/// Awaits the response of the main loop.
 async fn answer<T, Gone>(
     reply: impl Future<Output = std::result::Result<std::result::Result<T, Failure>, Gone>>,
 ) -> Result<T> {
@@ -67,9 +68,9 @@ fn error(code: ErrorCode, why: &'static str) -> Error {
     Error { code, message: Cow::Borrowed(why), data: None }
 }
 
-/// A request that makes sense and cannot be granted.
+/// Returns the error for a valid request that cannot be fulfilled.
 fn refused(why: String) -> Error {
-    /// The protocol's `RequestFailed`.
+    /// The protocol's error code `RequestFailed`.
     const REQUEST_FAILED: i64 = -32803;
     Error { code: ErrorCode::ServerError(REQUEST_FAILED), message: Cow::Owned(why), data: None }
 }
@@ -151,7 +152,7 @@ impl LanguageServer for Backend {
         self.read(params.text_document.uri, links).await.map(Some)
     }
 
-    // What helps to read and write at a place.
+    // Requests for reading and writing at a position.
 
     async fn code_action(&self, params: proto::CodeActionParams) -> Result<Option<proto::CodeActionResponse>> {
         let (range, only) = (actions::points(params.range), params.context.only);
@@ -264,7 +265,7 @@ impl LanguageServer for Backend {
         Ok(Some(to_proto::run_result(&outcome)))
     }
 
-    // Names and structure.
+    // Requests for names and structure.
 
     async fn goto_definition(
         &self,

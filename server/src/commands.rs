@@ -1,5 +1,5 @@
-//! Commands that the database answers: where a dim comes from, types written into the text, a function as a graph, how the text
-//! is read.
+//! Commands that are answered from the database: `rx.why` (the origin of a dim), `rx.annotate` (write inferred types),
+//! `rx.graph` (a function as a graph), `rx.syntaxTree`.
 
 mod graph;
 
@@ -11,30 +11,30 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp::ls_types as proto;
 
-/// Tells where a dim, rank or dtype comes from.
+/// Explains the origin of a dim, a rank or a dtype.
 pub const WHY: &str = "rx.why";
 /// Writes inferred types into the text.
 pub const ANNOTATE: &str = "rx.annotate";
 /// Shows the syntax tree.
 pub const SYNTAX_TREE: &str = "rx.syntaxTree";
-/// Tells a function as a graph of its values.
+/// Returns a function as a graph of its values.
 pub const GRAPH: &str = "rx.graph";
 
-/// A command about a document, read from its arguments (`docs/lsp-extensions.md`).
+/// A command about a document, parsed from its arguments (`docs/lsp-extensions.md`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// `rx.why`.
     Why(Uri, Point, Asked),
-    /// `rx.annotate`, of a function or of all.
+    /// `rx.annotate`: of the function at the position, or of all functions.
     Annotate(Uri, Option<Point>),
-    /// `rx.syntaxTree`, of a range or of all.
+    /// `rx.syntaxTree`: of the range, or of the whole document.
     SyntaxTree(Uri, Option<(Point, Point)>),
-    /// `rx.graph`, of the function at a place.
+    /// `rx.graph`: of the function at the position.
     Graph(Uri, Point),
 }
 
 impl Command {
-    /// The document it is about.
+    /// Returns the document that the command is about.
     pub fn uri(&self) -> &Uri {
         match self {
             Command::Why(uri, ..)
@@ -44,10 +44,10 @@ impl Command {
         }
     }
 
-    /// Reads a command; `None` where it is another.
+    /// Parses a command. `None` if it is not one of these commands.
     ///
     /// # Errors
-    /// What is wrong with the arguments: a sentence for the client's log.
+    /// The invalid argument: a sentence for the client's log.
     pub fn read(params: &proto::ExecuteCommandParams) -> Option<Result<Command, &'static str>> {
         let mut arguments = params.arguments.iter();
         let mut next = || arguments.next().cloned().unwrap_or_default();
@@ -97,16 +97,16 @@ fn graph_arguments(uri: Value, position: Value) -> Result<Command, &'static str>
     Ok(Command::Graph(uri, at))
 }
 
-/// A position, if the value is one.
+/// Parses a position. `None` if the value has another form.
 pub fn point(value: Value) -> Option<Point> {
     let position = proto::Position::deserialize(value).ok()?;
     Some(Point { line: position.line, column: position.character })
 }
 
-/// What a command gives: its answer, and an edit that the client is asked to apply.
+/// The result of a command: its response, and an edit to apply in the client.
 pub type Outcome = (Value, Option<proto::WorkspaceEdit>);
 
-/// Carries a command out.
+/// Executes a command.
 pub fn outcome(subject: &Subject<'_>, command: &Command) -> Outcome {
     match command {
         Command::Why(_, at, asked) => {
@@ -126,7 +126,7 @@ pub fn outcome(subject: &Subject<'_>, command: &Command) -> Outcome {
     }
 }
 
-/// The tree's text.
+/// Returns the syntax tree as text.
 fn syntax_tree(subject: &Subject<'_>, range: Option<(Point, Point)>) -> Value {
     rx_ide::syntax_tree(&subject.view, range.map(|(start, end)| subject.span(start, end))).into()
 }

@@ -1,7 +1,7 @@
-//! Modules and functions of the files in the client's folders, open or not.
+//! Workspace symbols: modules and functions declared in the files of the client's folders, open or not.
 //!
-//! Files are read when somebody looks for a symbol, on a thread of their own and without the database of the open documents,
-//! so that no edit waits for them. What was read is kept until the file changes.
+//! Files are read when the client searches for a symbol, on a separate thread and without the database of the open
+//! documents, so that no edit waits for them. The symbols of a file are cached until the file changes.
 
 use crate::lsp::{Uri, from_proto, to_proto};
 use crate::reads::STACK_SIZE;
@@ -17,16 +17,16 @@ use std::time::SystemTime;
 use tokio::sync::oneshot;
 use tower_lsp::ls_types::SymbolInformation;
 
-/// The most files that are looked into for one question.
+/// The maximal number of files that are searched for one request.
 const MAX_FILES: usize = 20_000;
 
-/// Longer files are passed over: their text is weights.
+/// The maximal size of a file in bytes. Longer files contain weights as text and are skipped.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The most symbols in one answer; a client shows a few dozen, and asks again with more letters.
+/// The maximal number of symbols in one response. A client shows a few dozen, and requests again with a longer query.
 pub const MAX_SYMBOLS: usize = 2_000;
 
-/// The client's folders. Clones are the same.
+/// The client's workspace folders. Clones share the same state.
 #[derive(Clone)]
 pub struct Folders(Arc<Mutex<State>>);
 
@@ -36,7 +36,7 @@ struct State {
     files: HashMap<PathBuf, Known>,
 }
 
-/// What a file declared when it was last read.
+/// The symbols of a file when it was last read.
 struct Known {
     modified: Option<SystemTime>,
     bytes: u64,
@@ -50,7 +50,7 @@ impl Default for Folders {
 }
 
 impl Folders {
-    /// Sets the folders and how columns are counted.
+    /// Sets the folders and the position encoding.
     pub fn set(&self, roots: &[Uri], encoding: Encoding) {
         let mut state = self.state();
         state.roots = roots.iter().filter_map(from_proto::path).collect();
@@ -58,7 +58,7 @@ impl Folders {
         state.files.clear();
     }
 
-    /// Folders that came and went.
+    /// Adds and removes folders.
     pub fn change(&self, added: &[Uri], removed: &[Uri]) {
         let gone: Vec<PathBuf> = removed.iter().filter_map(from_proto::path).collect();
         let mut state = self.state();
@@ -67,20 +67,20 @@ impl Folders {
         state.roots.extend(added.iter().filter_map(from_proto::path));
     }
 
-    /// The symbols with the letters of `query` in files that are not `open`, at most [`MAX_SYMBOLS`].
+    /// Searches the files that are not `open` for symbols that match `query`. Returns at most [`MAX_SYMBOLS`].
     pub async fn symbols(&self, open: HashSet<Uri>, query: String) -> Vec<SymbolInformation> {
         let (reply, receiver) = oneshot::channel();
         let folders = self.clone();
         let look = move || {
             let open: HashSet<PathBuf> = open.iter().filter_map(from_proto::path).collect();
             let found = folders.state().search(&open, &query, &reply);
-            // A closed reply means a cancelled request.
+            // An error means that the request was cancelled.
             let _ = reply.send(found);
         };
         let thread = std::thread::Builder::new().name("symbols".into()).stack_size(STACK_SIZE).spawn(look);
         match thread {
             Ok(_) => receiver.await.unwrap_or_default(),
-            // A system without threads left has other worries.
+            // If the system cannot start a thread, the response is empty.
             Err(_) => Vec::new(),
         }
     }
@@ -106,7 +106,7 @@ impl State {
                 if reply.is_closed() || found.len() >= MAX_SYMBOLS {
                     return found;
                 }
-                // Folders may lie in each other.
+                // Folders may be nested, so a file may be listed twice.
                 if open.contains(&file) || !seen.insert(file.clone()) {
                     continue;
                 }
@@ -119,23 +119,23 @@ impl State {
     }
 }
 
-/// What a file declares: as it was read, where it has not changed.
+/// Returns the symbols of a file, from the cache if its size and modification time are unchanged.
 fn symbols_of<'a>(known: &'a mut HashMap<PathBuf, Known>, file: &Path, encoding: Encoding) -> &'a [SymbolInformation] {
     let Some(state) = std::fs::metadata(file).ok().filter(|state| state.len() <= MAX_BYTES) else { return &[] };
     let (modified, bytes) = (state.modified().ok(), state.len());
     let fresh = |known: &Known| known.modified == modified && known.bytes == bytes && modified.is_some();
     if !known.get(file).is_some_and(fresh) {
-        // What makes rx fail is seen when the file is opened.
+        // A panic is ignored here. The user sees it when the file is opened.
         let symbols = catch_unwind(AssertUnwindSafe(|| read(file, encoding))).ok().flatten().unwrap_or_default();
         known.insert(file.to_owned(), Known { modified, bytes, symbols });
     }
     known.get(file).map_or(&[], |known| &known.symbols)
 }
 
-/// `None`: the file cannot be read, or has nothing of TVMScript in it.
+/// Reads and parses a file. `None` if the file cannot be read or contains no TVMScript.
 fn read(file: &Path, encoding: Encoding) -> Option<Vec<SymbolInformation>> {
     let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
-    // Every module says where its names come from, but for a file of functions alone.
+    // A Python file without the word `tvm` cannot import TVMScript's names, so it is skipped without parsing.
     if FileKind::of_path(file) == FileKind::Python && !text.contains("tvm") {
         return None;
     }
@@ -145,7 +145,7 @@ fn read(file: &Path, encoding: Encoding) -> Option<Vec<SymbolInformation>> {
     Some(to_proto::file_symbols(&workspace.view(id)?, &uri, encoding))
 }
 
-/// The files of a folder that its settings take.
+/// The source files of a folder that the settings do not exclude.
 struct Listing<'a> {
     projects: Projects,
     files: Vec<PathBuf>,
@@ -156,7 +156,7 @@ impl Visit for Listing<'_> {
     type Project = Project;
 
     fn project(&mut self, folder: &Path) -> Option<Arc<Project>> {
-        // A settings file that is wrong says nothing; the user is told of it when a file is opened.
+        // A settings file with errors counts as empty. The user sees its errors when a document is opened.
         Some(self.projects.of_folder(folder).unwrap_or_default())
     }
 

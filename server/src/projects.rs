@@ -1,7 +1,8 @@
-//! Which `rx.toml` speaks of a document: the nearest in its folder or above, as on the command line.
+//! The settings file of each document: the nearest `rx.toml` in the document's folder or above it, as on the command
+//! line.
 //!
-//! What is read is read from disk, when a document is opened and when the client says that a settings file changed. While
-//! one is wrong, what it last said holds, and the user is told once.
+//! Files are read from disk when a document is opened and when the client reports that a settings file changed. While a
+//! file has errors, its last valid settings apply, and each error is shown to the user once.
 
 use crate::lsp::{Uri, from_proto};
 use rx_base::{Diagnostic, Span};
@@ -11,12 +12,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is said of one document; the default is what holds where there is no settings file.
+/// The settings that apply to one document. The default is for documents without a settings file.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// By its settings file.
+    /// The settings file and the operators that it declares.
     pub project: Arc<Project>,
-    /// What becomes of each code in it.
+    /// The severity of each diagnostic code in this document.
     pub severities: Option<Severities>,
 }
 
@@ -26,7 +27,7 @@ impl Said {
         Said { project, severities }
     }
 
-    /// The diagnostics that are shown, each as serious as it is to be.
+    /// Removes the diagnostics that the settings turn off and sets the severity of the others.
     pub fn apply(&self, found: Vec<Diagnostic<Span>>) -> Vec<Diagnostic<Span>> {
         match &self.severities {
             Some(severities) => severities.apply(found),
@@ -35,32 +36,34 @@ impl Said {
     }
 }
 
-/// What was read of settings files so far.
+/// The settings files that were read so far.
 #[derive(Default)]
 pub struct Known {
-    /// What each said when it was last right.
+    /// The last valid content of each settings file.
     good: HashMap<PathBuf, Arc<Project>>,
-    /// What the user was told of each that is wrong.
+    /// For each settings file with errors, the error that the user has seen.
     told: HashMap<PathBuf, String>,
-    /// Codes chosen by the client's settings.
+    /// Diagnostic codes that the client's settings select.
     choice: Choice,
     complaints: Vec<String>,
 }
 
 impl Known {
-    /// Codes that the client's settings choose, which go before every file. False: they are chosen already.
+    /// Sets the diagnostic codes that the client's settings select. They take precedence over every settings file.
+    /// Returns `false` if nothing changes.
     pub fn choose(&mut self, choice: Choice) -> bool {
         let new = self.choice != choice;
         self.choice = choice;
         new
     }
 
-    /// A fresh look at the settings files, for several documents.
+    /// Returns an empty cache of settings files, to be shared by the lookups of several documents. It reads each file
+    /// once.
     pub fn look() -> Projects {
         Projects::new(Finder::nearest())
     }
 
-    /// What is said of a document. One that is in no file has no settings file.
+    /// Returns the settings of a document. A document that is not a file on disk has no settings file.
     pub fn of(&mut self, uri: &Uri, look: &mut Projects) -> Said {
         let Some(path) = from_proto::path(uri) else {
             return Said::new(Arc::default(), Path::new(uri.path().as_str()), &self.choice);
@@ -75,7 +78,7 @@ impl Known {
         Said::new(project, &path, &self.choice)
     }
 
-    /// What the user has to be told; each is told once.
+    /// Returns and clears the errors in settings files that the user has not seen yet.
     pub fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }
@@ -96,7 +99,8 @@ impl Known {
         self.wrong(path.clone(), format!("{}:{line}: {}{more}", path.display(), first.message))
     }
 
-    /// What holds while a settings file is wrong.
+    /// Returns the settings to use for a file with errors: the last valid ones, or the default. Reports the error `why`
+    /// to the user unless it was already reported.
     fn wrong(&mut self, path: PathBuf, why: String) -> Arc<Project> {
         let good = self.good.get(&path).cloned();
         let holds = match good {

@@ -1,4 +1,4 @@
-//! Diagnostics that the client asks for, instead of being told: the text is checked when somebody looks at it.
+//! Pull diagnostics: diagnostics that the client requests, so that a text is checked only when the client shows it.
 
 use crate::lsp::{Uri, to_proto};
 use crate::reads::Reply;
@@ -6,19 +6,20 @@ use crate::reads::Reply;
 /// A request for the diagnostics of a document.
 #[derive(Debug)]
 pub struct Pull {
-    /// Which document.
+    /// The document.
     pub uri: Uri,
-    /// The last answer the client has, by the name it came with.
+    /// The `resultId` of the last response that the client has.
     pub previous: Option<String>,
-    /// Where the answer goes.
+    /// The sender of the response.
     pub reply: Reply<Report>,
 }
 
-/// The answer to a [`Pull`].
+/// The response to a [`Pull`].
 #[derive(Debug)]
 pub struct Report {
-    /// The name of this answer, which changes with the text and with the settings; none of a document that is not open.
+    /// The `resultId` of this response, which changes with the text and with the settings. `None` if the document is
+    /// not open.
     pub id: Option<String>,
-    /// The diagnostics; `None` where they are those of the answer the client has.
+    /// The diagnostics. `None` if they are the same as in the response that the client has.
     pub diagnostics: Option<to_proto::Diagnostics>,
 }

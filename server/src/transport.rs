@@ -1,7 +1,7 @@
-//! Moves messages between a byte stream and tower-lsp's service.
+//! Transfers messages between a byte stream and tower-lsp's service.
 //!
-//! tower-lsp's `Server` does the same, but ends at the first message it cannot decode and tells nobody how the session
-//! ended; the service, its router, cancellation and the client handle are tower-lsp's.
+//! It replaces tower-lsp's `Server`, which ends at the first message that it cannot decode and does not report how the
+//! session ended. The service, its router, cancellation and the client handle are tower-lsp's.
 
 use crate::frames::{self, FrameReader, Incoming};
 use futures::channel::mpsc;
@@ -16,38 +16,38 @@ use tower::Service;
 use tower_lsp::jsonrpc::{Request, Response};
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
-/// Requests under way at once; beyond it the input waits. Far above what editors send, so that edits never queue behind
-/// slow requests.
+/// The maximal number of concurrent requests; at the limit, no more input is read. It is far above the number that
+/// editors send, so that edits never queue after slow requests.
 const CONCURRENCY: usize = 1024;
 
-/// Messages read ahead.
+/// The number of messages that are decoded ahead of their handling.
 const READ_AHEAD: usize = 16;
 
-/// How long the last messages may take on their way out when the session is over.
+/// The time limit for writing the last messages when the session is over.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How a session ended.
+/// The way in which a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The client said `exit`.
+    /// The client sent `exit`.
     Exit,
     /// The input is closed.
     InputClosed,
-    /// Nobody reads the output.
+    /// The output is closed.
     OutputClosed,
 }
 
-/// A session that is over.
+/// The result of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How.
+    /// The way in which it ended.
     pub ending: Ending,
-    /// Whether the client asked for it with `shutdown`.
+    /// Whether the client sent `shutdown` before the end.
     pub after_shutdown: bool,
 }
 
-/// Serves one client until it leaves. When the input is closed without `exit`, `hung_up` is called at once, and `settle` is
-/// awaited while messages still go out: the place to finish what was begun.
+/// Serves one client until the session ends. If the input is closed without `exit`, `hung_up` is called at once to
+/// cancel long work. Then pending requests are finished and `settle` is awaited, while messages are still written.
 pub async fn serve<S, I, O>(
     service: LspService<S>,
     socket: ClientSocket,
@@ -75,7 +75,7 @@ where
             message = incoming.next(), if session.under_way.len() < CONCURRENCY => match message {
                 None => break Ending::InputClosed,
                 Some(Incoming::Unreadable(answer)) => session.respond(Some(answer)).await,
-                // An answer to a question nobody asked is dropped by the service.
+                // The service drops a response whose id matches no request of the server.
                 Some(Incoming::Response(response)) => drop(to_us.send(response).await),
                 Some(Incoming::Request(request)) => {
                     let exit = request.method() == "exit";
@@ -100,7 +100,7 @@ where
 
 type Reply = Option<Response>;
 
-/// The service and what it is working on.
+/// The service and the requests in progress.
 struct Session<S: LanguageServer> {
     service: LspService<S>,
     respond: mpsc::Sender<Outgoing>,
@@ -109,14 +109,15 @@ struct Session<S: LanguageServer> {
 }
 
 impl<S: LanguageServer> Session<S> {
-    /// Starts on a message. Its handler runs up to its first wait before this returns, so handlers see the client's order.
+    /// Starts the handler of a message. The handler runs up to its first `await` before this returns, so handlers start
+    /// in the client's order.
     async fn call(&mut self, request: Request) {
         self.after_shutdown |= request.method() == "shutdown";
         let initialize = request.method() == "initialize";
-        // The error is that of a service after `exit`, when there is nothing to answer.
+        // The service returns an error after `exit`; then there is no response.
         let mut reply = self.service.call(request).map(|reply| reply.unwrap_or(None)).boxed();
         if initialize {
-            // What follows is refused until this is answered.
+            // The service rejects other requests until `initialize` is answered.
             let reply = reply.await;
             return self.respond(reply).await;
         }
@@ -128,12 +129,12 @@ impl<S: LanguageServer> Session<S> {
 
     async fn respond(&mut self, reply: Reply) {
         if let Some(response) = reply {
-            // Fails when the writer is gone, which ends the session anyway.
+            // This fails if the writer is gone, which ends the session anyway.
             let _ = self.respond.send(Outgoing::Response(response)).await;
         }
     }
 
-    /// Lets what is under way come to its end and go out.
+    /// Finishes the requests in progress and writes the remaining messages, within a time limit.
     async fn finish(mut self, ending: Ending, settle: impl Future<Output = ()>, writer: JoinHandle<io::Result<()>>) {
         if ending == Ending::InputClosed {
             let settled = async {
@@ -148,12 +149,12 @@ impl<S: LanguageServer> Session<S> {
             let _ = self.respond.send(Outgoing::End).await;
             let _ = writer.await;
         };
-        // A client that no longer reads does not keep the process.
+        // The time limit ensures that a client that no longer reads does not keep this process alive.
         let _ = timeout(GRACE, last).await;
     }
 }
 
-/// Hands messages over until the input ends, breaks, or nobody wants more.
+/// Decodes messages and sends them to `into` until the input ends or fails, or the receiver is gone.
 async fn read<I: AsyncRead + Unpin>(input: I, mut into: mpsc::Sender<Incoming>) {
     let mut frames = FrameReader::new(BufReader::with_capacity(1 << 16, input));
     while let Ok(Some(message)) = frames.next().await {
@@ -163,15 +164,15 @@ async fn read<I: AsyncRead + Unpin>(input: I, mut into: mpsc::Sender<Incoming>) 
     }
 }
 
-/// Anything on its way to the client.
+/// A message to the client.
 enum Outgoing {
     Response(Response),
     Request(Request),
-    /// Nothing more, but for what waits already.
+    /// The end: the writer writes the messages that are already queued, and stops.
     End,
 }
 
-/// Writes messages until the end or until nobody reads.
+/// Writes messages until [`Outgoing::End`], or until the output fails.
 async fn write<O: AsyncWrite + Unpin>(
     mut output: O,
     mut messages: impl Stream<Item = Outgoing> + Unpin,

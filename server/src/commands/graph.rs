@@ -1,10 +1,10 @@
-//! The answer to `rx.graph`.
+//! The response to `rx.graph`.
 
 use crate::reads::Subject;
 use rx_ide::{Graph, GraphEdge, GraphNode};
 use serde_json::{Value, json};
 
-/// A function's graph as `docs/lsp-extensions.md` says it.
+/// Converts a function's graph to the JSON that `docs/lsp-extensions.md` specifies.
 pub fn value(subject: &Subject<'_>, graph: &Graph) -> Value {
     let node = |(id, node): (usize, &GraphNode)| {
         json!({
