@@ -145,7 +145,8 @@ fn read(file: &Path, encoding: Encoding) -> Option<Vec<SymbolInformation>> {
     Some(to_proto::file_symbols(&workspace.view(id)?, &uri, encoding))
 }
 
-/// The source files of a folder that the settings do not exclude.
+/// The files of a folder that its settings select: the source files, or those that `include` matches, without those
+/// that `exclude` matches.
 struct Listing<'a> {
     projects: Projects,
     files: Vec<PathBuf>,

@@ -1,5 +1,6 @@
-//! Everything that knows the protocol's types: what clients say ([`from_proto`]), what they are told ([`to_proto`],
-//! [`progress`], [`semantic`]), and what they can take ([`Profile`]).
+//! Conversion between the protocol's types and the server's. No other module than these uses the protocol's types:
+//! messages of the client are converted in [`from_proto`], messages to the client in [`to_proto`], [`progress`] and
+//! [`semantic`]. [`Profile`] holds the client's capabilities.
 
 pub mod actions;
 pub mod completions;
@@ -16,83 +17,83 @@ pub use tower_lsp::ls_types::{ProgressToken, Range, Uri, WorkspaceEdit};
 
 use rx_db::Encoding;
 
-/// The `source` of every diagnostic.
+/// The `source` field of every diagnostic.
 pub const SOURCE: &str = "rx";
 
-/// What the client can take, from its `initialize` request.
+/// The client's capabilities, from its `initialize` request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// What a column counts; agreed on in `initialize`.
+    /// The position encoding (the unit of columns), negotiated in `initialize`.
     pub encoding: Encoding,
-    /// Whether diagnostics may carry related places; else they become lines of the message.
+    /// Whether diagnostics may have `relatedInformation`; otherwise related places become lines of the message.
     pub related_information: bool,
-    /// Whether a code may carry a link.
+    /// Whether a diagnostic code may have a link (`codeDescription`).
     pub code_links: bool,
-    /// Whether diagnostics may carry data, handed back with code action requests.
+    /// Whether diagnostics may have a `data` field, which the client returns in code action requests.
     pub data: bool,
-    /// Whether text may be tagged as unnecessary.
+    /// Whether a diagnostic may have the tag `Unnecessary`.
     pub unnecessary: bool,
     /// Whether hovers may be Markdown.
     pub markdown: bool,
-    /// Whether the client asks for diagnostics; it is not sent any then.
+    /// Whether the client pulls diagnostics. If so, none are published.
     pub pulls: bool,
-    /// Whether the client asks again when told to.
+    /// Whether the client supports `workspace/diagnostic/refresh`.
     pub refreshes: bool,
-    /// Whether the client can be asked for its settings.
+    /// Whether the client supports `workspace/configuration`.
     pub settings: bool,
-    /// Whether the client tells of changed settings when asked to.
+    /// Whether the client supports dynamic registration for `workspace/didChangeConfiguration`.
     pub tells_settings: bool,
-    /// Whether the server may begin to show progress.
+    /// Whether the server may create progress (`window/workDoneProgress/create`).
     pub progress: bool,
-    /// Whether the client looks after files for the server when asked to.
+    /// Whether the client supports dynamic registration for `workspace/didChangeWatchedFiles`.
     pub watches: bool,
-    /// Whether a document's symbols may be a tree.
+    /// Whether document symbols may be hierarchical.
     pub symbol_trees: bool,
-    /// Whether the client asks before it renames.
+    /// Whether the client supports `textDocument/prepareRename`.
     pub prepares_renames: bool,
     /// Whether the client folds whole lines only.
     pub folds_lines: bool,
-    /// What it can do with answers that help to write.
+    /// The capabilities for code actions, hints and completions.
     pub writing: Writing,
 }
 
-/// What the client can do with actions, hints and completions.
+/// The client's capabilities for code actions, inlay hints, completions and signature help.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writing {
-    /// Whether actions may be more than commands.
+    /// Whether code actions may be `CodeAction` literals, not only commands.
     pub actions: bool,
-    /// Whether an action's edits may come when it is chosen.
+    /// Whether a code action's edit may be computed by `codeAction/resolve`.
     pub late_actions: bool,
-    /// Whether one action may be preferred to others.
+    /// Whether a code action may have `isPreferred`.
     pub preferred: bool,
-    /// Whether edits may name the version of the text that they are for.
+    /// Whether workspace edits may use `documentChanges`, which name the version of the text.
     pub versioned: bool,
-    /// Whether the server may ask for edits.
+    /// Whether the client supports `workspace/applyEdit`.
     pub apply: bool,
-    /// Whether a completion may have places to fill in.
+    /// Whether a completion may be a snippet with placeholders.
     pub snippets: bool,
-    /// Whether the docs of a completion may come when it is looked at.
+    /// Whether the documentation of a completion may be computed by `completionItem/resolve`.
     pub late_docs: bool,
-    /// Whether a completion may be marked as deprecated.
+    /// Whether a completion may have the tag `Deprecated`.
     pub deprecated: bool,
-    /// Whether completions may be documented in Markdown.
+    /// Whether the documentation of completions may be Markdown.
     pub markdown_docs: bool,
-    /// Whether signatures may be documented in Markdown.
+    /// Whether the documentation of signatures may be Markdown.
     pub markdown_signatures: bool,
-    /// Whether a signature's parameters may be places in its label.
+    /// Whether a signature's parameters may be given as offsets in its label.
     pub label_offsets: bool,
-    /// Whether a signature may say which of its parameters is meant.
+    /// Whether a signature may have its own `activeParameter`.
     pub active_parameter: bool,
-    /// Whether the tooltip of a hint may come when it is looked at.
+    /// Whether the tooltip of an inlay hint may be computed by `inlayHint/resolve`.
     pub late_hints: bool,
 }
 
-/// What the user wants to see.
+/// The user's settings for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preferences {
-    /// What inlay hints show.
+    /// The parts of types that inlay hints show.
     pub hints: rx_ide::HintParts,
-    /// Whether runs on a GPU are offered.
+    /// Whether code actions offer to run a function on a GPU.
     pub gpu: bool,
 }
 
@@ -103,7 +104,7 @@ impl Default for Preferences {
 }
 
 impl Default for Profile {
-    /// The least a client can be: UTF-16 and plain text.
+    /// The minimal client: UTF-16 positions and plain text.
     fn default() -> Profile {
         Profile {
             encoding: Encoding::Utf16,
@@ -126,7 +127,7 @@ impl Default for Profile {
     }
 }
 
-/// A position as the client counts: line and column from 0, columns in units of [`Profile::encoding`].
+/// A position as in the protocol: line and column from 0. Columns are counted in units of [`Profile::encoding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The line.
@@ -138,8 +139,8 @@ pub struct Point {
 /// One change of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What is replaced, start and end; `None` is everything.
+    /// The start and end of the replaced range; `None` if the whole text is replaced.
     pub range: Option<(Point, Point)>,
-    /// What stands there now.
+    /// The new text.
     pub text: String,
 }

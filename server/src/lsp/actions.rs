@@ -1,4 +1,4 @@
-//! Code actions: what can be done about mistakes, and with functions.
+//! Code actions: fixes of diagnostics, and runs and rewrites of functions.
 
 use super::edits::workspace_edit;
 use super::{Point, Uri, from_proto, lenses, to_proto};
@@ -13,18 +13,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::ls_types as proto;
 
-/// Runs a function.
+/// The kind of the actions that run a function.
 pub const RUN: &str = "run.rx";
-/// Applies all safe fixes of a file.
+/// The kind of the action that applies all safe fixes of a file.
 pub const FIX_ALL: &str = "source.fixAll.rx";
-/// Writes the inferred types of a file.
+/// The kind of the action that writes the inferred types of a file.
 pub const ANNOTATE: &str = "source.annotate.rx";
-/// Writes the inferred types of a function.
+/// The kind of the action that writes the inferred types of a function.
 pub const ANNOTATE_FUNCTION: &str = "refactor.rewrite.annotate.rx";
-/// Keeps a function whose weights are prepared callable with raw ones.
+/// The kind of the action for a function that takes prepared weights: it adds an entry that takes raw weights and
+/// prepares them once.
 pub const RAW_ENTRY: &str = "refactor.rewrite.rawEntry.rx";
 
-/// An action whose edits are found when it is chosen.
+/// The `data` of an action whose edit is computed by `codeAction/resolve`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     /// The document.
@@ -32,18 +33,19 @@ pub struct Late {
     what: What,
 }
 
-/// What an action does.
+/// The edit that an action makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum What {
     FixAll,
     Annotate,
-    /// Of the function at a position.
+    /// Of the function at this position (line, column).
     AnnotateFunction(u32, u32),
-    /// Of the function at a position.
+    /// Of the function at this position (line, column).
     RawEntry(u32, u32),
 }
 
-/// The actions of a range; those whose kind is under one of `only`, where it says something.
+/// Returns the actions for a range. If `only` is given, actions are limited to kinds equal to or below one of its
+/// kinds.
 pub fn actions(
     subject: &Subject<'_>,
     (from, to): (Point, Point),
@@ -77,7 +79,8 @@ pub fn actions(
         let fixes = rx_ide::quick_fixes(&subject.view, &diagnostics, range);
         found.splice(0..0, fixes.into_iter().map(|fix| quick_fix(subject, &diagnostics, fix)));
     }
-    // What looks at the whole file is asked for by name, or done when it is chosen.
+    // Actions on a whole file or function are expensive to compute. They are offered only if the client requests their
+    // kind, or if it resolves their edits later.
     let asked = |kind: &str| wanted(kind) && (only.is_some() || writing.late_actions);
     let fixable = || diagnostics.iter().any(|it| rx_base::fix::preferred(it, false).is_some());
     if asked(FIX_ALL) && fixable() {
@@ -100,22 +103,22 @@ pub fn actions(
     found
 }
 
-/// What is to be done late, if an action says so.
+/// Returns the data for resolving an action; `None` if the action needs no resolving.
 pub fn late(action: &proto::CodeAction) -> Option<Late> {
     serde_json::from_value(action.data.clone()?).ok()
 }
 
-/// The edit of an action that was chosen.
+/// Returns the edit of an action that the user chose.
 pub fn resolved(subject: &Subject<'_>, late: &Late) -> proto::WorkspaceEdit {
     workspace_edit(subject, edits(subject, late.what))
 }
 
-/// Whether a kind is `of` or below it.
+/// Whether a kind is `of` or below it. For example, `source.fixAll.rx` is below `source.fixAll`.
 fn is_under(kind: &str, of: &str) -> bool {
     of.is_empty() || kind.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// A fix's title as menus write them: it begins with a capital.
+/// Capitalizes a fix's title for the menu.
 fn headline(title: &str) -> String {
     let mut letters = title.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -139,7 +142,7 @@ fn quick_fix(subject: &Subject<'_>, diagnostics: &[Diagnostic<Span>], fix: Quick
     })
 }
 
-/// An action on a whole file or function; one that would change nothing is none, where that is known.
+/// Returns an action on a whole file or function. If the edit is computed now and is empty, there is no action.
 fn whole(subject: &Subject<'_>, title: String, kind: &str, what: What) -> Option<proto::CodeActionOrCommand> {
     if subject.profile.writing.late_actions {
         let data = serde_json::to_value(Late { uri: subject.uri.clone(), what }).ok();
@@ -162,9 +165,9 @@ fn edits(subject: &Subject<'_>, what: What) -> Vec<Edit> {
     }
 }
 
-/// The mistakes of another text in the place of the subject's, hints left out as by `rxcheck --fix`.
+/// Returns the diagnostics of a changed version of the subject's text. Hints are omitted, as by `rxcheck --fix`.
 fn check(subject: &Subject<'_>, text: &str) -> Vec<Diagnostic<Span>> {
-    // A query of the snapshot: an edit that waits for it ends this here.
+    // This query of the snapshot exists for cancellation: if an edit waits for the snapshot, the query unwinds here.
     let _ = subject.view.context(0);
     let mut workspace = Workspace::new();
     let file = documents::add(&mut workspace, text, subject.view.document().kind(), subject.said);
@@ -172,7 +175,7 @@ fn check(subject: &Subject<'_>, text: &str) -> Vec<Diagnostic<Span>> {
     found.into_iter().filter(|it| it.severity < rx_base::Severity::Hint).collect()
 }
 
-/// The range of a request.
+/// Returns the start and end of a range.
 pub fn points(range: proto::Range) -> (Point, Point) {
     (from_proto::point(range.start), from_proto::point(range.end))
 }

@@ -1,4 +1,4 @@
-//! Completions and signatures.
+//! Completions and signature help.
 
 use super::{Point, Uri, to_proto};
 use crate::reads::Subject;
@@ -6,7 +6,7 @@ use rx_ide::{Completion, CompletionKind, Subject as Of};
 use serde::{Deserialize, Serialize};
 use tower_lsp::ls_types as proto;
 
-/// Whose docs come when an offer is looked at.
+/// The `data` of a completion whose documentation is computed by `completionItem/resolve`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     /// The document.
@@ -17,7 +17,7 @@ pub struct Late {
     param: Option<String>,
 }
 
-/// What may be written at a position.
+/// Returns the completions at a position.
 pub fn completions(subject: &Subject<'_>, at: Point) -> proto::CompletionList {
     let found = rx_ide::completions(&subject.view, subject.offset(at), subject.profile.writing.snippets);
     let items = found.items.into_iter().enumerate();
@@ -40,7 +40,8 @@ fn item(subject: &Subject<'_>, at: Point, rank: usize, completion: Completion) -
         filter_text: Some(completion.label.clone()),
         label: completion.label,
         insert_text_format: completion.snippet.then_some(proto::InsertTextFormat::SNIPPET),
-        // Lines of a snippet end with `\n` in every text: editors write their own ends, and some would keep a `\r` beside them.
+        // Lines of a snippet end with `\n` whatever the document's line ends are. Editors convert them, and some would
+        // keep an additional `\r`.
         text_edit: Some(proto::CompletionTextEdit::Edit(proto::TextEdit {
             range: subject.range(completion.replace),
             new_text: completion.insert,
@@ -60,12 +61,12 @@ fn late(subject: &Subject<'_>, at: Point, of: Of) -> Late {
     Late { uri: subject.uri.clone(), line: at.line, column: at.column, operator, param }
 }
 
-/// Whose docs an offer has.
+/// Returns the data for resolving a completion; `None` if it has no documentation to resolve.
 pub fn late_of(item: &proto::CompletionItem) -> Option<Late> {
     serde_json::from_value(item.data.clone()?).ok()
 }
 
-/// The docs of an offer.
+/// Returns the documentation of a completion.
 pub fn doc(subject: &Subject<'_>, late: &Late) -> Option<proto::Documentation> {
     let of = match &late.param {
         Some(param) => Of::Param(late.operator.clone(), param.clone()),
@@ -94,7 +95,7 @@ fn kind(kind: CompletionKind) -> proto::CompletionItemKind {
     }
 }
 
-/// The signature of the call around a position.
+/// Returns the signature of the call around a position.
 pub fn signature_help(subject: &Subject<'_>, at: Point) -> Option<proto::SignatureHelp> {
     let found = rx_ide::signature_help(&subject.view, subject.offset(at))?;
     let writing = &subject.profile.writing;
@@ -110,7 +111,7 @@ pub fn signature_help(subject: &Subject<'_>, at: Point) -> Option<proto::Signatu
         },
         documentation: docs(doc.clone()),
     });
-    // A number past the last says that none is meant.
+    // In the protocol, an index past the last parameter means that no parameter is active.
     let active = found.active.unwrap_or(found.params.len());
     let active = Some(u32::try_from(active).unwrap_or(u32::MAX));
     let signature = proto::SignatureInformation {

@@ -1,4 +1,4 @@
-//! Edits of documents.
+//! Conversions of edits to the protocol's types.
 
 use super::{Uri, to_proto};
 use crate::reads::Subject;
@@ -6,7 +6,7 @@ use rx_base::fix::Edit;
 use std::collections::HashMap;
 use tower_lsp::ls_types as proto;
 
-/// Edits of the subject's text.
+/// Converts edits of the subject's text.
 pub fn text_edits(subject: &Subject<'_>, edits: Vec<Edit>) -> Vec<proto::TextEdit> {
     let document = subject.view.document();
     let encoding = subject.profile.encoding;
@@ -14,12 +14,14 @@ pub fn text_edits(subject: &Subject<'_>, edits: Vec<Edit>) -> Vec<proto::TextEdi
     edits.into_iter().map(edit).collect()
 }
 
-/// Edits of the subject as one change, with the version they are for where the client wants it.
+/// Converts edits of the subject's text to a workspace edit. It names the version of the text if the client supports
+/// that.
 pub fn workspace_edit(subject: &Subject<'_>, edits: Vec<Edit>) -> proto::WorkspaceEdit {
     let uri: Uri = subject.uri.clone();
     let edits = text_edits(subject, edits);
     if !subject.profile.writing.versioned {
-        // The protocol's type says so; nothing inside a URI that is hashed changes.
+        // The protocol's type requires a map keyed by URI. The cached parts of a URI that clippy objects to are not
+        // hashed.
         #[allow(clippy::mutable_key_type)]
         let changes = HashMap::from([(uri, edits)]);
         return proto::WorkspaceEdit { changes: Some(changes), ..Default::default() };

@@ -1,4 +1,4 @@
-//! From the protocol's types to ours.
+//! Conversions from the protocol's types to the server's.
 
 use super::{Change, Point, Preferences, Profile, Uri};
 use crate::commands;
@@ -15,7 +15,7 @@ use tower_lsp::ls_types::{
     PositionEncodingKind, TextDocumentContentChangeEvent, TextDocumentPositionParams,
 };
 
-/// What a client with these capabilities can take.
+/// Extracts the capabilities that the server uses.
 pub fn profile(capabilities: &ClientCapabilities) -> Profile {
     let document = capabilities.text_document.as_ref();
     let diagnostics = document.and_then(|document| document.publish_diagnostics.as_ref());
@@ -49,7 +49,7 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
     }
 }
 
-/// The cheapest encoding the client knows; UTF-16 is what everyone must.
+/// Chooses the cheapest position encoding that the client supports. Every client supports UTF-16.
 fn encoding(capabilities: &ClientCapabilities) -> Encoding {
     let general = capabilities.general.as_ref();
     let offered = general.and_then(|general| general.position_encodings.as_deref()).unwrap_or_default();
@@ -62,22 +62,23 @@ fn encoding(capabilities: &ClientCapabilities) -> Encoding {
     }
 }
 
-/// A position.
+/// Converts a position.
 pub fn point(position: Position) -> Point {
     Point { line: position.line, column: position.character }
 }
 
-/// A document and a position in it.
+/// Converts a document identifier with a position.
 pub fn place(params: TextDocumentPositionParams) -> (Uri, Point) {
     (params.text_document.uri, point(params.position))
 }
 
-/// One change of a `didChange`.
+/// Converts one change of a `textDocument/didChange`.
 pub fn change(change: TextDocumentContentChangeEvent) -> Change {
     Change { range: change.range.map(|range| (point(range.start), point(range.end))), text: change.text }
 }
 
-/// Whether a document is Relax text or Python around it: by its language, else by its extension.
+/// Returns whether a document is pure Relax text or Python with Relax in it. The language identifier decides; if it is
+/// unknown, the file extension does.
 pub fn file_kind(language: &str, uri: &Uri) -> FileKind {
     let path = uri.path().as_str();
     match language {
@@ -88,13 +89,13 @@ pub fn file_kind(language: &str, uri: &Uri) -> FileKind {
     }
 }
 
-/// The path a document is stored under; `None` if it is not in a file.
+/// Returns the path of a document on disk; `None` if it is not a `file:` URI.
 pub fn path(uri: &Uri) -> Option<PathBuf> {
     let file = uri.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     uri.to_file_path().filter(|_| file).map(std::borrow::Cow::into_owned)
 }
 
-/// What a document is called: its path, or `Untitled-1`.
+/// Returns the name of a document for messages: its path, or a name such as `Untitled-1`.
 pub fn path_or_name(uri: &Uri) -> String {
     match path(uri) {
         Some(path) => path.to_string_lossy().into_owned(),
@@ -102,12 +103,12 @@ pub fn path_or_name(uri: &Uri) -> String {
     }
 }
 
-/// Whether a file has the name of settings files.
+/// Whether the file's name is `rx.toml`.
 pub fn is_settings_file(uri: &Uri) -> bool {
     path(uri).is_some_and(|path| path.file_name().is_some_and(|name| name == FILE_NAME))
 }
 
-/// The folders a client works in; older clients have one at most.
+/// Returns the client's workspace folders. Older clients have at most one, in `rootUri`.
 #[allow(deprecated, reason = "what older clients say")]
 pub fn folders(params: &InitializeParams) -> Vec<Uri> {
     match &params.workspace_folders {
@@ -116,13 +117,13 @@ pub fn folders(params: &InitializeParams) -> Vec<Uri> {
     }
 }
 
-/// The folder a document is stored in.
+/// Returns the folder that contains a document.
 pub fn folder(uri: &Uri) -> Option<PathBuf> {
     path(uri)?.parent().map(PathBuf::from)
 }
 
-/// What the settings `{"run": {…}}` or `{"rx": {"run": {…}}}` say of runs; what they do not say, or say strangely, is as by
-/// default.
+/// Parses the settings for runs, from `{"run": {…}}` or `{"rx": {"run": {…}}}`. A setting that is missing or invalid
+/// gets its default.
 pub fn settings(value: &Value) -> Settings {
     let run = value.get("rx").unwrap_or(value).get("run").unwrap_or(&Value::Null);
     let default = Settings::default();
@@ -137,14 +138,14 @@ pub fn settings(value: &Value) -> Settings {
     }
 }
 
-/// What the user set in the editor, as events.
+/// Converts the client's settings to events.
 pub fn configuration(value: &Value) -> [Event; 3] {
     let (choice, unknown) = choice(value);
     [Event::Settings(settings(value)), Event::Prefer(preferences(value)), Event::Choose(choice, unknown)]
 }
 
-/// What `{"inlayHints": {"shapes": …, "dtypes": …}, "run": {"gpu": …}}` says of what is shown, in `rx` or not; by default all hints
-/// are, and runs on a GPU where there seems to be one.
+/// Parses the display settings, from `{"inlayHints": {"shapes": …, "dtypes": …}, "run": {"gpu": …}}`, optionally inside
+/// `rx`. By default all hints are shown, and GPU runs are offered if a driver is installed.
 pub fn preferences(value: &Value) -> Preferences {
     let settings = value.get("rx").unwrap_or(value);
     let said = |group: &str, key: &str| settings.get(group).and_then(|group| group.get(key)).and_then(Value::as_bool);
@@ -153,7 +154,8 @@ pub fn preferences(value: &Value) -> Preferences {
     Preferences { hints, gpu: said("run", "gpu").unwrap_or_else(gpu::has_driver) }
 }
 
-/// The codes that `{"check": {"select": […], "ignore": […]}}` chooses, in `rx` or not, and the words that are none.
+/// Parses the selected diagnostic codes, from `{"check": {"select": […], "ignore": […]}}`, optionally inside `rx`.
+/// Returns them with the errors for invalid entries.
 pub fn choice(value: &Value) -> (Choice, Vec<String>) {
     let check = value.get("rx").unwrap_or(value).get("check").unwrap_or(&Value::Null);
     let mut unknown = Vec::new();
@@ -166,15 +168,15 @@ pub fn choice(value: &Value) -> (Choice, Vec<String>) {
     (choice, unknown)
 }
 
-/// An array of strings.
+/// Parses an array of strings.
 fn words(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-/// A wish to see a stage, from a command's arguments.
+/// Parses the arguments of the command that shows a stage.
 ///
 /// # Errors
-/// What is wrong with the arguments: a sentence for the client's log.
+/// The invalid argument: a sentence for the client's log.
 pub fn stage_order(
     arguments: Vec<Value>,
     reply: oneshot::Sender<Option<stage::Shown>>,
@@ -189,7 +191,8 @@ pub fn stage_order(
     Ok(stage::Order { uri, at, stage, reply })
 }
 
-/// What `workspace/executeCommand` asks for: `[uri, function, arguments, module]`, of which the last ones may be missing or null.
+/// Parses `workspace/executeCommand` with the arguments `[uri, function, arguments, module]`. Trailing arguments may be
+/// missing, and each may be null.
 ///
 /// # Errors
 /// A sentence for the client's log.

@@ -8,7 +8,7 @@ use rx_ide::Hint;
 use serde_json::json;
 use tower_lsp::ls_types as proto;
 
-/// The hints of a range.
+/// Returns the inlay hints of a range.
 pub fn hints(subject: &Subject<'_>, (from, to): (Point, Point)) -> Vec<proto::InlayHint> {
     let range = subject.span(from, to).range();
     let found = rx_ide::hints(&subject.view, range, subject.preferences.hints);
@@ -34,7 +34,7 @@ fn tooltip(full: String) -> proto::InlayHintTooltip {
     proto::InlayHintTooltip::String(full)
 }
 
-/// The hint with what is shown beside it.
+/// Returns the hint with its tooltip, which is the answer to `inlayHint/resolve`.
 pub fn resolved(mut hint: proto::InlayHint) -> proto::InlayHint {
     if let Some(serde_json::Value::String(full)) = hint.data.take() {
         hint.tooltip = Some(tooltip(full));

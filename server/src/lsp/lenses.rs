@@ -1,4 +1,4 @@
-//! Code lenses: run a function, and what it costs.
+//! Code lenses: one that runs a function and one that shows its cost.
 
 use super::Uri;
 use crate::reads::Subject;
@@ -9,23 +9,23 @@ use serde_json::json;
 use std::collections::HashSet;
 use tower_lsp::ls_types as proto;
 
-/// The command of a lens that says something and does nothing.
+/// The command of a lens that shows text and does nothing.
 const NOTHING: &str = "";
 
-/// A lens whose text is found when it is seen.
+/// The `data` of a lens whose text is computed by `codeLens/resolve`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     /// The document.
     pub uri: Uri,
-    /// The function.
+    /// The name of the function.
     cost_of: String,
-    /// Its module.
+    /// The index of its module.
     #[serde(default)]
     module: Option<u32>,
 }
 
-/// A "Run" over each function that can be called from outside, and beside it what it costs, as over every other function. Of
-/// several of one name in a module it is the last, as in Python.
+/// Returns the lenses of a document: the cost over each function, and "Run" over each function that can be called from
+/// outside. If a module defines a name several times, only the last definition has lenses, as in Python.
 pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::CodeLens> {
     let mut names = HashSet::new();
     let last: Vec<&FunctionRow> = functions.iter().rev().filter(|row| names.insert((row.module, row.name))).collect();
@@ -34,7 +34,7 @@ pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::Co
     last.into_iter().rev().flat_map(lenses).flatten().collect()
 }
 
-/// The arguments of [`COMMAND`] for a function; its module is named where the file has several.
+/// Returns the arguments of [`COMMAND`] that run a function. They name the module only if the file has several.
 pub fn run_arguments(
     subject: &Subject<'_>,
     function: (&str, Option<u32>),
@@ -67,12 +67,12 @@ fn cost_lens(subject: &Subject<'_>, row: &FunctionRow) -> proto::CodeLens {
     proto::CodeLens { range: subject.range(row.span), command: None, data: serde_json::to_value(late).ok() }
 }
 
-/// What is to be found of a lens.
+/// Returns the data for resolving a lens; `None` if it is complete.
 pub fn late(lens: &proto::CodeLens) -> Option<Late> {
     serde_json::from_value(lens.data.clone()?).ok()
 }
 
-/// What a lens says.
+/// Returns the command of a lens, whose title is the cost of the function.
 pub fn resolved(subject: &Subject<'_>, late: &Late) -> proto::Command {
     let items = subject.view.document().items();
     let item = items

@@ -1,4 +1,4 @@
-//! How a run is shown: progress while it goes on, one message when it has ended.
+//! The display of a run in the client: a progress while it runs, one message when it has ended.
 
 use super::ProgressToken;
 use crate::run::Outcome;
@@ -8,33 +8,35 @@ use tokio::time::timeout;
 use tower_lsp::ls_types::MessageType;
 use tower_lsp::{Bounded, Cancellable, Client, OngoingProgress};
 
-/// How long a client may think about whether it shows progress.
+/// The time limit for the client's response to `window/workDoneProgress/create`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The view of one run.
+/// The display of one run.
 pub struct RunView {
     client: Client,
     title: String,
-    /// The progress's name, and whether the client knows it already.
+    /// The token of the progress, and whether the client created it.
     token: Option<(ProgressToken, bool)>,
     progress: Option<OngoingProgress<Bounded, Cancellable>>,
-    /// Whether a message says what came of it.
+    /// Whether the outcome is shown as a message.
     message: bool,
 }
 
 impl RunView {
-    /// A view of the run of `label` that shows its end only, if a `message` is wanted.
+    /// Creates the display of the run of `label`. Without [`Self::with_progress`] it shows the outcome only, and that
+    /// only if `message` is true.
     pub fn new(client: Client, label: &str, message: bool) -> RunView {
         RunView { client, title: format!("Running {label}"), token: None, progress: None, message }
     }
 
-    /// With progress under this name, which the client has to be told first unless it is `known`.
+    /// Adds a progress with this token. If the client does not know the token (`known` is false), the progress is
+    /// created first.
     pub fn with_progress(mut self, token: ProgressToken, known: bool) -> RunView {
         self.token = Some((token, known));
         self
     }
 
-    /// Begins the progress, unless the client wants none.
+    /// Begins the progress, unless the client refuses to create it.
     pub async fn begin(&mut self) {
         let Some((token, known)) = self.token.take() else { return };
         if !known
@@ -46,14 +48,14 @@ impl RunView {
         self.progress = Some(progress.with_message("checking").begin().await);
     }
 
-    /// Shows how far it is.
+    /// Reports one step of the progress.
     pub async fn step(&self, step: &Step) {
         if let Some(progress) = &self.progress {
             progress.report_with_message(step.message.as_str(), step.percent, None).await;
         }
     }
 
-    /// Ends the progress and says what came of it; who cancelled a run need not be told.
+    /// Ends the progress and shows the outcome as a message. No message is shown for a cancelled run.
     pub async fn end(self, outcome: &Outcome) {
         if let Some(progress) = self.progress {
             progress.finish().await;

@@ -1,8 +1,9 @@
-//! Semantic tokens as the protocol counts them, and what changed since they were sent last.
+//! Semantic tokens in the protocol's encoding, and deltas against the tokens that were sent last.
 //!
-//! Tokens are sent as differences from the one before, so those of a segment stay as they are when it moves. Nothing is kept of what was
-//! sent but, by segment, what it depended on and how many tokens it had: segments that are the same at both ends were sent, and
-//! what lies between is made anew.
+//! In the protocol, the position of each token is relative to the previous token, so the tokens of a segment do not
+//! change when the segment moves. Of the tokens that were sent, the server keeps two things a segment: its key
+//! (everything that its tokens depend on) and the number of its tokens. For a delta, the segments with equal keys at
+//! the start and at the end of the document need no new tokens, and the segments between them are encoded again.
 
 use crate::reads::Subject;
 use rx_base::Span;
@@ -10,7 +11,7 @@ use rx_db::Encoding;
 use rx_ide::{SegmentKey, SemanticWord, WordKind, segment_keys};
 use tower_lsp::ls_types as proto;
 
-/// The kinds of token, in the order of [`number`].
+/// The token types of the legend, in the order of [`number`].
 const TYPES: [proto::SemanticTokenType; 14] = [
     proto::SemanticTokenType::NAMESPACE,
     proto::SemanticTokenType::CLASS,
@@ -28,7 +29,7 @@ const TYPES: [proto::SemanticTokenType; 14] = [
     proto::SemanticTokenType::new("dtype"),
 ];
 
-/// Their modifiers, in the order of their bits.
+/// The token modifiers of the legend, in the order of their bits.
 const MODIFIERS: [proto::SemanticTokenModifier; 4] = [
     proto::SemanticTokenModifier::DECLARATION,
     proto::SemanticTokenModifier::READONLY,
@@ -36,7 +37,7 @@ const MODIFIERS: [proto::SemanticTokenModifier; 4] = [
     proto::SemanticTokenModifier::new("dataflow"),
 ];
 
-/// What the client is told of the tokens it will get.
+/// Returns the server's options for semantic tokens.
 pub fn options() -> proto::SemanticTokensOptions {
     proto::SemanticTokensOptions {
         legend: proto::SemanticTokensLegend { token_types: TYPES.to_vec(), token_modifiers: MODIFIERS.to_vec() },
@@ -46,25 +47,26 @@ pub fn options() -> proto::SemanticTokensOptions {
     }
 }
 
-/// What was sent of a document last.
+/// The tokens of a document that the client has.
 pub struct Sent {
     id: u64,
     rows: Vec<Row>,
 }
 
-/// What was sent of a segment.
+/// The tokens of a segment that the client has.
 #[derive(Clone)]
 struct Row {
     key: SegmentKey,
-    /// How many tokens.
+    /// The number of tokens.
     count: u32,
-    /// Lines from the last token before it, or the text's start, to its own start.
+    /// The number of lines from the last token before the segment (or from the start of the text) to the start of the
+    /// segment.
     before: u32,
-    /// Lines from its last token, or that before it, to its end.
+    /// The number of lines from the last token in or before the segment to the end of the segment.
     behind: u32,
 }
 
-/// All tokens of a document.
+/// Returns all tokens of a document.
 pub fn full(subject: &Subject<'_>) -> proto::SemanticTokens {
     let mut sent = subject.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut writer = Writer::new(subject.profile.encoding, 0);
@@ -74,7 +76,7 @@ pub fn full(subject: &Subject<'_>) -> proto::SemanticTokens {
     proto::SemanticTokens { result_id: Some(id.to_string()), data: writer.tokens }
 }
 
-/// What changed since the tokens of this name were sent; all of them if those are not known any more.
+/// Returns the changes since the tokens with the result id `since` were sent; all tokens if those are no longer known.
 pub fn delta(subject: &Subject<'_>, since: &str) -> proto::SemanticTokensFullDeltaResult {
     let mut sent = subject.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(old) = sent.as_mut().filter(|old| old.id.to_string() == since) else {
@@ -86,11 +88,12 @@ pub fn delta(subject: &Subject<'_>, since: &str) -> proto::SemanticTokensFullDel
     let most = old.rows.len().min(keys.len()) - head;
     let ends = old.rows.iter().rev().zip(keys.iter().rev());
     let mut tail = ends.take(most).take_while(|(row, key)| row.key == **key).count();
-    // INVARIANT: `head + tail` is at most the length of either list, so the ranges below lie in them.
+    // INVARIANT: `head + tail` is at most the length of either list, so the ranges below are in bounds.
     let before = head.checked_sub(1).map_or(0, |last| old.rows[last].behind);
     let mut writer = Writer::new(subject.profile.encoding, before);
     let mut rows: Vec<Row> = keys[head..keys.len() - tail].iter().cloned().map(|key| writer.row(key)).collect();
-    // What follows was sent with the lines before it; while those are others, it is sent again.
+    // The first token of an unchanged segment is encoded relative to the token before it. If that distance changed, the
+    // segment is encoded again.
     while tail > 0 && old.rows[old.rows.len() - tail].before != writer.lines {
         rows.push(writer.row(keys[keys.len() - tail].clone()));
         tail -= 1;
@@ -109,7 +112,7 @@ pub fn delta(subject: &Subject<'_>, since: &str) -> proto::SemanticTokensFullDel
     proto::SemanticTokensDelta { result_id: Some(old.id.to_string()), edits }.into()
 }
 
-/// The tokens of a part of a document.
+/// Returns the tokens of a part of a document.
 pub fn range(subject: &Subject<'_>, span: Span) -> proto::SemanticTokens {
     let mut writer = Writer::new(subject.profile.encoding, 0);
     let mut start = 0u32;
@@ -130,10 +133,10 @@ pub fn range(subject: &Subject<'_>, span: Span) -> proto::SemanticTokens {
     proto::SemanticTokens { result_id: None, data: writer.tokens }
 }
 
-/// Writes tokens one behind the other.
+/// An encoder of consecutive tokens.
 struct Writer {
     encoding: Encoding,
-    /// Lines from the last token, or the text's start, to the next segment.
+    /// The number of lines from the last token (or from the start of the text) to the next segment.
     lines: u32,
     tokens: Vec<proto::SemanticToken>,
 }
@@ -143,7 +146,7 @@ impl Writer {
         Writer { encoding, lines, tokens: Vec::new() }
     }
 
-    /// Writes a segment's tokens.
+    /// Encodes a segment's tokens.
     fn row(&mut self, key: SegmentKey) -> Row {
         let (before, had) = (self.lines, self.tokens.len());
         let words = key.words();
@@ -155,7 +158,8 @@ impl Writer {
     fn words(&mut self, key: &SegmentKey, words: &[SemanticWord]) {
         let text = key.segment().text();
         let ascii = key.segment().is_ascii();
-        // The line and column of the last token; before the first, those of the last segment's last.
+        // The line and column of the last token. Before the first token of this segment, the last token is in an
+        // earlier segment.
         let (mut line, mut line_start) = (0u32, 0usize);
         let (mut last_line, mut last_column) = (None, 0u32);
         let mut at = 0;
@@ -183,7 +187,7 @@ impl Writer {
                     });
                     (last_line, last_column) = (Some(line), column);
                 }
-                // Over the line's end to the next piece.
+                // Skip the line end before the next line of a token with several lines.
                 let next = end + text.get(end..span.end).map_or(0, line_end);
                 (line, line_start) = lines(text, end, next, line, line_start);
                 piece = next.max(end + usize::from(next == end));
@@ -208,7 +212,7 @@ impl Writer {
     }
 }
 
-/// How many bytes of a line's end a text starts with.
+/// Returns the length in bytes of the line end at the start of `text`; 0 if there is none.
 fn line_end(text: &str) -> usize {
     match text.as_bytes() {
         [b'\r', b'\n', ..] => 2,
@@ -217,7 +221,7 @@ fn line_end(text: &str) -> usize {
     }
 }
 
-/// The line and its start at byte `to`, from those at byte `from`.
+/// Returns the line number and the offset of the line's start at byte `to`, from those at byte `from`.
 fn lines(text: &str, from: usize, to: usize, mut line: u32, mut start: usize) -> (u32, usize) {
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate().take(to).skip(from) {
@@ -249,7 +253,7 @@ fn number(kind: WordKind) -> u32 {
 }
 
 fn bits(word: &SemanticWord) -> u32 {
-    // A binding is never changed.
+    // A binding is immutable.
     let readonly = matches!(word.kind, WordKind::SymbolicDim) || word.declaration && word.kind == WordKind::Variable;
     let flags = [word.declaration, readonly, word.library, word.dataflow];
     flags.iter().enumerate().map(|(bit, flag)| u32::from(*flag) << bit).sum()

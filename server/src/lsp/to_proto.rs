@@ -1,4 +1,4 @@
-//! From our types to the protocol's.
+//! Conversions from the server's types to the protocol's.
 
 mod navigation;
 
@@ -17,16 +17,16 @@ use rx_settings::FILE_NAME;
 use serde_json::json;
 use tower_lsp::ls_types as proto;
 
-/// What is published of one file.
+/// The published diagnostics of one file.
 pub type Diagnostics = Vec<proto::Diagnostic>;
 
-/// The section of the client's settings that is rx's.
+/// The section of the client's settings that belongs to rx.
 const SECTION: &str = "rx";
 
-/// The most diagnostics shown of one file; an editor with more is of no use to anyone.
+/// The maximal number of diagnostics that are shown for one file. More would only slow down the editor.
 pub const MAX_DIAGNOSTICS: usize = 1000;
 
-/// The answer to `initialize`.
+/// Returns the result of `initialize`: the server's capabilities.
 pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
     let encoding = match profile.encoding {
         Encoding::Utf8 => proto::PositionEncodingKind::UTF8,
@@ -89,7 +89,7 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
     }
 }
 
-/// What asks the client to tell of changed settings files.
+/// Returns the registration for changes of settings files.
 pub fn settings_files_watch() -> proto::Registration {
     proto::Registration {
         id: "rx/settings".to_owned(),
@@ -98,7 +98,7 @@ pub fn settings_files_watch() -> proto::Registration {
     }
 }
 
-/// What asks the client to tell of changed settings of its own.
+/// Returns the registration for changes of the client's `rx` settings.
 pub fn own_settings_watch() -> proto::Registration {
     proto::Registration {
         id: "rx/configuration".to_owned(),
@@ -107,12 +107,12 @@ pub fn own_settings_watch() -> proto::Registration {
     }
 }
 
-/// Which of the client's settings are asked for.
+/// Returns the item of `workspace/configuration` for the client's `rx` settings.
 pub fn own_settings() -> proto::ConfigurationItem {
     proto::ConfigurationItem { scope_uri: None, section: Some(SECTION.to_owned()) }
 }
 
-/// The answer to a request for diagnostics.
+/// Converts the response to a pull request for diagnostics.
 pub fn report(report: Report) -> proto::DocumentDiagnosticReportResult {
     let report = match (report.diagnostics, report.id) {
         (None, Some(result_id)) => {
@@ -132,7 +132,7 @@ pub fn report(report: Report) -> proto::DocumentDiagnosticReportResult {
     proto::DocumentDiagnosticReportResult::Report(report)
 }
 
-/// A byte span of `document` as the client counts.
+/// Converts a byte span of `document` to a range in the client's position encoding.
 pub fn range(document: &Document, span: Span, encoding: Encoding) -> proto::Range {
     let position = |offset: u32| {
         let (line, column) = document.line_column(offset as usize, encoding);
@@ -141,8 +141,8 @@ pub fn range(document: &Document, span: Span, encoding: Encoding) -> proto::Rang
     proto::Range::new(position(span.start), position(span.end.max(span.start)))
 }
 
-/// The diagnostics of one document as its client can take them: the most serious [`MAX_DIAGNOSTICS`], in the order of the
-/// text, and a note where some are left out.
+/// Converts the diagnostics of one document. If there are more than [`MAX_DIAGNOSTICS`], only the most severe are kept,
+/// in the order of the text, and a note reports the number of the others.
 pub fn diagnostics(document: &Document, uri: &Uri, found: &[Diagnostic<Span>], profile: &Profile) -> Diagnostics {
     let writer = Writer { document, uri, profile };
     if found.len() <= MAX_DIAGNOSTICS {
@@ -162,12 +162,12 @@ pub fn diagnostics(document: &Document, uri: &Uri, found: &[Diagnostic<Span>], p
     diagnostics
 }
 
-/// What stands for the diagnostics of a file that could not be checked: `message` on its first line.
+/// Returns the diagnostics of a file that could not be checked: `message`, on its first line.
 pub fn not_checked(message: &str) -> Diagnostics {
     vec![remark(proto::Range::default(), proto::DiagnosticSeverity::WARNING, message.to_owned())]
 }
 
-/// A diagnostic about the server itself: without a code.
+/// Returns a diagnostic about the server itself, which has no code.
 fn remark(range: proto::Range, severity: proto::DiagnosticSeverity, message: String) -> proto::Diagnostic {
     proto::Diagnostic {
         range,
@@ -178,7 +178,7 @@ fn remark(range: proto::Range, severity: proto::DiagnosticSeverity, message: Str
     }
 }
 
-/// The answer to a hover request.
+/// Converts a hover.
 pub fn hover(subject: &Subject<'_>, hover: rx_ide::Hover) -> proto::Hover {
     proto::Hover {
         contents: proto::HoverContents::Markup(markup(hover.markdown, subject.profile.markdown)),
@@ -186,7 +186,7 @@ pub fn hover(subject: &Subject<'_>, hover: rx_ide::Hover) -> proto::Hover {
     }
 }
 
-/// The answer to a request for links.
+/// Converts document links.
 pub fn links(subject: &Subject<'_>, links: Vec<rx_ide::Link>) -> Vec<proto::DocumentLink> {
     let link = |link: rx_ide::Link| proto::DocumentLink {
         range: subject.range(link.span),
@@ -197,7 +197,7 @@ pub fn links(subject: &Subject<'_>, links: Vec<rx_ide::Link>) -> Vec<proto::Docu
     links.into_iter().map(link).collect()
 }
 
-/// The answer to the command that runs a function.
+/// Converts the outcome of a run to the response of `rx.run`.
 pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
     json!({
         "ok": outcome.ok,
@@ -212,7 +212,7 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
     })
 }
 
-/// The answer to a request to show a stage.
+/// Converts a stage to the response of `rx.stage`.
 pub fn stage(shown: &Shown) -> proto::LSPAny {
     let part = |part: &Part| json!({"name": part.name, "lines": [part.lines.0, part.lines.1], "ranges": part.ranges});
     let pass = |made: &PassOutput| {
@@ -235,7 +235,7 @@ pub fn stage(shown: &Shown) -> proto::LSPAny {
     })
 }
 
-/// Markdown, or what is left of it for clients that show plain text.
+/// Converts Markdown to markup content; to plain text if the client does not support Markdown.
 pub fn markup(text: String, markdown: bool) -> proto::MarkupContent {
     let (kind, value) = match markdown {
         true => (proto::MarkupKind::Markdown, text),
@@ -244,13 +244,13 @@ pub fn markup(text: String, markdown: bool) -> proto::MarkupContent {
     proto::MarkupContent { kind, value }
 }
 
-/// Markdown without the lines that open and close code blocks, for clients that show plain text.
+/// Removes the lines that open and close code blocks, for clients that show plain text.
 fn without_fences(markdown: &str) -> String {
     let lines: Vec<&str> = markdown.lines().filter(|line| !line.starts_with("```")).collect();
     lines.join("\n")
 }
 
-/// Writes the diagnostics of one document for one client.
+/// A converter of the diagnostics of one document for one client.
 struct Writer<'a> {
     document: &'a Document,
     uri: &'a Uri,
@@ -280,7 +280,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The message and, a line each, what else there is to say.
+    /// Returns the message, followed by labels, notes and help, one a line.
     fn message(&self, diagnostic: &Diagnostic<Span>) -> String {
         let mut message = diagnostic.message.clone();
         let mut line = |text: String| {
@@ -309,7 +309,8 @@ impl Writer<'_> {
         related.collect()
     }
 
-    /// The fixes, for the code action request that hands them back, with the document's line ends.
+    /// Returns the fixes as `data` of the diagnostic, which the client returns in its code action request. Their texts
+    /// have the document's line ends.
     fn fixes(&self, fixes: &[Fix<Span>]) -> serde_json::Value {
         let end = self.document.line_end();
         let fixes = fixes.iter().map(|fix| {
@@ -330,13 +331,13 @@ fn severity(severity: Severity) -> proto::DiagnosticSeverity {
     }
 }
 
-/// The page about `code`.
+/// Returns the link to the documentation page of `code`.
 fn code_page(code: Code) -> Option<proto::CodeDescription> {
     let href = code.url().parse().ok()?;
     Some(proto::CodeDescription { href })
 }
 
-/// Text that does nothing is shown faded.
+/// Returns the tags of a diagnostic. Text without effect is tagged as unnecessary, and editors show it faded.
 fn tags(code: Code, profile: &Profile) -> Option<Vec<proto::DiagnosticTag>> {
     let unnecessary = matches!(code, Code::AttrNoEffect | Code::UnusedSuppression) && profile.unnecessary;
     unnecessary.then(|| vec![proto::DiagnosticTag::UNNECESSARY])
@@ -378,7 +379,7 @@ mod tests {
         assert_eq!(written["code"], "RX0501");
         assert_eq!(written["severity"], 1);
         assert_eq!(written["message"], "`y` is not 2\nnote: 1 is not 2\nhelp: write 2");
-        // The crab is two UTF-16 units.
+        // `🦀` is two UTF-16 units.
         assert_eq!(written["range"]["start"], json!({"line": 1, "character": 5}));
         assert_eq!(written["relatedInformation"][0]["message"], "it is 1 here");
         assert_eq!(written["relatedInformation"][0]["location"]["uri"], "file:///a.rx");

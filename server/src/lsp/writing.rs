@@ -1,11 +1,12 @@
-//! What is offered to those who read and write at a place, by what their client can take.
+//! Capabilities for code actions, inlay hints, completions, signature help, formatting, code lenses and commands: the
+//! client's, and the server's that depend on them.
 
 use super::{Profile, Writing, actions};
 use crate::commands;
 use crate::run::{COMMAND, stage};
 use tower_lsp::ls_types::{self as proto, ClientCapabilities, MarkupKind};
 
-/// What a client with these capabilities can do with answers that help to write.
+/// Extracts the client's capabilities for these requests.
 pub fn taken(capabilities: &ClientCapabilities) -> Writing {
     let document = capabilities.text_document.as_ref();
     let workspace = capabilities.workspace.as_ref();
@@ -41,7 +42,7 @@ pub fn taken(capabilities: &ClientCapabilities) -> Writing {
     }
 }
 
-/// Says what is offered.
+/// Sets the server's capabilities for these requests.
 pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     let writing = &profile.writing;
     let kinds =

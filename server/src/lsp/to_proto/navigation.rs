@@ -1,4 +1,4 @@
-//! Places and trees of a document as the protocol has them.
+//! Conversions of locations, symbols, folds and calls to the protocol's types.
 
 use crate::lsp::Uri;
 use crate::reads::Subject;
@@ -7,13 +7,13 @@ use rx_db::{Encoding, FileView};
 use rx_ide::{Access, Call, Fold, FoldKind, Outline, OutlineKind};
 use tower_lsp::ls_types as proto;
 
-/// Places of a document.
+/// Converts spans of a document to locations.
 pub fn locations(subject: &Subject<'_>, spans: Vec<Span>) -> Vec<proto::Location> {
     let location = |span| proto::Location { uri: subject.uri.clone(), range: subject.range(span) };
     spans.into_iter().map(location).collect()
 }
 
-/// Places with what is done there.
+/// Converts highlights, with the kind of access (read or write) of each.
 pub fn highlights(subject: &Subject<'_>, found: Vec<(Span, Access)>) -> Vec<proto::DocumentHighlight> {
     let highlight = |(span, access)| {
         let kind = match access {
@@ -25,7 +25,7 @@ pub fn highlights(subject: &Subject<'_>, found: Vec<(Span, Access)>) -> Vec<prot
     found.into_iter().map(highlight).collect()
 }
 
-/// What a document declares: as a tree, or in a row for clients without trees.
+/// Converts the outline of a document to symbols: a tree, or a flat list for clients without hierarchical symbols.
 pub fn document_symbols(subject: &Subject<'_>, found: Vec<Outline>) -> proto::DocumentSymbolResponse {
     if subject.profile.symbol_trees {
         let tree = found.into_iter().map(|part| document_symbol(subject, part)).collect();
@@ -81,7 +81,7 @@ fn symbol_kind(kind: OutlineKind) -> proto::SymbolKind {
     }
 }
 
-/// The modules and functions of a file, open or not.
+/// Returns the modules and functions of a file as symbols. The file need not be open.
 pub fn file_symbols(view: &FileView<'_>, uri: &Uri, encoding: Encoding) -> Vec<proto::SymbolInformation> {
     let mut row = Vec::new();
     let range = |span| super::range(view.document(), span, encoding);
@@ -89,18 +89,20 @@ pub fn file_symbols(view: &FileView<'_>, uri: &Uri, encoding: Encoding) -> Vec<p
     row
 }
 
-/// Whether a name has the letters of `query` in this order, in capitals or not.
+/// Whether `name` contains the letters of `query` in this order, ignoring case. For example, `conv2d_relu` matches the
+/// query `c2r`.
 pub fn has_letters(name: &str, query: &str) -> bool {
     let mut letters = name.chars().flat_map(char::to_lowercase);
     query.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
 }
 
-/// The folds of a document.
+/// Converts the folds of a document.
 pub fn folds(subject: &Subject<'_>, found: &[Fold]) -> Vec<proto::FoldingRange> {
     let fold = |fold: &Fold| {
         let range = subject.range(fold.span);
         let columns = !subject.profile.folds_lines;
-        // Where only whole lines fold, the line of a closing bracket stays.
+        // For clients that fold whole lines only, the fold ends before the line of the closing bracket, which stays
+        // visible.
         let end = subject.view.document().offset_of(range.end.line, 0, subject.profile.encoding);
         let closes = subject.profile.folds_lines && is_blank(subject, end, fold.span.end as usize);
         let end_line = range.end.line - u32::from(closes && range.end.line > range.start.line);
@@ -120,7 +122,7 @@ pub fn folds(subject: &Subject<'_>, found: &[Fold]) -> Vec<proto::FoldingRange> 
     found.iter().filter_map(fold).collect()
 }
 
-/// Whether there is nothing but blanks between two places of a line.
+/// Whether the text between two offsets of a line is blank.
 fn is_blank(subject: &Subject<'_>, start: usize, end: usize) -> bool {
     let document = subject.view.document();
     let Some((from, to)) = document.locate(start).zip(document.locate(end)) else { return false };
@@ -129,7 +131,7 @@ fn is_blank(subject: &Subject<'_>, start: usize, end: usize) -> bool {
     same && text.get(from.offset..to.offset).is_some_and(|line| line.trim().is_empty())
 }
 
-/// The parts of the text around a place, the innermost first in a chain.
+/// Converts nested spans, innermost first, to a chain of selection ranges.
 pub fn selection(subject: &Subject<'_>, spans: &[Span]) -> proto::SelectionRange {
     let mut parent: Option<Box<proto::SelectionRange>> = None;
     for span in spans.iter().rev() {
@@ -138,7 +140,7 @@ pub fn selection(subject: &Subject<'_>, spans: &[Span]) -> proto::SelectionRange
     parent.map_or_else(|| proto::SelectionRange { range: subject.range(Span::default()), parent: None }, |inner| *inner)
 }
 
-/// A function as calls speak of it.
+/// Converts a function to an item of the call hierarchy.
 pub fn call_item(subject: &Subject<'_>, function: Outline) -> proto::CallHierarchyItem {
     proto::CallHierarchyItem {
         name: function.name,
@@ -152,7 +154,7 @@ pub fn call_item(subject: &Subject<'_>, function: Outline) -> proto::CallHierarc
     }
 }
 
-/// The calls of a function.
+/// Converts the callers of a function.
 pub fn incoming(subject: &Subject<'_>, calls: Vec<Call>) -> Vec<proto::CallHierarchyIncomingCall> {
     let call = |call: Call| proto::CallHierarchyIncomingCall {
         from: call_item(subject, call.function),
@@ -161,7 +163,7 @@ pub fn incoming(subject: &Subject<'_>, calls: Vec<Call>) -> Vec<proto::CallHiera
     calls.into_iter().map(call).collect()
 }
 
-/// The calls in a function.
+/// Converts the functions that a function calls.
 pub fn outgoing(subject: &Subject<'_>, calls: Vec<Call>) -> Vec<proto::CallHierarchyOutgoingCall> {
     let call = |call: Call| proto::CallHierarchyOutgoingCall {
         to: call_item(subject, call.function),
