@@ -1,10 +1,11 @@
-//! "Run `main`": a child process compiles and runs the text of a document, with the call a user would type, or shows a
-//! [`stage`] of it.
+//! Runs of functions. A child process compiles and runs the text of a document, or shows a [`stage`] of its
+//! compilation.
 //!
-//! The child is `rxrun`, so whatever a program does to it (a crash, a hang, no memory left) costs the child and not the
-//! server. Stages that take no foreign code are made by the server itself ([`built`]). The [`registry`] belongs to the main loop and knows what is running; [`child`] starts, follows and ends one
-//! process; [`transcript`] reads what it writes, [`observed`] what it saw. Only [`crate::event::Event::Run`] and
-//! [`crate::event::Event::Stage`] get here: opening and checking do not.
+//! The child is `rxrun`, so a crash, a hang or exhausted memory affects the child only, not the server. The server
+//! itself computes the stages that need no foreign code ([`built`]). The [`registry`] belongs to the main loop and
+//! tracks the children; [`child`] starts, follows and ends one process; [`transcript`] parses its output and
+//! [`observed`] collects values and kernel times from it. Only [`crate::event::Event::Run`] and
+//! [`crate::event::Event::Stage`] start a child: opening or checking a document does not.
 
 pub mod built;
 pub mod child;
@@ -23,35 +24,35 @@ use tokio::sync::oneshot;
 /// The command that runs a function.
 pub const COMMAND: &str = "rx.run";
 
-/// A client's wish to run a function.
+/// A request to run a function.
 #[derive(Debug)]
 pub struct Order {
-    /// The document; `None` is the one that was opened or changed last, for clients that cannot say.
+    /// The document. `None` is the document that was opened or changed most recently, for clients that cannot name one.
     pub uri: Option<Uri>,
-    /// The function; `None` leaves the choice to `rxrun`.
+    /// The function; `None` lets `rxrun` choose.
     pub function: Option<String>,
-    /// The label of the function's module; `None` leaves the choice to `rxrun`.
+    /// The label of the function's module; `None` lets `rxrun` choose.
     pub module: Option<String>,
     /// Arguments of `rxrun` for this run, after those of [`Settings::arguments`].
     pub arguments: Vec<String>,
-    /// The client's name for the progress of its request, if it wants any.
+    /// The client's progress token for this request, if it sent one.
     pub token: Option<ProgressToken>,
-    /// Where the outcome goes; closed when the client cancelled the request.
+    /// The sender of the outcome. It is closed once the client cancels the request.
     pub reply: oneshot::Sender<Outcome>,
 }
 
-/// What the user decides about runs (`rx.run.…`).
+/// The user's settings for runs (`rx.run.…`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The program to start; `None` is the `rxrun` beside this server, else the one in `PATH`.
+    /// The program to start. `None` is the `rxrun` next to this server, or the one in `PATH` if there is none.
     pub program: Option<PathBuf>,
-    /// Its arguments in every run, such as `--dim n=4`.
+    /// Its arguments in every run, for example `--dim n=4`.
     pub arguments: Vec<String>,
-    /// How long a run may take.
+    /// The time limit of a run.
     pub limit: Duration,
-    /// Whether values and times of kernels are asked for.
+    /// Whether values of variables and times of kernels are collected.
     pub values: bool,
-    /// Whether a message says how a run ended, beside the answer.
+    /// Whether a message shows the outcome of a run, in addition to the response.
     pub message: bool,
 }
 
@@ -62,33 +63,34 @@ impl Default for Settings {
     }
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Whether the function returned.
     pub ok: bool,
-    /// Whether it was ended on request, which is no news to the user.
+    /// Whether the run was cancelled by the user or replaced by another run.
     pub cancelled: bool,
     /// One line for the user.
     pub message: String,
-    /// The time of the run itself, in seconds.
+    /// The time of the run itself in seconds.
     pub seconds: Option<f64>,
-    /// The modules that the user can choose from, where `rxrun` could not: what `module` of [`Order`] takes.
+    /// The labels of the modules to choose from, if `rxrun` could not choose one. They are values for `module` of
+    /// [`Order`].
     pub modules: Vec<String>,
-    /// The `emitted` event of `rxrun`, of a call for a stage.
+    /// The `emitted` event of `rxrun`, if a stage was requested.
     pub emitted: Option<Value>,
     /// The `output` events of `rxrun` (`docs/json.md`).
     pub outputs: Vec<Value>,
-    /// What variables were bound to, and how long kernels took (`docs/lsp-extensions.md`).
+    /// The values of variables (`docs/lsp-extensions.md`).
     pub values: Vec<Value>,
-    /// See `values`.
+    /// The times of kernels (`docs/lsp-extensions.md`).
     pub kernels: Vec<Value>,
-    /// The last of what the child wrote on standard error.
+    /// The end of the child's standard error.
     pub log: String,
 }
 
 impl Outcome {
-    /// A run that came to nothing, for this reason.
+    /// Returns the outcome of a run that failed for this reason.
     pub fn failed(message: impl Into<String>) -> Outcome {
         Outcome { message: message.into(), ..Outcome::default() }
     }

@@ -1,7 +1,7 @@
-//! Stages of a function that the server makes itself, from its own snapshot of the text: passes, loops and CUDA C.
+//! Stages of a function that the server computes itself, from a snapshot of the text: passes, TIR and CUDA C.
 //!
-//! A [`Build`] is a question for the worker of long questions. An edit ends it, and it is asked again about the new text. Errors of
-//! lowering are sent to the main loop, which shows them with the document's diagnostics while its text is the same.
+//! A [`Build`] is a read in the long lane. An edit cancels it, and it is retried with the new text. Errors of lowering
+//! are sent to the main loop, which adds them to the document's diagnostics if the text has not changed.
 
 use super::child::file_name;
 use super::stage::{MAX_TEXT, Order, Part, PassOutput, Shown, Stage, function_at};
@@ -20,18 +20,18 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 
-/// The arguments of `rxrun` that change a view of a function.
+/// The arguments of `rxrun` that affect a stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// `--device`; none leaves it to `rx.toml`.
+    /// `--device`; `None` uses the device of `rx.toml`.
     device: Option<String>,
     /// `--arch`, `--schedule` and `--tf32`.
     target: Target,
 }
 
 impl Options {
-    /// Reads the arguments of `rxrun` that change a stage. Those that concern runs are passed over. `None`: there are arguments that
-    /// only `rxrun` reads, or wrong ones, which it reports.
+    /// Parses the arguments of `rxrun` that affect a stage, and ignores those that affect runs only. `None` if an
+    /// argument is invalid or only `rxrun` can handle it. Then `rxrun` computes the stage or reports the error.
     pub fn read(arguments: &[String]) -> Option<Options> {
         let mut options = Options::default();
         let mut words = arguments.iter();
@@ -57,17 +57,17 @@ impl Options {
     }
 }
 
-/// A stage to be made, as a question about its document.
+/// The computation of a stage, as a read of its document.
 pub struct Build {
     /// The client's request.
     pub order: Order,
-    /// The arguments that change the view.
+    /// The arguments that affect the stage.
     pub options: Options,
-    /// Where errors of lowering go.
+    /// The receiver of errors of lowering.
     pub events: Sender<Event>,
-    /// The answer, once it is known.
+    /// The response, once it is computed.
     pub shown: Option<Shown>,
-    /// Why there is no program.
+    /// The errors of lowering, if there are any.
     pub not_lowered: Option<NotLowered>,
 }
 
@@ -85,7 +85,7 @@ impl Ask for Build {
         let Some(function) = function_at(view.document(), subject.offset(self.order.at), stage) else { return };
         let modules = view.workspace().modules(view.file());
         let label = modules.into_iter().find(|row| row.module == function.module).map(|row| row.label);
-        // Where what follows panics, this is the answer.
+        // If the code below panics, this response is sent.
         let shown = self.shown.insert(Shown {
             function: function.name.to_string(),
             module: label,
@@ -113,7 +113,7 @@ impl Ask for Build {
     }
 
     fn answer(self: Box<Self>) {
-        // Errors are a main loop that is gone, and a client that does not wait any more.
+        // Errors mean that the main loop has ended, or that the client no longer waits for the response.
         self.not_lowered.into_iter().for_each(|found| drop(self.events.send(Event::NotLowered(found))));
         drop(self.order.reply.send(self.shown));
     }
@@ -123,7 +123,7 @@ impl Ask for Build {
     }
 }
 
-/// The function whose stage is made.
+/// The function whose stage is computed.
 struct Entry<'a> {
     subject: &'a Subject<'a>,
     module: ModuleId,
@@ -131,13 +131,13 @@ struct Entry<'a> {
     options: &'a Options,
 }
 
-/// Why there is no text.
+/// The reason why there is no text.
 enum Problem {
     /// The file has errors.
     Mistakes(Vec<Diagnostic<Span>>),
-    /// The function has no lowering.
+    /// The function could not be lowered to TIR.
     NotLowered(Vec<Diagnostic<Span>>),
-    /// A sentence.
+    /// Another reason: a sentence.
     Other(String),
 }
 
@@ -215,7 +215,7 @@ impl Made {
     }
 }
 
-/// The first mistake with its place, and how many more there are: `net.rx:17: … (and 2 more errors)`.
+/// Returns the first error with its position, and the number of further errors: `net.rx:17: … (and 2 more errors)`.
 fn mistakes(subject: &Subject<'_>, found: &[Diagnostic<Span>]) -> String {
     let Some(first) = found.first() else { return "it has no lowering".to_owned() };
     let (document, file) = (subject.view.document(), file_name(&from_proto::path_or_name(subject.uri)));

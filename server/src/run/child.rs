@@ -1,4 +1,4 @@
-//! One `rxrun` process: started, fed, followed, ended.
+//! One `rxrun` process: starts it, writes the text to its stdin, reads its output, and ends it.
 
 use super::Outcome;
 use super::stage::{MAX_TEXT, Stage};
@@ -14,67 +14,68 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
-/// The longest line that is read as one; longer ones are no event of a run.
+/// The maximal length of a line in bytes. Events of a run are shorter; longer lines are split.
 const MAX_LINE: u64 = 1 << 20;
 
-/// How much of standard error is kept, from its end.
+/// The number of bytes of standard error that are kept, from its end.
 const MAX_LOG: usize = 8 << 10;
 
-/// How long a killed child may take to disappear before it is left to the system.
+/// The time limit for the exit of a killed child. After it, the child is left to the operating system.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What to run.
+/// The parameters of one `rxrun` process.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The program; `None` is the `rxrun` beside this server, else the one in `PATH`.
+    /// The program. `None` is the `rxrun` next to this server, or the one in `PATH` if there is none.
     pub program: Option<PathBuf>,
-    /// Arguments beside those that say what to run.
+    /// Further arguments, besides those that select the function.
     pub arguments: Vec<String>,
-    /// The function; `None` is `rxrun`'s choice.
+    /// The function; `None` lets `rxrun` choose.
     pub function: Option<String>,
-    /// Its module; `None` is `rxrun`'s choice.
+    /// Its module; `None` lets `rxrun` choose.
     pub module: Option<String>,
-    /// The stage to show in place of a run.
+    /// The stage to show. `None` runs the function.
     pub stage: Option<Stage>,
-    /// What the text is called in messages.
+    /// The name of the text in messages.
     pub name: String,
-    /// Where the process runs; `None` is where the server does.
+    /// The working directory; `None` is that of the server.
     pub folder: Option<PathBuf>,
     /// The text.
     pub text: String,
-    /// What it is.
+    /// The kind of the text.
     pub kind: FileKind,
-    /// How the client counts columns in it.
+    /// The client's position encoding.
     pub encoding: Encoding,
-    /// Whether values and times of kernels are asked for.
+    /// Whether values of variables and times of kernels are collected.
     pub values: bool,
-    /// How long it may take.
+    /// The time limit.
     pub limit: Duration,
-    /// What is run or shown, in the user's words.
+    /// The name of the run or stage in messages, for example `` `main` ``.
     pub label: String,
 }
 
-/// Why a run is ended from outside.
+/// The reason why a run is stopped by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The user, or the end of the session.
+    /// The user cancelled it, or the session ends.
     Cancelled,
-    /// Another call for the same of the document.
+    /// A newer call of the same kind for the same document replaces it.
     Replaced,
 }
 
-/// How a child came to its end.
+/// The way in which a child ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// By itself, or by the system; the error is the system's when it cannot say.
+    /// It ended by itself or by a signal. An error means that the operating system cannot report its status.
     Itself(io::Result<ExitStatus>),
-    /// On request.
+    /// It was stopped by the server.
     Stopped(Stop),
-    /// After its time, which is given.
+    /// It exceeded this time limit.
     TimedOut(Duration),
 }
 
-/// Runs `call` until it ends or `stop` does. When this returns, the process is gone; when it is dropped, it is killed.
+/// Runs `call` until the process ends or `stop` completes. When this returns, the process is gone; if this future is
+/// dropped, the process is killed.
 pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop>) -> Outcome {
     let program = program(call.program.as_deref());
     let mut child = match command(&program, &call).spawn() {
@@ -108,14 +109,14 @@ pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop
     outcome
 }
 
-/// The program to start.
+/// Returns the path of the program to start.
 fn program(set: Option<&Path>) -> PathBuf {
     if let Some(program) = set {
         return program.to_owned();
     }
     let name = format!("rxrun{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().ok().and_then(|server| Some(server.parent()?.join(&name)));
-    // A bare name is looked up in PATH by the system.
+    // The operating system looks up a bare name in PATH.
     beside.filter(|path| path.is_file()).unwrap_or_else(|| name.into())
 }
 
@@ -129,7 +130,8 @@ fn command(program: &Path, call: &Call) -> Command {
         command.args(["--values", "--profile"]);
     }
     command.args(&call.arguments);
-    // Of several the last holds: the module of the function goes before what is remembered of the file.
+    // Of repeated options the last counts, so the module of the requested function overrides the `--module` of the
+    // settings.
     if let Some(module) = &call.module {
         command.arg(joined("--module=", module));
     }
@@ -143,13 +145,14 @@ fn command(program: &Path, call: &Call) -> Command {
     command
 }
 
-/// An option and its value in one word, so that no value is taken for an option.
+/// Joins an option and its value into one word, so that a value that begins with `-` is not parsed as an option.
 fn joined(option: &str, value: &str) -> OsString {
     format!("{option}{value}").into()
 }
 
-/// Makes the child the first process that Linux kills when memory runs out: it takes what the program asks for, and the
-/// server and the editor should not pay for it. Elsewhere, and without /proc, the system chooses.
+/// Makes the child the first process that Linux kills when memory is exhausted. The child allocates the memory that the
+/// program requests, and neither the server nor the editor should be killed for it. On other systems, and without
+/// /proc, the operating system chooses.
 fn die_first(child: &Child) {
     if cfg!(target_os = "linux")
         && let Some(id) = child.id()
@@ -168,7 +171,7 @@ fn not_started(program: &Path, call: &Call, error: &io::Error) -> String {
     }
 }
 
-/// Writes the text. A child that does not want it has its reasons.
+/// Writes the text to the child's stdin. Errors are ignored: a child may exit without reading its input.
 async fn feed(input: Option<ChildStdin>, text: &[u8]) {
     if let Some(mut input) = input {
         let _ = input.write_all(text).await;
@@ -176,7 +179,7 @@ async fn feed(input: Option<ChildStdin>, text: &[u8]) {
     }
 }
 
-/// Reads what the child says, line by line, to its end.
+/// Reads the child's output line by line until it ends.
 async fn listen(output: Option<ChildStdout>, longest: u64, transcript: &mut Transcript, view: &RunView) {
     let Some(output) = output else { return };
     let mut output = BufReader::new(output);
@@ -191,7 +194,7 @@ async fn listen(output: Option<ChildStdout>, longest: u64, transcript: &mut Tran
     }
 }
 
-/// Reads to the end and keeps the last [`MAX_LOG`] bytes.
+/// Reads standard error until it ends and keeps the last [`MAX_LOG`] bytes.
 async fn keep_end(errors: Option<ChildStderr>, log: &mut Vec<u8>) {
     let Some(mut errors) = errors else { return };
     let mut piece = [0; 4096];
@@ -202,12 +205,13 @@ async fn keep_end(errors: Option<ChildStderr>, log: &mut Vec<u8>) {
     }
 }
 
-/// The last part of a path or name.
+/// Returns the last component of a path or name.
 pub fn file_name(name: &str) -> String {
     Path::new(name).file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// `name` with an extension by which `rxrun` sees what the text is; the client may know better than the file's name.
+/// Appends an extension to `name` where needed, so that `rxrun` treats the text as `kind`. The client's language
+/// identifier may differ from the extension of the file.
 pub fn name_of_kind(mut name: String, kind: FileKind) -> String {
     match (kind, FileKind::of_path(&name)) {
         (FileKind::Python, FileKind::Rx) => name.push_str(".py"),

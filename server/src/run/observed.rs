@@ -1,29 +1,30 @@
-//! What a child tells of kernels and values, at places of the text that it was given.
+//! Values of variables and times of kernels that a child reports, with their places converted to ranges of the client's
+//! document.
 
 use rx_db::{Document, Encoding, FileKind};
 use serde_json::{Map, Value, json};
 use tower_lsp::ls_types as proto;
 
-/// The most values that are kept.
+/// The maximal number of values that are kept.
 pub const MAX_VALUES: usize = 10_000;
 
-/// The most kernels that are kept.
+/// The maximal number of kernels that are kept.
 pub const MAX_KERNELS: usize = 1000;
 
-/// The most statements of a kernel, and dims of a shape, that are kept.
+/// The maximal number of statements of a kernel, and of dims of a shape, that are kept.
 const MAX_PARTS: usize = 256;
 
-/// The longest name or text that is kept, in characters.
+/// The maximal length of a name or text, in characters.
 const MAX_TEXT: usize = 400;
 
-/// What was told, in order; what has no place is left out.
+/// The reported values and kernels, in order. Values without a place are omitted.
 #[derive(Debug, Default)]
 pub struct Observed {
     values: Vec<(Place, Map<String, Value>)>,
     kernels: Vec<(Vec<Place>, Map<String, Value>)>,
 }
 
-/// A place as events have it: lines and columns from 1, columns in characters.
+/// A place as in events: lines and columns from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     start: (u64, u64),
@@ -39,7 +40,7 @@ impl Place {
 }
 
 impl Observed {
-    /// Takes in a `value` event.
+    /// Records a `value` event.
     pub fn value(&mut self, event: &Value) {
         if self.values.len() < MAX_VALUES
             && let Some(place) = Place::read(event)
@@ -49,7 +50,7 @@ impl Observed {
         }
     }
 
-    /// Takes in a `kernel` event.
+    /// Records a `kernel` event.
     pub fn kernel(&mut self, event: &Value) {
         if self.kernels.len() < MAX_KERNELS {
             let places = event.get("places").and_then(Value::as_array).into_iter().flatten();
@@ -58,7 +59,8 @@ impl Observed {
         }
     }
 
-    /// The values and the kernels for the client, which counts columns in `encoding`; `text` is what the child was given.
+    /// Returns the values and the kernels as JSON, with ranges in the client's position encoding. `text` is the text
+    /// that the child compiled.
     pub fn placed(self, text: &str, kind: FileKind, encoding: Encoding) -> (Vec<Value>, Vec<Value>) {
         if self.values.is_empty() && self.kernels.is_empty() {
             return (Vec::new(), Vec::new());
@@ -77,13 +79,13 @@ impl Observed {
     }
 }
 
-/// The fields of an event that the client gets; those that are missing are null.
+/// Extracts the fields of an event that are sent to the client. Missing fields become null.
 fn taken(event: &Value, fields: &[&str]) -> Map<String, Value> {
     let taken = fields.iter().map(|field| ((*field).to_owned(), event.get(field).map_or(Value::Null, bounded)));
     taken.collect()
 }
 
-/// A field without what makes it too long.
+/// Truncates the value of a field.
 fn bounded(value: &Value) -> Value {
     match value {
         Value::String(text) => text.chars().take(MAX_TEXT).collect::<String>().into(),
@@ -93,16 +95,16 @@ fn bounded(value: &Value) -> Value {
     }
 }
 
-/// A text as the child counts lines in it, and as the client does.
+/// A converter from the child's lines and columns to the client's.
 struct Lines<'t> {
     text: &'t str,
-    /// Where each line starts; the first one behind a byte order mark.
+    /// The byte offset of each line's start. The first line starts after a byte order mark.
     starts: Vec<usize>,
     document: Document,
     encoding: Encoding,
 }
 
-/// Lines end at `\n`, whatever else ends one for the client.
+/// Returns the line starts as the child counts them. Only `\n` ends a line there, while the protocol also has `\r`.
 fn starts(text: &str) -> Vec<usize> {
     let mark = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);

@@ -1,4 +1,4 @@
-//! What is running: one run per document, and one child that shows a stage of it.
+//! The registry of child processes: at most one run and one child that shows a stage, a document.
 
 use super::built::{Build, Options};
 use super::child::{self, Call, Stop};
@@ -14,9 +14,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower_lsp::Client;
 
-/// The runs under way. Dropping it ends them.
+/// The runs in progress. Dropping it ends them.
 pub struct Runs {
-    /// Where the children are followed; nothing else runs there but the transport.
+    /// The runtime that follows the children. Besides them, it runs only the transport.
     runtime: Handle,
     client: Client,
     events: Sender<Event>,
@@ -29,43 +29,43 @@ struct Running {
     id: u64,
     kind: Kind,
     uri: Uri,
-    /// The name of its progress; none shows no progress.
+    /// The token of its progress; `None` if no progress is shown.
     token: Option<ProgressToken>,
     stop: oneshot::Sender<Stop>,
 }
 
-/// What a child is for: a new one ends the older of the same kind.
+/// The purpose of a child. A new child ends an older one of the same kind for the same document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Run,
     Stage,
 }
 
-/// A document as it is when a run of it starts.
+/// A document at the time when a run of it starts.
 pub struct Program {
-    /// Its name.
+    /// Its URI.
     pub uri: Uri,
     /// Its text, saved or not.
     pub text: String,
-    /// What the text is.
+    /// The kind of the text.
     pub kind: FileKind,
-    /// How its client counts columns.
+    /// The client's position encoding.
     pub encoding: Encoding,
 }
 
 impl Runs {
-    /// Nothing yet. Runs are followed on `runtime` and each ends with an [`Event::RunEnded`].
+    /// Creates an empty registry. Runs are followed on `runtime`, and each ends with an [`Event::RunEnded`].
     pub fn new(runtime: Handle, client: Client, events: Sender<Event>) -> Runs {
         Runs { runtime, client, events, settings: Settings::default(), running: Vec::new(), started: 0 }
     }
 
-    /// Settings for the runs to come.
+    /// Sets the settings of later runs.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
     }
 
-    /// Starts a run; an earlier one of the same document is ended. `may_create` says whether the client shows progress that
-    /// it did not ask for.
+    /// Starts a run and ends an earlier run of the same document. `may_create` is whether the client accepts a progress
+    /// that it did not request.
     pub fn start(&mut self, program: Program, order: Order, may_create: bool) {
         let id = self.next(Kind::Run, &program.uri);
         let Order { function, module, token, mut reply, arguments, .. } = order;
@@ -83,16 +83,16 @@ impl Runs {
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, stopped, &mut reply).await;
             view.end(&outcome).await;
-            // Errors are a client that does not wait any more, and a main loop that is gone.
+            // Errors mean that the client no longer waits for the response, or that the main loop has ended.
             let _ = reply.send(outcome);
             let _ = events.send(Event::RunEnded(id));
         });
     }
 
-    /// A question whose answer is a stage that the server makes itself.
+    /// Returns a read that computes a stage inside the server.
     ///
     /// # Errors
-    /// The order, where `rxrun` has to make it.
+    /// Returns the order if only `rxrun` can compute it.
     pub fn build(&self, order: stage::Order) -> Result<Read, stage::Order> {
         let options = Options::read(&self.settings.arguments).filter(|_| order.stage.is_built_here());
         match options {
@@ -105,7 +105,7 @@ impl Runs {
         }
     }
 
-    /// Shows a stage; an earlier child that was to show one of the same document is ended.
+    /// Starts a child that computes a stage, and ends an earlier such child for the same document.
     pub fn show(&mut self, program: Program, subject: Subject, order: stage::Order) {
         let stage::Order { uri, stage, mut reply, .. } = order;
         let id = self.next(Kind::Stage, &uri);
@@ -117,20 +117,20 @@ impl Runs {
         let events = self.events.clone();
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, stopped, &mut reply).await;
-            // Errors are as above. The view is not ended: the answer says everything.
+            // For these errors, see `start`. The outcome is not shown as a message, because the response contains it.
             let _ = reply.send(Some(stage::shown(&subject, stage, outcome)));
             let _ = events.send(Event::RunEnded(id));
         });
     }
 
-    /// A number for a new child; an earlier one of the same kind and document is ended.
+    /// Returns an id for a new child, and ends an earlier child of the same kind and document.
     fn next(&mut self, kind: Kind, uri: &Uri) -> u64 {
         self.stop(Stop::Replaced, |running| running.kind == kind && running.uri == *uri);
         self.started += 1;
         self.started
     }
 
-    /// What a child is called with, of a function and its module; `arguments` come behind those of the settings.
+    /// Assembles the call of `rxrun` for a function and its module. `arguments` are appended to those of the settings.
     fn call(
         &self,
         program: Program,
@@ -161,7 +161,7 @@ impl Runs {
         }
     }
 
-    /// Ends the run whose progress the client cancelled; another's progress is none of ours.
+    /// Ends the run whose progress the client cancelled. A token of another progress is ignored.
     pub fn cancel(&mut self, token: &ProgressToken) {
         self.stop(Stop::Cancelled, |running| running.token.as_ref() == Some(token));
     }
@@ -171,20 +171,20 @@ impl Runs {
         self.stop(Stop::Cancelled, |_| true);
     }
 
-    /// Forgets a run that has ended.
+    /// Removes a run that has ended.
     pub fn ended(&mut self, id: u64) {
         self.running.retain(|running| running.id != id);
     }
 
     fn stop(&mut self, why: Stop, which: impl Fn(&Running) -> bool) {
         for running in self.running.extract_if(.., |running| which(running)) {
-            // An error is a run that has just ended by itself.
+            // An error means that the run has just ended by itself.
             let _ = running.stop.send(why);
         }
     }
 }
 
-/// Runs the child until it ends, somebody ends it, or nobody waits for it.
+/// Runs the child until it ends, is stopped, or the client cancels the request.
 async fn follow<T>(
     call: Call,
     view: &mut RunView,
@@ -193,7 +193,7 @@ async fn follow<T>(
 ) -> Outcome {
     let stop = async {
         tokio::select! {
-            // The registry is dropped when the server ends.
+            // The registry, and with it the sender, is dropped when the server ends.
             stop = stopped => stop.unwrap_or(Stop::Cancelled),
             () = reply.closed() => Stop::Cancelled,
         }

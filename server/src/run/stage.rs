@@ -1,5 +1,6 @@
-//! The stages of a function's compilation as documents: passes, loops, CUDA C, PTX, machine code. Nothing is executed. The server makes
-//! the first three itself ([`super::built`]); PTX needs NVRTC and machine code the JIT, so `rxrun --emit` makes them in a child process.
+//! Compilation stages of a function as documents: passes, TIR, CUDA C, PTX, machine code. Nothing is executed. The
+//! server computes the first three itself ([`super::built`]). PTX needs NVRTC and machine code needs the JIT, so `rxrun
+//! --emit` computes those in a child process.
 
 use super::Outcome;
 use crate::lsp::{Point, Range, Uri, to_proto};
@@ -12,32 +13,32 @@ use tokio::sync::oneshot;
 /// The command that shows a stage.
 pub const COMMAND: &str = "rx.stage";
 
-/// The longest text that is sent, in bytes; no editor takes more.
+/// The maximal length of a text in bytes; editors do not open longer ones.
 pub const MAX_TEXT: u64 = 1 << 26;
 
-/// A stage of a function.
+/// A compilation stage of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Its module, and the module of each step that leads to its kernels.
+    /// Its module, initially and after each pass on the way to its kernels.
     Passes,
-    /// Its kernels as loops.
+    /// Its kernels as TIR loop nests.
     Tir,
     /// Its kernels as CUDA C.
     Cuda,
-    /// Its kernels as PTX, where NVRTC is.
+    /// Its kernels as PTX. Requires NVRTC.
     Ptx,
     /// Its kernels as machine code of the host.
     Cpu,
 }
 
 impl Stage {
-    /// The stage of this name.
+    /// Returns the stage with this name.
     pub fn of_word(word: &str) -> Option<Stage> {
         let all = [Stage::Passes, Stage::Tir, Stage::Cuda, Stage::Ptx, Stage::Cpu];
         all.into_iter().find(|stage| stage.word() == word)
     }
 
-    /// Its name, as `rxrun --emit` takes it.
+    /// Returns its name, as in `rxrun --emit`.
     pub fn word(self) -> &'static str {
         match self {
             Stage::Passes => "passes",
@@ -48,7 +49,7 @@ impl Stage {
         }
     }
 
-    /// Whether the server makes it itself.
+    /// Whether the server computes it without a child process.
     pub fn is_built_here(self) -> bool {
         match self {
             Stage::Passes | Stage::Tir | Stage::Cuda => true,
@@ -56,12 +57,12 @@ impl Stage {
         }
     }
 
-    /// The name of a function's stage in messages.
+    /// Returns the name of a function's stage for messages.
     pub fn label(self, function: &str) -> String {
         if self == Stage::Passes { "passes".to_owned() } else { format!("`{function}`") }
     }
 
-    /// The language of its text, as editors name it.
+    /// Returns the language identifier of its text.
     pub fn language(self) -> &'static str {
         match self {
             Stage::Passes | Stage::Tir => "python",
@@ -72,61 +73,62 @@ impl Stage {
     }
 }
 
-/// A client's wish to see a stage.
+/// A request to show a stage.
 #[derive(Debug)]
 pub struct Order {
     /// The document.
     pub uri: Uri,
-    /// A place in the function.
+    /// A position in the function.
     pub at: Point,
-    /// What to show.
+    /// The stage.
     pub stage: Stage,
-    /// Where the answer goes, `None` where no function stands at the place; closed when the client cancelled the request.
+    /// The sender of the response, which is `None` if there is no function at the position. It is closed once the
+    /// client cancels the request.
     pub reply: oneshot::Sender<Option<Shown>>,
 }
 
-/// The function that is to be shown, in the text as it is when the child starts.
+/// The function to show, in the text at the time when the child starts.
 #[derive(Debug)]
 pub struct Subject {
     /// Its name.
     pub function: String,
     /// The label of its module.
     pub module: Option<String>,
-    /// Whether the text has no other module.
+    /// Whether its module is the only one of the text.
     pub alone: bool,
-    /// The text with its statements.
+    /// The document with the text.
     pub document: Document,
-    /// What a column counts for the client.
+    /// The client's position encoding.
     pub encoding: Encoding,
 }
 
-/// A stage of a function.
+/// A computed stage of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    /// The function.
+    /// The name of the function.
     pub function: String,
     /// The label of its module.
     pub module: Option<String>,
-    /// Which stage.
+    /// The stage.
     pub stage: Stage,
-    /// The text, or a sentence on why there is none.
+    /// The text, or a sentence with the reason why there is none.
     pub text: Result<String, String>,
-    /// The kernels in the text; of passes the bindings.
+    /// The kernels in the text; for [`Stage::Passes`], the bindings.
     pub parts: Vec<Part>,
-    /// What each pass made, of passes; the first is the module before them.
+    /// For [`Stage::Passes`], the output of each pass. The first entry is the module before all passes.
     pub passes: Vec<PassOutput>,
 }
 
-/// What a pass made, in a text of several.
+/// The output of one pass, as a part of a longer text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassOutput {
-    /// Its name; none of the module before the first.
+    /// The name of the pass; `None` for the module before all passes.
     pub pass: Option<String>,
-    /// Whether it changed the text.
+    /// Whether the pass changed the module.
     pub changed: bool,
-    /// Why it could not be applied.
+    /// The reason why the pass could not be applied.
     pub problem: Option<String>,
-    /// The lines of the module, from 0; the end is exclusive.
+    /// The lines of the module in the text, from 0; the end is exclusive.
     pub lines: (u64, u64),
 }
 
@@ -137,17 +139,18 @@ pub struct Part {
     pub name: String,
     /// Its lines, from 0; the end is exclusive.
     pub lines: (u64, u64),
-    /// The statements it comes from.
+    /// The ranges of the source statements that it was compiled from.
     pub ranges: Vec<Range>,
 }
 
-/// The function of a module at a byte of a text; of a stage that is the whole module's, any.
+/// Returns the function at a byte offset. For [`Stage::Passes`], which shows the whole module, it falls back to the
+/// first function of the module.
 pub fn function_at(document: &Document, offset: usize, stage: Stage) -> Option<FunctionAt> {
     let any = || rx_ide::first_function(document, offset).filter(|_| stage == Stage::Passes);
     rx_ide::function_in(document, offset).or_else(any)
 }
 
-/// What came of a call of `rxrun --emit`.
+/// Converts the outcome of `rxrun --emit` to a stage.
 pub fn shown(subject: &Subject, stage: Stage, outcome: Outcome) -> Shown {
     let shown = |text, parts| {
         let (function, module) = (subject.function.clone(), subject.module.clone());
@@ -168,12 +171,12 @@ pub fn shown(subject: &Subject, stage: Stage, outcome: Outcome) -> Shown {
     }
 }
 
-/// A number as `docs/json.md` has it, which counts from 1.
+/// Reads a line or column, which counts from 1 in `docs/json.md`, and converts it to count from 0.
 fn number(value: &Value, field: &str) -> Option<u64> {
     value.get(field)?.as_u64()?.checked_sub(1)
 }
 
-/// One of the `stages` of `docs/json.md`.
+/// Parses one of the `stages` of `docs/json.md`.
 fn pass_output(value: &Value) -> Option<PassOutput> {
     let text = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
     Some(PassOutput {
@@ -184,7 +187,7 @@ fn pass_output(value: &Value) -> Option<PassOutput> {
     })
 }
 
-/// A part as `docs/json.md` has it; columns there are in characters.
+/// Parses one of the `parts` of `docs/json.md`. Columns are in characters there.
 fn part(subject: &Subject, value: &Value) -> Option<Part> {
     let offset = |value: &Value, line: &str, column: &str| {
         let line = u32::try_from(number(value, line)?).ok()?;

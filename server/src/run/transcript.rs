@@ -1,4 +1,5 @@
-//! What a child said, and what to make of it. Nothing is taken for granted: lines that are no events are counted as noise.
+//! Parses the output of a child and derives the outcome of the run from it. The output is not trusted: lines that are
+//! not events are treated as noise.
 
 use super::Outcome;
 use super::child::{Ended, Stop, file_name};
@@ -8,66 +9,66 @@ use serde_json::Value;
 use std::ops::Range;
 use std::process::ExitStatus;
 
-/// The most outputs that are kept; a function that returns more is told by their number.
+/// The maximal number of outputs that are kept. Of the others, only the number is reported.
 const MAX_OUTPUTS: usize = 256;
 
-/// The most outputs that are named in one line.
+/// The maximal number of outputs that are named in the message.
 const SHOWN: usize = 3;
 
-/// The longest piece of someone else's text in a message, in characters.
+/// The maximal length of foreign text in a message, in characters.
 const MAX_WORDS: usize = 400;
 
-/// How far a run has come.
+/// A progress step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// In words.
+    /// The description.
     pub message: String,
-    /// How much of the whole is done. It never falls.
+    /// The completed percentage. It never decreases.
     pub percent: u32,
 }
 
-/// The parts of a run, each with what it takes of the hundred: nobody knows how long they will be.
+/// The phases of a run, each with its fixed range of the percentage, since their durations are not known in advance.
 const LOADING: Range<u32> = 0..20;
 const WEIGHTS: Range<u32> = 20..30;
 const BUILDING: Range<u32> = 30..60;
 const RUNNING: Range<u32> = 60..90;
-/// What follows the run.
+/// The percentage at which runs for values and times begin, after the run itself.
 const OBSERVING: u32 = 90;
 
-/// What a child has said so far.
+/// The output of a child up to now.
 #[derive(Default)]
 pub struct Transcript {
-    /// The stage it was asked to show; none of a run.
+    /// The requested stage; `None` for a run.
     stage: Option<Stage>,
-    /// The stage as it is shown.
+    /// The `emitted` event with the text of the stage.
     emitted: Option<Value>,
-    /// The median of the runs.
+    /// The median time of the runs in seconds.
     seconds: Option<f64>,
     outputs: Vec<Value>,
     left_out: usize,
-    /// That it failed and why, in the child's words: `failed: …`.
+    /// The failure and its reason, in the child's words: `failed: …`.
     failure: Option<String>,
-    /// The modules that can be chosen from.
+    /// The labels of the modules to choose from.
     modules: Vec<String>,
-    /// The first mistake of the program, and how many there are.
+    /// The first error in the program, and the number of errors.
     mistake: Option<String>,
     mistakes: usize,
-    /// The first output that is not as `--check` wants it.
+    /// The first output that differs from the reference of `--check`.
     difference: Option<String>,
-    /// What it told of kernels and values.
+    /// The reported values and kernels.
     pub observed: Observed,
-    /// How much is done.
+    /// The completed percentage.
     percent: u32,
-    /// Where it runs: ` on the CPU`.
+    /// The device of the run, as a suffix for messages: ` on the CPU`.
     device: String,
-    /// What is being observed; the run itself is over and its outputs are told.
+    /// The purpose of the extra run in progress. The run itself has already ended and its outputs were reported.
     observing: Option<What>,
-    /// What could not be observed, and why.
+    /// Sentences about extra runs that failed, each with the reason.
     unobserved: Vec<String>,
     noise: Option<String>,
 }
 
-/// What an observed run is for.
+/// The purpose of an extra run after the main one: to time kernels or to collect values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Profile,
@@ -90,7 +91,7 @@ impl What {
         }
     }
 
-    /// That it came to nothing.
+    /// Returns the sentence for an extra run that failed.
     fn unknown(self, why: &str) -> String {
         match self {
             What::Profile => format!("the times of its kernels are not known: {why}"),
@@ -100,12 +101,12 @@ impl What {
 }
 
 impl Transcript {
-    /// Of a child that has said nothing yet, asked for a run or to show a stage.
+    /// Creates the transcript of a child that was started for a run (`None`) or for a stage.
     pub fn of(stage: Option<Stage>) -> Transcript {
         Transcript { stage, ..Transcript::default() }
     }
 
-    /// Takes in a line; what it says of the progress, if anything.
+    /// Handles a line of output. Returns the progress step that it reports, if any.
     pub fn line(&mut self, line: &[u8]) -> Option<Step> {
         let line = line.trim_ascii();
         match serde_json::from_slice::<Value>(line) {
@@ -119,7 +120,7 @@ impl Transcript {
         }
     }
 
-    /// Takes in that a line has more than this many bytes. Of a stage, that is the one with its text.
+    /// Handles a line that is longer than `most` bytes. In the output of a stage, it is the line with the text.
     pub fn cut(&mut self, most: u64) {
         if self.stage.is_some() {
             self.failure.get_or_insert_with(|| too_long(most));
@@ -176,7 +177,7 @@ impl Transcript {
                 self.failure.get_or_insert(message);
             }
             Some("usage") => {
-                // A file that cannot be written is found out when the function has returned.
+                // An output file that cannot be written is only detected after the function has returned.
                 let how = if self.seconds.is_some() { "failed" } else { self.undone() };
                 self.failure.get_or_insert_with(|| format!("{how}: {}", placed(&event, "message")));
                 let modules = event.get("modules").and_then(Value::as_array).into_iter().flatten();
@@ -185,7 +186,7 @@ impl Transcript {
             Some("run-failed") => {
                 self.failure.get_or_insert_with(|| format!("failed: {}", placed(&event, "message")));
             }
-            // Of later versions; readers skip what they do not know.
+            // Events of later versions of `rxrun` are ignored.
             Some(_) => {}
             None if event.get("severity").and_then(Value::as_str) == Some("error") => {
                 self.mistakes += 1;
@@ -201,7 +202,8 @@ impl Transcript {
         Some(Step { message, percent: self.percent })
     }
 
-    /// What came of the run of `label`, once the child has `ended`; `log` is what it wrote on standard error.
+    /// Returns the outcome of the run of `label`, given the way in which the child `ended` and the end `log` of its
+    /// standard error.
     pub fn conclude(mut self, label: &str, ended: &Ended, log: String) -> Outcome {
         let mut outcome = Outcome { log, ..Outcome::default() };
         if let (Some(what), Some(why)) = (self.observing, self.cut_short(ended, &outcome.log)) {
@@ -222,7 +224,7 @@ impl Transcript {
             Ended::Itself(Err(error)) => format!("{label} {}: rx lost track of rxrun: {error}", self.broken()),
             Ended::Itself(Ok(status)) => match self.failed(label) {
                 None if status.success() && self.seconds.is_some() => return self.returned(label, outcome),
-                // A pass that could not be applied is part of the text, and a failure of the child.
+                // If a pass could not be applied, the child fails, but the text is complete and describes the problem.
                 None if self.emitted.as_ref().is_some_and(|event| status.success() || names_problem(event)) => {
                     outcome.ok = true;
                     String::new()
@@ -237,7 +239,7 @@ impl Transcript {
         self.filled(outcome)
     }
 
-    /// Why an observed run has no end, where the run before it has one: nothing says that it failed.
+    /// Returns the reason why an extra run did not finish although the main run did and no failure was reported.
     fn cut_short(&self, ended: &Ended, log: &str) -> Option<String> {
         self.seconds.filter(|_| self.failed("").is_none())?;
         match ended {
@@ -249,7 +251,7 @@ impl Transcript {
         }
     }
 
-    /// The function returned, whatever came of observing it.
+    /// Returns the outcome of a function that returned, whether or not the extra runs succeeded.
     fn returned(self, label: &str, mut outcome: Outcome) -> Outcome {
         outcome.ok = true;
         outcome.message = self.success(label, self.seconds.unwrap_or_default());
@@ -264,22 +266,22 @@ impl Transcript {
         outcome
     }
 
-    /// What it was asked for.
+    /// Returns the noun for the request in messages.
     fn what(&self) -> &'static str {
         if self.stage.is_some() { "stage" } else { "run" }
     }
 
-    /// What became of it where the program is at fault.
+    /// Returns the verb for a failure of the program.
     fn undone(&self) -> &'static str {
         if self.stage.is_some() { "cannot be shown" } else { "was not run" }
     }
 
-    /// What became of it where the child is.
+    /// Returns the verb for a failure of the child.
     fn broken(&self) -> &'static str {
         if self.stage.is_some() { "cannot be shown" } else { "failed" }
     }
 
-    /// What the child itself says is wrong.
+    /// Returns the failure that the child itself reported.
     fn failed(&self, label: &str) -> Option<String> {
         if let Some(failure) = &self.failure {
             return Some(format!("{label} {failure}"));
@@ -306,7 +308,7 @@ impl Transcript {
         message
     }
 
-    /// A child that ended without a word on how it went.
+    /// Describes a child that ended without reporting a result.
     fn crash(&self, status: ExitStatus, log: &str) -> String {
         let mut message = match status.success() {
             true => "rxrun ended without a result".to_owned(),
@@ -323,32 +325,32 @@ impl Transcript {
     }
 }
 
-/// Whether an emitted text is of passes one of which could not be applied.
+/// Whether the event contains a pass that could not be applied.
 fn names_problem(event: &Value) -> bool {
     let stages = event.get("stages").and_then(Value::as_array);
     stages.into_iter().flatten().any(|stage| stage.get("problem").is_some_and(Value::is_string))
 }
 
-/// Whether the child does not know the options that ask for values.
+/// Whether the child rejected the options for values and times because it is an older version.
 fn is_older(log: &str) -> bool {
     ["--values", "--profile"].iter().any(|option| log.contains(&format!("unexpected argument '{option}'")))
 }
 
-/// How much an event says is done, and of how much, where that is known.
+/// Returns the completed amount of an event, and the total if it is known.
 fn counts(event: &Value) -> Option<(u64, Option<u64>)> {
     let count = |field| event.get(field).and_then(Value::as_u64);
     Some((count("done")?, count("total")))
 }
 
-/// How much of the whole is done within a part of it.
+/// Returns the percentage for `done` of `total` within the range of one phase.
 fn part(part: Range<u32>, done: u64, total: Option<u64>) -> u32 {
     let Some(total) = total.filter(|total| *total > 0) else { return part.start };
     let length = u128::from(part.end.saturating_sub(part.start));
-    // At most the length, so it fits.
+    // The quotient is at most `length`, so the conversion is lossless.
     part.start + (u128::from(done.min(total)) * length / u128::from(total)) as u32
 }
 
-/// Whether something sent SIGKILL, as Linux does to who uses up the memory.
+/// Whether the child was killed by SIGKILL, which is also the signal of Linux's out-of-memory killer.
 #[cfg(unix)]
 fn killed(status: ExitStatus) -> bool {
     std::os::unix::process::ExitStatusExt::signal(&status) == Some(9)
@@ -359,7 +361,7 @@ fn killed(_status: ExitStatus) -> bool {
     false
 }
 
-/// The text of an event behind its place: `net.rx:17: …`.
+/// Returns the text of an event, preceded by its place: `net.rx:17: …`.
 fn placed(event: &Value, field: &str) -> String {
     let text = words(event.get(field).and_then(Value::as_str).unwrap_or("no reason is given"));
     let file = event.get("file").and_then(Value::as_str).map(|file| words(&file_name(file)));
@@ -369,7 +371,7 @@ fn placed(event: &Value, field: &str) -> String {
     }
 }
 
-/// `out0 float32 (1, 10), min -1.5, mean 0.1, max 2.5`.
+/// Describes an output: `out0 float32 (1, 10), min -1.5, mean 0.1, max 2.5`.
 fn described(output: &Value) -> String {
     let text = |field| words(output.get(field).and_then(Value::as_str).unwrap_or("?"));
     let dims: Vec<String> =
@@ -377,7 +379,7 @@ fn described(output: &Value) -> String {
     let comma = if dims.len() == 1 { "," } else { "" };
     let mut line = format!("{} {} ({}{comma})", text("name"), text("dtype"), dims.join(", "));
     for field in ["min", "mean", "max"] {
-        // JSON has neither NaN nor infinity: they are written as null.
+        // JSON has neither NaN nor infinity; both are written as null.
         let value = output.get(field).and_then(Value::as_f64).map_or_else(|| "not finite".to_owned(), significant);
         line.push_str(&format!(", {field} {value}"));
     }
@@ -387,7 +389,7 @@ fn described(output: &Value) -> String {
     }
 }
 
-/// A value with as many digits as a glance needs.
+/// Formats a value with about five significant digits.
 fn significant(value: f64) -> String {
     let size = value.abs();
     match value {
@@ -397,14 +399,14 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// The median of an array of numbers.
+/// Returns the median of an array of numbers.
 fn median(times: Option<&Value>) -> Option<f64> {
     let mut times: Vec<f64> = times?.as_array()?.iter().filter_map(Value::as_f64).collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied()
 }
 
-/// `3.1 ms`, `0.84 s`.
+/// Formats a duration: `3.1 ms`, `0.84 s`.
 fn shown(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
@@ -413,7 +415,7 @@ fn shown(seconds: f64) -> String {
     }
 }
 
-/// The first of some errors, and how many more there are.
+/// Returns the first of several errors, followed by the number of the others.
 pub fn with_more(first: &str, count: usize) -> String {
     match count {
         0 | 1 => first.to_owned(),
@@ -422,12 +424,12 @@ pub fn with_more(first: &str, count: usize) -> String {
     }
 }
 
-/// Why a text of more than this many bytes is not shown.
+/// Returns the message for a text that is longer than `most` bytes.
 pub fn too_long(most: u64) -> String {
     format!("cannot be shown: its text is longer than {} MiB", most >> 20)
 }
 
-/// Text from outside, cut to a length and free of control characters.
+/// Truncates foreign text and replaces its control characters by spaces.
 pub fn words(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut cut: String = text.chars().take(MAX_WORDS).map(clean).collect();
@@ -452,7 +454,7 @@ mod tests {
         transcript
     }
 
-    /// `status` as wait(2) has it: a signal's number, or an exit status times 256.
+    /// Returns the outcome for a `status` as in wait(2): a signal's number, or an exit status times 256.
     fn ended(lines: &[&str], status: i32, log: &str) -> Outcome {
         told(lines).conclude("`main`", &Ended::Itself(Ok(ExitStatus::from_raw(status))), log.to_owned())
     }
@@ -512,7 +514,7 @@ mod tests {
         assert_eq!(ended(&[unwritten], 512, "").message, "`main` was not run: out.npz: permission denied");
         let late = ended(&[r#"{"event":"ran","seconds":[1]}"#, unwritten], 512, "");
         assert_eq!((late.ok, &late.message[..]), (false, "`main` failed: out.npz: permission denied"));
-        // A result before the failure does not make it a success.
+        // A failure after a result makes the run fail.
         assert!(!ended(&[r#"{"event":"ran","seconds":[1]}"#, failed], 0, "").ok);
     }
 
@@ -549,7 +551,7 @@ mod tests {
         let outcome = told(&[ran, output, timing]).conclude("`main`", &late, String::new());
         let why = "rxrun was ended after 5.00 s (setting rx.run.timeoutSeconds)";
         assert_eq!(outcome.message, format!("{ok}; the times of its kernels are not known: {why}"));
-        // What did not return, or returned something else, stays a failure; so does what was cancelled.
+        // A run fails if its function did not return, if its outputs differ, or if it was cancelled.
         assert!(!ended(&[values], 9, "").ok);
         let differs = r#"{"event":"compared","name":"out0","ok":false,"text":"1 elements differ"}"#;
         assert!(!ended(&[ran, output, differs, values], 256, "").ok);
