@@ -305,7 +305,8 @@ impl Documents {
         count
     }
 
-    /// Joins the first changes into one edit. A change that replaces the whole text is a separate edit.
+    /// Joins the first changes into one edit. For example, the letters of a word that is typed are joined into the
+    /// insertion of the word. A change that replaces the whole text is a separate edit.
     fn join(&self, file: FileId, changes: &[Change], profile: &Profile) -> Option<JoinedEdit> {
         let document = self.workspace.document(file);
         let point = |point: Point| (point.line, point.column);

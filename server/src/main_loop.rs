@@ -1,9 +1,9 @@
 //! The main loop: the thread that owns the documents and decides the order of all work on them.
 //!
 //! Events arrive in the client's order. All events that are already in the queue are handled as one batch: consecutive
-//! changes of a document are applied as one edit, and then each touched document is checked once. Fast typing therefore
-//! costs one check, not one check a key. Diagnostics of a text that a queued change has already made obsolete are not
-//! sent.
+//! changes of a document are applied as one edit, and then each touched document is checked once. For example, ten
+//! keystrokes that arrive during a check cost one more check, not ten. Diagnostics of a text that a queued change has
+//! already made obsolete are not sent.
 
 use crate::documents::Documents;
 use crate::event::{Event, NotLowered};

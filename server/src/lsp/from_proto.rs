@@ -95,7 +95,8 @@ pub fn path(uri: &Uri) -> Option<PathBuf> {
     uri.to_file_path().filter(|_| file).map(std::borrow::Cow::into_owned)
 }
 
-/// Returns the name of a document for messages: its path, or a name such as `Untitled-1`.
+/// Returns the name of a document for messages: its path, or for example `Untitled-1` for a document that was never
+/// saved.
 pub fn path_or_name(uri: &Uri) -> String {
     match path(uri) {
         Some(path) => path.to_string_lossy().into_owned(),

@@ -34,7 +34,8 @@ pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::Co
     last.into_iter().rev().flat_map(lenses).flatten().collect()
 }
 
-/// Returns the arguments of [`COMMAND`] that run a function. They name the module only if the file has several.
+/// Returns the arguments of [`COMMAND`] that run a function. They name the module only if the file has several: for
+/// example, `[uri, "main", null, "Module"]`.
 pub fn run_arguments(
     subject: &Subject<'_>,
     function: (&str, Option<u32>),

@@ -187,7 +187,8 @@ impl Writer {
                     });
                     (last_line, last_column) = (Some(line), column);
                 }
-                // Skip the line end before the next line of a token with several lines.
+                // Skip the line end before the next line of a token with several lines. For example, a string in triple
+                // quotes is sent as one token a line.
                 let next = end + text.get(end..span.end).map_or(0, line_end);
                 (line, line_start) = lines(text, end, next, line, line_start);
                 piece = next.max(end + usize::from(next == end));

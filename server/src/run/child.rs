@@ -210,8 +210,8 @@ pub fn file_name(name: &str) -> String {
     Path::new(name).file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Appends an extension to `name` where needed, so that `rxrun` treats the text as `kind`. The client's language
-/// identifier may differ from the extension of the file.
+/// Appends an extension to `name` where needed, so that `rxrun` treats the text as `kind`. For example, `net.py`
+/// becomes `net.py.rx` if the client's language identifier is `relax`.
 pub fn name_of_kind(mut name: String, kind: FileKind) -> String {
     match (kind, FileKind::of_path(&name)) {
         (FileKind::Python, FileKind::Rx) => name.push_str(".py"),

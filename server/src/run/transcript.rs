@@ -342,7 +342,8 @@ fn counts(event: &Value) -> Option<(u64, Option<u64>)> {
     Some((count("done")?, count("total")))
 }
 
-/// Returns the percentage for `done` of `total` within the range of one phase.
+/// Returns the percentage for `done` of `total` within the range of one phase. For example, 12 of 31 kernels in
+/// [`BUILDING`] (30 to 60 %) is 41 %.
 fn part(part: Range<u32>, done: u64, total: Option<u64>) -> u32 {
     let Some(total) = total.filter(|total| *total > 0) else { return part.start };
     let length = u128::from(part.end.saturating_sub(part.start));
@@ -415,7 +416,8 @@ fn shown(seconds: f64) -> String {
     }
 }
 
-/// Returns the first of several errors, followed by the number of the others.
+/// Returns the first of several errors, followed by the number of the others. For example, three errors yield `first
+/// (and 2 more errors)`.
 pub fn with_more(first: &str, count: usize) -> String {
     match count {
         0 | 1 => first.to_owned(),

@@ -1,4 +1,4 @@
-//! A client for tests: starts the real binary and talks to it over its pipes. Nothing here sleeps: every wait is for a
+//! A client for tests: starts the real binary and communicates over its pipes. No test sleeps: every wait is for a
 //! message, with a deadline.
 
 use serde_json::{Value, json};
@@ -8,21 +8,21 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How long an answer may take before the test fails; generous, for busy machines.
+/// The time limit for a message before the test fails. It is generous, for busy machines.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A running server.
+/// A running server and the client's side of the session.
 pub struct Client {
     server: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
-    /// Messages that came while another was waited for.
+    /// Messages that arrived while the client waited for another one.
     seen: VecDeque<Value>,
     next_id: i64,
 }
 
 impl Client {
-    /// A server that was told nothing yet.
+    /// Starts a server and sends it nothing.
     pub fn start(arguments: &[&str]) -> Client {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rx-lsp"));
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -41,7 +41,7 @@ impl Client {
         Client { server, input, messages, seen: VecDeque::new(), next_id: 0 }
     }
 
-    /// A server after `initialize`, by a client that [takes everything](everything).
+    /// Starts a server and sends `initialize` with [all capabilities](everything).
     pub fn initialized(encoding: &str) -> Client {
         let mut client = Client::start(&["--stdio"]);
         let result = client.initialize(everything(encoding));
@@ -53,7 +53,7 @@ impl Client {
         self.initialize_with(capabilities, Value::Null)
     }
 
-    /// As [`Client::initialize`], with settings.
+    /// As [`Client::initialize`], with settings as `initializationOptions`.
     pub fn initialize_with(&mut self, capabilities: Value, options: Value) -> Value {
         let params = json!({
             "processId": std::process::id(), "rootUri": null,
@@ -64,7 +64,7 @@ impl Client {
         result
     }
 
-    /// Writes bytes as they are.
+    /// Writes raw bytes to the server's stdin.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("the input is open");
         input.write_all(bytes).and_then(|()| input.flush()).expect("the server reads");
@@ -87,7 +87,7 @@ impl Client {
         id
     }
 
-    /// The answer to a request: its result, or its error.
+    /// Waits for the response to a request: its result, or its error.
     pub fn answer(&mut self, id: i64) -> Result<Value, Value> {
         let answer = self.wait(|message| message.get("method").is_none() && message["id"] == id);
         match answer.get("error") {
@@ -101,17 +101,17 @@ impl Client {
         self.answer(id)
     }
 
-    /// Answers a request of the server.
+    /// Responds to a request of the server.
     pub fn respond(&mut self, id: &Value, result: Value) {
         self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
-    /// The next request or notification of this name.
+    /// Waits for the next request or notification with this method.
     pub fn message(&mut self, method: &str) -> Value {
         self.wait(|message| message["method"] == method)
     }
 
-    /// The error the server answers unreadable input with.
+    /// Waits for the error response to undecodable input.
     pub fn complaint(&mut self) -> Value {
         self.wait(|message| message.get("method").is_none() && message["id"].is_null())["error"].clone()
     }
@@ -130,7 +130,7 @@ impl Client {
         self.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
     }
 
-    /// The diagnostics of this version of a document; those of other versions are dropped.
+    /// Waits for the diagnostics of this version of a document, and drops those of other versions.
     pub fn diagnostics(&mut self, uri: &str, version: Option<i32>) -> Vec<Value> {
         let published = self.wait(|message| {
             let params = &message["params"];
@@ -141,7 +141,7 @@ impl Client {
         published["params"]["diagnostics"].as_array().expect("a list of diagnostics").clone()
     }
 
-    /// The first message that `wanted` accepts.
+    /// Waits for the first message that `wanted` accepts.
     fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.seen.iter().position(&wanted) {
             return self.seen.remove(at).expect("it was just found");
@@ -157,19 +157,20 @@ impl Client {
         }
     }
 
-    /// What came and nobody waited for.
+    /// Returns the messages that arrived and were not waited for.
     pub fn unread(&self) -> impl Iterator<Item = &Value> {
         self.seen.iter()
     }
 
-    /// Closes the server's input.
+    /// Closes the server's stdin.
     pub fn hang_up(&mut self) {
         self.input = None;
     }
 
-    /// Waits for the server to end and returns its status.
+    /// Waits for the server to end and returns its exit status.
     pub fn status(&mut self) -> Option<i32> {
-        // The output ends with the process; what still comes is read so that the server is not held up.
+        // The output ends with the process. Remaining messages are read so that the server does not block on writing
+        // them.
         let deadline = Instant::now() + DEADLINE;
         while let Ok(message) = self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.seen.push_back(message);
@@ -178,7 +179,7 @@ impl Client {
         self.server.wait().expect("the server ended").code()
     }
 
-    /// Ends the session as the protocol wants it, and returns the server's status.
+    /// Sends `shutdown` and `exit`, and returns the server's exit status.
     pub fn quit(&mut self) -> Option<i32> {
         assert_eq!(self.request("shutdown", Value::Null), Ok(Value::Null));
         self.notify("exit", Value::Null);
@@ -186,8 +187,8 @@ impl Client {
     }
 }
 
-/// What a client says that counts columns in `encoding` and takes every form an answer can have. It is told of diagnostics, and is not
-/// shown progress, which would have to be answered.
+/// Returns the capabilities of a client with the position encoding `encoding` that supports every form of response. It
+/// does not pull diagnostics, and it does not support progress, whose requests the tests would have to answer.
 pub fn everything(encoding: &str) -> Value {
     let markup = json!(["markdown", "plaintext"]);
     json!({
@@ -219,13 +220,13 @@ pub fn everything(encoding: &str) -> Value {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Only after a failed test is it still there.
+        // The server is still running only if the test failed.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
 }
 
-/// The next message of the server; `None` when it has ended.
+/// Reads the next message of the server; `None` when the server has ended.
 fn read_frame(output: &mut BufReader<ChildStdout>) -> Option<Value> {
     let mut length = 0;
     loop {
@@ -244,7 +245,7 @@ fn read_frame(output: &mut BufReader<ChildStdout>) -> Option<Value> {
     Some(serde_json::from_slice(&body).expect("JSON"))
 }
 
-/// A change in the protocol's form: lines and columns of start and end, and the new text.
+/// Returns a change in the protocol's form, from the start and end (line, column) and the new text.
 pub fn change(start: (u32, u32), end: (u32, u32), text: &str) -> Value {
     let position = |(line, column)| json!({"line": line, "character": column});
     json!({"range": {"start": position(start), "end": position(end)}, "text": text})

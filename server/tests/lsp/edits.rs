@@ -1,5 +1,5 @@
-//! Edits as editors make them: behind characters of several widths, whatever a column counts and however lines end. Each gives
-//! the text that was meant, and the server finds nothing wrong with it.
+//! Edits as editors apply them: after characters of several widths, in every position encoding and with both line ends.
+//! Each edit yields the expected text, and the server finds no errors in that text.
 
 use crate::client::Client;
 use crate::text::{ENCODINGS, apply, range};
@@ -17,7 +17,7 @@ struct Editor {
     diagnostics: Vec<Value>,
 }
 
-/// Does the same in an editor of every kind. Texts are given with plain line ends.
+/// Runs `work` in an editor of every position encoding and line end. Texts are written with `\n` here.
 fn everywhere(text: &str, work: impl Fn(&mut Editor)) {
     for encoding in ENCODINGS {
         for line_end in ["\n", "\r\n"] {
@@ -39,7 +39,7 @@ impl Editor {
         self.diagnostics = self.client.diagnostics(URI, Some(self.version));
     }
 
-    /// The range of the first `part` of the text.
+    /// Returns the range of the first occurrence of `part` in the text.
     fn range(&self, part: &str) -> Value {
         let part = part.replace('\n', self.line_end);
         let at = self.text.find(&part).expect("a part of the text");
@@ -55,7 +55,7 @@ impl Editor {
         self.client.request(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// The edits of the action of this title, or of those asked for by kind.
+    /// Returns the edits of the code action with this title, requested by its kind.
     fn action(&mut self, range: Value, kind: &str, title: &str) -> Value {
         let context = json!({"diagnostics": [], "only": [kind]});
         let found = self.ask("textDocument/codeAction", json!({"range": range, "context": context}));
@@ -70,7 +70,7 @@ impl Editor {
         }
     }
 
-    /// The edits of a change of this one document in its newest version.
+    /// Returns the edits of a workspace edit, which must change only this document in its current version.
     fn edits_of(&self, edit: &Value) -> Value {
         let changes = edit["documentChanges"].as_array().expect("changes");
         assert_eq!(changes.len(), 1);
@@ -78,12 +78,12 @@ impl Editor {
         changes[0]["edits"].clone()
     }
 
-    /// The text with edits made.
+    /// Returns the text with the edits applied.
     fn with(&self, edits: &Value) -> String {
         apply(&self.text, edits, self.encoding)
     }
 
-    /// What edits must give; the server is content with it.
+    /// Checks that the edits yield the text `expected` and that the server finds no errors in it.
     fn becomes(&mut self, edits: &Value, expected: &str) {
         let (before, after) = (self.text.clone(), self.with(edits));
         let about = format!("{}, {:?}", self.encoding, self.line_end);
@@ -100,7 +100,7 @@ def main(x: R.Tensor((2, 3), \"float32\")):
     return s
 ";
 
-/// The statement of [`MISSPELT`] on two lines, of which the first can hold no comment.
+/// The statement of [`MISSPELT`] split into two lines. The first line cannot hold a comment.
 const CONTINUED: &str = "    𝔶 = x; s = (R.str(\"🦀é\"), R.nn.rellu \\\n        (𝔶))\n";
 
 const UNDECLARED: &str = "@R.function
@@ -141,7 +141,7 @@ fn fixes_mend_what_they_are_for() {
             let (range, fixes) = (mistake["range"].clone(), mistake["data"]["fixes"].clone());
             let edits = editor.action(range, "quickfix", title);
             editor.becomes(&edits, &expected);
-            // What a client finds in the diagnostic itself is the same.
+            // The fixes in the `data` of the diagnostic are the same.
             let fixes = fixes.as_array().cloned().unwrap_or_default();
             let same = fixes.iter().find(|fix| fix["title"].as_str().is_some_and(|it| it[1..] == title[1..]));
             assert_eq!(same.is_none(), title.starts_with("Ignore"), "{fixes:?}");
@@ -180,7 +180,7 @@ def main(x: R.Tensor((\"𝔫\", 4), \"float32\"), w: R.Tensor((4, 8), \"float32\
     return z
 ";
 
-/// [`PLAIN`] with what `main` computes said.
+/// Returns [`PLAIN`] with the inferred types of `main`'s variables written out.
 fn annotated() -> String {
     PLAIN
         .replace("𝔶 =", "𝔶: R.Tensor((𝔫, 8), dtype=\"float32\") =")
@@ -206,7 +206,7 @@ fn types_are_written_where_they_belong() {
             editor.client.answer(ask).expect("an answer")["edits"].as_u64(),
             Some(written.as_array().expect("edits").len() as u64)
         );
-        // Hints write themselves one by one, or all together.
+        // The edits of inlay hints can be applied one by one or all together.
         let hints = editor.ask("textDocument/inlayHint", json!({"range": editor.whole()}));
         let hints = hints.as_array().expect("hints");
         let edits = |hint: &Value| hint["textEdits"].as_array().cloned().unwrap_or_default();
@@ -217,7 +217,7 @@ fn types_are_written_where_they_belong() {
     });
 }
 
-/// A function that takes prepared weights, beside what prepares them.
+/// A function that takes prepared weights, together with the function that prepares them.
 const LIFTED: &str = "\
 # 𝔶é
 @I.ir_module

@@ -1,5 +1,5 @@
-//! Every request of the server, over a table of texts, clients and encodings: each has an answer, its places lie in the text and
-//! are the same whatever a column counts, and its edits apply.
+//! Every request of the server, over a table of texts, clients and position encodings. Each request has a response. Its
+//! positions are inside the text and the same in every encoding, and its edits can be applied.
 
 use crate::client::{Client, change};
 use crate::navigation::MODULE;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 const URI: &str = "file:///net.rx";
 
-/// What an error may be: a request that makes sense and cannot be granted, or one that was cancelled.
+/// The error codes that are allowed: `RequestFailed` (a valid request that cannot be fulfilled) and `RequestCancelled`.
 const REFUSALS: [i64; 2] = [-32803, -32800];
 
 const WHOLE: &str = "@R.function
@@ -20,7 +20,7 @@ def main(x: R.Tensor((\"n\", 4), \"float32\"), w: R.Tensor((4, 8), \"float32\"))
     return z
 ";
 
-/// Texts as they are and as they are while somebody writes them.
+/// Returns complete texts, and texts in the middle of an edit.
 fn texts() -> Vec<(&'static str, String)> {
     vec![
         ("whole", WHOLE.to_owned()),
@@ -35,7 +35,8 @@ fn texts() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Every request that reads a document, about a position in it that is behind this one.
+/// Returns every request that reads a document: at position `at`, for the range from `at` to `end`, or for the whole
+/// document.
 fn requests(uri: &str, at: &Value, end: &Value) -> Vec<(&'static str, Value)> {
     let document = json!({"uri": uri});
     let place = json!({"textDocument": document, "position": at});
@@ -81,10 +82,10 @@ fn requests(uri: &str, at: &Value, end: &Value) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// How many things of one answer are asked about.
+/// The number of items of one response for which follow-up requests are sent.
 const MOST_ASKED: usize = 3;
 
-/// What is asked about answers.
+/// The methods of follow-up requests.
 const LATE: [&str; 6] = [
     "codeAction/resolve",
     "completionItem/resolve",
@@ -94,7 +95,7 @@ const LATE: [&str; 6] = [
     "callHierarchy/outgoingCalls",
 ];
 
-/// What is asked about an answer: what is found late about the first things in it, and the calls of functions.
+/// Returns the follow-up requests of a response: resolve requests for its first items, and the calls of functions.
 fn follow_ups(method: &str, found: &Value) -> Vec<(&'static str, Value)> {
     let things = found["items"].as_array().or(found.as_array()).map(Vec::as_slice).unwrap_or_default();
     let late = things.iter().filter(|it| !it["data"].is_null()).take(MOST_ASKED);
@@ -112,7 +113,7 @@ fn follow_ups(method: &str, found: &Value) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// An answer, or that it was refused.
+/// Waits for a response. A refused request yields an object with its message.
 fn answer(client: &mut Client, id: i64, what: &str) -> Value {
     match client.answer(id) {
         Ok(answer) => answer,
@@ -123,7 +124,7 @@ fn answer(client: &mut Client, id: i64, what: &str) -> Value {
     }
 }
 
-/// Semantic tokens with bytes in place of differences.
+/// Converts semantic tokens from relative positions to byte offsets.
 fn token_bytes(answer: &Value, text: &str, encoding: &str) -> Value {
     let data: Vec<usize> =
         answer["data"].as_array().expect("tokens").iter().map(|it| it.as_u64().unwrap_or(0) as usize).collect();
@@ -136,7 +137,7 @@ fn token_bytes(answer: &Value, text: &str, encoding: &str) -> Value {
     tokens.collect()
 }
 
-/// A client, what its columns count, and what it has of the document's semantic tokens.
+/// A client, its position encoding, and the semantic tokens that it has.
 struct Session {
     client: Client,
     encoding: String,
@@ -152,7 +153,7 @@ impl Session {
         Session::new(Client::initialized(encoding), encoding)
     }
 
-    /// Everything about a place of the document, in bytes.
+    /// Sends every request at a position of the document and returns the responses, with positions in bytes.
     fn everything(&mut self, text: &str, at: usize) -> Vec<(&'static str, Value)> {
         let (at, end) = (position(text, at, &self.encoding), position(text, text.len(), &self.encoding));
         self.ask_for_changes();
@@ -174,7 +175,7 @@ impl Session {
         found
     }
 
-    /// Asks how the tokens changed since they were asked for last.
+    /// Requests the changes of the semantic tokens since the last request, and applies them.
     fn ask_for_changes(&mut self) {
         let asked = json!({"textDocument": {"uri": URI}, "previousResultId": self.tokens.0});
         let changes = self.client.request("textDocument/semanticTokens/full/delta", asked).expect("changes");
@@ -182,7 +183,8 @@ impl Session {
         change_tokens(&mut self.tokens.1, &changes);
     }
 
-    /// An answer without what depends on the client: with bytes, and without what is the server's own.
+    /// Returns a response in a form that is equal for all clients: with byte offsets for positions and without `data`
+    /// fields.
     fn comparable(&self, method: &str, answer: &Value, text: &str) -> Value {
         match method.contains("semanticTokens") {
             true => token_bytes(answer, text, &self.encoding),
@@ -191,7 +193,7 @@ impl Session {
     }
 }
 
-/// An answer without what a server keeps in it for itself.
+/// Removes the `data` fields, which only the server reads.
 fn without_data(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(without_data).collect(),
@@ -203,7 +205,7 @@ fn without_data(value: Value) -> Value {
     }
 }
 
-/// Places all over a text, and the names of functions.
+/// Returns positions spread over a text, and the positions of function names.
 fn places(text: &str) -> Vec<usize> {
     let all = text.char_indices().map(|(at, _)| at).step_by(41);
     let names = text.match_indices("def ").map(|(at, word)| at + word.len());
@@ -240,7 +242,7 @@ fn answers_are_the_same_in_every_encoding() {
     }
 }
 
-/// What editors say in `initialize`; `tests/editors/record.sh` keeps it.
+/// The `initialize` parameters of real editors, recorded by `tests/editors/record.sh`.
 const EDITORS: [(&str, &str); 5] = [
     ("eglot", include_str!("clients/eglot.json")),
     ("helix", include_str!("clients/helix.json")),

@@ -1,4 +1,4 @@
-//! A function as a graph, and links to the pages on the web.
+//! `rx.graph`, and document links to web pages.
 
 use crate::client::Client;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Names and structure: definition, references, rename, symbols, folds, selections, calls, semantic tokens.
+//! Names and structure: definition, references, rename, symbols, folds, selection ranges, call hierarchy, semantic
+//! tokens.
 
 use crate::client::{Client, change};
 use crate::text::{apply, change_tokens, numbers};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 const URI: &str = "file:///net.rx";
 
-/// Columns behind the crab differ between encodings.
+/// A module in which columns after `🦀` differ between position encodings.
 pub const MODULE: &str = "from tvm.script import ir as I
 from tvm.script import relax as R
 @I.ir_module
@@ -44,7 +45,7 @@ fn location(line: u32, start: u32, end: u32) -> Value {
     json!({"uri": URI, "range": range(line, start, end)})
 }
 
-/// A client that can take everything.
+/// Starts a client with the capabilities for trees of symbols and for `prepareRename`.
 fn client(encoding: &str) -> Client {
     let mut client = Client::start(&["--stdio"]);
     let result = client.initialize(json!({
@@ -196,7 +197,7 @@ fn semantic_tokens_come_whole_in_part_and_as_changes() {
             assert!(!delta["edits"].is_null(), "{delta}");
             change_tokens(&mut known, &delta);
             id = delta["resultId"].clone();
-            // What a server that never saw the old text says.
+            // The same text in a document that the server has not seen before has the same tokens.
             client.open("file:///fresh.rx", version, &text);
             let fresh = json!({"textDocument": {"uri": "file:///fresh.rx"}});
             let fresh = client.request("textDocument/semanticTokens/full", fresh).expect("tokens");

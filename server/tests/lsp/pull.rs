@@ -1,4 +1,4 @@
-//! Clients that ask for diagnostics and settings.
+//! Clients that pull diagnostics and settings.
 
 use crate::client::{Client, change};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn pull(client: &mut Client, previous: Option<&Value>) -> Value {
     client.request("textDocument/diagnostic", params).expect("a report")
 }
 
-/// Gives the settings the server asks for.
+/// Responds to the server's request for settings.
 fn configure(client: &mut Client, settings: Value) {
     let asked = client.message("workspace/configuration");
     assert_eq!(asked["params"], json!({"items": [{"section": "rx"}]}));

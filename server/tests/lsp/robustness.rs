@@ -1,4 +1,4 @@
-//! The server outlives what it cannot read, and does not outlive its client.
+//! The server survives undecodable input, and ends when its client is gone.
 
 use crate::client::{Client, change};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn what_cannot_be_read_is_answered_with_an_error() {
     assert_eq!(client.complaint()["code"], -32700);
     client.send_raw(&frame(b"[1, 2]"));
     assert_eq!(client.complaint()["code"], -32600);
-    // An answer to a question nobody asked is ignored.
+    // A response whose id matches no request of the server is ignored.
     client.send_raw(&frame(br#"{"jsonrpc":"2.0","id":77,"result":{}}"#));
     let refused = client.request("textDocument/hover", json!({"textDocument": 1})).expect_err("not a hover");
     assert_eq!(refused["code"], -32602);
@@ -62,7 +62,7 @@ fn a_cancelled_request_is_answered_once() {
     let hover = json!({"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}});
     let id = client.ask("textDocument/hover", hover);
     client.notify("$/cancelRequest", json!({"id": id}));
-    // Cancelled, or answered before the cancellation was seen.
+    // The request is cancelled, or it is answered before the cancellation is handled.
     if let Err(error) = client.answer(id) {
         assert_eq!(error["code"], -32800);
     }
@@ -95,7 +95,7 @@ fn a_closed_input_ends_the_server() {
     let mut client = Client::initialized("utf-16");
     client.open(URI, 1, "");
     client.hang_up();
-    // What was asked for before still comes.
+    // Responses to earlier messages are still sent.
     assert_eq!(client.diagnostics(URI, Some(1)), Vec::<Value>::new());
     assert_eq!(client.status(), Some(1));
 
@@ -111,7 +111,7 @@ fn the_server_ends_with_the_process_it_was_named() {
         println!("skipped: no /proc on this system");
         return;
     }
-    // Any process that stays until it is told to go.
+    // Any process that runs until it is stopped serves as the editor.
     let mut editor = Command::new(env!("CARGO_BIN_EXE_rx-lsp"))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

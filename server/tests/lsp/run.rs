@@ -1,4 +1,4 @@
-//! "Run `main`", with a stand-in for `rxrun` (`tests/stand_in`) that tells the test what it was given.
+//! Runs of functions, with a mock of `rxrun` (`tests/stand_in`) that reports its arguments and its input to the test.
 
 use crate::client::{Client, change};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ class Module:
 
 pub const URI: &str = "untitled:net";
 
-/// How a child may end badly, and what the message is where it was to run `main` and where it was to show it.
+/// Failures of a child: the mock's behaviour, the message for a run of `main`, and the message for a stage of it.
 pub const ENDINGS: [(&str, &str, &str); 4] = [
     ("fail", "`main` failed: net.rx:3: index 9 of 4", "`main` failed: net.rx:3: index 9 of 4"),
     ("crash", "memory allocation of 99 bytes failed", "memory allocation of 99 bytes failed"),
@@ -48,7 +48,7 @@ pub const ENDINGS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The stand-in, which cargo builds beside the server as an example.
+/// Returns the path of the mock, which cargo builds as an example.
 fn stand_in() -> PathBuf {
     let server = Path::new(env!("CARGO_BIN_EXE_rx-lsp"));
     let name = format!("rxrun-stand-in{}", std::env::consts::EXE_SUFFIX);
@@ -57,13 +57,13 @@ fn stand_in() -> PathBuf {
     path
 }
 
-/// A server whose `rxrun` is the stand-in, and where the stand-in reports.
+/// A server whose `rxrun` is the mock, and the socket on which the mock reports.
 pub struct Bench {
     pub client: Client,
     listener: TcpListener,
 }
 
-/// A stand-in that has reported.
+/// A mock that has reported.
 pub struct Running {
     socket: BufReader<TcpStream>,
     pub report: Value,
@@ -86,12 +86,12 @@ impl Bench {
         Bench { client, listener }
     }
 
-    /// With a client that shows nothing but messages.
+    /// Starts a server with a client without capabilities, which shows messages only.
     pub fn plain(behave: &str) -> Bench {
         Bench::new(behave, json!({}), 600.0)
     }
 
-    /// With a client that shows progress.
+    /// Starts a server with a client that shows progress.
     fn progress(behave: &str) -> Bench {
         Bench::new(behave, json!({"window": {"workDoneProgress": true}}), 600.0)
     }
@@ -100,10 +100,10 @@ impl Bench {
         self.client.ask("workspace/executeCommand", json!({"command": "rx.run", "arguments": arguments}))
     }
 
-    /// Waits for a stand-in to report.
+    /// Waits for a mock to report.
     pub fn running(&mut self) -> Running {
         let (socket, _) = self.listener.accept().expect("a stand-in");
-        // A stand-in reports at once; only a broken one runs into this.
+        // A mock reports at once; only a broken one reaches this limit.
         socket.set_read_timeout(Some(Duration::from_secs(120))).expect("a deadline");
         let mut socket = BufReader::new(socket);
         let mut report = String::new();
@@ -111,26 +111,26 @@ impl Bench {
         Running { socket, report: serde_json::from_str(&report).expect("JSON") }
     }
 
-    /// Answers the server's wish to show progress; returns the progress's name.
+    /// Accepts the server's request to create a progress, and returns its token.
     fn accept_progress(&mut self) -> Value {
         let create = self.client.message("window/workDoneProgress/create");
         self.client.respond(&create["id"], Value::Null);
         create["params"]["token"].clone()
     }
 
-    /// The next state of the progress.
+    /// Waits for the next state of the progress.
     fn state(&mut self) -> Value {
         self.client.message("$/progress")["params"]["value"].clone()
     }
 
-    /// The next message to the user: whether it is an error, and its text.
+    /// Waits for the next message to the user. Returns whether it is an error, and its text.
     pub fn shown(&mut self) -> (bool, String) {
         let message = self.client.message("window/showMessage");
         let text = message["params"]["message"].as_str().expect("a text").to_owned();
         (message["params"]["type"] == 1, text)
     }
 
-    /// The server is there and answers; nothing of it is lost.
+    /// Checks that the server still responds and ends normally.
     pub fn goes_on(mut self) {
         let lenses = self.client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
         assert!(lenses.is_ok_and(|lenses| lenses.is_array()));
@@ -139,7 +139,7 @@ impl Bench {
 }
 
 impl Running {
-    /// Waits until the stand-in is gone: the system closes what a process held.
+    /// Waits until the mock is gone: the operating system closes the socket of a process that ended.
     pub fn is_gone(&mut self) {
         match self.socket.read(&mut [0]) {
             Ok(0) => {}
@@ -171,7 +171,7 @@ fn public_relax_functions_can_be_run_and_nothing_runs_unasked() {
         lenses.as_array().and_then(|all| all.iter().find(run)).expect("a lens")["command"]["arguments"][1],
         "first"
     );
-    // By now a child that was started for any of this would have been seen to start.
+    // A child that was started by any of these requests would have connected by now.
     bench.listener.set_nonblocking(true).expect("a listener");
     let nobody = bench.listener.accept().expect_err("nothing was run");
     assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
@@ -196,7 +196,7 @@ fn a_function_of_one_of_several_modules_is_run_with_its_module() {
     let report = bench.running().report;
     let arguments: Vec<&str> =
         report["arguments"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    // Of several options of a name the last holds.
+    // Of repeated options the last one counts.
     assert_eq!(arguments[arguments.len() - 3..], ["--module", "Module", "--module=Other"]);
     assert_eq!(bench.client.answer(id).expect("a result")["modules"], json!([]));
     let strange = bench.run(json!([URI, "main", null, 7]));
@@ -251,7 +251,7 @@ fn a_client_that_shows_the_answer_gets_no_message_beside_it() {
     bench.client.open(URI, 1, TEXT);
     let id = bench.run(json!([URI, "main"]));
     assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
-    // A message would have come before the answer.
+    // A message would have been sent before the response.
     assert!(bench.client.unread().all(|message| message["method"] != "window/showMessage"));
     bench.goes_on();
 }
@@ -344,7 +344,7 @@ fn a_hanging_child_can_be_cancelled() {
     assert_eq!((&result["ok"], &result["cancelled"]), (&json!(false), &json!(true)));
     running.is_gone();
 
-    // The same by the request, which is answered as the protocol wants it.
+    // The same when the client cancels the request itself, whose response is then the protocol's error.
     let id = bench.run(json!([URI, "main"]));
     bench.accept_progress();
     let mut running = bench.running();
@@ -361,7 +361,7 @@ fn a_second_run_ends_the_first_and_leaving_ends_both() {
     bench.client.open("untitled:b", 1, TEXT);
     let first = bench.run(json!([URI, "main"]));
     let mut running = bench.running();
-    // Without arguments it is the document that was opened or changed last.
+    // Without arguments, the document that was opened or changed most recently is run.
     let other = bench.run(json!([]));
     let mut other_running = bench.running();
     assert_eq!(other_running.report["arguments"][1], "--stdin-name=b");
@@ -397,7 +397,8 @@ fn an_editor_that_crashes_leaves_no_child() {
         println!("skipped: no /proc on this system");
         return;
     }
-    // Any process that stays until it is told to go; the server's own input stays open, as another process may hold it.
+    // Any process that runs until it is stopped serves as the editor. The server's stdin stays open, because another
+    // process may hold the pipe.
     let mut editor = Command::new(env!("CARGO_BIN_EXE_rx-lsp"))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -415,7 +416,7 @@ fn an_editor_that_crashes_leaves_no_child() {
 
 #[test]
 fn a_run_has_its_time() {
-    // It reads nothing, not even its input, which is more than a pipe holds.
+    // The child does not read its stdin, and the text is larger than the pipe's buffer.
     let mut bench = Bench::new("deaf", json!({}), 0.2);
     let text = format!("{TEXT}{}", "# more\n".repeat(1 << 18));
     bench.client.open(URI, 1, &text);
@@ -439,7 +440,7 @@ fn what_cannot_be_run_is_refused() {
     }
     let unknown = json!({"command": "rx.destroy", "arguments": []});
     assert_eq!(bench.client.request("workspace/executeCommand", unknown).expect_err("unknown")["code"], -32602);
-    // A later setting counts.
+    // Later settings replace earlier ones.
     let run = json!({"program": "/no/such/rxrun"});
     bench.client.notify("workspace/didChangeConfiguration", json!({"settings": {"rx": {"run": run}}}));
     bench.client.open(URI, 1, TEXT);
@@ -469,7 +470,7 @@ fn the_real_rxrun_runs_what_is_in_the_editor() {
     let lines: Vec<_> = values.iter().map(|value| value["range"]["start"]["line"].as_u64()).collect();
     assert_eq!(lines, [Some(11), Some(17)], "{result}");
     assert_eq!(result["kernels"][0]["ranges"].as_array().map(Vec::len), Some(1), "{result}");
-    // What it returns is written whole, or not at all.
+    // The output file is written completely or not at all.
     let folder = tempfile::tempdir().expect("a folder");
     let saved = |client: &mut Client, name: &str| {
         let path = folder.path().join(name);
@@ -484,7 +485,7 @@ fn the_real_rxrun_runs_what_is_in_the_editor() {
     let (result, written) = saved(&mut client, "no such folder/out.npz");
     assert_eq!((&result["ok"], written), (&json!(false), None));
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
-    // Unsaved and wrong.
+    // The text is not saved and has an error.
     client.change(URI, 2, json!([change((17, 22), (17, 23), "z")]));
     let result = client.request("workspace/executeCommand", run).expect("a result");
     let message = result["message"].as_str().expect("a message");

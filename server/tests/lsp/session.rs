@@ -1,11 +1,11 @@
-//! Sessions with the real server: what an editor sends and what it gets.
+//! Sessions with the real server: messages of an editor and the server's messages in response.
 
 use crate::client::{Client, change};
 use serde_json::{Value, json};
 
 const URI: &str = "file:///net.rx";
 
-/// A call whose argument does not fit the prim_func's buffer: line 14 declares it, line 16 passes it.
+/// A call whose argument does not match the prim_func's buffer: line 14 declares the argument, line 16 passes it.
 const MISMATCH: &str = r#"# from tvm.script import ir as I
 # from tvm.script import tirx as T
 # from tvm.script import relax as R
@@ -88,10 +88,10 @@ fn what_is_published_is_of_the_last_version_even_if_nothing_changed() {
     let before = client.diagnostics(URI, Some(1));
     client.change(URI, 5, json!([change((18, 16), (18, 16), "  ")]));
     assert_eq!(client.diagnostics(URI, Some(5)), before);
-    // Opened again without being closed: the new text counts.
+    // A document that is opened twice has the second text.
     client.open(URI, 1, "");
     assert_eq!(client.diagnostics(URI, Some(1)), Vec::<Value>::new());
-    // A client may send the whole text although it need not.
+    // A client may send the whole text although the server supports incremental changes.
     client.change(URI, 2, json!([{"text": MISMATCH}]));
     assert_eq!(client.diagnostics(URI, Some(2)), before);
     assert_eq!(client.quit(), Some(0));
@@ -109,7 +109,7 @@ fn python_files_are_read_for_their_modules_only() {
     assert_eq!(client.quit(), Some(0));
 }
 
-/// A xorshift generator: the same edits on every run.
+/// A xorshift generator, so that every run makes the same edits.
 struct Random(u64);
 
 impl Random {
@@ -121,7 +121,7 @@ impl Random {
     }
 }
 
-/// Line and UTF-16 column of a byte offset.
+/// Returns the line and the UTF-16 column of a byte offset.
 fn place(text: &str, offset: usize) -> (u32, u32) {
     let before = &text[..offset];
     let line = before.matches('\n').count();
@@ -149,7 +149,7 @@ fn a_burst_of_edits_ends_where_a_fresh_start_would() {
     }
     let edited = client.diagnostics(URI, Some(200));
     client.close(URI);
-    // A version of its own: those of the burst may have been published one by one.
+    // A new version number, because diagnostics of the burst's versions may already be published.
     client.open(URI, 1000, &text);
     assert_eq!(edited, client.diagnostics(URI, Some(1000)), "{text}");
     assert_eq!(client.quit(), Some(0));

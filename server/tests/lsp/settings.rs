@@ -1,11 +1,12 @@
-//! `rx.toml` in sessions: the nearest one holds, is read anew when it changes, and what was right holds while it is wrong.
+//! `rx.toml` in sessions: the nearest file applies, it is read again when it changes, and while it has errors, its last
+//! valid settings apply.
 
 use crate::client::Client;
 use serde_json::{Value, json};
 use std::fs;
 use tempfile::TempDir;
 
-/// An operator that rx does not know, and text that TVM 0.27 does not read.
+/// A text with an operator that rx does not know and with syntax that TVM 0.27 rejects.
 const TEXT: &str = "@R.function
 def main(x: R.Tensor((\"n\", 6), \"float32\")):
     y = R.my.halve(x)
@@ -39,7 +40,7 @@ impl Project {
         fs::write(self.folder.path().join("rx.toml"), settings).expect("a file");
     }
 
-    /// Writes other settings and says so, as the client's watcher does.
+    /// Writes new settings and sends the notification of the client's file watcher.
     fn rewrite(&mut self, settings: &str) {
         self.write(settings);
         let changes = json!({"changes": [{"uri": self.uri("rx.toml"), "type": 2}]});
@@ -52,7 +53,7 @@ impl Project {
         self.codes(path, version)
     }
 
-    /// The codes and severities that are shown next of a version.
+    /// Waits for the diagnostics of a version and returns their codes and severities.
     fn codes(&mut self, path: &str, version: i32) -> Vec<String> {
         let uri = self.uri(path);
         let shown = self.client.diagnostics(&uri, Some(version));
@@ -73,7 +74,7 @@ fn severities_operators_and_the_tvm_are_those_of_the_nearest_file() {
     let [unknown] = &project.open("nets/a.rx", 1)[..] else { panic!("one diagnostic") };
     let (code, severity) = unknown.split_once(' ').expect("a code");
     assert_ne!(severity, "1");
-    // Raised, silenced, declared; each change is seen without an edit.
+    // A severity is raised, a code is turned off, an operator is declared. Each change applies without an edit.
     project.rewrite(&format!("[severity]\n{code} = 'error'\n"));
     assert_eq!(project.codes("nets/a.rx", 1), [format!("{code} 1")]);
     project.rewrite(&format!("[[overrides]]\nfiles = ['nets/*.rx']\nseverity = {{ {code} = 'off' }}\n"));
@@ -87,7 +88,7 @@ fn severities_operators_and_the_tvm_are_those_of_the_nearest_file() {
     project.rewrite(&format!("{OPERATOR}[tvm]\nversion = '0.27'\n"));
     let limits = project.codes("nets/a.rx", 1);
     assert!(!limits.is_empty() && limits.iter().all(|code| code.starts_with("RX10")), "{limits:?}");
-    // A file nearer to one of the two.
+    // A new settings file that is nearer to one of the two documents.
     fs::write(project.folder.path().join("nets/rx.toml"), "").expect("a file");
     let changes = json!({"changes": [{"uri": project.uri("nets/rx.toml"), "type": 1}]});
     project.client.notify("workspace/didChangeWatchedFiles", changes);
@@ -105,7 +106,7 @@ fn what_was_right_holds_while_the_file_is_wrong() {
         "/rx.toml:5: rx.toml has no key `severty` (and 1 more); until it is mended, what it said before holds"
     );
     assert_eq!(project.codes("a.rx", 1), [""; 0]);
-    // Told once, whoever is opened.
+    // The error is shown once, even if another document is opened.
     assert_eq!(project.open("b.rx", 1), [""; 0]);
     project.rewrite(&OPERATOR.replace("// 2", "//"));
     let told = project.told();
@@ -122,7 +123,7 @@ fn a_file_that_was_never_right_is_as_none() {
     assert_eq!(project.open("a.rx", 1).len(), 1);
     let told = project.told();
     assert!(told.ends_with("; until it is mended, files are checked as without rx.toml"), "{told}");
-    // A document without a file has no settings.
+    // A document that is not a file on disk has no settings.
     project.client.open("untitled:net", 1, TEXT);
     assert_eq!(project.client.diagnostics("untitled:net", Some(1)).len(), 1);
     assert_eq!(project.client.quit(), Some(0));

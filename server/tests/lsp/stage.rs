@@ -1,4 +1,4 @@
-//! Stages of a function, shown in an editor: made by the server itself, by the stand-in for `rxrun`, and by the real one.
+//! Stages of a function in an editor, computed by the server itself, by the mock of `rxrun`, and by the real `rxrun`.
 
 use crate::client::{Client, change};
 use crate::run::{Bench, ENDINGS, TEXT, URI};
@@ -52,14 +52,14 @@ fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
         (&shown["function"], &shown["stage"], &shown["language"]),
         (&json!("last"), &json!("cpu"), &json!("rx-cpu"))
     );
-    // A text may be longer than any event of a run.
+    // The text of a stage may be longer than any event of a run.
     assert_eq!(shown["text"].as_str().map(str::len), Some((3 << 20) + 1));
     let range = json!({"start": {"line": 22, "character": 8}, "end": {"line": 22, "character": 24}});
     assert_eq!(shown["parts"], json!([{"name": "relu", "lines": [0, 2], "ranges": [range]}]));
     assert_eq!(shown["message"], Value::Null);
-    // Where no function stands, and in what is not open, there is nothing to show.
+    // Outside functions, and in documents that are not open, there is no stage.
     assert_eq!(bench.client.request("workspace/executeCommand", stage(json!([URI, at(0), "cpu"]))), Ok(Value::Null));
-    // Passes are the whole module's, wherever the cursor is.
+    // Passes show the whole module, at any position.
     let passes = bench.client.request("workspace/executeCommand", stage(json!([URI, at(0), "passes"])));
     assert_eq!(passes.expect("an answer")["function"], "copy");
     bench.client.open("untitled:empty", 1, "# nothing\n");
@@ -113,7 +113,7 @@ fn a_newer_request_ends_an_older_one_and_no_run() {
     bench.client.notify("$/cancelRequest", json!({"id": second}));
     assert_eq!(bench.client.answer(second).expect_err("cancelled")["code"], -32800);
     second_child.is_gone();
-    // The run goes on until the client leaves, and so does what shows a stage.
+    // The run continues until the client shuts the server down, and so does the child that shows a stage.
     let third = bench.stage(json!([URI, at(16), "cpu"]));
     let mut third_child = bench.running();
     assert_eq!(bench.client.request("shutdown", Value::Null), Ok(Value::Null));
@@ -125,7 +125,7 @@ fn a_newer_request_ends_an_older_one_and_no_run() {
     assert_eq!(bench.client.status(), Some(0));
 }
 
-/// A server that finds no `rxrun`.
+/// Starts a server whose `rxrun` does not exist.
 fn without_rxrun(arguments: &[&str]) -> Client {
     let mut client = Client::start(&[]);
     client.initialize_with(json!({}), json!({"run": {"program": "/no/such/rxrun", "arguments": arguments}}));
@@ -141,7 +141,7 @@ fn stages_without_foreign_code_need_no_rxrun() {
     let mut client = without_rxrun(&["--dim", "n=4"]);
     client.open(URI, 1, TEXT);
     for (name, language) in [("tir", "python"), ("cuda", "cuda-cpp")] {
-        // A Relax function, a private one, a prim_func: each has the line its kernel comes from.
+        // A Relax function, a private one and a prim_func: each has the line that its kernel is compiled from.
         for (line, function, origin) in [(22, "other", 22), (11, "twice", 11), (4, "copy", 7)] {
             let shown = shown(&mut client, line, name);
             assert_eq!((&shown["function"], &shown["language"]), (&json!(function), &json!(language)), "{shown}");
@@ -159,7 +159,7 @@ fn stages_without_foreign_code_need_no_rxrun() {
     let text = passes["text"].as_str().expect("a text");
     assert!(text.lines().skip(first).any(|line| line.contains("def other(")), "{text}");
     assert!(passes["parts"].as_array().is_some_and(|parts| !parts.is_empty()), "{passes}");
-    // Unsaved and wrong.
+    // The text is not saved and has an error.
     client.change(URI, 2, json!([change((22, 22), (22, 23), "z")]));
     for (name, what) in [("tir", "`other`"), ("passes", "passes")] {
         let shown = shown(&mut client, 22, name);
@@ -180,7 +180,7 @@ fn stages_are_made_for_the_device_of_the_arguments() {
     };
     let passes = |device: &str| text(&["--device", device], "passes")["passes"].as_array().expect("passes").len();
     assert!(passes("interp") < passes("cuda"), "the reference has fewer steps");
-    // Constants in files are for rxrun to read.
+    // Only `rxrun` can read constants from files.
     let message = text(&["--constants=c.npz"], "tir")["message"].as_str().map(str::to_owned);
     assert!(
         message.as_deref().is_some_and(|message| message.starts_with("/no/such/rxrun cannot be started")),
@@ -188,7 +188,7 @@ fn stages_are_made_for_the_device_of_the_arguments() {
     );
 }
 
-/// A function that calls what only TVM has.
+/// A function that calls a packed function of TVM.
 const FOREIGN: &str = "@R.function
 def f(x: R.Tensor((3,), \"float32\")):
     y = R.call_dps_packed(\"lib.f\", (x,), out_ty=R.Tensor((3,), \"float32\"))
@@ -243,7 +243,7 @@ fn the_real_rxrun_shows_machine_code() {
     let mut client = Client::start(&[]);
     client.initialize_with(json!({}), json!({}));
     client.open(URI, 1, TEXT);
-    // A Relax function, a private one, a prim_func: each has the line its kernel comes from.
+    // A Relax function, a private one and a prim_func: each has the line that its kernel is compiled from.
     for (line, function, origin) in [(22, "other", 22), (11, "twice", 11), (4, "copy", 7)] {
         let shown = shown(&mut client, line, "cpu");
         assert_eq!((&shown["function"], &shown["language"]), (&json!(function), &json!("rx-cpu")), "{shown}");
@@ -255,7 +255,7 @@ fn the_real_rxrun_shows_machine_code() {
     assert_eq!(ptx["language"], "ptx", "{ptx}");
     match ptx["text"].as_str() {
         Some(text) => assert!(text.contains(".visible .entry") && text.contains(" registers, "), "{text}"),
-        // Only NVRTC makes it.
+        // PTX requires NVRTC.
         None => assert!(ptx["message"].as_str().is_some_and(|message| message.contains("NVRTC not found")), "{ptx}"),
     }
     assert_eq!(client.quit(), Some(0));

@@ -1,12 +1,12 @@
-//! Texts as clients count them: positions, and edits made as an editor makes them.
+//! Positions in the client's encoding, and edits applied as an editor applies them.
 
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// What a column may count.
+/// The position encodings.
 pub const ENCODINGS: [&str; 3] = ["utf-8", "utf-16", "utf-32"];
 
-/// The width of a character in an encoding.
+/// Returns the width of a character in an encoding.
 fn width(character: char, encoding: &str) -> usize {
     match encoding {
         "utf-8" => character.len_utf8(),
@@ -15,7 +15,7 @@ fn width(character: char, encoding: &str) -> usize {
     }
 }
 
-/// The position of a byte.
+/// Returns the position of a byte offset.
 pub fn position(text: &str, byte: usize, encoding: &str) -> Value {
     let before = &text[..byte];
     let start = before.rfind('\n').map_or(0, |found| found + 1);
@@ -23,12 +23,12 @@ pub fn position(text: &str, byte: usize, encoding: &str) -> Value {
     json!({"line": before.matches('\n').count(), "character": column})
 }
 
-/// The positions around some bytes.
+/// Returns the range of some bytes.
 pub fn range(text: &str, bytes: Range<usize>, encoding: &str) -> Value {
     json!({"start": position(text, bytes.start, encoding), "end": position(text, bytes.end, encoding)})
 }
 
-/// The byte of a position, which must lie in the text and between characters.
+/// Returns the byte offset of a position, which must be inside the text and between characters.
 pub fn byte(text: &str, line: usize, column: usize, encoding: &str) -> usize {
     let lines: Vec<&str> = text.split('\n').collect();
     assert!(line < lines.len(), "line {line} is outside the text");
@@ -48,7 +48,7 @@ pub fn byte(text: &str, line: usize, column: usize, encoding: &str) -> usize {
     end
 }
 
-/// An answer with bytes in place of positions.
+/// Replaces every position in a response by its byte offset.
 pub fn in_bytes(value: &Value, text: &str, encoding: &str) -> Value {
     match value {
         Value::Array(items) => items.iter().map(|item| in_bytes(item, text, encoding)).collect(),
@@ -63,7 +63,7 @@ pub fn in_bytes(value: &Value, text: &str, encoding: &str) -> Value {
     }
 }
 
-/// `text` with edits in bytes made.
+/// Applies edits whose positions are byte offsets.
 pub fn edited(text: &str, edits: &Value) -> String {
     let mut edits: Vec<(usize, usize, String)> = edits
         .as_array()
@@ -81,17 +81,17 @@ pub fn edited(text: &str, edits: &Value) -> String {
     text
 }
 
-/// `text` with a client's edits made.
+/// Applies edits in the protocol's form.
 pub fn apply(text: &str, edits: &Value, encoding: &str) -> String {
     edited(text, &in_bytes(edits, text, encoding))
 }
 
-/// The numbers of semantic tokens.
+/// Returns the integers of encoded semantic tokens.
 pub fn numbers(data: &Value) -> Vec<u64> {
     data.as_array().expect("numbers").iter().filter_map(Value::as_u64).collect()
 }
 
-/// Makes the changes of semantic tokens, one behind the other, or takes the new ones.
+/// Applies a delta of semantic tokens to `known`, or replaces all tokens if the response is not a delta.
 pub fn change_tokens(known: &mut Vec<u64>, answer: &Value) {
     if answer["edits"].is_null() {
         *known = numbers(&answer["data"]);

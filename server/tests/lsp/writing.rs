@@ -1,5 +1,5 @@
-//! Sessions of somebody who reads and writes: every request is answered by the real server, and the edits it returns are
-//! applied.
+//! Sessions with requests for reading and writing. The real server responds to every request, and the edits it returns
+//! are applied.
 
 use crate::client::Client;
 use crate::text;
@@ -15,12 +15,12 @@ def main(x: R.Tensor((n, 8), \"float32\"), w: R.Tensor((8, 4), \"float32\")):
     return y
 ";
 
-/// A client that takes everything.
+/// Starts a client with all capabilities.
 fn client() -> Client {
     Client::initialized("utf-16")
 }
 
-/// A client that says nothing but that it knows actions.
+/// Starts a client whose only capability is code action literals.
 fn plain() -> Client {
     start(json!({"textDocument": {"codeAction": {
         "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}},
@@ -33,7 +33,7 @@ fn start(capabilities: Value) -> Client {
     client
 }
 
-/// Opens a text and waits until it is checked.
+/// Opens a text and waits for its diagnostics.
 fn open(client: &mut Client, text: &str) -> Vec<Value> {
     client.open(URI, 1, text);
     client.diagnostics(URI, Some(1))
@@ -48,7 +48,7 @@ fn range(from: (u32, u32), to: (u32, u32)) -> Value {
     json!({"start": position(from), "end": position(to)})
 }
 
-/// `text` with the edits of a client that counts as all can.
+/// Applies edits in UTF-16 positions, which every client supports.
 fn apply(text: &str, edits: &Value) -> String {
     text::apply(text, edits, "utf-16")
 }

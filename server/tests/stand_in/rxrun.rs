@@ -1,5 +1,5 @@
-//! Stands in for `rxrun` in the tests of "Run `main`": says where it is and what it was given over a socket, then behaves as
-//! `--behave=` says. The socket also tells the test when this process is gone.
+//! A mock of `rxrun` for the tests of `rx.run`. It reports its arguments, its input and its working directory over a
+//! socket, then behaves as `--behave=` requests. The test sees that the process is gone when the socket is closed.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 r#"{{"event":"output","name":"out0","dtype":"float32","shape":[1,10],"min":-1,"mean":0,"max":1,"nan":0}}"#
             );
         }
-        // Runs, is observed, and then: tells, waits until the test goes away, or falls over.
+        // A finished run, followed by an extra run that reports its results, waits until the test closes the socket, or
+        // crashes.
         "observed" | "observed-hang" | "observed-crash" => {
             println!(r#"{{"event":"ran","seconds":[0.0019]}}"#);
             println!(r#"{{"event":"observing","what":"values"}}"#);
@@ -54,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::process::exit(2);
         }
         "old" => println!(r#"{{"event":"ran","seconds":[0.0019]}}"#),
-        // More than any editor shows.
+        // Longer than the longest text that the server sends.
         "emit-long" => {
             println!(r#"{{"event":"emitted","stage":"tir","text":"{}","parts":[]}}"#, "x".repeat(65 << 20));
         }
@@ -75,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::io::stdout()
                 .write_all(&[b"\xff\0{}[".repeat(1 << 19), b"\n{\"event\":7}\n[1]\n{".to_vec()].concat())?;
         }
-        // Until the test goes away, so that a failed test leaves nothing behind.
+        // Wait until the test closes the socket, so that a failed test leaves no process running.
         _ => {
             println!(r#"{{"event":"building","done":1,"total":2}}"#);
             match test {
