@@ -1,4 +1,4 @@
-//! Formatting, as `rxfmt` does it.
+//! Formatting, with the same result as `rxfmt`.
 
 use crate::changes::changes;
 use rx_base::fix::Edit;
@@ -7,8 +7,8 @@ use rx_syntax::document::Document;
 use rx_syntax::format::{checked, errors};
 use std::ops::Range;
 
-/// The edits that format a document, in its own dialect; of those, the ones that touch bytes `range`, where one is given. A
-/// document with syntax errors stays as it is, as on the command line.
+/// Returns the edits that format a document in its own dialect. If `range` is given, only those that touch these bytes.
+/// As on the command line, a document with syntax errors is not changed.
 pub fn format(document: &Document, range: Option<Range<usize>>) -> Vec<Edit> {
     if errors(document).next().is_some() {
         return Vec::new();

@@ -1,9 +1,10 @@
-//! What a function costs, in a line above it.
+//! The cost of a function, as the text of a code lens above it.
 
 use rx_db::amount::{Unit, plain, ranged};
 use rx_db::{FileView, FunctionOrLoops};
 
-/// Arithmetic operations, bytes moved and peak memory of the function that is item `item`; `None` where nothing is known.
+/// Returns the number of arithmetic operations, the bytes moved and the peak memory of the function that is item
+/// `item`. `None` if none of them is known.
 pub fn cost_line(view: &FileView<'_>, item: usize) -> Option<String> {
     let row = view.stats(item)?;
     let parts: Vec<String> = match &row.stats {

@@ -1,23 +1,26 @@
-//! Answers an editor's questions about a place in a file, in bytes of the file.
+//! Editor features as functions of a file and a position, independent of any protocol.
 //!
-//! Each module answers one kind of question as a function of a [`FileView`] and a place. Nothing here knows a protocol: positions
-//! are byte offsets, texts are Markdown or source.
+//! Each module implements one kind of request (hover, completion, rename, …) as a function of a [`FileView`] and a byte
+//! offset. Positions are byte offsets in the file, texts are Markdown or source text. The language server (`rx-server`)
+//! converts them to LSP.
 //!
 //! [`FileView`]: rx_db::FileView
 //!
 //! # Invariants
 //!
-//! - Nothing is kept between questions. An answer that must be fast after an edit comes from the queries, or from as little text
-//!   as it needs.
-//! - Every question has an answer on broken text, and no answer names a place outside the text.
-//! - Texts about an operator come from its schema, formulas from its rule, types from `annotations`, and the variables that fit a
-//!   call from its elaboration (`rx_analysis::before`). The editor has no lists of its own, except for snippets.
-//! - The call around a place is found by brackets (`call_site`), since a call that is being written has no tree yet.
-//! - Only `names` resolves variables: it reads an item's segments that contain the name, in order, with the blocks around them. A
-//!   rename is correct if the renamed text resolves the same way.
-//! - The tokens of a segment (`semantic`) depend on their key and on nothing else.
-//! - A graph (`graph`) reads the segments around the place only; of the others it counts the bindings. A pass offered as an
-//!   action (`raw_entry`) is run, and its result applied as edits, so that comments and layout around them stay.
+//! - No state is kept between requests. A result that must be fast after an edit comes from the database's queries, or
+//!   reads as little text as possible.
+//! - Every request returns normally on broken text, and no result contains a position outside the text.
+//! - Documentation of an operator comes from its schema, formulas from its inference rule, types from `annotations`,
+//!   and the variables that fit a call from its elaboration (`rx_analysis::before`). This crate has no lists of
+//!   operators or types, except for snippets.
+//! - The call around a position is found by its brackets (`call_site`), since an incomplete call has no tree yet.
+//! - Only `names` resolves variables: it reads those segments of an item that contain the name, in order, with the
+//!   enclosing blocks. A rename is correct if all names of the renamed text resolve as before.
+//! - The tokens of a segment (`semantic`) depend only on its key.
+//! - A graph (`graph`) reads only the segments around the position and counts the bindings of the others. A pass that
+//!   is offered as an action (`raw_entry`) is run on the module, and its result is applied as edits, so that comments
+//!   and layout around them are preserved.
 
 mod actions;
 mod call_site;

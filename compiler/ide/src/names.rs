@@ -1,7 +1,7 @@
-//! Who is who: the thing a name at a place stands for, and every place that speaks of it.
+//! Name resolution: finds the symbol that a name refers to, and all its occurrences.
 //!
-//! An item is read for one name (`reading`), and what it says of it is told apart by the rules of its scopes (`scope`). What
-//! no scope of an item binds is its module's or its file's, and looked for in the other items.
+//! An item is read for one name (`reading`), and the mentions of the name are resolved by the scoping rules (`scope`).
+//! A name that no scope of the item binds belongs to the module or the file, and is searched in the other items.
 
 mod keyword;
 mod mention;
@@ -22,7 +22,7 @@ use rx_db::FileView;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::document::{FunctionKind, Item, ItemKind, Location};
 
-/// What a name stands for.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolKind {
     /// A parameter of a function.
@@ -33,73 +33,75 @@ pub enum SymbolKind {
     Symbol,
     /// A buffer of a prim_func.
     Buffer,
-    /// What a loop or block of a prim_func counts with.
+    /// A loop variable or block axis of a prim_func.
     Loop,
     /// A function, of the module or nested.
     Function,
     /// A module class.
     Module,
-    /// What an import or a statement of the file's top binds.
+    /// A name bound by an import or by a statement at the top level of the file.
     Global,
 }
 
-/// What is done with the thing at a place.
+/// The kind of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It is declared there.
+    /// The symbol is declared.
     Declaration,
-    /// It is changed there.
+    /// The symbol is assigned to, without being declared.
     Write,
-    /// It is used there.
+    /// The symbol is used.
     Read,
 }
 
-/// A place that speaks of a thing.
+/// One place in the text that refers to a symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The name there, in bytes of the file; in a string whose escapes hide it, the string.
+    /// The name, in bytes of the file. If the name is in a string with escapes, the whole string.
     pub span: Span,
-    /// What is done there.
+    /// The kind of the occurrence.
     pub access: Access,
-    /// What such a string says.
+    /// The value of such a string.
     pub(crate) literal: Option<Box<str>>,
-    /// The item it stands in, and which of the item's mentions it is.
+    /// The index of the item, and the index among the item's mentions.
     pub(crate) at: (usize, usize),
 }
 
-/// A thing with a name.
+/// A symbol and its occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The name.
     pub name: Name,
-    /// What it is.
+    /// The kind.
     pub kind: SymbolKind,
-    /// The place that was asked for.
+    /// The occurrence at the requested position.
     pub origin: Span,
-    /// The places that speak of it, in order.
+    /// All occurrences, in order.
     pub occurrences: Vec<Occurrence>,
-    /// Those that declare what the place asked for means: of a variable bound in two branches, the branch it stands in, if any.
+    /// The declarations that the requested occurrence refers to. For a variable that both branches of an `if` bind, an
+    /// occurrence inside a branch has that branch's declaration only.
     pub declarations: Vec<Span>,
     pub(crate) extent: Extent,
 }
 
-/// Where a thing is known by its name alone.
+/// The part of the file in which the name alone identifies the symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// In an item.
+    /// One item.
     Item(usize),
-    /// In a module, as a member; without one, among the functions outside modules.
+    /// One module, for its members; `None` for the functions outside modules.
     Module(Option<u32>),
-    /// In the file.
+    /// The whole file.
     File,
 }
 
-/// The thing that the name at `offset` stands for; `None` where there is no name, and of keywords, attributes and operators.
+/// Returns the symbol that the name at `offset` refers to. `None` if there is no name, and for keywords, attributes and
+/// operators.
 pub fn symbol_at(view: &FileView<'_>, offset: usize) -> Option<Symbol> {
     symbol(view, offset, false)
 }
 
-/// As [`symbol_at`], knowing what stands before the place alone where that is enough to say where the thing is declared.
+/// As [`symbol_at`], but reads only the text before the position if that is enough to find the declaration.
 pub(crate) fn declared_at(view: &FileView<'_>, offset: usize) -> Option<Symbol> {
     symbol(view, offset, true)
 }
@@ -173,12 +175,13 @@ fn symbol(view: &FileView<'_>, offset: usize, before: bool) -> Option<Symbol> {
     }
 }
 
-/// What stands before the end of a place's segment: that segment, and those of the item that may bind the name.
+/// Reads an item up to and including a position's segment: the header, that segment, and the segments that may bind the
+/// name.
 fn read_bindings(view: &FileView<'_>, item: &Item, place: Location, wanted: Name) -> Reading {
     let check = view.check(place.item);
     let binds = |segment: usize| {
         let result = check.as_ref().and_then(|check| check.segments.get(segment));
-        // What a broken segment binds its check may not have found.
+        // The check of a segment with errors may have missed bindings.
         result.is_none_or(|result| {
             !result.diagnostics.is_empty() || result.exports.iter().any(|export| export.name == wanted)
         })
@@ -187,7 +190,7 @@ fn read_bindings(view: &FileView<'_>, item: &Item, place: Location, wanted: Name
     read_where(item, &[wanted], 0..place.segment + 1, keep)
 }
 
-/// What the variable of an occurrence is made by.
+/// Returns the kind of binding of the variable that an occurrence refers to.
 fn bound_as(reading: &Reading, meanings: &Meanings, found: &Occurrence) -> Option<Bound> {
     let mention = reading.mentions.get(found.at.1)?;
     match (mention.role, meanings.of.get(found.at.1)?) {
@@ -208,7 +211,7 @@ fn local_kind(bound: Bound) -> SymbolKind {
     }
 }
 
-/// A file, looked at for one name.
+/// A file, searched for one name.
 pub(crate) struct File<'a, 'v> {
     pub(crate) view: &'a FileView<'v>,
     pub(crate) wanted: Name,
@@ -219,7 +222,7 @@ impl File<'_, '_> {
         self.view.document().items()
     }
 
-    /// What an item and the file say to the name.
+    /// Returns the facts about the name that come from the item's kind and from the file.
     pub(crate) fn around(&self, item: usize) -> Option<Around> {
         let kind = self.items().get(item)?.kind;
         let context = self.view.context(item);
@@ -231,13 +234,13 @@ impl File<'_, '_> {
         })
     }
 
-    /// A mention of an item in bytes of the file.
+    /// Converts the span of a mention to bytes of the file.
     pub(crate) fn span(&self, item: usize, mention: &Mention) -> Option<Span> {
         let start = self.view.document().segment_start(item, mention.segment);
         Some(mention.span.shift(u32::try_from(start).ok()?))
     }
 
-    /// The mentions of an item with a meaning that is wanted.
+    /// Returns the mentions of an item whose meaning `is_wanted` accepts.
     fn occurrences(
         &self,
         item: usize,
@@ -266,7 +269,7 @@ impl File<'_, '_> {
         found
     }
 
-    /// What the name means to an item that does not bind it.
+    /// Returns the kind and the extent of the symbol that the name refers to in an item that does not bind it.
     pub(crate) fn outer_kind(&self, item: usize) -> (SymbolKind, Extent) {
         let module = self.items().get(item).and_then(|item| item.module);
         let member = |other: &Item| {
@@ -286,7 +289,8 @@ impl File<'_, '_> {
             };
             return (kind, Extent::Module(module));
         }
-        // Macros outside modules are seen by the functions in them.
+        // Macros outside modules are visible to the functions outside modules, and to the functions of modules that do
+        // not declare the name.
         let is_macro = |other: &Item| {
             other.module.is_none()
                 && other.name == Some(self.wanted)
@@ -308,7 +312,7 @@ impl File<'_, '_> {
         (kind, Extent::File)
     }
 
-    /// The places in the whole file that speak of what a module, or the file, calls so.
+    /// Returns the occurrences, in the whole file, of the symbol with this name and extent.
     pub(crate) fn outer(&self, extent: Extent) -> Vec<Occurrence> {
         let mut found = Vec::new();
         for (at, item) in self.items().iter().enumerate() {
@@ -334,10 +338,10 @@ impl File<'_, '_> {
         found
     }
 
-    /// What an item calls the modules of the file.
+    /// Returns the names by which an item refers to the modules of the file.
     pub(crate) fn modules(&self, item: usize) -> Modules {
         let Some(own) = self.items().get(item) else { return Modules::default() };
-        // Of several classes of a name the item's own counts, else the last.
+        // If several classes have the same name, it refers to the item's own class, otherwise to the last one.
         let mut known: Vec<(Name, u32)> = Vec::new();
         for header in self.items().iter().filter(|header| header.kind == ItemKind::ModuleHeader) {
             let Some((class, module)) = header.name.zip(header.module) else { continue };
@@ -354,20 +358,21 @@ impl File<'_, '_> {
     }
 }
 
-/// What an item calls the modules of its file: by their classes' names, and by variables bound to those.
+/// The names by which an item refers to the modules of its file: the names of their classes, and variables that are
+/// bound to those.
 #[derive(Default)]
 pub(crate) struct Modules {
     known: Vec<(Name, u32)>,
 }
 
 impl Modules {
-    /// The module of a name.
+    /// Returns the module that a name refers to.
     pub(crate) fn of(&self, base: Name) -> Option<u32> {
         self.known.iter().find(|(name, _)| *name == base).map(|(_, module)| *module)
     }
 }
 
-/// The names an item binds to a class: `cls` of `cls = Module`.
+/// Returns the names that an item binds to a class: `cls` of `cls = Module`.
 fn aliases(item: &Item, class: Name) -> impl Iterator<Item = Name> {
     let finder = memchr::memmem::Finder::new(class.as_bytes());
     let segments = item.segments.iter().filter(move |segment| finder.find(segment.text().as_bytes()).is_some());
@@ -386,7 +391,7 @@ fn aliases(item: &Item, class: Name) -> impl Iterator<Item = Name> {
     bound.collect::<Vec<_>>().into_iter()
 }
 
-/// Whether a statement of an item binds a name.
+/// Whether a statement of the item binds the name.
 fn binds(item: &Item, wanted: Name) -> bool {
     let reading = read(item, &[wanted], 0..item.segments.len());
     reading.mentions.iter().any(|mention| matches!(mention.role, Role::Bind(_)))

@@ -1,14 +1,14 @@
-//! The expressions of a statement, with the tokens they are made of.
+//! Helpers to find expressions of a statement by their tokens.
 
 use rx_syntax::ast::{Expr, ExprKind, TokenRange};
 use rx_syntax::{Cursor, Root, Segment, Statement};
 
-/// Whether a range of a tree holds a token.
+/// Whether a range of tokens contains a token.
 pub(crate) fn holds(range: TokenRange, token: u32) -> bool {
     (range.start..range.end).contains(&token)
 }
 
-/// The expressions that hold a token of the segment's table, outermost first.
+/// Returns the expressions that contain a token (an index in the segment's table), outermost first.
 pub(crate) fn path_to<'a>(
     segment: &'a Segment,
     statement: &'a Statement,
@@ -28,7 +28,7 @@ fn child_at(expr: &Expr, token: u32) -> Option<&Expr> {
     expr.children().into_iter().find(|child| holds(child.tokens, token))
 }
 
-/// The name a call's callee ends in: `Tensor` of `R.Tensor(…)`, with the call's arguments.
+/// Returns the last component of a callee's name: `Tensor` for the call `R.Tensor(…)`.
 pub(crate) fn last_name<'a>(cursor: Cursor<'a>, callee: &Expr) -> &'a str {
     match &callee.kind {
         ExprKind::Name => cursor.text(callee.tokens.start),

@@ -1,4 +1,4 @@
-//! The name at a place of a file.
+//! The name or literal at a position of a file.
 
 use rx_base::name::name;
 use rx_base::{Name, Span};
@@ -6,23 +6,23 @@ use rx_db::FileView;
 use rx_syntax::document::Location;
 use rx_syntax::{Segment, TokenKind};
 
-/// A name in the text, and where it stands.
+/// An identifier in the text, with its position.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<'a> {
-    /// The segment.
+    /// The segment that contains it.
     pub(crate) segment: &'a Segment,
-    /// The place that was asked for.
+    /// The requested position.
     pub(crate) location: Location,
     /// The name.
     pub(crate) name: Name,
-    /// Its bytes in the segment.
+    /// Its span in bytes of the segment.
     pub(crate) span: Span,
-    /// Where the segment starts, in bytes of the file.
+    /// The start of the segment, in bytes of the file.
     pub(crate) start: u32,
 }
 
 impl<'a> Word<'a> {
-    /// The identifier that holds the byte at `offset` or ends there.
+    /// Returns the identifier that contains the byte at `offset` or ends there.
     pub(crate) fn at(view: &FileView<'a>, offset: usize) -> Option<Word<'a>> {
         let document = view.document();
         let location = document.locate(offset)?;
@@ -33,12 +33,12 @@ impl<'a> Word<'a> {
         Some(Word { segment, location, name, span, start })
     }
 
-    /// Its bytes in the file.
+    /// Returns its span in bytes of the file.
     pub(crate) fn file_span(&self) -> Span {
         self.span.shift(self.start)
     }
 
-    /// The dotted name it is part of: `R.nn.relu` from any of its parts.
+    /// Returns the dotted name that it is a part of: `R.nn.relu` from any of its parts.
     pub(crate) fn path(&self) -> &'a str {
         let text = self.segment.text();
         let part = |character: char| character.is_alphanumeric() || character == '_' || character == '.';
@@ -57,7 +57,7 @@ pub(crate) struct Literal<'a> {
 }
 
 impl<'a> Literal<'a> {
-    /// The string or integer that holds the byte at `offset` or ends there.
+    /// Returns the string or integer that contains the byte at `offset` or ends there.
     pub(crate) fn at(view: &FileView<'a>, offset: usize) -> Option<Literal<'a>> {
         let document = view.document();
         let location = document.locate(offset)?;
@@ -73,19 +73,19 @@ impl<'a> Literal<'a> {
         Some(Literal { text: segment.text().get(span.range())?, span, start })
     }
 
-    /// Its bytes in the file.
+    /// Returns its span in bytes of the file.
     pub(crate) fn file_span(&self) -> Span {
         self.span.shift(self.start)
     }
 
-    /// What a plain string holds.
+    /// Returns the text between the quotes of a string without prefix. `None` for other literals.
     pub(crate) fn content(&self) -> Option<&'a str> {
         let quote = self.text.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         self.text.strip_prefix(quote)?.strip_suffix(quote)
     }
 }
 
-/// The identifier that holds a byte of a segment, or ends there.
+/// Returns the identifier that contains a byte of a segment, or ends there.
 fn name_at(segment: &Segment, offset: u32) -> Option<(Name, Span)> {
     let tokens = &segment.tree().tokens;
     let at = tokens.at_or_after(offset);
@@ -96,7 +96,7 @@ fn name_at(segment: &Segment, offset: u32) -> Option<(Name, Span)> {
     Some((name(segment.text().get(span.range())?), span))
 }
 
-/// The bytes of the word of a text that holds the byte at `offset` or ends there: letters, digits and `_`.
+/// Returns the span of the word (letters, digits and `_`) that contains the byte at `offset` or ends there.
 pub(crate) fn word_at(text: &str, offset: usize) -> Option<Span> {
     let part = |character: char| character.is_alphanumeric() || character == '_';
     let (before, after) = text.split_at_checked(offset)?;

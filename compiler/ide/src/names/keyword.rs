@@ -1,4 +1,4 @@
-//! Keywords of calls: the parameters that they speak of, of macros and of functions in functions.
+//! Keyword arguments: finds the parameters of macros and nested functions that they refer to.
 
 use super::{Access, Bound, Callee, Extent, File, Meaning, Occurrence, Reading, Role, read, resolve};
 use rx_base::Span;
@@ -7,17 +7,17 @@ use rx_syntax::Segment;
 use rx_syntax::ast::StatementKind;
 use rx_syntax::document::{FunctionKind, Item, ItemKind};
 
-/// The name of a parameter, where it is declared.
+/// The position of a parameter's name in its declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParameterPlace {
     pub(super) item: usize,
     pub(super) segment: usize,
-    /// Bytes of the segment.
+    /// The span in bytes of the segment.
     pub(super) span: Span,
 }
 
 impl File<'_, '_> {
-    /// The parameter that the name is as a keyword of a call in a segment.
+    /// Returns the parameter that the requested name refers to as a keyword argument in a call of `callee`.
     pub(super) fn parameter(&self, item: usize, segment: usize, callee: Callee) -> Option<ParameterPlace> {
         let file = File { view: self.view, wanted: callee.name };
         let items = file.view.document().items();
@@ -36,7 +36,7 @@ impl File<'_, '_> {
             }
             Meaning::Outer => {
                 let Extent::Module(module) = file.outer_kind(item).1 else { return None };
-                // Of several the last, as in Python.
+                // If several macros have the name, the last one counts, as in Python.
                 let called = |other: &Item| {
                     (other.module, other.name) == (module, Some(callee.name))
                         && other.kind == ItemKind::Function(FunctionKind::Macro)
@@ -49,7 +49,8 @@ impl File<'_, '_> {
         }
     }
 
-    /// The parameter of the name of the first function of a segment whose own name is wanted.
+    /// Returns the parameter with the requested name of the first function in the segment whose name's span `is_wanted`
+    /// accepts.
     fn parameter_of(&self, segment: &Segment, is_wanted: impl Fn(Span) -> bool) -> Option<Span> {
         let tokens = &segment.tree().tokens;
         segment.tree().statements.iter().find_map(|statement| {
@@ -57,7 +58,7 @@ impl File<'_, '_> {
             let base = statement.first_token;
             tokens.span(base + own).filter(|own| is_wanted(*own))?;
             let names = params.iter().filter_map(|param| {
-                // `*args` and `**options` are no keywords.
+                // `*args` and `**options` cannot be passed by keyword.
                 let name = param.tree.name.filter(|_| param.tree.stars == 0)?;
                 tokens.span(base + param.first_token + name)
             });
@@ -66,7 +67,8 @@ impl File<'_, '_> {
         })
     }
 
-    /// The keywords of calls that speak of a parameter of an item, or of a function in it, given the places there.
+    /// Returns the keyword arguments that refer to a parameter of an item or of a function nested in it, given the
+    /// occurrences `places` of that parameter.
     pub(super) fn keywords(&self, of: usize, reading: &Reading, places: &[Occurrence]) -> Vec<Occurrence> {
         let items = self.view.document().items();
         let declared = |place: ParameterPlace| {

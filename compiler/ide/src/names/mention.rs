@@ -1,4 +1,4 @@
-//! Where a statement writes a name, and what each time is for.
+//! Mentions: the places where a statement contains a name, each with its role.
 
 use super::quoted::{Context, context, names_in};
 use crate::tree::{last_name, path_to};
@@ -8,64 +8,64 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, Statemen
 use rx_syntax::{Cursor, Segment, Statement, TokenKind};
 use std::ops::Range;
 
-/// A name written in an item.
+/// A name in the text of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
-    /// Which of the names that were asked for.
+    /// The index in the list of requested names.
     pub(crate) which: usize,
     /// The segment's index in the item.
     pub(crate) segment: usize,
-    /// The name's bytes in the segment; of a literal whose escapes hide them, the literal's.
+    /// The span of the name in bytes of the segment. If the name is in a string with escapes, the span of the string.
     pub(crate) span: Span,
-    /// What such a literal says.
+    /// The value of such a string.
     pub(crate) literal: Option<Box<str>>,
-    /// What it is there for.
+    /// The role of the name.
     pub(crate) role: Role,
 }
 
-/// What a name is written for.
+/// The role of a name in its statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// To be used.
+    /// The name is used.
     Read,
-    /// To be changed: `A` of `A[i] = …`.
+    /// The name is assigned to without being bound: `A` of `A[i] = …`.
     Write,
-    /// To be bound.
+    /// The name is bound.
     Bind(Bound),
-    /// The name of the item's own function or class.
+    /// The name of the item's own function or class, in its header.
     Own,
-    /// As the function's name in quotes: `"global_symbol": "main"`.
+    /// The function's own name in quotes: `"global_symbol": "main"`.
     OwnQuoted,
-    /// As a member: `f` of `cls.f`, with what stands before the dot.
+    /// A member: `f` of `cls.f`. Contains the name before the dot.
     Member(Name),
-    /// As the keyword of an argument of a call: `k` of `bump(k=i)`, with what is called.
+    /// The keyword of an argument: `k` of `bump(k=i)`. Contains the function that is called.
     Keyword(Callee),
-    /// As a dim of a type, in quotes or not, which gives it a meaning if nothing else does.
+    /// A dim of a type, quoted or not. It declares the symbolic dim if nothing else does.
     Dim { quoted: bool },
-    /// In quotes, as the name of what the statement declares: `TypeVar("n")`.
+    /// The quoted name in the declaration of the same variable: `n = TypeVar("n")`.
     Declared,
 }
 
-/// The name that a call is of, alone before the bracket.
+/// The callee of a call, if it is a single name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Callee {
     pub(crate) name: Name,
-    /// Where it begins in the segment.
+    /// The start of the name in bytes of the segment.
     pub(crate) start: u32,
 }
 
-/// What a binding makes.
+/// The kind of variable that a binding creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// A parameter that may be an integer.
+    /// A parameter that may be an integer, so that dims may refer to it.
     Parameter,
-    /// Another: no dim speaks of it.
+    /// A parameter that cannot be an integer (a tensor or a buffer). Dims do not refer to it.
     Operand,
     Variable,
-    /// `n = T.int64()`, `TypeVar("n")`.
+    /// A symbolic dim: `n = T.int64()`, `TypeVar("n")`.
     Symbol,
     Buffer,
-    /// A variable with a cell of its own, which assignments change: `x: T.int32 = 0`.
+    /// A mutable scalar of a prim_func, which assignments change: `x: T.int32 = 0`.
     Cell,
     Loop,
     Axis,
@@ -74,33 +74,34 @@ pub(crate) enum Bound {
     Import,
 }
 
-/// A place where the text has one of the names asked for, as a whole word.
+/// An occurrence of a requested name in the text, as a whole word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     pub(crate) which: usize,
     pub(crate) offset: u32,
 }
 
-/// What a statement's mentions are looked for with.
+/// A reader of the mentions in a statement.
 pub(crate) struct Scanner<'a> {
     pub(crate) wanted: &'a [Name],
-    /// Whether the statement is a prim_func's.
+    /// Whether the statement is in a prim_func.
     pub(crate) prim: bool,
     pub(crate) segment: &'a Segment,
     pub(crate) at: usize,
 }
 
-/// The mentions of a statement, apart by when they count.
+/// The mentions of a statement, grouped by their order of evaluation.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) reads: Vec<Mention>,
     pub(crate) binds: Vec<Mention>,
-    /// Of each lambda or comprehension that binds a name asked for: its mentions, what binds it first.
+    /// The mentions inside each lambda or comprehension that binds a requested name, with the binding mentions first.
     pub(crate) lambdas: Vec<Vec<Mention>>,
 }
 
 impl Scanner<'_> {
-    /// What `statement` writes of the names, given the places in its text. `own` says that it is the item's own header.
+    /// Returns the mentions in `statement`, given the occurrences `hits` in its text. `own` is whether it is the item's
+    /// own header.
     pub(crate) fn mentions(&self, statement: &Statement, hits: &[Hit], own: bool) -> Found {
         let mut found = Found::default();
         if hits.is_empty() {
@@ -115,7 +116,7 @@ impl Scanner<'_> {
             let token = tokens.at_or_after(hit.offset);
             let (Some(kind), Some(span)) = (tokens.kind(token), tokens.span(token)) else { continue };
             match kind {
-                // One look at a literal finds all that it says of a name.
+                // A string is examined once for each name, because one examination finds all mentions in it.
                 TokenKind::String
                     if span.start < hit.offset
                         && last_string.replace((token, hit.which)) != Some((token, hit.which)) =>
@@ -155,7 +156,8 @@ impl Scanner<'_> {
         Mention { which, segment: self.at, span, literal: None, role }
     }
 
-    /// What a name is used for that its statement does not bind; `None` of a keyword, and of members of what has no name.
+    /// Returns the role of a name that its statement does not bind. `None` for a keyword argument or a member if the
+    /// callee or object is not a single name.
     fn used_as(&self, statement: &Statement, token: u32, own: bool) -> Option<Role> {
         let tokens = &self.segment.tree().tokens;
         let kind = |token: u32| tokens.kind(token);
@@ -188,7 +190,7 @@ impl Scanner<'_> {
         Some(if written { Role::Write } else { Role::Read })
     }
 
-    /// The innermost open bracket before a token.
+    /// Returns the innermost bracket that is open before a token.
     fn opener_around(&self, statement: &Statement, token: u32) -> Option<u32> {
         let tokens = &self.segment.tree().tokens;
         let mut closed = 0u32;
@@ -203,7 +205,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// The function that a call names, where `opener` is the call's opening parenthesis; `None` for `a.f(` and other callees.
+    /// Returns the function of the call whose opening parenthesis is `opener`. `None` for `a.f(` and other callees.
     fn callee(&self, statement: &Statement, opener: u32) -> Option<Callee> {
         let tokens = &self.segment.tree().tokens;
         let before = |by: u32| opener.checked_sub(by).filter(|token| *token >= statement.first_token);
@@ -214,7 +216,8 @@ impl Scanner<'_> {
         Some(Callee { name: rx_base::name::name(self.segment.text().get(span.range())?), start: span.start })
     }
 
-    /// What a string says of a name, where it stands for a dim, for what the statement declares, or for its function.
+    /// Adds the mentions of a name in a string, if the string is a dim, the name in a declaration, or the name of the
+    /// function.
     fn string(&self, statement: &Statement, token: u32, which: usize, found: &mut Found) {
         let Some((root, path)) = path_to(self.segment, statement, token) else { return };
         let Some(literal) = path.last().filter(|literal| matches!(literal.kind, ExprKind::String)) else { return };
@@ -232,7 +235,7 @@ impl Scanner<'_> {
         }
         match role {
             Role::Declared => {
-                // Only what bears the name of the variable speaks of it.
+                // The string refers to the variable only if it contains the variable's name.
                 let target = match &statement.tree.kind {
                     StatementKind::Assign { targets, .. } => targets.first(),
                     StatementKind::AnnAssign { target, .. } => Some(target),
@@ -249,7 +252,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The tokens a statement binds, by index in the segment's table.
+    /// Returns the tokens that a statement binds (indices in the segment's table), with their roles.
     fn bound_tokens(&self, statement: &Statement, own: bool) -> Vec<(u32, Role)> {
         let cursor = self.segment.cursor(statement);
         let base = statement.first_token;
@@ -288,7 +291,7 @@ impl Scanner<'_> {
         bound
     }
 
-    /// What `target = value` binds; of several values, each target its own.
+    /// Adds the names that `target = value` binds. For tuples on both sides, each target is paired with its value.
     fn targets(&self, base: u32, cursor: Cursor<'_>, target: &Expr, value: &Expr, into: &mut Vec<(u32, Role)>) {
         match (&target.kind, &value.kind) {
             (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
@@ -299,7 +302,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What a parameter is.
+    /// Returns the kind of a parameter, from its annotation.
     fn param_made(&self, cursor: Cursor<'_>, param: &Parameter) -> Bound {
         let Some(annotation) = &param.tree.annotation else { return Bound::Parameter };
         let ExprKind::Call { callee, .. } = &annotation.kind else { return Bound::Parameter };
@@ -311,7 +314,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What an assignment of this value makes.
+    /// Returns the kind of variable that an assignment of this value creates.
     fn made(&self, cursor: Cursor<'_>, value: &Expr) -> Bound {
         let ExprKind::Call { callee, arguments } = &value.kind else { return Bound::Variable };
         if makes_symbol(cursor, callee, arguments) {
@@ -336,7 +339,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The lambdas and comprehensions of a statement.
+    /// Returns the lambdas and comprehensions of a statement.
     fn lambdas(&self, statement: &Statement) -> Vec<Lambda> {
         let kinds = self.segment.tree().tokens.kinds();
         let (first, count) = (statement.first_token as usize, statement.token_count as usize);
@@ -364,12 +367,13 @@ impl Scanner<'_> {
                 found.push(Lambda { tokens, outside, params, names });
             }
         }
-        // Inner ones first: a name belongs to the nearest.
+        // Inner ones first, because a name belongs to the innermost lambda that binds it.
         found.sort_by_key(|lambda| lambda.tokens.len());
         found
     }
 
-    /// Of a comprehension, which has no tree: the names between each `for` and its `in`, and what it goes over first.
+    /// Returns the tokens that a comprehension binds, and its first iterable, which is evaluated outside its scope. A
+    /// comprehension has no tree, so the tokens between each `for` and its `in` are collected.
     fn comprehension(&self, tokens: Range<u32>) -> (Vec<u32>, Range<u32>) {
         let kind = |token: u32| self.segment.tree().tokens.kind(token);
         let bracketed = kind(tokens.start).is_some_and(TokenKind::is_opener);
@@ -397,10 +401,11 @@ impl Scanner<'_> {
     }
 }
 
-/// A lambda, or a comprehension: what it binds is known in it alone.
+/// A lambda or a comprehension, which is the scope of the names that it binds.
 struct Lambda {
     tokens: Range<u32>,
-    /// What stands in it and is read outside of it: what a comprehension goes over first.
+    /// The tokens inside it that are evaluated outside its scope: the first iterable of a comprehension. For example,
+    /// `x` in `[i for i in x]`.
     outside: Range<u32>,
     /// The tokens of its parameters, and their names.
     params: Vec<u32>,
@@ -419,7 +424,7 @@ fn makes_symbol(cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) -> bo
     is_symbol_maker(cursor, callee) || of_dtype && DType::parse(last_name(cursor, callee)).is_some()
 }
 
-/// The names that a segment declares as symbolic dims, where their statements stand alone.
+/// Returns the names that a segment declares as symbolic dims, judged from its statements alone.
 pub(crate) fn declared_symbols(segment: &Segment) -> Vec<Name> {
     let mut found = Vec::new();
     for statement in &segment.tree().statements {
@@ -439,17 +444,17 @@ pub(crate) fn declared_symbols(segment: &Segment) -> Vec<Name> {
     found
 }
 
-/// The token of a parameter's name.
+/// Returns the token of a parameter's name.
 fn parameter(base: u32, param: &Parameter) -> Option<u32> {
     Some(base + param.first_token + param.tree.name?)
 }
 
-/// The token of the name an import is known by.
+/// Returns the token of the name that an import binds.
 fn import(imported: &ImportedName) -> u32 {
     imported.alias.unwrap_or(imported.path.start)
 }
 
-/// The names a target binds.
+/// Adds the names that a target binds.
 fn names(base: u32, target: &Expr, made: Bound, into: &mut Vec<(u32, Role)>) {
     match &target.kind {
         ExprKind::Name => into.push((base + target.tokens.start, Role::Bind(made))),
@@ -461,7 +466,7 @@ fn names(base: u32, target: &Expr, made: Bound, into: &mut Vec<(u32, Role)>) {
     }
 }
 
-/// The argument of a call that holds `inner`, and its place among those without a keyword.
+/// Returns the argument of a call whose value is `inner`, with its index among the arguments.
 pub(crate) fn argument_of<'e>(arguments: &'e [Argument], inner: &Expr) -> Option<(usize, &'e Argument)> {
     arguments.iter().enumerate().find(|(_, argument)| std::ptr::eq(&argument.value, inner))
 }

@@ -1,4 +1,4 @@
-//! Names in quotes: dims written as strings, and strings that name what stands beside them.
+//! Names inside strings: quoted dims, and strings that repeat a declared name.
 
 use super::mention::argument_of;
 use crate::tree::last_name;
@@ -9,25 +9,25 @@ use rx_syntax::token::tokens;
 use rx_syntax::{Cursor, Segment, TokenKind};
 use std::borrow::Cow;
 
-/// What an expression stands for by its place.
+/// The role of an expression, from its position in the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Context {
-    /// A dim: an integer expression, in quotes or not.
+    /// A dim: an integer expression, quoted or not.
     Dim,
-    /// A key of the bounds of symbols in a function's attributes.
+    /// A key of the bounds of symbolic dims in a function's attributes.
     Bounds,
-    /// The value of `global_symbol`.
+    /// The value of the attribute `global_symbol`.
     GlobalSymbol,
-    /// The name that a declaration gives its symbol.
+    /// The name in the declaration of a symbol.
     Declares,
-    /// Anything else.
+    /// Any other role.
     Other,
 }
 
-/// What the last expression of a path from a statement's root stands for.
+/// Returns the role of the last expression of a path that starts at a statement's root.
 pub(crate) fn context(cursor: Cursor<'_>, path: &[&Expr]) -> Context {
     let mut context = Context::Other;
-    // Keys of the dictionaries around, the outermost first.
+    // The keys of the enclosing dictionary entries, outermost first.
     let mut keys: Vec<Option<Cow<'_, str>>> = Vec::new();
     let mut in_attributes = false;
     for pair in path.windows(2) {
@@ -65,7 +65,7 @@ pub(crate) fn context(cursor: Cursor<'_>, path: &[&Expr]) -> Context {
     context
 }
 
-/// What an argument of a call stands for.
+/// Returns the role of an argument of a call.
 fn argument_context(cursor: Cursor<'_>, callee: &Expr, at: usize, keyword: Option<&str>, inner: &Expr) -> Context {
     let shape = |position: usize, names: &[&str]| match keyword {
         Some(keyword) => names.contains(&keyword),
@@ -81,7 +81,7 @@ fn argument_context(cursor: Cursor<'_>, callee: &Expr, at: usize, keyword: Optio
         "prim_value" => shape(0, &["value"]),
         _ => false,
     };
-    // `T.int64(n)` around a dim is one.
+    // The operand of a cast such as `T.int64(n)` is a dim if the cast is one.
     let cast = DType::parse(last).is_some();
     let bare = matches!(inner.kind, ExprKind::String) && !matches!(last, "Prim" | "prim" | "prim_value");
     if is_dim && !bare || cast && !matches!(inner.kind, ExprKind::String) {
@@ -96,8 +96,8 @@ fn argument_context(cursor: Cursor<'_>, callee: &Expr, at: usize, keyword: Optio
     }
 }
 
-/// The names in a string that stands for a dim or names a symbol, in bytes of the segment; `None` of another string, and where they
-/// cannot be told from the text.
+/// Returns the spans of the names in a string that is a dim or names a symbol, in bytes of the segment. `None` for any
+/// other string, and if escapes make the spans unknown.
 pub(crate) fn symbols_in(segment: &Segment, cursor: Cursor<'_>, path: &[&Expr]) -> Option<Vec<Span>> {
     let literal = path.last().filter(|literal| matches!(literal.kind, ExprKind::String))?;
     if !matches!(context(cursor, path), Context::Dim | Context::Bounds | Context::Declares) {
@@ -108,14 +108,14 @@ pub(crate) fn symbols_in(segment: &Segment, cursor: Cursor<'_>, path: &[&Expr]) 
     names_of_dim(&value).into_iter().map(|name| place(&pieces, name)).collect()
 }
 
-/// Where a part of a value stands.
+/// Converts a part of the string's value to a span of the segment.
 fn place(pieces: &[Piece], part: Span) -> Option<Span> {
     let piece = pieces.iter().find(|piece| piece.from <= part.start && part.end <= piece.to)?;
     Some(Span::new(part.start - piece.from, part.end - piece.from).shift(piece.start?))
 }
 
-/// The times a string literal says a name, in bytes of the segment. Where they cannot be told from the text, the whole
-/// literal with what it says. With `whole`, the literal has to be nothing but the name.
+/// Returns the mentions of a name in a string literal, in bytes of the segment. If escapes make a span unknown, the
+/// whole literal with its value is returned instead. If `whole` is true, the value must be equal to the name.
 pub(crate) fn names_in(
     segment: &Segment,
     cursor: Cursor<'_>,
@@ -133,7 +133,7 @@ pub(crate) fn names_in(
     placed.unwrap_or_else(|| vec![(cursor.span(literal.tokens), Some(value.into()))])
 }
 
-/// Where the text of a dim has a name.
+/// Returns the spans of a name in a string's value.
 pub(crate) fn names_of_value(value: &str, wanted: Name, whole: bool) -> Vec<Span> {
     if whole {
         let span = Span::new(0, u32::try_from(value.len()).unwrap_or(u32::MAX));
@@ -143,7 +143,8 @@ pub(crate) fn names_of_value(value: &str, wanted: Name, whole: bool) -> Vec<Span
     names_of_dim(value).into_iter().filter(|name| is_it(*name)).collect()
 }
 
-/// Where the text of a dim has names of symbols: not `T.floordiv` and the keywords of `T.floordiv(a=n, b=2)`.
+/// Returns the spans of the symbols in the text of a dim. Functions and keywords are not symbols: `T.floordiv(a=n,
+/// b=2)` contains only `n`.
 fn names_of_dim(value: &str) -> Vec<Span> {
     let tokens: Vec<_> = tokens(value).filter(|token| !token.kind.is_trivia()).collect();
     let kind = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map(|token| token.kind);
@@ -156,12 +157,12 @@ fn names_of_dim(value: &str) -> Vec<Span> {
     names.map(|(_, token)| token.span).collect()
 }
 
-/// One of several literals side by side.
+/// One of several adjacent string literals, which Python concatenates.
 struct Piece {
-    /// What it says, in bytes of the value.
+    /// The range of its text in the concatenated value, in bytes.
     from: u32,
     to: u32,
-    /// Where that stands in the segment, if it stands there as it is.
+    /// The start of that text in the segment; `None` if escapes make it differ from the source.
     start: Option<u32>,
 }
 
@@ -171,7 +172,7 @@ fn pieces(segment: &Segment, cursor: Cursor<'_>, literal: TokenRange) -> Vec<Pie
         let one = Expr { kind: ExprKind::String, tokens: TokenRange::one(token) };
         let value = cursor.string_value(&one)?;
         let start = match &value {
-            // What is borrowed is a part of the segment's text.
+            // A borrowed value is a slice of the segment's text, so its address gives its offset.
             Cow::Borrowed(part) => (part.as_ptr() as usize).checked_sub(segment.text().as_ptr() as usize),
             Cow::Owned(_) => None,
         };

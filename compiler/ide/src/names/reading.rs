@@ -1,7 +1,7 @@
-//! What an item writes of some names, in the order in which it counts, with the blocks around.
+//! Reads the mentions of some names in an item, in the order of evaluation, with the blocks around them.
 //!
-//! Only segments whose text has one of the names are looked at. Blocks lie inside a segment, but for dataflow blocks, which hide
-//! nothing: so what is not looked at changes nothing.
+//! Only segments whose text contains one of the names are read. A block never extends over several segments, except for
+//! dataflow blocks, which are no scopes. The segments that are skipped therefore do not affect the result.
 
 use super::mention::{Found, Hit, Mention, Scanner};
 use memchr::memmem::Finder;
@@ -11,40 +11,40 @@ use rx_syntax::document::{FunctionKind, Item, ItemKind};
 use rx_syntax::{Segment, Statement};
 use std::ops::Range;
 
-/// What an item writes of some names.
+/// The mentions of some names in an item.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    /// Each time, in the order in which they count: a value before what it is bound to.
+    /// All mentions in the order of evaluation: the operands of a binding before the variables that it binds.
     pub(crate) mentions: Vec<Mention>,
-    /// The same with the blocks around.
+    /// The mentions, interleaved with the start and end of blocks.
     pub(crate) events: Vec<Event>,
 }
 
-/// A step through an item.
+/// A step in the traversal of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The next mention.
+    /// A mention, by its index.
     Mention(usize),
-    /// A statement begins that may bind names.
+    /// The start of a statement that may bind names.
     Binding,
-    /// A block begins.
+    /// The start of a block.
     Open(Block),
-    /// A branch of the `if` begins.
+    /// The start of a branch of the innermost `if`.
     Arm,
-    /// A branch of the `if` ends.
+    /// The end of a branch of the innermost `if`.
     EndArm,
-    /// The block ends.
+    /// The end of the innermost block.
     Close,
 }
 
-/// What a block does to the names bound in it.
+/// The scoping rule of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// An `if` of a Relax function: its branches give a value to one variable.
+    /// An `if` of a Relax function. Its branches may give a value to the same variable.
     If,
-    /// A function or lambda in the item: what it binds ends with it.
+    /// A nested function or lambda. Its bindings end with it.
     Function,
-    /// A block of a prim_func: what it binds anew is the outer again behind it.
+    /// A block of a prim_func. After it, a name that it rebinds refers to the outer variable again.
     Scope,
 }
 
@@ -53,13 +53,13 @@ pub(crate) fn read(item: &Item, wanted: &[Name], range: Range<usize>) -> Reading
     read_where(item, wanted, range, |_| true)
 }
 
-/// As [`read`], of the segments that `keep` keeps.
+/// As [`read`], but only the segments that `keep` accepts.
 pub(crate) fn read_where(item: &Item, wanted: &[Name], range: Range<usize>, keep: impl Fn(usize) -> bool) -> Reading {
     let mut reader = Reader {
         wanted,
         finders: wanted.iter().map(|name| Finder::new(name.as_bytes())).collect(),
         prim: matches!(item.kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro | FunctionKind::Other)),
-        // The first `def` of a function, and the class of a module, are the item's own.
+        // The first `def` of a function and the class of a module are the item's own.
         own: matches!(item.kind, ItemKind::Function(_) | ItemKind::ModuleHeader),
         open: Vec::new(),
         out: Reading::default(),
@@ -78,7 +78,7 @@ struct Reader<'a> {
     finders: Vec<Finder<'a>>,
     prim: bool,
     own: bool,
-    /// The open blocks, each with its header's column.
+    /// The open blocks, each with the column of its header.
     open: Vec<(u32, Block)>,
     out: Reading,
 }
@@ -107,7 +107,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The names in a text as whole words, in order.
+    /// Returns the occurrences of the names in a text as whole words, in order.
     fn hits(&self, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
         let part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -158,7 +158,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Ends the blocks that a statement does not stand in. True: it begins the next branch of the innermost.
+    /// Closes the blocks that do not contain the statement. Returns `true` if the statement starts the next branch of
+    /// the innermost block.
     fn close_blocks(&mut self, statement: &Statement) -> bool {
         let arm = matches!(statement.tree.kind, StatementKind::Elif(_) | StatementKind::Else);
         while !statement.inline
@@ -173,7 +174,7 @@ impl Reader<'_> {
         false
     }
 
-    /// The function's name is the outer block's, the rest its own.
+    /// Adds a nested function. Its name is bound in the enclosing block, and its parameters in its own.
     fn nested_function(&mut self, statement: &Statement, found: Found) {
         self.event(Event::Binding);
         let is_name = |mention: &Mention| mention.role == super::mention::Role::Bind(super::mention::Bound::Function);
@@ -201,7 +202,7 @@ impl Reader<'_> {
         self.out.events.push(event);
     }
 
-    /// Adds mentions: what is read, then lambdas, then what is bound.
+    /// Adds mentions in the order of evaluation: uses, then lambdas, then bindings.
     fn add(&mut self, found: Found) {
         found.reads.into_iter().for_each(|mention| self.mention(mention));
         for lambda in found.lambdas {

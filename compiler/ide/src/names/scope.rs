@@ -1,69 +1,80 @@
-//! Which mentions of a name speak of one thing.
+//! Scoping rules: decides which mentions of a name refer to the same variable.
 //!
-//! In a Relax function a binding makes a new variable, also of a name that is bound already. The bindings that the branches of an
-//! `if` end with are one variable. A symbolic dim is one in its function, however often it is declared.
+//! In a Relax function, a binding creates a new variable, even if the name is already bound. If the last bindings of
+//! the branches of an `if` bind the same name, they are one variable. A symbolic dim is one variable in its function,
+//! however often it is declared. For example:
+//!
+//! ```text
+//! x = R.abs(a)      # variable 1
+//! x = R.exp(x)      # variable 2; the operand is variable 1
+//! if c:
+//!     y = x         # variable 3
+//! else:
+//!     y = a         # variable 3
+//! return y          # variable 3
+//! ```
 
 use super::mention::{Bound, Mention, Role};
 use super::reading::{Block, Event, Reading};
 use rx_base::Name;
 
-/// What a mention means.
+/// The meaning of a mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
-    /// A variable of the item.
+    /// A variable of the item, by its index.
     Local(usize),
-    /// What the module or file calls so.
+    /// A symbol of the module or the file.
     Outer,
     /// The item's own function or class.
     Own,
-    /// A member of what this name stands for.
+    /// A member of the object with this name.
     Member(Name),
-    /// A keyword of a call of the function with this name: `k` of `bump(k=i)` is a parameter of `bump`.
+    /// A keyword argument in a call of the function with this name: `k` of `bump(k=i)` is a parameter of `bump`.
     Keyword(Name),
-    /// Another name's: it was not asked for.
+    /// Not a mention of the requested name.
     Other,
 }
 
-/// What the item and its file say to the names in it.
+/// Facts about the requested name that come from the item and its file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Around {
     /// Whether the item is a prim_func.
     pub(crate) prim: bool,
-    /// Whether the item is no function: what it binds is the module's.
+    /// Whether the item is not a function. The names that it binds belong to the module.
     pub(crate) module_level: bool,
-    /// Whether the file declares a symbolic dim of the name.
+    /// Whether the file declares a symbolic dim with this name.
     pub(crate) symbol: bool,
-    /// Whether Python around the item gives the name a meaning.
+    /// Whether Python code around the item binds the name.
     pub(crate) captured: bool,
 }
 
 /// A variable of an item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
-    /// What made it.
+    /// The kind of its binding.
     pub(crate) bound: Bound,
-    /// Another with which it is one; itself if there is none.
+    /// The variable that this one was merged into (a union-find parent); its own index if there is none.
     same: usize,
 }
 
 /// The meanings of the mentions of one name.
 #[derive(Debug, Default)]
 pub(crate) struct Meanings {
-    /// By mention.
+    /// The meaning of each mention, by its index.
     pub(crate) of: Vec<Meaning>,
-    /// Whether the mention gives its variable a meaning.
+    /// Whether the mention defines its variable.
     pub(crate) defines: Vec<bool>,
     variables: Vec<Variable>,
 }
 
 impl Meanings {
-    /// The mention that binds the variable which a mention means.
+    /// Returns the mention that binds the variable of another mention.
     pub(crate) fn binding(&self, mention: usize) -> Option<usize> {
         let own = self.of.get(mention).filter(|meaning| matches!(meaning, Meaning::Local(_)))?;
         self.of.iter().zip(&self.defines).position(|(meaning, defines)| *defines && meaning == own)
     }
 
-    /// The variable that stands for all that are one with it.
+    /// Returns the representative of all variables that are merged with this one.
     pub(crate) fn root(&self, variable: usize) -> usize {
         let mut at = variable;
         while let Some(found) = self.variables.get(at)
@@ -74,7 +85,7 @@ impl Meanings {
         at
     }
 
-    /// The meaning, with one number for variables that are one.
+    /// Returns the meaning of a mention, with merged variables replaced by their representative.
     pub(crate) fn rooted(&self, mention: usize) -> Meaning {
         match self.of.get(mention).copied().unwrap_or(Meaning::Other) {
             Meaning::Local(variable) => Meaning::Local(self.root(variable)),
@@ -82,13 +93,14 @@ impl Meanings {
         }
     }
 
-    /// A variable.
+    /// Returns a variable by its index.
     pub(crate) fn variable(&self, at: usize) -> Option<&Variable> {
         self.variables.get(at)
     }
 }
 
-/// The meanings of the mentions for which `is_it`: those of one name, or of what is to be one.
+/// Resolves the mentions for which `is_it` holds. They are treated as mentions of one name, so that a rename can be
+/// checked before it is made.
 pub(crate) fn resolve(reading: &Reading, around: Around, is_it: impl Fn(usize, &Mention) -> bool) -> Meanings {
     let count = reading.mentions.len();
     let meanings = Meanings { of: vec![Meaning::Other; count], defines: vec![false; count], variables: Vec::new() };
@@ -117,11 +129,11 @@ pub(crate) fn resolve(reading: &Reading, around: Around, is_it: impl Fn(usize, &
 
 struct Frame {
     block: Block,
-    /// What the name meant before the block.
+    /// The variable that the name refers to before the block.
     outer: Option<usize>,
-    /// Of an `if`: the variable the branch ends with, if it is of this name.
+    /// For an `if`: the variable of the branch's last binding so far, if that binding is of this name.
     last: Option<usize>,
-    /// Of an `if`: those of the branches before.
+    /// For an `if`: the same for each finished branch.
     ends: Vec<usize>,
 }
 
@@ -133,7 +145,7 @@ struct Resolver {
 }
 
 impl Resolver {
-    /// What a mention means, and whether it gives the meaning.
+    /// Returns the meaning of a mention with this role, and whether the mention defines it.
     fn mention(&mut self, role: Role) -> (Meaning, bool) {
         match role {
             Role::Own | Role::OwnQuoted => (Meaning::Own, role == Role::Own),
@@ -170,15 +182,16 @@ impl Resolver {
         let known = self.current.and_then(|current| self.meanings.variable(current)).map(|variable| variable.bound);
         let prim = self.around.prim;
         let found = match (bound, known) {
-            // A symbol is declared as often as one likes, and a prim_func's scalar parameter may be declared again.
+            // A symbol may be declared repeatedly, and a prim_func's scalar parameter may be declared again.
             (Bound::Symbol, Some(Bound::Symbol)) => (self.read(), true),
             (Bound::Symbol, Some(Bound::Parameter)) if prim && self.frames.is_empty() => (self.read(), true),
             (Bound::Symbol, None) if !prim && self.around.symbol => (Meaning::Outer, true),
-            // A parameter that is no integer may not share its name with a symbol: dims that follow speak of both.
+            // If a parameter that is not an integer has the same name as a symbol, later dims refer to both, so they
+            // are one variable.
             (Bound::Symbol, Some(Bound::Operand)) if !prim && !self.around.symbol && !self.is_nested() => {
                 (self.read(), true)
             }
-            // An assignment to what has a cell is a store.
+            // In a prim_func, an assignment to a scalar cell or a buffer is a store, not a binding.
             (Bound::Variable, Some(Bound::Cell | Bound::Buffer)) if prim => (self.read(), false),
             _ => self.new_variable(bound),
         };
@@ -186,12 +199,12 @@ impl Resolver {
         found
     }
 
-    /// Whether the place is in a function of the item's.
+    /// Whether the current position is inside a nested function.
     fn is_nested(&self) -> bool {
         self.frames.iter().any(|frame| frame.block == Block::Function)
     }
 
-    /// What the innermost branch ends with, so far.
+    /// Records the variable of the last binding in the innermost branch.
     fn ends_in(&mut self, variable: Option<usize>) {
         if let Some(frame) = self.frames.last_mut().filter(|frame| frame.block == Block::If) {
             frame.last = variable;
@@ -223,7 +236,7 @@ impl Resolver {
         }
     }
 
-    /// A variable that is one with all of these.
+    /// Creates a variable and merges all of these into it.
     fn merge(&mut self, ends: &[usize]) -> usize {
         let merged = self.meanings.variables.len();
         self.meanings.variables.push(Variable { bound: Bound::Variable, same: merged });
