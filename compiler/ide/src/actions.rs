@@ -1,4 +1,4 @@
-//! What can be done about the mistakes of a place, and with the functions there.
+//! Code actions: quick fixes of diagnostics, and lookup of the function at a position.
 
 use crate::changes::changes;
 use rx_analysis::suppression::is_suppressible;
@@ -10,21 +10,21 @@ use rx_syntax::directive::{DirectiveKind, Named, Target};
 use rx_syntax::document::{Item, ItemKind, Location};
 use std::ops::Range;
 
-/// A way out of a mistake.
+/// A fix of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuickFix {
-    /// What it does.
+    /// The title.
     pub title: String,
-    /// The mistake, by its index among those given.
+    /// The index of the diagnostic in the given list.
     pub diagnostic: usize,
-    /// Whether it is the one to take without looking.
+    /// Whether it is the preferred fix, which can be applied without a review.
     pub preferred: bool,
-    /// What it changes.
+    /// The edits.
     pub edits: Vec<Edit>,
 }
 
-/// The fixes of those mistakes that touch `range`, the safe ones first; and for each a comment that keeps it from being
-/// reported.
+/// Returns the fixes of the diagnostics that touch `range`, safe ones first. For each diagnostic, a further fix adds a
+/// comment that suppresses it.
 pub fn quick_fixes(view: &FileView<'_>, diagnostics: &[Diagnostic<Span>], range: Span) -> Vec<QuickFix> {
     let touched = |it: &&(usize, &Diagnostic<Span>)| it.1.primary.start <= range.end && range.start <= it.1.primary.end;
     let touched: Vec<(usize, &Diagnostic<Span>)> = diagnostics.iter().enumerate().filter(|it| touched(&it)).collect();
@@ -61,14 +61,15 @@ pub fn quick_fixes(view: &FileView<'_>, diagnostics: &[Diagnostic<Span>], range:
     found
 }
 
-/// The edits that apply all safe fixes of a file together. `check` finds the mistakes of a text.
+/// Returns the edits that apply all safe fixes of a file together. `check` returns the diagnostics of a text.
 pub fn fix_all(view: &FileView<'_>, check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>) -> Vec<Edit> {
     let text = view.document().text();
     let fixed = fix::fix_all(&text, false, check);
     changes(&text, &fixed.text)
 }
 
-/// The edits that write the inferred types of a file, or of the function at a byte of it, where the text says none.
+/// Returns the edits that write the missing type annotations of a file, or of the function at the byte offset
+/// `function`.
 pub fn annotate(view: &FileView<'_>, function: Option<usize>) -> Vec<Edit> {
     let document = view.document();
     let range: Option<Range<usize>> = match function {
@@ -76,14 +77,14 @@ pub fn annotate(view: &FileView<'_>, function: Option<usize>) -> Vec<Edit> {
         Some(offset) => {
             let Some(location) = document.locate(offset) else { return Vec::new() };
             let start = document.item_start(location.item);
-            // What touches the end belongs to the next item.
+            // An annotation at the end of the item would belong to the next item.
             Some(start..document.item_start(location.item + 1).saturating_sub(1).max(start))
         }
     };
     view.workspace().annotations(view.file(), Annotate::Missing, range)
 }
 
-/// The Relax function at a byte of a file, and whether the byte stands in its header.
+/// Returns the Relax function at a byte offset, and whether the offset is in its header.
 pub fn function_around(view: &FileView<'_>, offset: usize) -> Option<(FunctionAt, bool)> {
     let function = function_in(view.document(), offset)?;
     let location = view.document().locate(offset)?;
@@ -95,20 +96,20 @@ pub fn function_around(view: &FileView<'_>, offset: usize) -> Option<(FunctionAt
 pub struct FunctionAt {
     /// Its name.
     pub name: rx_base::Name,
-    /// What it is.
+    /// Its kind.
     pub kind: FunctionKind,
-    /// Its module, as [`Item::module`] numbers it.
+    /// The index of its module, as in [`Item::module`].
     pub module: Option<u32>,
 }
 
-/// The first function of the module at a byte of a text, otherwise of the text.
+/// Returns the first function of the module at a byte offset. If there is none, the first function of the text.
 pub fn first_function(document: &Document, offset: usize) -> Option<FunctionAt> {
     let module = document.locate(offset).and_then(|location| document.items().get(location.item)?.module);
     let mut all = document.items().iter().filter_map(named_function);
     all.clone().find(|function| module.is_some() && function.module == module).or_else(|| all.next())
 }
 
-/// The function of a module at a byte of a text.
+/// Returns the function at a byte offset.
 pub fn function_in(document: &Document, offset: usize) -> Option<FunctionAt> {
     named_function(document.items().get(document.locate(offset)?.item)?)
 }
@@ -120,8 +121,9 @@ fn named_function(item: &Item) -> Option<FunctionAt> {
     }
 }
 
-/// The edit that keeps a diagnostic from being reported: its code behind those that a comment of its line names already, else
-/// a comment at the line's end; in front of the statement where the line cannot have one.
+/// Returns the edit that suppresses a diagnostic. If the line has an `ignore` comment, the code is appended to its
+/// list. Otherwise a comment is added at the end of the line or, if the line cannot have a comment, before the
+/// statement.
 fn suppression(view: &FileView<'_>, diagnostic: &Diagnostic<Span>) -> Option<Edit> {
     let document = view.document();
     let location = document.locate(diagnostic.primary.start as usize)?;
@@ -148,7 +150,7 @@ fn suppression(view: &FileView<'_>, diagnostic: &Diagnostic<Span>) -> Option<Edi
     Some((Span::empty(first.start).shift(base), format!("{indent}{comment}{end}")))
 }
 
-/// The line around a byte, without its end and the blanks before that.
+/// Returns the line that contains a byte, without its line end and trailing blanks.
 fn line_around(segment: &Segment, at: u32) -> Span {
     let text = segment.text();
     let at = text.floor_char_boundary(at as usize);
@@ -159,7 +161,7 @@ fn line_around(segment: &Segment, at: u32) -> Span {
     Span::new(start as u32, end as u32)
 }
 
-/// Whether a comment may stand at a line's end: no string goes over it, and nothing continues the line.
+/// Whether a comment can be added at the end of a line: no string extends beyond it, and no backslash continues it.
 fn holds_comment(segment: &Segment, line: Span) -> bool {
     let tokens = &segment.tree().tokens;
     let continued = segment.text().get(line.range()).is_some_and(|line| line.ends_with('\\'));
@@ -168,7 +170,7 @@ fn holds_comment(segment: &Segment, line: Span) -> bool {
     !continued && !inside
 }
 
-/// The first line of the statement that a line belongs to.
+/// Returns the first line of the statement that a line belongs to.
 fn first_line(segment: &Segment, location: Location, line: Span) -> Span {
     let statement = segment.statement_before(u32::try_from(location.offset).unwrap_or(u32::MAX));
     statement.map_or(line, |(_, statement)| line_around(segment, statement.span.start))

@@ -1,7 +1,7 @@
-//! What may be written at a place.
+//! Completions at a position.
 //!
-//! What is behind the place is looked at as little as possible: it belongs to the statement that is not there yet. Of a long
-//! function the nearest variables are offered, and the list says that there are more.
+//! The text after the position is used as little as possible, because the statement at the position is usually
+//! incomplete. In a long function only the nearest variables are offered, and the list is marked as incomplete.
 
 mod call;
 mod member;
@@ -16,62 +16,62 @@ use rx_db::FileView;
 use rx_syntax::document::{Item, Location};
 use rx_syntax::{Segment, TokenKind};
 
-/// What may be written.
+/// A list of completions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// The offers, the likeliest first.
+    /// The completions, most likely first.
     pub items: Vec<Completion>,
-    /// Whether there are more, or others once more is written.
+    /// Whether the list has to be requested again when more is typed.
     pub incomplete: bool,
 }
 
-/// Something that may be written.
+/// One completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// What it is called.
+    /// The label.
     pub label: String,
-    /// What it is.
+    /// The kind.
     pub kind: CompletionKind,
-    /// A word beside the label: a type, a default.
+    /// Additional text next to the label: a type or a default.
     pub detail: String,
-    /// What is written.
+    /// The text to insert.
     pub insert: String,
-    /// Whether what is written has places to fill in.
+    /// Whether the text is a snippet with placeholders.
     pub snippet: bool,
-    /// What it replaces, in bytes of the file.
+    /// The replaced span, in bytes of the file.
     pub replace: Span,
-    /// Offers of a lower group come first.
+    /// The sort group: completions of a lower group come first.
     pub group: u8,
-    /// Whether it is spelled differently nowadays.
+    /// Whether the file's dialect has a newer spelling of it.
     pub deprecated: bool,
-    /// What there is to read of it.
+    /// The subject of its documentation, if it has any.
     pub subject: Option<Subject>,
 }
 
-/// What an offer is.
+/// The kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     /// An operator.
     Operator,
     /// A function of the module.
     Function,
-    /// `R.nn`.
+    /// A namespace, for example `R.nn`.
     Namespace,
     /// A variable or parameter.
     Variable,
     /// A symbolic dim.
     Symbol,
-    /// `strides=`.
+    /// A keyword argument, for example `strides=`.
     Keyword,
     /// A value of an attribute.
     Value,
     /// A type.
     Type,
-    /// Several lines.
+    /// A statement or function of several lines.
     Snippet,
 }
 
-/// Something that has docs.
+/// The subject of a completion's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// An operator, by its name without `R.`.
@@ -80,7 +80,7 @@ pub enum Subject {
     Param(String, String),
 }
 
-/// What is said of an offer, as Markdown; `item` is an item of the file it was made for.
+/// Returns the documentation of a completion as Markdown. `item` is the item for which the completion was made.
 pub fn completion_doc(view: &FileView<'_>, item: usize, subject: &Subject) -> Option<String> {
     let context = view.context(item)?;
     match subject {
@@ -93,7 +93,7 @@ pub fn completion_doc(view: &FileView<'_>, item: usize, subject: &Subject) -> Op
     }
 }
 
-/// What may be written at `offset` bytes; with places to fill in where `snippets` may be.
+/// Returns the completions at the byte offset `offset`. They contain placeholders only if `snippets` is true.
 pub fn completions(view: &FileView<'_>, offset: usize, snippets: bool) -> Completions {
     let Some(mut list) = List::at(view, offset, snippets) else { return Completions::default() };
     list.fill();
@@ -101,18 +101,18 @@ pub fn completions(view: &FileView<'_>, offset: usize, snippets: bool) -> Comple
     list.found
 }
 
-/// A place and what is offered there.
+/// A position, with the completions that were collected for it.
 struct List<'a, 'v> {
     view: &'v FileView<'a>,
     item: &'a Item,
     segment: &'a Segment,
     location: Location,
-    /// The place, in bytes of the segment.
+    /// The position, in bytes of the segment.
     at: u32,
     offset: usize,
-    /// What is written before the last dot of the name there: `R.nn`.
+    /// The part of the dotted name before its last dot: `R.nn`.
     path: &'a str,
-    /// What is written of the name's last part.
+    /// The typed part of the name's last component.
     prefix: &'a str,
     replace: Span,
     snippets: bool,
@@ -166,7 +166,7 @@ impl<'a, 'v> List<'a, 'v> {
         self.names(site.as_ref());
     }
 
-    /// The text of the line before the name that is being written.
+    /// Returns the text of the line before the dotted name at the position.
     fn before_path(&self) -> &'a str {
         let text = self.segment.text();
         let length = self.path.len() + usize::from(!self.path.is_empty()) + self.prefix.len();
@@ -179,13 +179,13 @@ impl<'a, 'v> List<'a, 'v> {
         self.before_path().trim().is_empty()
     }
 
-    /// Whether a type is to be written: behind `name:` or `->`.
+    /// Whether a type is expected at the position: after `name:` or `->`.
     fn in_annotation(&self) -> bool {
         let before = self.before_path().trim_end();
         before.ends_with("->") || (before.ends_with(':') && !before.contains(['(', '"']))
     }
 
-    /// The content of the string that holds the place, as far as it is to be replaced, in bytes of the file.
+    /// Returns the content of the string at the position, in bytes of the file: the part that a completion replaces.
     fn string(&self) -> Option<Span> {
         let tokens = &self.segment.tree().tokens;
         let token = tokens.at_or_after(self.at);
@@ -202,13 +202,13 @@ impl<'a, 'v> List<'a, 'v> {
         if self.at < span.start + quote || (closed && self.at == span.end) {
             return None;
         }
-        // What is behind an unclosed string's place may be anything.
+        // If the string is not closed, the text after the position may belong to other code and is not replaced.
         let end = if closed { span.end.saturating_sub(1).max(self.at) } else { self.at };
         let base = u32::try_from(self.offset).ok()?.checked_sub(self.at)?;
         Some(Span::new(base + span.start + quote, base + end))
     }
 
-    /// Whether a name begins like what is written.
+    /// Whether a label starts with the typed prefix, ignoring case.
     fn fits(&self, label: &str) -> bool {
         let written = self.prefix.as_bytes();
         label.as_bytes().get(..written.len()).is_some_and(|start| start.eq_ignore_ascii_case(written))
@@ -229,7 +229,7 @@ impl<'a, 'v> List<'a, 'v> {
         };
         let at = self.found.items.len();
         self.found.items.push(completion);
-        // INVARIANT: it was just put there.
+        // INVARIANT: the completion was just added at this index.
         &mut self.found.items[at]
     }
 }

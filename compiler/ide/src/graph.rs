@@ -1,11 +1,20 @@
-//! A Relax function as the graph of its values.
+//! The dataflow graph of a Relax function.
 //!
-//! What is drawn: a node for each call, however deep it stands in another; for constants, tuples that are bound, and other
-//! values; for each `if`, behind both its branches; for each nested function, whose own graph is that of a place in it. What is not:
-//! names for a value or for a tuple's field (`b = a`, `b = t[0]`), which lead to what they name, and tuples written as an
-//! argument, whose fields lead to the call. A statement with a mistake is always drawn.
+//! There is a node for each call (also for a call nested in another call), constant, bound tuple and other value, for
+//! each `if` (after the nodes of its branches), and for each nested function, whose own graph is shown at a position
+//! inside it. There is no node for an alias of a value or of a tuple's field (`b = a`, `b = t[0]`): its uses lead to
+//! the original value. A tuple written as an argument has no node either: edges lead from its fields to the call. For
+//! example:
 //!
-//! Of a large function only the segments around the place are read.
+//! ```text
+//! y = R.matmul(x, w)
+//! z = R.nn.relu(R.add(y, b))
+//!
+//! x, w -> matmul;  matmul, b -> add;  add -> nn.relu
+//! ```
+//!
+//! A statement with an error or a warning always has a node. Of a large function, only the segments around the position
+//! are read.
 
 mod builder;
 mod labels;
@@ -17,13 +26,14 @@ use rx_ir::StructInfo;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use std::ops::Range;
 
-/// The most nodes of a graph.
+/// The maximal number of nodes of a graph.
 pub const MOST_NODES: usize = 400;
 
-/// How many bindings are read on either side of the place: more than nodes are shown, since some bindings have none.
+/// The number of bindings that are read before and after the position. It exceeds the number of nodes, because some
+/// bindings have none.
 const READ_AROUND: usize = 2 * MOST_NODES;
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A parameter of the function.
@@ -32,16 +42,16 @@ pub enum NodeKind {
     Operator,
     /// A call of a function: of the module, external, or a value.
     Call,
-    /// A tensor that is written down.
+    /// A constant tensor in the text.
     Constant,
-    /// Any other value: a tuple, a shape, an `if`, a function, what could not be read.
+    /// Any other value: a tuple, a shape, an `if`, a function, an expression with a syntax error.
     Value,
-    /// What the function returns.
+    /// The return value of the function.
     Output,
 }
 
 impl NodeKind {
-    /// Its name in answers.
+    /// Returns its name in the JSON response.
     pub fn name(self) -> &'static str {
         match self {
             NodeKind::Parameter => "parameter",
@@ -57,55 +67,56 @@ impl NodeKind {
 /// A value of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphNode {
-    /// What it stands for.
+    /// The kind.
     pub kind: NodeKind,
-    /// The operator, the function that is called, or the text.
+    /// The name of the operator or of the called function; otherwise the source text.
     pub label: String,
-    /// The variable it is bound to.
+    /// The variable that it is bound to.
     pub name: Option<Name>,
-    /// What is known of it.
+    /// Its type, if known.
     pub ty: Option<StructInfo>,
-    /// The variable, or the expression where there is none; in bytes of the file.
+    /// The variable, or the expression if there is none, in bytes of the file.
     pub span: Span,
-    /// How many errors stand in its statement.
+    /// The number of errors in its statement.
     pub errors: usize,
-    /// How many warnings.
+    /// The number of warnings in its statement.
     pub warnings: usize,
-    /// What they say.
+    /// The messages of these errors and warnings.
     pub notes: Vec<String>,
-    /// What the call costs.
+    /// The cost of the call.
     pub cost: Option<String>,
-    /// Whether it stands in a dataflow block.
+    /// Whether it is in a dataflow block.
     pub dataflow: bool,
 }
 
-/// A value that another is made of.
+/// A use of one value as an operand of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphEdge {
-    /// The index of the node that gives the value.
+    /// The index of the node that produces the value.
     pub from: usize,
-    /// The index of the node that takes it.
+    /// The index of the node that uses it.
     pub to: usize,
-    /// The value's type, short; behind `condition`, `then`, `else` at an `if`.
+    /// The short form of the value's type. For an operand of an `if`, preceded by `condition`, `then` or `else`.
     pub label: Option<String>,
 }
 
-/// A function, or the part of it around a place.
+/// The graph of a function, or the part of it around a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
-    /// Its name.
+    /// The name of the function.
     pub function: Name,
     /// The name in its header, in bytes of the file.
     pub span: Span,
-    /// How many nodes are left out; of statements far from the place each binding counts as one.
+    /// The number of nodes that are not shown. For statements far from the position, each binding counts as one.
     pub hidden: usize,
     /// The nodes, in the order of the text.
     pub nodes: Vec<GraphNode>,
-    /// The edges between them.
+    /// The edges.
     pub edges: Vec<GraphEdge>,
 }
 
-/// The graph of the innermost Relax function around byte `offset`. `diagnostics` are the file's mistakes, as they are shown.
+/// Returns the graph of the innermost Relax function that contains the byte `offset`. `diagnostics` are the diagnostics
+/// of the file as they are shown to the user.
 pub fn graph(view: &FileView<'_>, offset: usize, diagnostics: &[Diagnostic<Span>]) -> Option<Graph> {
     let location = view.document().locate(offset)?;
     let item = view.document().items().get(location.item)?;
@@ -133,7 +144,8 @@ pub fn graph(view: &FileView<'_>, offset: usize, diagnostics: &[Diagnostic<Span>
     Some(Graph { function, span, hidden: hidden + left_out, nodes, edges })
 }
 
-/// The segments of item `item` that are read for a place in segment `at`, and how many rows the others have.
+/// Returns the segments of item `item` that are read for a position in segment `at`, and the number of bindings in the
+/// others.
 fn window(view: &FileView<'_>, item: usize, at: usize) -> Option<(Range<usize>, usize)> {
     let check = view.check(item)?;
     let rows = |segment: usize| check.segments.get(segment).map_or(0, |result| result.rows.len());
@@ -154,14 +166,14 @@ fn window(view: &FileView<'_>, item: usize, at: usize) -> Option<(Range<usize>, 
 
 /// An error or warning in a statement of the function.
 pub(super) struct Mistake<'d> {
-    /// Where it stands, in bytes of the file.
+    /// Its start, in bytes of the file.
     at: u32,
-    /// Where its statement starts.
+    /// The start of its statement, in bytes of the file.
     statement: u32,
     diagnostic: &'d Diagnostic<Span>,
 }
 
-/// The errors and warnings that stand in these segments.
+/// Returns the errors and warnings in these segments.
 fn mistakes<'d>(
     view: &FileView<'_>,
     item: usize,

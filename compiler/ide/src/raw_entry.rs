@@ -1,5 +1,19 @@
-//! A function that takes prepared weights, as `LiftTransformParams` leaves it, made callable with raw ones: what the pass
-//! `KeepRawEntry` does to it, as edits of the text.
+//! The pass `KeepRawEntry` as a code action: makes a function that takes prepared weights callable with raw weights.
+//!
+//! ```text
+//! # before, as left by LiftTransformParams
+//! def main_transform_params(raw): ...           # returns the prepared weights
+//! def main(x, *prepared): ...                   # num_input = 1
+//!
+//! # after
+//! def main_prepared_transform_params(raw): ...  # rx.once: its result is cached
+//! def main_prepared(x, *prepared): ...
+//! def main(x, *raw): ...                        # prepares the weights, then calls main_prepared
+//! ```
+//!
+//! Requires a public Relax function with `num_input`, a matching `NAME_transform_params` or `transform_params`, and a
+//! file without errors. The result consists of renames, changed attributes and one inserted function, so comments and
+//! layout of the other text are preserved.
 
 use crate::rename::rename;
 use rx_base::fix::Edit;
@@ -17,7 +31,8 @@ use rx_transform::print::{dictionary, print, undeclared};
 use rx_transform::{RawEntry, Renamed, raw_entries};
 use std::sync::Arc;
 
-/// The function at a byte of a file, where another prepares its weights and none of its name takes raw ones. Looks at no body.
+/// Returns the name of the function at a byte offset, if another function prepares its weights and it has no entry for
+/// raw weights yet. Reads signatures only, no bodies.
 pub fn takes_prepared_weights(view: &FileView<'_>, offset: usize) -> Option<Name> {
     let document = view.document();
     let at = document.locate(offset)?.item;
@@ -33,9 +48,10 @@ pub fn takes_prepared_weights(view: &FileView<'_>, offset: usize) -> Option<Name
     (fits && !private && !written_attributes(&item.segments).is_some_and(|written| is_raw(&written))).then_some(own)
 }
 
-/// The edits that keep the function at a byte of a file callable with raw weights, in order: it and what prepares its weights
-/// get other names, and a function of its name stands behind it, which has raw weights prepared once. `None` where nothing
-/// prepares the function's weights, the file cannot be read as a module, or a new name would mean something else somewhere.
+/// Returns the edits, in order, that keep the function at a byte offset callable with raw weights. The function and the
+/// one that prepares its weights are renamed, and a new function with the old name is inserted after it, which takes
+/// raw weights and prepares them once. `None` if nothing prepares the function's weights, if the file cannot be read as
+/// a module, or if a new name would conflict.
 pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<Vec<Edit>> {
     let own = takes_prepared_weights(view, offset)?;
     let within = view.module(view.document().locate(offset)?.item)?;
@@ -45,7 +61,7 @@ pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<Vec<Edit>> {
     edits.extend(renamed(view, within, &prepares)?);
     let stated = [stated(view, within, &runs)?, stated(view, within, &prepares)?].into_iter().flatten();
     for (place, text) in stated {
-        // A name in what a function says of itself is written with the rest of it.
+        // The attributes are written anew, so renames inside them are dropped.
         edits.retain(|(span, _)| span.end <= place.start || place.end <= span.start);
         edits.push((place, text));
     }
@@ -65,7 +81,7 @@ pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
-/// The edits that give a function its new name, wherever it is named.
+/// Returns the edits that rename a function and all references to it.
 fn renamed(view: &FileView<'_>, within: ModuleId, renamed: &Renamed) -> Option<Vec<Edit>> {
     if renamed.from == renamed.to {
         return Some(Vec::new());
@@ -75,7 +91,8 @@ fn renamed(view: &FileView<'_>, within: ModuleId, renamed: &Renamed) -> Option<V
     rename(view, place.start as usize, &renamed.to).ok()
 }
 
-/// The edit that makes of what a function says of itself what it says under its new name; none where that is the same.
+/// Returns the edit that adapts a function's attributes to its new name. The inner `None` means that they do not
+/// change.
 fn stated(view: &FileView<'_>, within: ModuleId, renamed: &Renamed) -> Option<Option<Edit>> {
     let (at, item) = item_called(view, within, renamed.from)?;
     let WrittenAttributes { place, entries } = written_attributes(&item.segments)?;
@@ -96,7 +113,8 @@ fn stated(view: &FileView<'_>, within: ModuleId, renamed: &Renamed) -> Option<Op
     Some(Some((Span::new(offset(place.start)?, offset(place.end)?), text)))
 }
 
-/// The function of a module called so, and its index; of several the last, as in Python.
+/// Returns the function of a module with this name, and its index. If there are several, the last one counts, as in
+/// Python.
 fn item_called<'v>(view: &FileView<'v>, within: ModuleId, wanted: Name) -> Option<(usize, &'v Item)> {
     let is_it = |item: &Item| {
         item.name == Some(wanted) && item.module == within.module && matches!(item.kind, ItemKind::Function(_))
@@ -104,7 +122,7 @@ fn item_called<'v>(view: &FileView<'v>, within: ModuleId, wanted: Name) -> Optio
     view.document().items().iter().enumerate().rfind(|(_, item)| is_it(item))
 }
 
-/// A function's signature, and whether only its module may call it.
+/// Returns a Relax function's signature, and whether the function is private.
 fn relax(view: &FileView<'_>, at: usize) -> Option<(FunctionSignature, bool)> {
     let signature = view.signature(at)?;
     match &*signature {
@@ -113,13 +131,14 @@ fn relax(view: &FileView<'_>, at: usize) -> Option<(FunctionSignature, bool)> {
     }
 }
 
-/// A module of the function alone.
+/// Returns a module that contains only this function.
 fn alone<L>(module: &Module<L>, function: &RelaxFunction, prelude: Arc<str>) -> Module<L> {
     let items = vec![ModuleItem::Relax(Arc::new(function.clone()))];
     Module { prelude, constants: Constants::default(), class: module.class, items }
 }
 
-/// The dialect to write a function in beside `item`: the file's, but for how dims are declared where that is another.
+/// Returns the dialect in which to print a function after `item`: the file's dialect, adapted to the way in which
+/// `item` declares symbolic dims.
 fn dialect(document: &Document, item: &Item, undeclared: bool) -> Dialect {
     match Dialect::detect(document) {
         Dialect::Tvm027 if undeclared && has_type_params(item) => Dialect::Tvm027Py312,
@@ -136,12 +155,12 @@ fn has_type_params(item: &Item) -> bool {
     })
 }
 
-/// What rx prints, in a dialect.
+/// Converts text in rx's own dialect to another dialect.
 fn printed_in(text: &str, dialect: Dialect) -> String {
     printer::print_as(&Document::new(text, FileKind::Rx), Dialect::Tvm027, dialect)
 }
 
-/// The lines of the function called so, without the indentation of a class, from its decorator on.
+/// Returns the lines of the function with this name, from its decorator on, without the indentation of a class.
 fn entry_text(text: &str, wanted: Name) -> Option<String> {
     let document = Document::new(text, FileKind::Rx);
     let item = document.items().iter().find(|item| item.name == Some(wanted))?;
@@ -151,7 +170,7 @@ fn entry_text(text: &str, wanted: Name) -> Option<String> {
     Some(lines.skip_while(|line| line.trim().is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// How many bytes of blanks an item ends in.
+/// Returns the number of trailing blank bytes of an item.
 fn trailing_blanks(item: &Item) -> usize {
     let mut blank = 0;
     for segment in item.segments.iter().rev() {

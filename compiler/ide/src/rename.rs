@@ -1,4 +1,4 @@
-//! A new name for a thing, wherever it is spoken of.
+//! Rename: replaces all occurrences of a symbol's name, if every name of the new text still resolves as before.
 
 use crate::names::{
     Access, Extent, File, Meaning, Mention, Occurrence, Reading, Role, Symbol, SymbolKind, names_of_value, read,
@@ -12,19 +12,19 @@ use rx_syntax::document::{FunctionKind, Item, ItemKind};
 use rx_syntax::token::tokens;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What can be renamed at `offset`: the name's bytes and the name.
+/// Returns the span and the name of the symbol at `offset`, if it can be renamed.
 ///
 /// # Errors
-/// Why nothing can be, as a sentence.
+/// The reason why nothing can be renamed there, as a sentence.
 pub fn prepare_rename(view: &FileView<'_>, offset: usize) -> Result<(Span, Name), String> {
     let symbol = renamable(view, offset)?;
     Ok((symbol.origin, symbol.name))
 }
 
-/// The edits that rename the thing at `offset`, in order: bytes of the file, and what they become.
+/// Returns the edits that rename the symbol at `offset`, in order: spans in bytes of the file, and their new texts.
 ///
 /// # Errors
-/// Why it cannot be renamed so, as a sentence.
+/// The reason why the symbol cannot have this name, as a sentence.
 pub fn rename(view: &FileView<'_>, offset: usize, new: &str) -> Result<Vec<(Span, String)>, String> {
     let symbol = renamable(view, offset)?;
     if !is_identifier(new) {
@@ -69,14 +69,14 @@ fn renamable(view: &FileView<'_>, offset: usize) -> Result<Symbol, String> {
     Ok(symbol)
 }
 
-/// What an occurrence becomes.
+/// Returns the new text of an occurrence.
 fn written(found: &Occurrence, old: Name, new: Name) -> String {
     let Some(value) = &found.literal else { return new.to_string() };
     let mut value = value.to_string();
     for place in names_of_value(&value.clone(), old, false).into_iter().rev() {
         value.replace_range(place.range(), &new);
     }
-    // What is neither letter, sign nor blank is written as Python escapes it.
+    // The string is written anew, so quotes, backslashes and control characters are escaped as in Python.
     let escaped = value.chars().map(|character| match character {
         '"' | '\\' => format!("\\{character}"),
         character if character.is_control() => format!("\\x{:02x}", u32::from(character)),
@@ -85,19 +85,19 @@ fn written(found: &Occurrence, old: Name, new: Name) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// Whether a text is a name that Python gives no meaning of its own.
+/// Whether a text is an identifier and not a keyword.
 fn is_identifier(text: &str) -> bool {
     let mut tokens = tokens(text);
     tokens.next().is_some_and(|only| only.kind == TokenKind::Name && only.span.range().len() == text.len())
 }
 
-/// The line of a place, from 1.
+/// Returns the line of a span, from 1.
 fn line_of(view: &FileView<'_>, span: Span) -> u32 {
     let (line, _) = view.document().line_column(span.start as usize, rx_db::Encoding::Utf8);
     line.saturating_add(1)
 }
 
-/// A place where Python around modules and functions may speak of what they declare.
+/// Returns a place where Python code outside modules and functions may refer to the symbol.
 fn used_by_python(view: &FileView<'_>, symbol: &Symbol) -> Option<Span> {
     if let Extent::Item(_) = symbol.extent {
         return None;
@@ -111,8 +111,9 @@ fn used_by_python(view: &FileView<'_>, symbol: &Symbol) -> Option<Span> {
     )
 }
 
-/// A macro with `hygienic=False` that a function calls, and a place in it that may speak of the function's names: the old or the new
-/// one.
+/// Finds a macro with `hygienic=False` that is called, directly or through other macros, from the symbol's function and
+/// refers to the old or the new name. Such a macro resolves its free names at the call. Returns the macro's name and
+/// the place in it.
 fn used_by_macro(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<(Name, Span)> {
     let Extent::Item(caller) = symbol.extent else { return None };
     let items = view.document().items();
@@ -143,7 +144,7 @@ fn used_by_macro(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<(Nam
     None
 }
 
-/// A place whose meaning would change if the thing were called `new`: the first in an item that has one.
+/// Returns the first place whose meaning would change if the symbol were renamed to `new`.
 fn conflict(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<Span> {
     let mut renamed: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for found in &symbol.occurrences {
@@ -153,10 +154,10 @@ fn conflict(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<Span> {
     let file = File { view, wanted: new };
     let global = !matches!(symbol.extent, Extent::Item(_));
     if global {
-        // The module or the file has something of that name, or some item sees one.
+        // The module or the file already declares the name, or an item sees a declaration of it.
         let mut extents = vec![Extent::File, symbol.extent];
         if symbol.extent == Extent::Module(None) {
-            // A macro is hidden by what the module around its call declares.
+            // A declaration in a caller's module hides a macro that is outside modules.
             let seen = renamed.keys().map(|item| file.outer_kind(*item).1);
             extents.extend(seen.filter(|extent| matches!(extent, Extent::Module(Some(_)))));
         }
@@ -167,7 +168,8 @@ fn conflict(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<Span> {
     }
     renamed.iter().find_map(|(at, own)| {
         let item = items.get(*at)?;
-        // The item is read for both names at once. Read for the old one alone, its mentions have the same order.
+        // The item is read for both names at once. The mentions of the old name have the same order as in a reading for
+        // that name alone, so their indices can be converted.
         let reading = read(item, &[symbol.name, new], 0..item.segments.len());
         let old: Vec<usize> = (0..reading.mentions.len()).filter(|at| of(&reading, *at, 0)).collect();
         let own: BTreeSet<usize> = own.iter().filter_map(|at| old.get(*at).copied()).collect();
@@ -180,7 +182,7 @@ fn of(reading: &Reading, at: usize, which: usize) -> bool {
     reading.mentions.get(at).is_some_and(|mention| mention.which == which)
 }
 
-/// A mention that means something else once `own` are written with the second name.
+/// Returns a mention whose meaning changes if the mentions `own` are written with the second name.
 fn changed_meaning(
     view: &FileView<'_>,
     item: usize,
@@ -192,7 +194,7 @@ fn changed_meaning(
     let around = |which: usize| File { view, wanted: names[which] }.around(item);
     let meanings = |which: usize, is_it: &dyn Fn(usize, &Mention) -> bool| {
         let mut around = around(which)?;
-        // What is declared for the file keeps what it says under its new name.
+        // A symbolic dim that the file declares is still one under its new name.
         around.symbol |= global && which == 1 && symbol_of(view, item, names[0]);
         Some(resolve(reading, around, is_it))
     };
@@ -201,14 +203,14 @@ fn changed_meaning(
         meanings(0, &|at, mention| mention.which == 0 && !own.contains(&at))?,
         meanings(1, &|at, mention| mention.which == 1 || own.contains(&at))?,
     ];
-    // Each meaning before has one after, and no two have the same.
+    // Renaming must map the meanings before to the meanings after one to one.
     let (mut forth, mut back) = (HashMap::new(), HashMap::new());
     for (at, mention) in reading.mentions.iter().enumerate() {
         let which = mention.which.min(1);
         let new = if own.contains(&at) { 1 } else { which };
         let (was, is) = (before[which].rooted(at), after[new].rooted(at));
         let kept = std::mem::discriminant(&was) == std::mem::discriminant(&is);
-        // A name outside may become the renamed thing only by being it.
+        // A mention of the new name that referred to something outside the item would now refer to the renamed symbol.
         let outer = was == Meaning::Outer && new == 1 && which == 1 && global;
         let same_forth = *forth.entry((which, was)).or_insert((new, is)) == (new, is);
         let same_back = *back.entry((new, is)).or_insert((which, was)) == (which, was);

@@ -1,4 +1,4 @@
-//! What may be written inside a call: keywords that are not given yet, values of attributes.
+//! Completions inside a call: keyword arguments that are not passed yet, and values of attributes.
 
 use super::{CompletionKind, List, Subject};
 use crate::call_site::CallSite;
@@ -7,7 +7,7 @@ use rx_ops::{AttrKind, Default, Param, ParamKind, usual_layouts};
 use rx_prim_func::functions::{Function, ParamKind as TirParamKind};
 
 impl List<'_, '_> {
-    /// Keywords and values of the argument at the place.
+    /// Adds the keyword arguments and the values for the argument at the position.
     pub(super) fn in_call(&mut self, site: &CallSite<'_>) {
         if let Some(function) = site.tir_function(self.view) {
             return self.in_tir_call(site, function);
@@ -43,7 +43,7 @@ impl List<'_, '_> {
         }
     }
 
-    /// Keywords of a `T.` function that are not given yet, and dtypes where one is wanted.
+    /// Adds the keyword arguments of a `T.` function that are not passed yet, and dtypes if the argument is a dtype.
     fn in_tir_call(&mut self, site: &CallSite<'_>, function: &'static Function<'static>) {
         if site.nested {
             return;
@@ -71,7 +71,7 @@ impl List<'_, '_> {
         }
     }
 
-    /// The values that a string at the place may have.
+    /// Adds the values of the string at the position.
     pub(super) fn in_string(&mut self, site: Option<&CallSite<'_>>) {
         let Some(site) = site else { return };
         if let Some(function) = site.tir_function(self.view).filter(|_| !site.nested) {
@@ -86,7 +86,7 @@ impl List<'_, '_> {
             Some((_, param)) if !site.nested => self.values(values_of(param), false),
             _ if takes_dtype(site) => self.values(DType::USUAL.map(str::to_owned).into(), false),
             _ if super::names::is_shape(site) => {
-                // A symbol in quotes.
+                // A quoted symbolic dim.
                 self.prefix = "";
                 self.symbols();
             }
@@ -114,7 +114,7 @@ impl List<'_, '_> {
     }
 }
 
-/// The values an attribute is likely to have.
+/// Returns the usual values of an attribute.
 fn values_of(param: &Param) -> Vec<String> {
     let ParamKind::Attr(kind) = param.kind else { return Vec::new() };
     match kind {
@@ -129,7 +129,7 @@ fn values_of(param: &Param) -> Vec<String> {
     }
 }
 
-/// Whether the argument at the place is the dtype of a type or constant.
+/// Whether the argument at the position is the dtype of a type or constant.
 fn takes_dtype(site: &CallSite<'_>) -> bool {
     let last = site.callee.rsplit('.').next().unwrap_or_default();
     let keyword = site.arguments.get(site.active).and_then(|argument| argument.keyword);

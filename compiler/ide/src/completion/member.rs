@@ -1,4 +1,4 @@
-//! What stands behind a dot: operators, namespaces, members of `T`, functions of the module.
+//! Completions after a dot: operators, namespaces, members of `T` and `I`, functions of the module.
 
 use super::{CompletionKind, List, Subject};
 use crate::call_site::CallSite;
@@ -40,7 +40,8 @@ impl List<'_, '_> {
         }
     }
 
-    /// The operators of a namespace below `R`, and the namespaces in it; of what is written also those deeper down.
+    /// Adds the operators and namespaces of a namespace below `R`. If a prefix is typed, it also adds matching
+    /// operators of inner namespaces: for example, `R.conv2` offers `nn.conv2d`.
     fn operators(&mut self, namespace: &str) {
         let Some(context) = self.view.context(self.location.item) else { return };
         let declared = context.operators.iter().flat_map(|all| all.all()).map(|operator| &operator.schema);
@@ -64,7 +65,7 @@ impl List<'_, '_> {
                 }
             }
         }
-        // Deeper ones come and go with what is written.
+        // The operators of inner namespaces depend on the typed prefix, so the list has to be requested again.
         self.found.incomplete |= !inner.is_empty();
         for namespace in inner {
             if self.fits(namespace) {
@@ -122,7 +123,7 @@ impl List<'_, '_> {
         }
     }
 
-    /// Whether the file's dialect spells a name in another way.
+    /// Whether the file's dialect has another spelling of the name.
     fn is_old(&self, path: &str) -> bool {
         let row = |row: &&rx_syntax::dialect::Spelling| row.place == Place::Path && row.classic == path;
         SPELLINGS.iter().find(row).is_some_and(|row| !row.ambiguous)
@@ -133,7 +134,7 @@ impl List<'_, '_> {
         self.in_annotation() || self.before_path().trim_end().ends_with(':')
     }
 
-    /// The functions of the module; where one is called by `R.call_tir`, prim_funcs first.
+    /// Adds the functions of the module: prim_funcs in a call of `R.call_tir`, Relax functions otherwise.
     fn functions(&mut self, site: Option<&CallSite<'_>>) {
         let wanted = match site.map(|site| site.callee.contains("call_tir")) {
             Some(true) => FunctionKind::Prim,

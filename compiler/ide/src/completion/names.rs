@@ -1,4 +1,4 @@
-//! Names that are known at a place.
+//! Completions of names that are in scope at the position.
 
 use super::{CompletionKind, List};
 use crate::call_site::{CallSite, Written};
@@ -9,14 +9,14 @@ use rx_ir::StructInfo;
 use rx_ops::ParamKind;
 use rx_syntax::ast::StatementKind;
 
-/// The most variables that are offered.
+/// The maximal number of variables that are offered.
 const MOST_NAMES: usize = 120;
 
-/// The most variables that a call's rule is tried with.
+/// The maximal number of variables for which the inference rule of the call is run.
 const MOST_TRIALS: usize = 32;
 
 impl List<'_, '_> {
-    /// Variables, symbolic dims, and the namespaces.
+    /// Adds variables, symbolic dims and namespaces.
     pub(super) fn names(&mut self, site: Option<&CallSite<'_>>) {
         let known = self.known_names();
         let fitting = site.map(|site| self.fitting(site, &known)).unwrap_or_default();
@@ -42,13 +42,13 @@ impl List<'_, '_> {
         }
     }
 
-    /// What the file calls `R`, `T` and `I`.
+    /// Returns the file's names for `R`, `T` and `I`.
     fn namespaces(&self) -> Vec<String> {
         let Some(context) = self.view.context(self.location.item) else { return Vec::new() };
         ["R", "T", "I"].into_iter().map(|canonical| context.spelled_namespace(canonical).to_owned()).collect()
     }
 
-    /// The names that begin like what is written, the nearest first, with what they stand for.
+    /// Returns the names in scope that start with the typed prefix, nearest first, with their entries.
     fn known_names(&mut self) -> Vec<(Name, Entry)> {
         let mut found: Vec<(Name, Entry)> = Vec::new();
         let mut seen = NameSet::default();
@@ -84,7 +84,7 @@ impl List<'_, '_> {
         found
     }
 
-    /// The dataflow block around the place, by its ordinal.
+    /// Returns the index of the dataflow block that contains the position.
     fn dataflow(&self) -> Option<u32> {
         let check = self.view.check(self.location.item)?;
         let before = check.segments.get(self.location.segment.checked_sub(1)?)?;
@@ -111,8 +111,9 @@ impl List<'_, '_> {
         open.filter(|(indent, _)| !self.begins_statement() || column > *indent).map(|(_, ordinal)| ordinal)
     }
 
-    /// Those of some variables that the argument at the place may be: by what the parameter takes, and where that can be
-    /// decided by the rule.
+    /// Returns the variables that fit the argument at the position. A variable fits if its type matches the parameter's
+    /// kind and, where the inference rule can decide it, if the call with it has no error. For example, in `R.matmul(x,
+    /// |)` with `x: (n, 4)`, a tensor of shape `(8, 4)` does not fit.
     fn fitting(&self, site: &CallSite<'_>, known: &[(Name, Entry)]) -> NameSet {
         if site.nested {
             return NameSet::default();
@@ -147,11 +148,12 @@ impl List<'_, '_> {
             }
             from = end;
         }
-        // While arguments are missing no rule says anything.
+        // While other arguments are missing, the inference rule fails for every variable, so all variables of the right
+        // kind fit.
         if accepted.is_empty() { tried.into_iter().collect() } else { accepted }
     }
 
-    /// The call with a variable in the place of the active argument, as a statement of its own.
+    /// Returns the call with `variable` as the active argument, as a separate statement.
     fn call_with(&self, site: &CallSite<'_>, variable: Name) -> Option<String> {
         let text = self.segment.text();
         let mut arguments: Vec<String> = Vec::new();
@@ -171,7 +173,7 @@ impl List<'_, '_> {
     }
 }
 
-/// Whether a shape is being written: the first argument of a type, or an argument that is one.
+/// Whether the position is in a shape: the first argument of a type, or an argument of a shape.
 pub(super) fn is_shape(site: &CallSite<'_>) -> bool {
     let last = site.callee.rsplit('.').next().unwrap_or_default();
     match last {
@@ -181,7 +183,7 @@ pub(super) fn is_shape(site: &CallSite<'_>) -> bool {
     }
 }
 
-/// Whether a value of this type may be passed for a parameter.
+/// Whether a value of this type may be passed for a parameter of this kind.
 fn may_be(kind: ParamKind, ty: &StructInfo) -> bool {
     match kind {
         ParamKind::Tensor => ty.as_tensor().is_some(),

@@ -1,10 +1,10 @@
-//! Statements and types as a whole.
+//! Snippets for statements, functions and types.
 
 use super::{CompletionKind, List};
 use rx_db::FunctionKind;
 use rx_syntax::document::ItemKind;
 
-/// Statements of a Relax function's body: label, what it is, text with places to fill in.
+/// Statements in the body of a Relax function: label, description, snippet.
 const BODY: [(&str, &str, &str); 5] = [
     ("dataflow", "a dataflow block", "with R.dataflow():\n    ${1:lv} = $0\n    R.output(${1:lv})"),
     (
@@ -21,7 +21,7 @@ const BODY: [(&str, &str, &str); 5] = [
     ("return", "the result", "return $0"),
 ];
 
-/// Functions.
+/// Functions and modules.
 const FUNCTIONS: [(&str, &str, &str); 3] = [
     (
         "function",
@@ -39,7 +39,7 @@ const FUNCTIONS: [(&str, &str, &str); 3] = [
 ];
 
 impl List<'_, '_> {
-    /// Statements that may begin at the place, for clients that fill in.
+    /// Adds the statements that may start at the position, if the client supports snippets.
     pub(super) fn statements(&mut self) {
         if !self.snippets {
             return;
@@ -58,7 +58,7 @@ impl List<'_, '_> {
         }
     }
 
-    /// Types that may stand behind a colon or an arrow.
+    /// Adds the types that may follow a colon or an arrow.
     pub(super) fn types(&mut self) {
         let Some(context) = self.view.context(self.location.item) else { return };
         let relax = context.spelled_namespace("R").to_owned();

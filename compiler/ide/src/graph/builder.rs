@@ -1,4 +1,4 @@
-//! Nodes and edges from typed bindings, segment by segment.
+//! Builds nodes and edges from typed bindings, segment by segment.
 
 use super::labels::{edge, of_expr, source};
 use super::{GraphEdge, GraphNode, MOST_NODES, Mistake, NodeKind};
@@ -14,25 +14,26 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A value that flows into a node: from where, and what stands beside its edge.
+/// An operand of a node: the node that produces it, and the label of the edge.
 type Input = (usize, Option<String>);
 
-/// A node that is being made.
+/// A node under construction.
 struct Draft {
     node: GraphNode,
-    /// The bytes of the file whose mistakes are its own: its statement, with the blocks that it opens.
+    /// The bytes of the file whose diagnostics belong to the node: its statement with the blocks that it opens.
     covers: Span,
     /// Its expression, in bytes of the file.
     written: Span,
-    /// What its cost is read off.
+    /// The call whose cost is computed.
     value: Option<Expr>,
 }
 
-/// A place without a node of its own, whose mistakes another has.
+/// Text without a node, whose diagnostics are attached to another node.
 struct Header {
-    /// The bytes of the file that it takes up.
+    /// The span of the text, in bytes of the file.
     covers: Span,
-    /// Of a return annotation none, since what is returned has them. Of a block its bytes: the first node in it has them.
+    /// For the header of a block, the block's bytes: the first node in the block has the diagnostics. `None` for a
+    /// return annotation, whose diagnostics belong to the output node.
     block: Option<Span>,
 }
 
@@ -49,9 +50,9 @@ impl Header {
 #[derive(Clone)]
 struct Here<'a> {
     segment: &'a Segment,
-    /// Where it starts in the file.
+    /// Its start, in bytes of the file.
     base: u32,
-    /// Of each statement, whether it stands in a dataflow block.
+    /// For each statement, whether it is in a dataflow block.
     dataflow: Vec<bool>,
 }
 
@@ -64,7 +65,7 @@ impl<'a> Here<'a> {
         self.segment.text().get(span.range()).unwrap_or_default()
     }
 
-    /// The index after the block that statement `at` opens, an `if` with its `else`.
+    /// Returns the index after the block that statement `at` opens; for an `if`, after its `elif` and `else` blocks.
     fn block_end(&self, at: usize) -> usize {
         let statements = &self.segment.tree().statements;
         let Some(header) = statements.get(at) else { return at };
@@ -77,7 +78,7 @@ impl<'a> Here<'a> {
         at + 1 + behind
     }
 
-    /// The bytes of a statement with its block, in the segment.
+    /// Returns the span of a statement with its block, in bytes of the segment.
     fn block(&self, at: usize) -> Span {
         let statements = &self.segment.tree().statements;
         let first = statements.get(at).map_or(Span::default(), |statement| statement.span);
@@ -86,17 +87,17 @@ impl<'a> Here<'a> {
     }
 }
 
-/// Draws bindings in order.
+/// A builder that adds bindings in order.
 pub(super) struct Builder<'a> {
     view: FileView<'a>,
     item: usize,
     mistakes: &'a [Mistake<'a>],
-    /// Where the statements with mistakes start.
+    /// The starts of the statements with errors or warnings.
     flagged: HashSet<u32>,
     drafts: Vec<Draft>,
     headers: Vec<Header>,
     edges: Vec<GraphEdge>,
-    /// The node that a variable's value comes from.
+    /// The node that produces the value of each variable.
     known: NameMap<usize>,
 }
 
@@ -125,7 +126,7 @@ impl<'a> Builder<'a> {
         Some(Here { segment, base, dataflow })
     }
 
-    /// Draws what a segment does.
+    /// Adds the nodes of a segment.
     pub(super) fn segment(&mut self, number: usize) {
         let Some(here) = self.here(number) else { return };
         if number == 0 {
@@ -139,7 +140,7 @@ impl<'a> Builder<'a> {
         self.unread(&here, first, 0..here.segment.tree().statements.len());
     }
 
-    /// The parameters of the function, by what its check found.
+    /// Adds the parameters of the function, with the types from its check.
     fn parameters(&mut self, here: &Here<'a>) {
         let Some(check) = self.view.check(self.item) else { return };
         let Some(header) = check.segments.first() else { return };
@@ -151,7 +152,7 @@ impl<'a> Builder<'a> {
             StatementKind::Def { params, .. } => Some((statement, params)),
             _ => None,
         });
-        // A mistake in its annotation is the parameter's.
+        // Diagnostics in a parameter's annotation belong to the parameter's node.
         for (statement, params) in params {
             let cursor = here.segment.cursor(statement);
             self.header(here, statement, None);
@@ -171,7 +172,8 @@ impl<'a> Builder<'a> {
         self.drafts.push(draft);
     }
 
-    /// Draws the innermost nested function around byte `at` of the file and nothing else; its name and where it stands.
+    /// Adds only the innermost nested function that contains byte `at` of the file. Returns its name and the span of
+    /// the name.
     pub(super) fn nested(&mut self, number: usize, at: u32) -> Option<(Name, Span)> {
         let here = self.here(number)?;
         let recorded = self.view.recorded(self.item, number)?;
@@ -213,7 +215,7 @@ impl<'a> Builder<'a> {
         here.statement(statement).is_some_and(|found| self.flagged.contains(&(here.base + found.span.start)))
     }
 
-    /// A name for another value is no node, unless there is something to say of it.
+    /// Adds a binding. An alias of another value has no node, unless its statement has a diagnostic.
     fn value(&mut self, here: &Here<'a>, statement: u32, variable: Name, ty: &StructInfo, value: &Expr) {
         let renames = matches!(value.kind, ExprKind::Var(_) | ExprKind::TupleGet(..));
         if renames && !self.is_flagged(here, statement) {
@@ -249,7 +251,7 @@ impl<'a> Builder<'a> {
         variables.iter().flatten().for_each(|variable| self.bind(*variable, from));
     }
 
-    /// Both branches, then the `if`: it takes the condition and what each branch ends in.
+    /// Adds both branches, then the `if` node. Its operands are the condition and the result of each branch.
     fn branches(
         &mut self,
         here: &Here<'a>,
@@ -282,7 +284,7 @@ impl<'a> Builder<'a> {
         result.into_iter().map(|(node, label)| (node, beside(word, label))).collect()
     }
 
-    /// A nested function is one node, which takes the values it sees of those around it.
+    /// Adds a nested function as one node. Its operands are the outer values that it captures.
     fn function(&mut self, here: &Here<'a>, statement: u32, function: &Function) {
         let outer = self.known.clone();
         let (drafts, edges) = (self.drafts.len(), self.edges.len());
@@ -304,7 +306,7 @@ impl<'a> Builder<'a> {
         self.bind(function.name, Some(at));
     }
 
-    /// What the function returns.
+    /// Adds the output node.
     fn output(&mut self, here: &Here<'a>, value: &Expr) {
         let statement = here.segment.statement_before(value.span.start);
         let (at, found) = statement.map_or((0, value.span), |(at, statement)| (at, statement.span));
@@ -314,7 +316,7 @@ impl<'a> Builder<'a> {
         self.push(Draft { node, covers: found.shift(here.base), written: span, value: None }, inputs);
     }
 
-    /// A node of an expression, behind those of the calls in it.
+    /// Adds the node of an expression, after the nodes of the calls nested in it.
     fn node(&mut self, here: &Here<'a>, statement: u32, expr: &Expr, bound: Option<(Name, &StructInfo)>) -> usize {
         let inputs = match &expr.kind {
             ExprKind::Call(call) => self.call_inputs(here, statement, call),
@@ -364,7 +366,7 @@ impl<'a> Builder<'a> {
         inputs
     }
 
-    /// Where the value of an expression comes from; a call or constant in it becomes a node.
+    /// Returns the nodes that produce the value of an expression. A call or constant in it gets a new node.
     fn inputs_of(&mut self, here: &Here<'a>, statement: u32, expr: &Expr) -> Vec<Input> {
         match &expr.kind {
             ExprKind::Var(name) => self.known.get(name).map(|node| (*node, edge(&expr.ty))).into_iter().collect(),
@@ -386,7 +388,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The values whose names stand in a piece of text that has no meaning.
+    /// Returns the nodes of the variables that are named in a piece of text with a syntax error.
     fn mentioned(&self, here: &Here<'a>, span: Span) -> Vec<Input> {
         let tokens = &here.segment.tree().tokens;
         let mut found: Vec<Input> = Vec::new();
@@ -403,7 +405,7 @@ impl<'a> Builder<'a> {
         found
     }
 
-    /// Notes a header that may have mistakes: what a function is said to return, or a `with` in front of its block.
+    /// Records a header that may have diagnostics: a function's return annotation, or a `with` before its block.
     fn header(&mut self, here: &Here<'a>, statement: &Statement, block: Option<Span>) {
         let cursor = here.segment.cursor(statement);
         let covers = match &statement.tree.kind {
@@ -415,13 +417,13 @@ impl<'a> Builder<'a> {
         self.headers.push(Header { covers: covers.shift(here.base), block });
     }
 
-    /// Nodes of statements that have a mistake and no node among those behind `first`.
+    /// Adds nodes for statements that have a diagnostic but no node among those from index `first`.
     fn unread(&mut self, here: &Here<'a>, first: usize, statements: Range<usize>) {
         for at in statements {
             let Some(statement) = here.segment.tree().statements.get(at) else { return };
             let start = here.base + statement.span.start;
             if let StatementKind::With(_) = statement.tree.kind {
-                // Its first statement may stand in the next segment.
+                // The first statement of the block may be in the next segment.
                 let end = if here.block_end(at) == here.segment.tree().statements.len() {
                     u32::MAX - here.base
                 } else {
@@ -459,7 +461,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The nodes nearest to byte `at`, with the edges between them, and how many are left out.
+    /// Attaches diagnostics and costs. Returns the nodes nearest to byte `at`, the edges between them, and the number
+    /// of nodes left out.
     pub(super) fn finish(mut self, at: u32) -> (Vec<GraphNode>, Vec<GraphEdge>, usize) {
         for mistake in self.mistakes {
             let mine = |draft: &&mut Draft| draft.covers.touches(mistake.at);
@@ -517,7 +520,7 @@ fn beside(word: &str, label: Option<String>) -> Option<String> {
     Some(label.map_or_else(|| word.to_owned(), |label| format!("{word}: {label}")))
 }
 
-/// The name that a statement binds or declares, in bytes of its segment.
+/// Returns the name that a statement binds or declares, in bytes of its segment.
 fn target(here: &Here<'_>, statement: u32) -> Option<Span> {
     let statement = here.statement(statement)?;
     let cursor = here.segment.cursor(statement);
@@ -530,7 +533,7 @@ fn target(here: &Here<'_>, statement: u32) -> Option<Span> {
     matches!(named.kind, TreeKind::Name).then(|| cursor.span(named.tokens))
 }
 
-/// A call without the calls in its operands, which have nodes and costs of their own.
+/// Replaces the calls nested in a call's operands by variables, because they have separate nodes and costs.
 fn flat(expr: &Expr, outermost: bool) -> Expr {
     let kind = match &expr.kind {
         ExprKind::Call(call) if outermost => {
@@ -548,7 +551,7 @@ fn flat(expr: &Expr, outermost: bool) -> Expr {
     Expr { kind, ty: expr.ty.clone(), span: expr.span }
 }
 
-/// The innermost function around byte `at` of the segment, and its statement.
+/// Returns the innermost function that contains byte `at` of the segment, and the index of its statement.
 fn innermost<'b>(here: &Here<'_>, bindings: &'b [Binding], at: u32) -> Option<(&'b Function, u32)> {
     bindings.iter().find_map(|Binding { origin, kind, .. }| match kind {
         BindingKind::Function(function) if here.block(origin.statement as usize).touches(at) => {

@@ -1,13 +1,13 @@
-//! What stands in nodes and beside edges.
+//! Labels of nodes and edges.
 
 use super::NodeKind;
 use crate::hints::shape;
 use rx_ir::{Argument, Call, Callee, Expr, ExprKind, StructInfo};
 
-/// The most characters of a label that is text of the program.
+/// The maximal length of a label that is source text, in characters.
 const LONGEST: usize = 40;
 
-/// A piece of the program on one line.
+/// Returns source text on one line, truncated.
 pub(super) fn source(text: &str) -> String {
     let mut label = String::new();
     for word in text.split_whitespace() {
@@ -25,7 +25,7 @@ pub(super) fn source(text: &str) -> String {
     }
 }
 
-/// The kind and label of an expression that is written as `text`.
+/// Returns the kind and the label of an expression whose source is `text`.
 pub(super) fn of_expr(expr: &Expr, text: &str) -> (NodeKind, String) {
     match &expr.kind {
         ExprKind::Call(call) => of_call(call, text),
@@ -50,7 +50,7 @@ fn of_call(call: &Call, text: &str) -> (NodeKind, String) {
     }
 }
 
-/// The function that `R.call_tir` and its like call.
+/// Returns the function that `R.call_tir` or a similar operator calls.
 fn called(operator: &str, call: &Call) -> Option<String> {
     let calls = operator.rsplit('.').next().is_some_and(|short| short.starts_with("call_"));
     let function = |argument: &Argument| match argument {
@@ -60,7 +60,7 @@ fn called(operator: &str, call: &Call) -> Option<String> {
     calls.then(|| call.arguments.iter().find_map(function)).flatten()
 }
 
-/// A type beside an edge: `(1, 64) float32`.
+/// Returns the short form of a type for an edge: `(1, 64) float32`.
 pub(super) fn edge(ty: &StructInfo) -> Option<String> {
     match ty {
         StructInfo::Tensor(tensor) => {
