@@ -1,6 +1,6 @@
-//! The call around a place, as far as it is written.
+//! The call around a position, complete or not.
 //!
-//! Found by brackets, not by trees: a call that is being written has none yet.
+//! It is found by its brackets, not in the syntax tree, because an incomplete call has no tree yet.
 
 use rx_base::Span;
 use rx_base::name::name;
@@ -12,33 +12,33 @@ use rx_prim_func::functions::Function;
 use rx_syntax::document::Location;
 use rx_syntax::{Segment, Statement, TokenKind};
 
-/// A call and the place in it.
+/// A call that contains a position.
 pub(crate) struct CallSite<'a> {
     pub(crate) location: Location,
-    /// What is called, without blanks: `R.nn.conv2d`.
+    /// The callee without blanks: `R.nn.conv2d`.
     pub(crate) callee: String,
-    /// Its bytes in the segment.
+    /// The span of the callee, in bytes of the segment.
     pub(crate) callee_span: Span,
-    /// What is passed, behind the place too.
+    /// The arguments, including those after the position.
     pub(crate) arguments: Vec<Written<'a>>,
-    /// The argument that holds the place; the number of arguments where a new one begins.
+    /// The index of the argument at the position. It is the number of arguments if a new argument starts there.
     pub(crate) active: usize,
-    /// Whether brackets stand between the call's and the place.
+    /// Whether the position is inside further brackets within the call's parentheses.
     pub(crate) nested: bool,
 }
 
-/// An argument as it is written.
+/// An argument in the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written<'a> {
     pub(crate) keyword: Option<&'a str>,
-    /// The bytes of its value in the segment; empty where nothing is written yet.
+    /// The span of its value, in bytes of the segment; empty if nothing is typed yet.
     pub(crate) span: Span,
-    /// Where it begins, keyword included.
+    /// The start of the argument including its keyword.
     pub(crate) from: u32,
 }
 
 impl<'a> CallSite<'a> {
-    /// The innermost call whose parentheses hold the byte at `offset` of a file.
+    /// Returns the innermost call whose parentheses contain the byte at `offset` of a file.
     pub(crate) fn at(view: &FileView<'a>, offset: usize) -> Option<CallSite<'a>> {
         let document = view.document();
         let location = document.locate(offset)?;
@@ -55,19 +55,19 @@ impl<'a> CallSite<'a> {
         Some(CallSite { location, callee, callee_span, arguments, active, nested })
     }
 
-    /// The operator that is called.
+    /// Returns the operator that is called.
     pub(crate) fn operator(&self, view: &FileView<'_>) -> Option<&'static Schema> {
         operator_of(view, self.location.item, &self.callee)
     }
 
-    /// The function of `T` that is called.
+    /// Returns the function of `T` that is called.
     pub(crate) fn tir_function(&self, view: &FileView<'_>) -> Option<&'static Function<'static>> {
         let (head, function) = self.callee.split_once('.')?;
         let is_tir = view.context(self.location.item)?.namespace(head) == Some(Namespace::Tir);
         is_tir.then(|| functions::find(function)).flatten()
     }
 
-    /// For each argument of a call of a `T.` function the index of its parameter, the active one included.
+    /// Returns the index of the parameter for each argument of a call of a `T.` function, including the active one.
     pub(crate) fn tir_params(&self, function: &Function<'_>) -> Vec<Option<usize>> {
         let one = |argument: &Written<'a>| match argument.keyword {
             Some(keyword) => functions::Written::Keyword(keyword),
@@ -80,7 +80,7 @@ impl<'a> CallSite<'a> {
         function.bind(&written).params
     }
 
-    /// The parameter that the active argument is for.
+    /// Returns the parameter that the active argument is passed for.
     pub(crate) fn param(&self, schema: &'static Schema) -> Option<(usize, &'static Param)> {
         let params = schema.params;
         let index = match self.arguments.get(self.active).and_then(|argument| argument.keyword) {
@@ -95,7 +95,7 @@ impl<'a> CallSite<'a> {
         params.get(index).map(|param| (index, param))
     }
 
-    /// Whether something is passed for a parameter, the active argument left out.
+    /// Whether an argument other than the active one is passed for a parameter.
     pub(crate) fn passes(&self, index: usize, param: &str) -> bool {
         let mut positional = 0;
         for (at, argument) in self.arguments.iter().enumerate() {
@@ -114,7 +114,7 @@ impl<'a> CallSite<'a> {
     }
 }
 
-/// The operator that item `item` means by `path`.
+/// Returns the operator that `path` refers to in item `item`.
 pub(crate) fn operator_of(view: &FileView<'_>, item: usize, path: &str) -> Option<&'static Schema> {
     let context = view.context(item)?;
     let (head, rest) = path.split_once('.')?;
@@ -122,7 +122,8 @@ pub(crate) fn operator_of(view: &FileView<'_>, item: usize, path: &str) -> Optio
     relax.then(|| context.operator(name(rest.strip_prefix("op.").unwrap_or(rest)))).flatten()
 }
 
-/// The parenthesis of the innermost call open at a byte, by its token, and whether other brackets are open in it.
+/// Returns the opening parenthesis (a token) of the innermost call that is open at a byte, and whether other brackets
+/// are open within it.
 fn opening(segment: &Segment, statement: &Statement, at: u32) -> Option<(u32, bool)> {
     let tokens = &segment.tree().tokens;
     let (mut depth, mut nested) = (0u32, false);
@@ -146,7 +147,7 @@ fn opening(segment: &Segment, statement: &Statement, at: u32) -> Option<(u32, bo
     None
 }
 
-/// The first token of the dotted name before a parenthesis.
+/// Returns the first token of the dotted name before a parenthesis.
 fn callee_start(segment: &Segment, statement: &Statement, open: u32) -> u32 {
     let tokens = &segment.tree().tokens;
     let mut first = open.saturating_sub(1);
@@ -159,7 +160,7 @@ fn callee_start(segment: &Segment, statement: &Statement, open: u32) -> u32 {
     first
 }
 
-/// The arguments behind a parenthesis, and which of them holds a byte.
+/// Returns the arguments after an opening parenthesis, and the index of the one that contains a byte.
 fn arguments<'a>(segment: &'a Segment, statement: &Statement, open: u32, at: u32) -> (Vec<Written<'a>>, usize) {
     let tokens = &segment.tree().tokens;
     let end = statement.first_token + statement.token_count;

@@ -1,4 +1,4 @@
-//! Who calls whom: the functions of a module.
+//! Call hierarchy: the callers of a function and the functions that it calls.
 
 use crate::names::{Extent, File, Meaning, Role, Symbol, SymbolKind, read, resolve, symbol_at};
 use crate::outline::{Outline, OutlineKind, functions};
@@ -7,7 +7,7 @@ use rx_db::FileView;
 use rx_syntax::document::ItemKind;
 use std::collections::BTreeMap;
 
-/// A function that calls or is called, and where.
+/// A caller or callee, with the places of the calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The other function.
@@ -16,7 +16,7 @@ pub struct Call {
     pub places: Vec<Span>,
 }
 
-/// The functions that the name at `offset` stands for.
+/// Returns the functions that the name at `offset` refers to.
 pub fn function_at(view: &FileView<'_>, offset: usize) -> Vec<Outline> {
     let Some(Symbol { kind: SymbolKind::Function, declarations, .. }) = symbol_at(view, offset) else {
         return Vec::new();
@@ -26,7 +26,7 @@ pub fn function_at(view: &FileView<'_>, offset: usize) -> Vec<Outline> {
     all.into_iter().filter(declared).collect()
 }
 
-/// The functions in which the function at `offset` is used.
+/// Returns the functions that use the function at `offset`.
 pub fn incoming(view: &FileView<'_>, offset: usize) -> Vec<Call> {
     let Some(symbol) = symbol_at(view, offset).filter(|symbol| symbol.kind == SymbolKind::Function) else {
         return Vec::new();
@@ -43,7 +43,7 @@ pub fn incoming(view: &FileView<'_>, offset: usize) -> Vec<Call> {
     places.into_iter().filter_map(of_item).collect()
 }
 
-/// Whether a name stands in code, not in quotes.
+/// Whether a name is in code, not in a string.
 fn is_use(view: &FileView<'_>, span: Span) -> bool {
     let Some(location) = view.document().locate(span.start as usize) else { return false };
     let Some(segment) = view.document().segment(location) else { return false };
@@ -52,7 +52,7 @@ fn is_use(view: &FileView<'_>, span: Span) -> bool {
     tokens.kind(tokens.at_or_after(offset)).is_some_and(|kind| kind.is_name())
 }
 
-/// The functions of the module that the function at `offset` uses.
+/// Returns the functions of the module that the function at `offset` uses.
 pub fn outgoing(view: &FileView<'_>, offset: usize) -> Vec<Call> {
     let Some(called) = function_at(view, offset).into_iter().next() else { return Vec::new() };
     let document = view.document();
@@ -97,7 +97,7 @@ pub fn outgoing(view: &FileView<'_>, offset: usize) -> Vec<Call> {
     calls.into_iter().filter_map(call).collect()
 }
 
-/// The functions of a file, without their modules.
+/// Returns the functions of a file in one list, without their modules.
 fn all_functions(view: &FileView<'_>) -> Vec<Outline> {
     let mut all = Vec::new();
     for part in functions(view) {
@@ -106,7 +106,7 @@ fn all_functions(view: &FileView<'_>) -> Vec<Outline> {
     all
 }
 
-/// The function that an item is.
+/// Returns the function that is defined by an item.
 fn function_of<'o>(view: &FileView<'_>, all: &'o [Outline], item: usize) -> Option<&'o Outline> {
     let (start, end) = (view.document().item_start(item), view.document().item_start(item + 1));
     all.iter().find(|function| (start..end).contains(&(function.selection.start as usize)))

@@ -1,13 +1,13 @@
-//! From one text to another by small edits.
+//! Computes small edits that turn one text into another (a line diff).
 
 use rx_base::Span;
 use rx_base::fix::Edit;
 
-/// How many lines ahead equal ones are looked for.
+/// The number of lines that are searched ahead for equal lines.
 const WINDOW: usize = 24;
 
-/// The edits that make `old` into `new`: lines that are alike stay, and of those that differ what they begin and end with.
-/// Takes time linear in the texts.
+/// Returns the edits that turn `old` into `new`. Equal lines are kept, and a changed line keeps its common prefix and
+/// suffix. For example, `y = R.add(x,1)` to `y = R.add(x, 1)` inserts one blank. Takes time linear in the texts.
 pub fn changes(old: &str, new: &str) -> Vec<Edit> {
     let (old_lines, new_lines) = (lines(old), lines(new));
     let mut edits = Vec::new();
@@ -20,7 +20,7 @@ pub fn changes(old: &str, new: &str) -> Vec<Edit> {
             continue;
         }
         let (to_i, to_j) = meeting(&old_lines, &new_lines, i, j);
-        // As many lines for as many are changed one by one.
+        // An equal number of lines on both sides is changed line by line.
         let step = if to_i - i == to_j - j { 1 } else { (to_i - i).max(to_j - j).max(1) };
         while i < to_i || j < to_j {
             let (next_i, next_j) = ((i + step).min(to_i), (j + step).min(to_j));
@@ -35,7 +35,7 @@ pub fn changes(old: &str, new: &str) -> Vec<Edit> {
     edits
 }
 
-/// Lines with their ends and where they start.
+/// Returns the lines of a text with their line ends, each with its start in bytes.
 fn lines(text: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let placed = text.split_inclusive('\n').map(|line| {
@@ -50,11 +50,12 @@ fn offset(lines: &[(usize, &str)], at: usize, text: &str) -> usize {
     lines.get(at).map_or(text.len(), |(start, _)| *start)
 }
 
-/// Where the texts are alike again: the nearest pair of equal lines that say something, else a line further in both.
+/// Returns the next pair of equal lines that are not blank. If there is none within [`WINDOW`], the next line of both
+/// texts.
 fn meeting(old: &[(usize, &str)], new: &[(usize, &str)], i: usize, j: usize) -> (usize, usize) {
     let rest = (old.len() - i, new.len() - j);
     let alike = |a: usize, b: usize| match (old.get(i + a), new.get(j + b)) {
-        // Empty lines are all alike: they say where texts meet only where lines were changed one by one.
+        // All blank lines are equal, so a blank line ends a change only if as many lines were removed as added.
         (Some((_, old)), Some((_, new))) => old == new && (a == b || !old.trim().is_empty()),
         (None, None) => true,
         _ => false,
@@ -69,7 +70,8 @@ fn meeting(old: &[(usize, &str)], new: &[(usize, &str)], i: usize, j: usize) -> 
     (old.len().min(i + 1), new.len().min(j + 1))
 }
 
-/// One edit without what both texts begin and end with. It takes a `\r\n` as one: between the two there is no position.
+/// Returns one edit without the common prefix and suffix of both texts. It never splits a `\r\n`, because no position
+/// lies between the two.
 fn trimmed(start: usize, old: &str, new: &str) -> Option<Edit> {
     let same = |(a, b): &(char, char)| a == b;
     let torn = |at: usize| {

@@ -1,4 +1,4 @@
-//! How the value of a binding comes about: its operator's rule with the numbers put in, and what it costs.
+//! Explains the value of a binding: its operator's inference rule with the actual numbers, and its cost.
 
 use crate::word::Word;
 use rx_analysis::elaborate::Recorded;
@@ -9,16 +9,17 @@ use rx_db::{Costs, FileView};
 use rx_ir::{Binding, BindingKind, Callee, Expr, ExprKind};
 use rx_ops::CallInfo;
 
-/// The most formulas that are told.
+/// The maximal number of formulas that are shown.
 const MOST_FORMULAS: usize = 8;
 
-/// A variable's value.
+/// The value of a variable.
 pub(crate) struct Bound {
-    /// What it is bound to.
+    /// The expression that it is bound to.
     pub(crate) value: Expr,
 }
 
-/// What the variable under the cursor is bound to: by the nearest binding before it, in its own segment or an earlier one.
+/// Returns the value of the variable at the cursor: of the nearest binding before it, in its own segment or an earlier
+/// one.
 pub(crate) fn binding_of(view: &FileView<'_>, word: &Word<'_>) -> Option<Bound> {
     let location = word.location;
     let check = view.check(location.item)?;
@@ -43,7 +44,7 @@ fn value_of(recorded: &Recorded, statement: u32, variable: Name) -> Option<Bound
     })
 }
 
-/// The rule of the operator that a value is a call of, and what the call costs, as Markdown.
+/// Returns the inference rule of the operator that `value` calls, and the cost of the call, as Markdown.
 pub(crate) fn rule_text(view: &FileView<'_>, item: usize, value: &Expr) -> Option<String> {
     let ExprKind::Call(call) = &value.kind else { return None };
     let mut lines = Vec::new();
@@ -67,7 +68,7 @@ pub(crate) fn rule_text(view: &FileView<'_>, item: usize, value: &Expr) -> Optio
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What the calls of a value cost; `None` where nothing of them is known.
+/// Returns the cost of the calls in a value. `None` if none of them is known.
 pub(crate) fn cost_text(costs: &Costs<'_>, value: &Expr) -> Option<String> {
     let stats = costs.of(value);
     (stats.calls > 0 && stats.uncounted < stats.calls).then(|| {

@@ -1,4 +1,4 @@
-//! What can be folded away: functions, modules, blocks, brackets and strings of several lines, imports, comments.
+//! Folding ranges: functions, modules, blocks, brackets and strings of several lines, imports, comments.
 
 use rx_base::Span;
 use rx_db::FileView;
@@ -6,27 +6,27 @@ use rx_syntax::ast::StatementKind;
 use rx_syntax::document::{Item, ItemKind};
 use rx_syntax::{Segment, TokenKind};
 
-/// What kind of fold it is.
+/// The kind of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoldKind {
-    /// Lines of comments.
+    /// Consecutive comment lines.
     Comment,
-    /// Imports.
+    /// Consecutive imports.
     Imports,
-    /// Anything else.
+    /// Any other fold.
     Region,
 }
 
-/// A part of the text that can be folded: from the end of what stays visible to the end of what does not.
+/// A part of the text that can be folded. It starts at the end of the text that stays visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fold {
-    /// In bytes of the file.
+    /// The span, in bytes of the file.
     pub span: Span,
-    /// What it is.
+    /// The kind.
     pub kind: FoldKind,
 }
 
-/// The folds of a file, in the order of their starts. Each has more than one line.
+/// Returns the folds of a file, ordered by their starts. Each has more than one line.
 pub fn folds(view: &FileView<'_>) -> Vec<Fold> {
     let mut folder = Folder { view, folds: Vec::new(), blocks: Vec::new(), end: 0, imports: None, comments: None };
     for (at, item) in view.document().items().iter().enumerate() {
@@ -46,7 +46,7 @@ pub fn folds(view: &FileView<'_>) -> Vec<Fold> {
     folds
 }
 
-/// Lines of one kind that follow one another.
+/// Consecutive lines of one kind.
 struct Run {
     span: Span,
     count: u32,
@@ -55,7 +55,7 @@ struct Run {
 struct Folder<'a, 'v> {
     view: &'a FileView<'v>,
     folds: Vec<Fold>,
-    /// The columns and ends of the headers of open blocks.
+    /// The column and the end of the header of each open block.
     blocks: Vec<(u32, u32)>,
     /// The end of the last statement.
     end: u32,
@@ -98,11 +98,11 @@ impl Folder<'_, '_> {
         for comment in tree.tokens.comments() {
             self.comment(text, *comment, start);
         }
-        // A run goes on in the next segment only if nothing stands between.
+        // Comments in the next segment start a new run.
         self.end_comments();
     }
 
-    /// Ends the blocks that a statement at this column does not stand in.
+    /// Closes the blocks that a statement at this column is not in.
     fn close(&mut self, column: u32) {
         while let Some((_, header)) = self.blocks.pop_if(|(indent, _)| column <= *indent) {
             if header < self.end {
@@ -111,7 +111,7 @@ impl Folder<'_, '_> {
         }
     }
 
-    /// Brackets and strings of several lines.
+    /// Adds brackets and strings of several lines.
     fn brackets(&mut self, segment: &Segment, first: u32, count: u32, start: u32) {
         let (tokens, text) = (&segment.tree().tokens, segment.text());
         let mut open: Vec<Span> = Vec::new();
@@ -134,7 +134,7 @@ impl Folder<'_, '_> {
     }
 
     fn comment(&mut self, text: &str, comment: Span, start: u32) {
-        // Only comments with a line of their own make a run.
+        // Only comments on separate lines are folded together.
         let before = text.get(..comment.range().start).unwrap_or_default();
         let line = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let alone = before.get(line..).is_some_and(|before| before.trim().is_empty());

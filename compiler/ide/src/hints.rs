@@ -1,4 +1,4 @@
-//! Inferred types beside the names that have no annotation.
+//! Inlay hints: inferred types after names without an annotation.
 
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_base::fix::Edit;
@@ -6,38 +6,38 @@ use rx_db::{Annotate, FileView};
 use rx_ir::{Shape, StructInfo};
 use std::ops::Range;
 
-/// Which parts of types are shown.
+/// The parts of types that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HintParts {
-    /// Shapes.
+    /// Whether shapes are shown.
     pub shapes: bool,
-    /// Dtypes.
+    /// Whether dtypes are shown.
     pub dtypes: bool,
 }
 
-/// A type shown in the text.
+/// A type that is shown in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// The byte that it stands before.
+    /// The byte offset before which it is shown.
     pub offset: u32,
-    /// What is shown.
+    /// The displayed text.
     pub label: String,
-    /// All of the type.
+    /// The complete type.
     pub full: String,
-    /// What writes it into the text.
+    /// The edit that writes the type into the text.
     pub edit: Option<Edit>,
 }
 
-/// The most characters of a label.
+/// The maximal length of a label, in characters.
 const LONGEST: usize = 60;
 
-/// The hints of bytes `range` of a file: of bindings without an annotation, and of undeclared returns. Only the segments
-/// there are looked at.
+/// Returns the hints of the bytes `range` of a file: for bindings without an annotation and for functions without a
+/// return annotation. Reads only the segments in the range.
 pub fn hints(view: &FileView<'_>, range: Range<usize>, parts: HintParts) -> Vec<Hint> {
     if !(parts.shapes || parts.dtypes) {
         return Vec::new();
     }
-    // What can be written is what is shown, and where.
+    // The hints are at the places where annotations can be written.
     let edits = view.workspace().annotations(view.file(), Annotate::Missing, Some(range.clone()));
     edits.into_iter().filter_map(|edit| hint(view, edit, parts)).collect()
 }
@@ -54,7 +54,7 @@ fn hint(view: &FileView<'_>, edit: Edit, parts: HintParts) -> Option<Hint> {
     Some(Hint { offset, label, full: full.to_owned(), edit: Some(edit) })
 }
 
-/// The type of the binding whose name ends at a byte.
+/// Returns the type of the binding whose name ends at a byte.
 fn row_type(view: &FileView<'_>, offset: u32) -> Option<StructInfo> {
     let document = view.document();
     let location = document.locate((offset as usize).checked_sub(1)?)?;
@@ -65,14 +65,15 @@ fn row_type(view: &FileView<'_>, offset: u32) -> Option<StructInfo> {
     rows.iter().find(of_it).map(|row| row.ty.clone())
 }
 
-/// What the function returns whose header ends at a byte; of a nested one nothing is kept but what is written.
+/// Returns the return type of the function whose header ends at a byte. `None` for a nested function: its hint shows
+/// the complete type.
 fn returned(view: &FileView<'_>, offset: u32) -> Option<StructInfo> {
     let location = view.document().locate((offset as usize).checked_sub(1)?)?;
     let check = view.check(location.item).filter(|_| location.segment == 0)?;
     check.returned.clone()
 }
 
-/// The parts of a type that are shown; `full` where it has no such parts. `None` where nothing is left.
+/// Returns the selected parts of a type; `full` if the type has no such parts. `None` if nothing is left.
 fn short(ty: Option<&StructInfo>, full: &str, parts: HintParts) -> Option<String> {
     if parts.shapes && parts.dtypes {
         return Some(full.to_owned());
@@ -91,7 +92,7 @@ fn short(ty: Option<&StructInfo>, full: &str, parts: HintParts) -> Option<String
     }
 }
 
-/// A shape as people write it; its rank where that is all that is known.
+/// Formats a shape; its rank if only that is known.
 pub(crate) fn shape(shape: &Shape) -> Option<String> {
     match shape.dims() {
         Some(dims) => {

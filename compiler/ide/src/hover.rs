@@ -1,4 +1,4 @@
-//! What is known of the thing under the cursor.
+//! Hover: information about the name or literal at the cursor.
 
 use crate::call_site::{CallSite, operator_of};
 use crate::explain::{binding_of, rule_text};
@@ -13,22 +13,22 @@ use rx_ir::Signature;
 use rx_syntax::TokenKind;
 use rx_syntax::document::{FunctionKind, ItemKind};
 
-/// The most steps of a chain that are told.
+/// The maximal number of steps of a derivation that are shown.
 const MOST_STEPS: usize = 4;
 
-/// How far a chain is followed.
+/// The maximal number of steps of a derivation that are computed.
 const MOST_FOLLOWED: usize = 48;
 
-/// What an editor shows beside the pointer.
+/// The content of a hover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
-    /// What it speaks of, in bytes of the file.
+    /// The name or literal that it describes, in bytes of the file.
     pub span: Span,
     /// The text, as Markdown.
     pub markdown: String,
 }
 
-/// What is known of the name or literal at `offset` bytes.
+/// Returns information about the name or literal at the byte offset `offset`.
 pub fn hover(view: &FileView<'_>, offset: usize) -> Option<Hover> {
     let Some(word) = Word::at(view, offset) else { return literal(view, offset) };
     let markdown = keyword_text(view, &word, offset)
@@ -40,7 +40,7 @@ pub fn hover(view: &FileView<'_>, offset: usize) -> Option<Hover> {
     Some(Hover { span: word.file_span(), markdown })
 }
 
-/// `strides=` in a call.
+/// Describes the parameter of a keyword argument: `strides=` in a call.
 fn keyword_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<String> {
     let tokens = &word.segment.tree().tokens;
     let next = tokens.at_or_after(word.span.end);
@@ -54,7 +54,7 @@ fn keyword_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<S
     Some(schema_text::param(schema, param))
 }
 
-/// An operator or another dotted name of TVMScript.
+/// Describes an operator or another dotted name of TVMScript.
 fn path_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
     let path = word.path();
     if let Some(schema) = operator_of(view, word.location.item, path) {
@@ -91,7 +91,7 @@ fn dtype_text(dtype: DType) -> String {
     format!("`{dtype}`: {kind}, {} bytes an element", dtype.bytes())
 }
 
-/// A string or number that says something: a dtype, a symbol in quotes, a dim.
+/// Describes a string or number that is a dtype, a quoted symbolic dim or a dim.
 fn literal(view: &FileView<'_>, offset: usize) -> Option<Hover> {
     let found = Literal::at(view, offset)?;
     let span = found.file_span();
@@ -102,7 +102,7 @@ fn literal(view: &FileView<'_>, offset: usize) -> Option<Hover> {
     Some(Hover { span, markdown })
 }
 
-/// A symbolic dim: what it is, and where its value comes from.
+/// Describes a symbolic dim and the origin of its value.
 fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<String> {
     let location = word.location;
     let context = view.context(location.item)?;
@@ -121,15 +121,15 @@ fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<St
     Some(text)
 }
 
-/// Why a dim of an annotation is what it is.
+/// Explains the value of a dim in an annotation, with the steps of its derivation.
 fn dim_text(view: &FileView<'_>, offset: usize) -> Option<String> {
     let why = view.workspace().why_briefly(view.file(), offset, MOST_FOLLOWED)?;
     let [trace] = &why.traces[..] else { return None };
-    // Of a value that is no tensor there is nothing to tell.
+    // There is an explanation only if exactly one dim, rank or dtype is asked for.
     let mut lines = vec![format!("{} of {} is {}", trace.part, why.subject, trace.fact)];
     let is_cut = trace.steps.len() > MOST_STEPS && trace.steps.last().is_some_and(|it| it.kind == StepKind::Unknown);
     let known = |step: &&Step<Span>| !(is_cut && step.kind == StepKind::Unknown);
-    // Of a long chain only what changes something, but at least where it begins.
+    // In a long derivation, only the first step, the last step and the steps that change the value are shown.
     let short = trace.steps.len() <= MOST_STEPS;
     let tells = |(at, step): &(usize, &Step<Span>)| short || *at == 0 || !step.unchanged || step.kind.is_end();
     let steps = trace.steps.iter().filter(known).enumerate();
@@ -149,7 +149,8 @@ fn step_text(view: &FileView<'_>, step: &Step<Span>) -> String {
     format!("- line {line}: {}", step.text)
 }
 
-/// A variable of a Relax function: its type, what was declared, how its value's dims are computed, what it costs.
+/// Describes a variable of a Relax function: its type, its inferred type if the annotation differs, the inference rule
+/// of its value, and the cost.
 fn variable_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
     let location = word.location;
     let check = view.check(location.item)?;
@@ -182,7 +183,7 @@ fn variable_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
     Some(text)
 }
 
-/// A buffer or scalar that a prim_func takes.
+/// Describes a buffer or scalar parameter of a prim_func.
 fn prim_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
     let item = view.document().items().get(word.location.item)?;
     if item.kind != ItemKind::Function(FunctionKind::Prim) {
@@ -203,7 +204,7 @@ fn function_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
     Some(format!("```python\n{decorator}{}\n```", declaration(word.name, &signature)))
 }
 
-/// Whether a name means the module: `cls`, `Module`.
+/// Whether a name refers to the module: `cls`, `Module`.
 pub(crate) fn is_module(
     view: &FileView<'_>,
     context: &FileContext,

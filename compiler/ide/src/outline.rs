@@ -1,4 +1,4 @@
-//! The things a file declares, as a tree: modules, functions, dataflow blocks, bindings.
+//! Document symbols: the modules, functions, dataflow blocks and bindings that a file declares, as a tree.
 
 use rx_analysis::function::FunctionCheck;
 use rx_base::Span;
@@ -8,16 +8,16 @@ use rx_syntax::document::{FunctionKind, Item, ItemKind};
 use rx_syntax::{Segment, Statement};
 use std::sync::Arc;
 
-/// Of a function with more segments than this its bindings are left out: nobody looks through so many, and a client would have to
-/// be sent all of them after each edit.
+/// The maximal number of segments of a function whose bindings are listed. The list of a longer function would be of
+/// little use, and the client would receive all of it after each edit.
 const MAX_SEGMENTS: usize = 64;
 
-/// What a part of a file is.
+/// The kind of an outline entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutlineKind {
     /// A module class.
     Module,
-    /// A Relax function, or another that is no prim_func.
+    /// A Relax function, or another function that is not a prim_func.
     Function,
     /// A prim_func.
     PrimFunc,
@@ -25,33 +25,33 @@ pub enum OutlineKind {
     Block,
     /// A binding.
     Binding,
-    /// What stands at the module's or the file's top and is no function.
+    /// A name bound at the top level of the module or file that is not a function.
     Global,
 }
 
-/// A part of a file that has a name.
+/// A named part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
     /// The name.
     pub name: String,
-    /// What else there is to say: struct info.
+    /// The struct info, or the parameters of a function.
     pub detail: Option<String>,
-    /// What it is.
+    /// The kind.
     pub kind: OutlineKind,
-    /// All of it, in bytes of the file.
+    /// The whole part, in bytes of the file.
     pub span: Span,
-    /// Its name there.
+    /// Its name, in bytes of the file.
     pub selection: Span,
-    /// The parts of it.
+    /// The parts inside it.
     pub children: Vec<Outline>,
 }
 
-/// What a file declares, in order.
+/// Returns the outline of a file, in order.
 pub fn outline(view: &FileView<'_>) -> Vec<Outline> {
     build(view, true)
 }
 
-/// The modules of a file and their functions, in order.
+/// Returns the modules of a file and their functions, in order.
 pub fn functions(view: &FileView<'_>) -> Vec<Outline> {
     build(view, false)
 }
@@ -115,7 +115,7 @@ impl ItemReader<'_, '_> {
         u32::try_from(self.view.document().segment_start(self.at, segment)).unwrap_or(u32::MAX)
     }
 
-    /// The item's own function or class, without what stands in it.
+    /// Returns the entry of the item's own function or class, without children.
     fn definition(&self, kind: OutlineKind) -> Option<Outline> {
         let head = self.item.segments.first()?;
         let first = head.tree().statements.first()?.span.start;
@@ -148,7 +148,7 @@ impl ItemReader<'_, '_> {
         })
     }
 
-    /// The bindings of a function's body, those of a block in the block.
+    /// Returns the bindings of a function's body. The bindings of a block are children of the block.
     fn body(&self) -> Vec<Outline> {
         let check = self.view.check(self.at);
         let mut open: Vec<(u32, Outline)> = Vec::new();
@@ -185,7 +185,7 @@ impl ItemReader<'_, '_> {
         done
     }
 
-    /// A dataflow block, a nested function, or a named block of a prim_func.
+    /// Returns the entry of a dataflow block, a nested function, or a named block of a prim_func.
     fn block(&self, number: usize, segment: &Segment, statement: &Statement) -> Option<Outline> {
         let cursor = segment.cursor(statement);
         let (name, selection, kind) = match &statement.tree.kind {
@@ -209,7 +209,7 @@ impl ItemReader<'_, '_> {
         Some(Outline { name, detail: None, kind, span, selection, children: Vec::new() })
     }
 
-    /// What the statements of a module or file bind.
+    /// Returns the names that the statements of a module or file bind.
     fn globals(&self) -> Vec<Outline> {
         let mut found = Vec::new();
         for (number, segment) in self.item.segments.iter().enumerate() {
@@ -229,7 +229,7 @@ impl ItemReader<'_, '_> {
     }
 }
 
-/// Adds a part to the innermost open block, which grows to hold it.
+/// Adds an entry to the innermost open block and extends that block's span.
 fn add(open: &mut [(u32, Outline)], done: &mut Vec<Outline>, part: Outline) {
     match open.last_mut() {
         Some((_, block)) => {
@@ -240,7 +240,7 @@ fn add(open: &mut [(u32, Outline)], done: &mut Vec<Outline>, part: Outline) {
     }
 }
 
-/// The names an assignment binds, each with its place in the segment.
+/// Returns the names that an assignment binds, each with its span in bytes of the segment.
 fn bound(segment: &Segment, statement: &Statement) -> Vec<(String, Span)> {
     let cursor = segment.cursor(statement);
     let mut left: Vec<&rx_syntax::ast::Expr> = match &statement.tree.kind {

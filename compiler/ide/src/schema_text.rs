@@ -1,9 +1,9 @@
-//! Operators as people read them. All of it is said by their schemas.
+//! Markdown documentation of operators, generated from their schemas.
 
 use rx_analysis::elaborate::signature_text;
 use rx_ops::{Param, ParamKind, Purity, Schema};
 
-/// An operator: signature, what it computes, what it takes, and where its page is.
+/// Describes an operator: signature, meaning, parameters, link to its page.
 pub(crate) fn operator(schema: &Schema) -> String {
     let mut text = format!("```python\n{}\n```\n{}\n", signature_text(schema), schema.doc);
     if schema.purity == Purity::Impure {
@@ -19,7 +19,7 @@ pub(crate) fn operator(schema: &Schema) -> String {
     text
 }
 
-/// A parameter of an operator: what it takes, its default, what it means.
+/// Describes a parameter of an operator: kind, default, meaning.
 pub(crate) fn param(schema: &Schema, param: &Param) -> String {
     let default = match param.default.text() {
         Some(default) => format!(", default `{default}`"),

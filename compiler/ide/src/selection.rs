@@ -1,4 +1,4 @@
-//! What a selection grows to: the word, the expressions around it, the statement, its block, the function, the module, the file.
+//! Selection ranges: the word, the expressions around it, the statement, its block, the function, the module, the file.
 
 use crate::tree::path_to;
 use crate::word::word_at;
@@ -8,7 +8,8 @@ use rx_syntax::ast::ExprKind;
 use rx_syntax::document::{Item, ItemKind, Location};
 use rx_syntax::{Segment, Statement};
 
-/// The parts of the text around `offset`, each in the next.
+/// Returns the nested parts of the text around `offset`, innermost first. For example, in `y = R.add(x, 1)` at `x`:
+/// `x`, the call, the statement, and so on.
 pub fn selections(view: &FileView<'_>, offset: usize) -> Vec<Span> {
     let document = view.document();
     let whole = Span::new(0, u32::try_from(document.len()).unwrap_or(u32::MAX));
@@ -42,14 +43,14 @@ pub fn selections(view: &FileView<'_>, offset: usize) -> Vec<Span> {
     grown
 }
 
-/// The word, the expressions and the statement.
+/// Adds the word, the expressions and the statement.
 fn in_segment(view: &FileView<'_>, location: Location, segment: &Segment, spans: &mut Vec<Span>) {
     let Some((start, offset)) = places(view, location) else { return };
     let text = segment.text();
     let tokens = &segment.tree().tokens;
     let touches = |token: &u32| tokens.span(*token).is_some_and(|span| span.touches(offset));
     let at = tokens.at_or_after(offset);
-    // Of two tokens that meet here, the word is meant.
+    // If two tokens meet at the position, the one that is a word is selected.
     let both = [Some(at), at.checked_sub(1)].into_iter().flatten().filter(touches);
     let token = both.max_by_key(|token| (tokens.kind(*token).is_some_and(|kind| kind.is_word()), *token == at));
     if let Some(word) = word_at(text, location.offset) {
@@ -71,7 +72,7 @@ fn places(view: &FileView<'_>, location: Location) -> Option<(u32, u32)> {
     Some((u32::try_from(start).ok()?, u32::try_from(location.offset).ok()?))
 }
 
-/// The expressions around a token, inner ones first; between an argument's value and its call, the argument.
+/// Adds the expressions around a token, innermost first. A keyword argument is added between its value and its call.
 fn expressions(segment: &Segment, statement: &Statement, token: u32, start: u32, spans: &mut Vec<Span>) {
     let Some((root, path)) = path_to(segment, statement, token) else { return };
     let mut inner: Option<&rx_syntax::ast::Expr> = None;
@@ -88,7 +89,7 @@ fn expressions(segment: &Segment, statement: &Statement, token: u32, start: u32,
     }
 }
 
-/// The blocks around a statement: its neighbours, then they and their header.
+/// Adds the blocks around a statement: first the statements of a block, then the block with its header.
 fn blocks(view: &FileView<'_>, location: Location, item: &Item, spans: &mut Vec<Span>) {
     let Some((_, offset)) = places(view, location) else { return };
     let start =
@@ -116,7 +117,8 @@ fn blocks(view: &FileView<'_>, location: Location, item: &Item, spans: &mut Vec<
     }
 }
 
-/// The statements of an item that may be in a block with those of a segment: all of them, unless there are very many.
+/// Returns the statements of an item that may share a block with those of a segment: all of them, or those in nearby
+/// segments if the item is very long.
 fn statements_around(item: &Item, segment: usize, start: &dyn Fn(usize) -> u32) -> Vec<(u32, Span, bool)> {
     const NEAR: usize = 64;
     let from = if item.segments.len() > 2 * NEAR { segment.saturating_sub(NEAR) } else { 0 };
@@ -127,7 +129,7 @@ fn statements_around(item: &Item, segment: usize, start: &dyn Fn(usize) -> u32) 
     rows.collect()
 }
 
-/// Items `first..=last` without the blank space around them.
+/// Returns the span of items `first..=last` without surrounding blanks.
 fn extent(view: &FileView<'_>, first: usize, last: usize) -> Option<Span> {
     let document = view.document();
     let head = document.items().get(first)?.segments.first()?;

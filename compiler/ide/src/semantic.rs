@@ -1,7 +1,8 @@
-//! What each word of a text is, for colouring.
+//! Semantic tokens: the kind of each word of a text, for highlighting.
 //!
-//! The words of a segment depend on its text, on its function's header, on what the file says and on what the check found its
-//! names to be. All four are shared values ([`SegmentKey`]): while they are the same, so are the words.
+//! The tokens of a segment depend on its text, its function's header, the file's declarations, and the types that the
+//! check found for its names. These are shared values, whose pointers form a [`SegmentKey`]. As long as the pointers
+//! are the same, so are the tokens.
 
 use crate::names::{declared_symbols, symbols_in};
 use crate::tree::path_to;
@@ -16,7 +17,7 @@ use rx_syntax::document::{FunctionKind, Item, ItemKind};
 use rx_syntax::{Segment, Statement, TokenKind, TokenTable};
 use std::sync::Arc;
 
-/// What a word is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum WordKind {
@@ -28,7 +29,7 @@ pub enum WordKind {
     Operator,
     Parameter,
     Variable,
-    /// An attribute: a keyword of a call, a member of a value.
+    /// An attribute: a keyword argument, or a member of a value.
     Property,
     SymbolicDim,
     Dtype,
@@ -38,22 +39,22 @@ pub enum WordKind {
     Comment,
 }
 
-/// A word of a segment.
+/// A token of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SemanticWord {
-    /// Its bytes in the segment; it may have several lines.
+    /// Its span in bytes of the segment; it may extend over several lines.
     pub span: Span,
-    /// What it is.
+    /// The kind.
     pub kind: WordKind,
-    /// Whether it is declared here.
+    /// Whether it declares the name.
     pub declaration: bool,
-    /// Whether it belongs to TVMScript.
+    /// Whether it is a name of TVMScript.
     pub library: bool,
     /// Whether it is a variable of a dataflow block.
     pub dataflow: bool,
 }
 
-/// What the words of a segment depend on. Equal keys have equal words.
+/// Everything that the tokens of a segment depend on. Equal keys have equal tokens.
 #[derive(Clone)]
 pub struct SegmentKey {
     segment: Arc<Segment>,
@@ -61,7 +62,7 @@ pub struct SegmentKey {
     context: Option<Arc<FileContext>>,
     result: Option<Arc<SegmentResult>>,
     kind: ItemKind,
-    /// The column of the function's body, where it is known.
+    /// The column of the function's body, if known.
     body: Option<u32>,
 }
 
@@ -81,7 +82,7 @@ impl PartialEq for SegmentKey {
     }
 }
 
-/// The segments of a file in order, each with what its words depend on.
+/// Returns the keys of all segments of a file, in order.
 pub fn segment_keys(view: &FileView<'_>) -> Vec<SegmentKey> {
     let mut keys = Vec::new();
     for (at, item) in view.document().items().iter().enumerate() {
@@ -100,7 +101,7 @@ pub fn segment_keys(view: &FileView<'_>) -> Vec<SegmentKey> {
     keys
 }
 
-/// The column of a Relax function's body: that of its first statement.
+/// Returns the column of a Relax function's body: that of its first statement.
 fn body_column(item: &Item) -> Option<u32> {
     let of_relax = item.kind == ItemKind::Function(FunctionKind::Relax);
     let first = item.segments.get(1).filter(|_| of_relax)?.tree().statements.first()?;
@@ -108,12 +109,12 @@ fn body_column(item: &Item) -> Option<u32> {
 }
 
 impl SegmentKey {
-    /// The segment.
+    /// Returns the segment.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// The words of the segment, in order, none over another.
+    /// Returns the tokens of the segment, in order and without overlaps.
     pub fn words(&self) -> Vec<SemanticWord> {
         if self.kind == ItemKind::Foreign {
             return Vec::new();
@@ -132,7 +133,7 @@ struct Painter<'a> {
     text: &'a str,
     params: NameSet,
     symbols: NameSet,
-    /// The column of the dataflow block that is open.
+    /// The column of the open dataflow block.
     dataflow: Option<u32>,
     words: Vec<SemanticWord>,
 }
@@ -153,13 +154,14 @@ impl<'a> Painter<'a> {
             painter.header(head);
         }
         painter.known_symbols();
-        // A segment that begins deeper than its function's body begins in a dataflow block: others are not cut.
+        // A segment that starts at a deeper column than its function's body starts inside a dataflow block, because no
+        // other block is split into segments.
         let first = segment.tree().statements.first().map(|statement| statement.indent);
         painter.dataflow = key.body.filter(|body| key.head.is_some() && first.is_some_and(|first| first > *body));
         painter
     }
 
-    /// Takes the parameters of the functions in a segment.
+    /// Adds the parameters of the functions in a segment.
     fn header(&mut self, head: &Segment) {
         for statement in &head.tree().statements {
             if let StatementKind::Def { params, .. } = &statement.tree.kind {
@@ -181,7 +183,7 @@ impl<'a> Painter<'a> {
             let exports = result.exports.iter().filter(|export| symbol(&export.entry));
             self.symbols.extend(exports.map(|export| export.name));
         }
-        // A prim_func is not elaborated: `n = T.int64()` says it in the text.
+        // A prim_func is not elaborated, so its symbols are found in the text: `n = T.int64()`.
         self.symbols.extend(declared_symbols(&self.key.segment));
     }
 
@@ -201,7 +203,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The tokens that a statement declares.
+    /// Returns the tokens that a statement declares.
     fn targets(&self, statement: &Statement) -> Vec<u32> {
         let own = |kind: &StatementKind| match kind {
             StatementKind::Assign { targets, .. } => {
@@ -220,7 +222,7 @@ impl<'a> Painter<'a> {
         };
         let tokens: Vec<u32> = own(&statement.tree.kind);
         let has_index = |kinds: &[TokenKind]| kinds.contains(&TokenKind::LeftBracket);
-        // `A[i] = …` declares nothing.
+        // A store such as `A[i] = …` declares nothing.
         let all: Vec<u32> = tokens.into_iter().map(|token| token + statement.first_token).collect();
         let kinds: Vec<TokenKind> = all.iter().filter_map(|token| self.tokens.kind(*token)).collect();
         if has_index(&kinds) { Vec::new() } else { all }
@@ -257,7 +259,7 @@ impl<'a> Painter<'a> {
         SemanticWord { span, kind, declaration, library, dataflow: of_block }
     }
 
-    /// A name that stands for itself.
+    /// Returns the kind of a name that is not after a dot.
     fn plain(&self, statement: &Statement, token: u32, text: &str, declaration: bool) -> (WordKind, bool) {
         let own = name(text);
         let context = self.key.context.as_deref();
@@ -286,7 +288,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// A name behind a dot.
+    /// Returns the kind of a name after a dot.
     fn member(&self, statement: &Statement, token: u32, text: &str) -> (WordKind, bool) {
         let mut first = token;
         while first >= statement.first_token.saturating_add(2) && self.tokens.kind(first - 1) == Some(TokenKind::Dot) {
@@ -313,7 +315,7 @@ impl<'a> Painter<'a> {
         (kind, library)
     }
 
-    /// A string: a dtype, symbols of a dim, or text.
+    /// Adds the tokens of a string: a dtype, the symbols of a dim, or text.
     fn string(&mut self, statement: &Statement, token: u32, span: Span) {
         let text = self.text.get(span.range()).unwrap_or_default();
         let word = |span, kind| SemanticWord { span, kind, declaration: false, library: false, dataflow: false };
@@ -324,7 +326,7 @@ impl<'a> Painter<'a> {
         let symbols =
             path_to(segment, statement, token).and_then(|(root, path)| symbols_in(segment, root.cursor, &path));
         match symbols.filter(|symbols| !symbols.is_empty()) {
-            // Of literals side by side each is asked for its own.
+            // Of adjacent literals, each one gets the symbols within it.
             Some(symbols) => {
                 let own = symbols.into_iter().filter(|symbol| span.start <= symbol.start && symbol.end <= span.end);
                 self.words.extend(own.map(|symbol| word(symbol, WordKind::SymbolicDim)));
@@ -333,7 +335,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The words with the comments between them.
+    /// Returns the tokens, together with the comments between them.
     fn finish(mut self) -> Vec<SemanticWord> {
         let comments = self.key.segment.comments();
         self.words.extend(comments.map(|span| SemanticWord {

@@ -1,4 +1,4 @@
-//! The signature of the call around a place.
+//! Signature help: the signature of the call around a position.
 
 use crate::call_site::CallSite;
 use crate::hover::is_module;
@@ -8,20 +8,20 @@ use rx_db::{FileView, declaration, prim_param};
 use rx_ir::Signature;
 use rx_prim_func::functions::Function;
 
-/// A signature, its parameters and the one that is being written.
+/// A signature with its parameters and the active one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureHelp {
-    /// `R.nn.conv2d(data, weight, strides=[1, 1], …)`.
+    /// The signature: `R.nn.conv2d(data, weight, strides=[1, 1], …)`.
     pub label: String,
-    /// The parameters in order: bytes of the label, and what is said of each, as Markdown.
+    /// The parameters in order: the span in bytes of the label, and the documentation as Markdown.
     pub params: Vec<(std::ops::Range<usize>, String)>,
-    /// Which of them is being written; none where there is no such parameter.
+    /// The index of the parameter at the position; `None` if the argument there matches no parameter.
     pub active: Option<usize>,
-    /// What is said of the whole, as Markdown.
+    /// The documentation of the operator or function, as Markdown.
     pub doc: String,
 }
 
-/// The signature of the operator or function whose parentheses hold the byte at `offset`.
+/// Returns the signature of the operator or function whose parentheses contain the byte at `offset`.
 pub fn signature_help(view: &FileView<'_>, offset: usize) -> Option<SignatureHelp> {
     let site = CallSite::at(view, offset)?;
     if let Some(schema) = site.operator(view) {
@@ -39,7 +39,7 @@ pub fn signature_help(view: &FileView<'_>, offset: usize) -> Option<SignatureHel
     function(view, &site)
 }
 
-/// The signature of a function of `T`.
+/// Returns the signature of a function of `T`.
 fn of_tir(site: &CallSite<'_>, function: &'static Function<'static>) -> SignatureHelp {
     let bound = site.tir_params(function).get(site.active).copied().flatten();
     let active = function.current_params().position(|(at, _)| Some(at) == bound);

@@ -1,4 +1,4 @@
-//! The statement trees of a file as text, to see how rx reads it.
+//! The syntax trees of a file as text, for debugging the parser.
 
 use rx_base::Span;
 use rx_db::{Encoding, FileView};
@@ -6,11 +6,12 @@ use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::{Root, Segment, Statement};
 use std::fmt::Write;
 
-/// Longer trees are cut: nobody reads so many lines.
+/// The maximal number of lines; longer output is truncated.
 const MAX_LINES: usize = 50_000;
 
-/// The trees of the statements that touch `range`, or of all: a line for each item, statement and expression, indented by depth,
-/// with its place as `line:column-line:column`, both counted from 1 in characters, and what is wrong with a statement.
+/// Returns the trees of the statements that touch `range`, or of all statements. There is one line for each item,
+/// statement and expression, indented by depth. Each line has the span as `line:column-line:column`, counted from 1 in
+/// characters, and a statement's line has its syntax error.
 pub fn syntax_tree(view: &FileView<'_>, range: Option<Span>) -> String {
     let mut writer = Writer { view, text: String::new(), lines: 0 };
     let document = view.document();
@@ -40,7 +41,7 @@ fn span(start: usize, end: usize) -> Span {
     Span::new(offset(start), offset(end))
 }
 
-/// Whether two places have a byte in common, or meet.
+/// Whether two spans overlap or touch.
 fn meets(place: Span, range: Span) -> bool {
     place.start <= range.end && range.start <= place.end
 }
@@ -63,7 +64,7 @@ impl Writer<'_> {
         let _ = writeln!(self.text, "{:1$}{what} {start}-{end}{more}", "", 2 * depth);
     }
 
-    /// False: there are enough lines.
+    /// Writes the trees of a segment. Returns `false` when the output is too long.
     fn segment(&mut self, segment: &Segment, start: u32, range: Option<Span>) -> bool {
         for statement in &segment.tree().statements {
             let place = statement.span.shift(start);
@@ -92,7 +93,8 @@ impl Writer<'_> {
         }
     }
 
-    /// By an explicit stack: trees are as deep as the text has brackets.
+    /// Writes the tree of an expression. It uses an explicit stack, because trees may be as deep as the brackets in the
+    /// text.
     fn expression(&mut self, root: &Root<'_>, start: u32) {
         let mut pending: Vec<(usize, &Expr)> = vec![(2, root.expr)];
         while let Some((depth, expr)) = pending.pop() {
@@ -105,7 +107,7 @@ impl Writer<'_> {
     }
 }
 
-/// What an expression is, and the word that is its own: a name, a literal, an operator.
+/// Returns the kind of an expression and its text, if it is a name, a literal or an operator.
 fn described<'a>(root: &Root<'a>, expr: &'a Expr) -> (&'static str, Option<String>) {
     let source = || Some(root.cursor.source(expr.tokens).to_owned());
     match &expr.kind {

@@ -2,7 +2,7 @@ use crate::fixture::Fixture;
 use rx_base::Span;
 use rx_db::FileKind;
 
-/// The fixes at the cursor: title, whether preferred, and the line of the cursor after each.
+/// Returns the fixes at the cursor: title, whether preferred, and the line of the cursor after each.
 fn fixes(fixture: &Fixture) -> Vec<(String, bool, String)> {
     let diagnostics = fixture.workspace.diagnostics(fixture.file);
     let at = Span::empty(fixture.cursor as u32);
@@ -84,7 +84,7 @@ fn inferred_types_are_written_of_a_function_or_of_all() {
     assert!(all.contains("-> R.Tensor((3,), dtype=\"float32\"):"), "{all}");
 }
 
-/// What `LiftTransformParams` leaves, with the cursor on a function.
+/// The output of `LiftTransformParams`, with the cursor on a function.
 const LIFTED: &str = r#"n = TypeVar("n")
 @I.ir_module
 class Module:
@@ -111,7 +111,7 @@ class Module:
         return x
 "#;
 
-/// The text after the action at the cursor, which is offered wherever it has edits.
+/// Returns the text after the action at the cursor. Checks that the action is offered exactly if it has edits.
 fn with_raw_entry(text: &str, kind: FileKind) -> Option<String> {
     let fixture = Fixture::of_kind(text, kind);
     let edits = rx_ide::raw_entry(&fixture.view(), fixture.cursor);
@@ -120,7 +120,7 @@ fn with_raw_entry(text: &str, kind: FileKind) -> Option<String> {
     Some(fixture.applied(&edits?))
 }
 
-/// The module of a text without mistakes.
+/// Returns the module of a text without errors.
 fn module(text: &str, kind: FileKind) -> rx_transform::Module {
     let mut workspace = rx_db::Workspace::new();
     let file = workspace.add(text, kind);
@@ -131,7 +131,7 @@ fn module(text: &str, kind: FileKind) -> rx_transform::Module {
 #[test]
 fn a_function_stays_callable_with_raw_weights() {
     let text = with_raw_entry(LIFTED, FileKind::Rx).expect("an entry");
-    // What is renamed and what is added; nothing else is touched.
+    // Only the names and the attribute change, and one function is added.
     let renamed = LIFTED
         .replace("$0", "")
         .replace("def main_transform_params(", "def main_prepared_transform_params(")
@@ -151,7 +151,7 @@ fn a_function_stays_callable_with_raw_weights() {
     assert_eq!(text, format!("{before}{entry}    @R.function\n    def other({after}"));
 }
 
-/// [`LIFTED`] with dims as each dialect declares them.
+/// Returns [`LIFTED`] with symbolic dims declared as in each dialect.
 fn spellings() -> [(&'static str, String); 3] {
     let in_front = "n = TypeVar(\"n\")\n";
     let in_brackets =
@@ -220,7 +220,7 @@ fn names_that_are_taken_and_attributes_that_are_missing() {
     let (_, body) = text.split_once(transform).expect("what prepares weights");
     let (_, body) = body.split_once(":\n").expect("a body");
     assert!(body.starts_with("        R.func_attr({\"rx.once\": True})\n"), "{text}");
-    // Another function is called so now.
+    // `global_symbol` now belongs to the new function.
     let said = "        R.func_attr({\"num_input\": 1, \"global_symbol\": \"main\", \"rx.raw_entry\": True})\n";
     assert!(text.matches("global_symbol").count() == 1 && text.contains(said), "{text}");
     module(&text, FileKind::Rx);

@@ -18,7 +18,7 @@ fn position(labels: &[String], label: &str) -> usize {
     labels.iter().position(|it| it == label).unwrap_or_else(|| panic!("{label} is among {labels:?}"))
 }
 
-/// The line of the cursor once the first offer of this label is taken.
+/// Returns the line of the cursor after the first completion with this label is applied.
 fn taken(body: &str, label: &str) -> String {
     let fixture = Fixture::body(body);
     let found = at(&fixture);
@@ -34,7 +34,7 @@ fn operators_stand_behind_the_dot_even_with_nothing_behind_it() {
     assert!(!has("y = R.nn.$0", "add") && has("y = R.$0", "add") && has("y = R.$0", "nn"));
     assert_eq!(taken("y = R.nn.co$0", "conv2d"), "y = R.nn.conv2d");
     assert_eq!(taken("y = R.nn.re$0lu(x)", "relu"), "y = R.nn.relu(x)");
-    // What is deeper down is found by its own name.
+    // An operator of an inner namespace is found by its own name.
     assert_eq!(taken("y = R.conv2$0(x)", "nn.conv2d"), "y = R.nn.conv2d(x)");
     assert!(has("y = T.fl$0", "float32") && has("y = R.con$0", "const"));
     assert!(at(&Fixture::body("y = R.$0")).incomplete && !at(&Fixture::body("y = R.nn.$0")).incomplete);
@@ -94,7 +94,7 @@ fn variables_that_fit_the_rule_come_first() {
     let all = labels("v = R.astype(x, \"float32\")\ny = R.add(x, $0)");
     assert!(position(&all, "v") < position(&all, "s"), "{all:?}");
     assert!(position(&all, "x") < position(&all, "w"), "{all:?}");
-    // While other arguments are missing, what is no tensor comes later.
+    // While other arguments are missing, values that are not tensors come later.
     let all = labels("t = (x, x)\ny = R.nn.conv2d($0");
     assert!(position(&all, "x") < position(&all, "t"), "{all:?}");
     assert_eq!(taken("y = R.add(x, $0)", "s"), "y = R.add(x, s)");

@@ -1,25 +1,25 @@
-//! Texts with a cursor in them.
+//! Test files with a cursor.
 
 use rx_base::fix::{Edit, apply};
 use rx_db::{FileId, FileKind, FileView, Workspace};
 
-/// A workspace of one file, and the place of `$0` in it.
+/// A workspace of one file, and the position of `$0` in its text.
 pub struct Fixture {
     /// The workspace.
     pub workspace: Workspace,
     /// Its file.
     pub file: FileId,
-    /// Where the cursor stood, in bytes.
+    /// The position of the cursor, in bytes.
     pub cursor: usize,
 }
 
 impl Fixture {
-    /// A file of `text`, in which `$0` stands for the cursor.
+    /// Creates a file with `text`, in which `$0` marks the cursor.
     pub fn new(text: &str) -> Fixture {
         Fixture::of_kind(text, FileKind::Rx)
     }
 
-    /// As [`Fixture::new`], of any kind of file.
+    /// As [`Fixture::new`], for any kind of file.
     pub fn of_kind(text: &str, kind: FileKind) -> Fixture {
         let cursor = text.find("$0").expect("the text has a cursor");
         let text = text.replacen("$0", "", 1);
@@ -28,35 +28,35 @@ impl Fixture {
         Fixture { workspace, file, cursor }
     }
 
-    /// A Relax function whose body is these lines, in a module with a prim_func `relu`.
+    /// Creates a file with a Relax function whose body is `lines`, in a module with a prim_func `relu`.
     pub fn body(lines: &str) -> Fixture {
         Fixture::new(&in_module(lines))
     }
 
-    /// A file of a text without a cursor.
+    /// Creates a file with a text without a cursor.
     pub fn of(text: &str, kind: FileKind) -> Fixture {
         let mut workspace = Workspace::new();
         let file = workspace.add(text, kind);
         Fixture { workspace, file, cursor: 0 }
     }
 
-    /// The file's text.
+    /// Returns the file's text.
     pub fn text(&self) -> String {
         self.workspace.document(self.file).text()
     }
 
-    /// The file, to ask.
+    /// Returns the view of the file.
     pub fn view(&self) -> FileView<'_> {
         self.workspace.view(self.file).expect("the file is there")
     }
 
-    /// The text with edits in it.
+    /// Returns the text with edits applied.
     pub fn applied(&self, edits: &[Edit]) -> String {
         apply(&self.workspace.document(self.file).text(), edits)
     }
 }
 
-/// The module of [`Fixture::body`].
+/// Returns the text of the module of [`Fixture::body`].
 pub fn in_module(lines: &str) -> String {
     let body: String = lines.lines().map(|line| format!("        {line}\n")).collect();
     format!("{MODULE}{body}")
@@ -77,7 +77,7 @@ class Module:
         cls = Module
 "#;
 
-/// `text` with these edits made, which do not overlap.
+/// Returns `text` with these edits applied, which must not overlap.
 pub fn edited(text: &str, edits: &[(rx_base::Span, String)]) -> String {
     let mut edits = edits.to_vec();
     edits.sort_by_key(|(span, _)| span.start);

@@ -1,4 +1,4 @@
-//! A function as a graph: what is drawn of it, and what leads where.
+//! Graphs of functions: their nodes and edges.
 
 use crate::fixture::{Fixture, in_module};
 use rx_ide::{Graph, MOST_NODES, NodeKind};
@@ -8,7 +8,7 @@ fn graph(fixture: &Fixture) -> Option<Graph> {
     rx_ide::graph(&fixture.view(), fixture.cursor, &diagnostics)
 }
 
-/// The nodes with what flows into each: `label <- label, label`.
+/// Returns the nodes with their operands: `label <- label, label`.
 fn drawn(graph: &Graph) -> Vec<String> {
     let lines = graph.nodes.iter().enumerate().map(|(at, node)| {
         let from = graph.edges.iter().filter(|edge| edge.to == at);

@@ -1,4 +1,5 @@
-//! Every question at many places of broken and odd texts: there is an answer, and it names no place outside the text.
+//! Every request at many positions of broken and unusual texts: each returns, and no result contains a position outside
+//! the text.
 
 use crate::fixture::Fixture;
 use crate::texts::texts;
@@ -24,7 +25,7 @@ const ODD: [&str; 16] = [
     "with a as b, c as (d, *e): b\nfor x, in y: x\n@R.function\ndef g(g, g, *, g=g):\n\tg.g.g[g] = g = g\n",
 ];
 
-/// Asks everything at an offset and checks the places that come back.
+/// Makes every request at an offset and checks the positions in the results.
 fn ask(fixture: &Fixture, text: &str, offset: usize) {
     let view = fixture.view();
     let whole = |span: Span| assert!(text.get(span.range()).is_some(), "{span:?} is no place of {text:?}");
@@ -45,7 +46,7 @@ fn ask(fixture: &Fixture, text: &str, offset: usize) {
     rx_ide::function_at(&view, offset).into_iter().for_each(|function| whole(function.selection));
 }
 
-/// Asks everything of a whole text.
+/// Makes every request about a whole text.
 fn ask_whole(fixture: &Fixture, text: &str) {
     let view = fixture.view();
     let whole = |span: Span| assert!(text.get(span.range()).is_some(), "{span:?} is no place of {text:?}");
@@ -78,7 +79,7 @@ fn ask_everywhere(text: &str, step: usize) {
     }
 }
 
-/// A xorshift generator: the same texts on every run.
+/// A xorshift generator, so that every run has the same texts.
 struct Random(u64);
 
 impl Random {

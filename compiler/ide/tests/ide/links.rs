@@ -1,4 +1,4 @@
-//! Words that lead to pages.
+//! Document links.
 
 use crate::fixture::Fixture;
 use rx_ide::MOST_LINKS;
@@ -24,7 +24,7 @@ fn there_are_not_too_many() {
     assert_eq!(links(&format!("$0{}", "y = R.abs(x)\n".repeat(MOST_LINKS + 40))).len(), MOST_LINKS);
 }
 
-/// The anchors that the web makes of headings: letters, digits and `_` in lower case.
+/// Anchors are derived from headings as on the web page: letters, digits and `_`, in lower case.
 #[test]
 fn every_operator_has_its_section() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operators.md");

@@ -1,4 +1,4 @@
-//! What an editor gets for a place in a text.
+//! Editor features at positions of a text.
 
 mod actions;
 mod completion;

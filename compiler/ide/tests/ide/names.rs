@@ -1,7 +1,7 @@
 use crate::fixture::Fixture;
 use rx_ide::{Access, SymbolKind, symbol_at};
 
-/// The text with the occurrences of the thing at the cursor marked: `<read>`, `<=declared>`, `<!written>`.
+/// Returns the text with the occurrences of the symbol at the cursor marked: `<read>`, `<=declared>`, `<!written>`.
 fn marked(text: &str) -> String {
     let fixture = Fixture::new(text);
     let mut text = fixture.text();
@@ -23,7 +23,7 @@ fn expect(text: &str, expected: &str) {
     assert_eq!(marked(text), expected);
 }
 
-/// Lines as the body of a function of a module.
+/// Returns lines as the body of a function of a module.
 fn body(lines: &str) -> String {
     let lines: String = lines.lines().map(|line| format!("        {line}\n")).collect();
     format!(
@@ -58,7 +58,7 @@ fn branches_end_with_one_variable() {
     let text = "y = x\nif c:\n    y = R.abs(y)\nelse:\n    a = R.exp(y)\n    y = R.abs(a)\nreturn $0y";
     let expected = "y = x\nif c:\n    <=y> = R.abs(y)\nelse:\n    a = R.exp(y)\n    <=y> = R.abs(a)\nreturn <y>";
     expect_body(text, expected);
-    // What a branch binds before its last statement ends with it.
+    // A variable that a branch binds before its last statement is local to the branch.
     let text = "if c:\n    $0a = x\n    y = a\nelse:\n    a = x\n    y = a\nreturn y";
     let expected = "if c:\n    <=a> = x\n    y = <a>\nelse:\n    a = x\n    y = a\nreturn y";
     expect_body(text, expected);
@@ -225,7 +225,7 @@ def f(a: T.handle, B: T.Buffer((8,), \"float32\")):
             B[vi] = B[vi] + A[n - 1, vi]
 ";
 
-/// `PRIM` with the occurrences of the thing at the `at`-th time it has `word`.
+/// Returns the occurrences of the symbol at the `at`-th occurrence of `word` in `PRIM`.
 fn in_prim(word: &str, at: usize) -> Vec<(usize, Access)> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let whole = |found: &usize| {
@@ -358,7 +358,7 @@ def g(B: T.Buffer((8,), \"float32\"), k: T.int32):
     put(B, k=k)
     other(k=k)
 ";
-    // A function of the module hides a macro of the same name outside of it.
+    // A function of the module hides a macro with the same name outside the module.
     assert!(!marked(text).contains("<=put>(buf"));
     let text = text.replace("    @R.function\n    def put(x: R.Any):\n        return x\n", "");
     let marks = |text: &str| text.replace("$0", "");

@@ -5,7 +5,7 @@ use rx_ide::{prepare_rename, rename, symbol_at};
 use rx_syntax::TokenKind;
 use std::collections::BTreeSet;
 
-/// The text after the thing at the cursor was renamed, or why it was not.
+/// Returns the text after the symbol at the cursor is renamed, or the reason why it cannot be.
 fn renamed(text: &str, new: &str) -> Result<String, String> {
     let fixture = Fixture::new(text);
     let edits = rename(&fixture.view(), fixture.cursor, new)?;
@@ -60,7 +60,7 @@ fn a_rename_is_refused_with_a_reason() {
 #[test]
 fn a_variable_may_take_a_name_that_is_free_where_it_stands() {
     let text = MODULE.replacen("b = R.add", "$0b = R.add", 1);
-    // The parameter is not used behind it.
+    // The parameter is not used after this binding.
     assert_eq!(renamed(&text, "a"), Ok(MODULE.replace("b = R.add", "a = R.add").replace("return b", "return a")));
     let text = MODULE.replacen("Module:", "$0Module:", 1);
     assert_eq!(renamed(&text, "Net"), Ok(MODULE.replace("Module", "Net")));
@@ -89,7 +89,7 @@ def g(A: T.Buffer((8,), \"float32\")):
     assert_eq!(renamed(&text.replace(" B:", " $0B:"), "A"), refused);
     assert!(renamed(&text.replace(" B:", " $0B:"), "C").is_ok());
     assert!(renamed(&text.replace("g(A", "g($0A"), "C").is_ok());
-    // A parameter of the macro is its own.
+    // A parameter of the macro is local to it.
     let expected = text.replace("clear(i)", "clear(k)").replace("A[i]", "A[k]");
     assert_eq!(renamed(&text.replace("clear(i)", "clear($0i)"), "k"), Ok(expected));
 }
@@ -103,10 +103,11 @@ fn what_python_uses_keeps_its_name() {
     assert!(rename(&fixture.view(), text.find("x:").expect("a parameter"), "g").is_ok());
 }
 
-/// What is said of names themselves: one that hides another, and what TVM reads into `main` and `main_transform_params`.
+/// Diagnostics about names themselves: a name that hides another, and the special names `main` and
+/// `main_transform_params` of TVM.
 const OF_NAMES: [&str; 3] = ["RX1253", "RX0205", "RX0951"];
 
-/// The diagnostics' codes with their lines.
+/// Returns the diagnostic codes with their lines.
 fn codes(text: &str, kind: FileKind) -> Vec<(String, u32)> {
     let fixture = Fixture::of(text, kind);
     let found = fixture.workspace.diagnostics(fixture.file);
@@ -117,7 +118,7 @@ fn codes(text: &str, kind: FileKind) -> Vec<(String, u32)> {
     codes
 }
 
-/// Where the names of a text stand, in code and in strings.
+/// Returns the positions of the names of a text, in code and in strings.
 fn places(text: &str, kind: FileKind) -> Vec<usize> {
     let document = Document::new(text, kind);
     let mut places = Vec::new();
@@ -151,7 +152,7 @@ fn a_renamed_text_means_the_same_and_can_be_renamed_back() {
         let mut done = BTreeSet::new();
         for place in places(&text, kind) {
             let Some(symbol) = symbol_at(&fixture.view(), place) else { continue };
-            // A name that begins with a digit is a mistake, which any new name removes.
+            // A name that starts with a digit is an error, which any new name fixes.
             if symbol.name.starts_with(|first: char| first.is_ascii_digit()) {
                 continue;
             }
@@ -170,7 +171,7 @@ fn a_renamed_text_means_the_same_and_can_be_renamed_back() {
             let first = edits.iter().map(|(span, _)| span.start as usize).min().unwrap_or(place);
             let back = rename(&renamed.view(), first, &symbol.name);
             let back = back.map(|edits| edited(&after, &edits));
-            // Some texts call a thing what nothing can be called anew.
+            // Some texts use a namespace's name for a variable, so renaming back to it is refused.
             let reserved = back.as_ref().is_err_and(|why| why.contains("namespace"));
             if !reserved && back.as_deref() != Ok(&text) {
                 wrong.push(format!("{source}: `{}` at {place} does not come back: {:?}", symbol.name, back.err()));

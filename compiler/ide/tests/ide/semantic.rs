@@ -2,7 +2,7 @@ use crate::fixture::Fixture;
 use rx_db::FileKind;
 use rx_ide::segment_keys;
 
-/// The words of a text, each with what it is and what is said of it.
+/// Returns the tokens of a text with their kinds and modifiers.
 fn words(text: &str) -> Vec<String> {
     let fixture = Fixture::of(text, FileKind::Rx);
     let mut shown = Vec::new();

@@ -1,6 +1,6 @@
 use crate::fixture::Fixture;
 
-/// The label with the active parameter in `[…]`.
+/// Returns the label with the active parameter in `[…]`.
 fn help(body: &str) -> String {
     let fixture = Fixture::body(body);
     let Some(found) = rx_ide::signature_help(&fixture.view(), fixture.cursor) else { return String::new() };

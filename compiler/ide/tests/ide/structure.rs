@@ -1,4 +1,4 @@
-//! Outline, folds, selections and calls.
+//! Outline, folds, selection ranges and call hierarchy.
 
 use crate::fixture::Fixture;
 use rx_base::Span;

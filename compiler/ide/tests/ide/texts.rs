@@ -1,9 +1,9 @@
-//! Texts to ask many questions of: the examples, the mdtest programs, and the checker's own.
+//! Texts for tests of many requests: the examples, the mdtest programs, and the checker's own test texts.
 
 use rx_db::FileKind;
 use std::path::{Path, PathBuf};
 
-/// The texts, each with where it comes from and how it is read.
+/// Returns the texts, each with its origin and its kind.
 pub fn texts() -> Vec<(String, FileKind, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut texts = Vec::new();
@@ -36,7 +36,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The fenced blocks of a page, each with its language.
+/// Returns the fenced blocks of a page, each with its language.
 fn blocks(page: &str) -> Vec<(&str, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(&str, String)> = None;
