@@ -180,7 +180,7 @@ mod tests {
     use futures::executor::block_on;
     use tower_lsp::jsonrpc::ErrorCode;
 
-    /// Decodes `input`. Returns one string a message: the method of a request, `answer` for a response, or the error
+    /// Decodes `input`. Returns one string per message: the method of a request, `answer` for a response, or the error
     /// that is sent back.
     fn read(input: &[u8]) -> Vec<String> {
         let mut frames = FrameReader::new(input);

@@ -44,7 +44,7 @@ pub enum NodeKind {
     Call,
     /// A constant tensor in the text.
     Constant,
-    /// Any other value: a tuple, a shape, an `if`, a function, an expression with a syntax error.
+    /// Any other value: a tuple, a shape, an `if`, a function, an expression that the check could not analyze.
     Value,
     /// The return value of the function.
     Output,

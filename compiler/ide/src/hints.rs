@@ -65,8 +65,8 @@ fn row_type(view: &FileView<'_>, offset: u32) -> Option<StructInfo> {
     rows.iter().find(of_it).map(|row| row.ty.clone())
 }
 
-/// Returns the return type of the function whose header ends at a byte. `None` for a nested function: its hint shows
-/// the complete type.
+/// Returns the return type of the function whose header ends at a byte. `None` for a nested function, whose inferred
+/// return type is not stored.
 fn returned(view: &FileView<'_>, offset: u32) -> Option<StructInfo> {
     let location = view.document().locate((offset as usize).checked_sub(1)?)?;
     let check = view.check(location.item).filter(|_| location.segment == 0)?;

@@ -121,11 +121,11 @@ fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<St
     Some(text)
 }
 
-/// Explains the value of a dim in an annotation, with the steps of its derivation.
+/// Explains the value of a dim in an annotation, with the steps of its derivation. `None` unless there is exactly one
+/// derivation to show: a tensor, for example, has one for each axis.
 fn dim_text(view: &FileView<'_>, offset: usize) -> Option<String> {
     let why = view.workspace().why_briefly(view.file(), offset, MOST_FOLLOWED)?;
     let [trace] = &why.traces[..] else { return None };
-    // There is an explanation only if exactly one dim, rank or dtype is asked for.
     let mut lines = vec![format!("{} of {} is {}", trace.part, why.subject, trace.fact)];
     let is_cut = trace.steps.len() > MOST_STEPS && trace.steps.last().is_some_and(|it| it.kind == StepKind::Unknown);
     let known = |step: &&Step<Span>| !(is_cut && step.kind == StepKind::Unknown);

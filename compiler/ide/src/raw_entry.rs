@@ -2,18 +2,19 @@
 //!
 //! ```text
 //! # before, as left by LiftTransformParams
-//! def main_transform_params(raw): ...           # returns the prepared weights
-//! def main(x, *prepared): ...                   # num_input = 1
+//! def main_transform_params(model_params): ...           # prepares the weights
+//! def main(x, wt): ...                                   # num_input = 1; wt is a prepared weight
 //!
 //! # after
-//! def main_prepared_transform_params(raw): ...  # rx.once: its result is cached
-//! def main_prepared(x, *prepared): ...
-//! def main(x, *raw): ...                        # prepares the weights, then calls main_prepared
+//! def main_prepared_transform_params(model_params): ...  # rx.once: the result is memoized
+//! def main_prepared(x, wt): ...
+//! def main(x, w): ...                                    # prepares w, then calls main_prepared
 //! ```
 //!
 //! Requires a public Relax function with `num_input`, a matching `NAME_transform_params` or `transform_params`, and a
-//! file without errors. The result consists of renames, changed attributes and one inserted function, so comments and
-//! layout of the other text are preserved.
+//! file that can be read as a module. A shared `transform_params` keeps its name. Guarantees that the result consists
+//! of renames, changed attributes and one inserted function, so that comments and layout of the other text are
+//! preserved. The pass is `compiler/transform/src/passes/keep_raw_entry.rs`.
 
 use crate::rename::rename;
 use rx_base::fix::Edit;

@@ -1,9 +1,10 @@
 //! Semantic tokens in the protocol's encoding, and deltas against the tokens that were sent last.
 //!
 //! In the protocol, the position of each token is relative to the previous token, so the tokens of a segment do not
-//! change when the segment moves. Of the tokens that were sent, the server keeps two things a segment: its key
-//! (everything that its tokens depend on) and the number of its tokens. For a delta, the segments with equal keys at
-//! the start and at the end of the document need no new tokens, and the segments between them are encoded again.
+//! change when the segment moves. The server does not keep the tokens that it sent. For each segment it keeps the key
+//! (everything that the tokens depend on), the number of tokens, and the numbers of lines to the tokens around it. For
+//! a delta, the segments with equal keys at the start and at the end of the document need no new tokens, and the
+//! segments between them are encoded again.
 
 use crate::reads::Subject;
 use rx_base::Span;
@@ -188,7 +189,7 @@ impl Writer {
                     (last_line, last_column) = (Some(line), column);
                 }
                 // Skip the line end before the next line of a token with several lines. For example, a string in triple
-                // quotes is sent as one token a line.
+                // quotes is sent as one token per line.
                 let next = end + text.get(end..span.end).map_or(0, line_end);
                 (line, line_start) = lines(text, end, next, line, line_start);
                 piece = next.max(end + usize::from(next == end));

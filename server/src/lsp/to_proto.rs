@@ -280,7 +280,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the message, followed by labels, notes and help, one a line.
+    /// Returns the message, followed by labels, notes and help on separate lines.
     fn message(&self, diagnostic: &Diagnostic<Span>) -> String {
         let mut message = diagnostic.message.clone();
         let mut line = |text: String| {

@@ -1,4 +1,4 @@
-//! The registry of child processes: at most one run and one child that shows a stage, a document.
+//! The registry of child processes. For each document there is at most one run and one child that shows a stage.
 
 use super::built::{Build, Options};
 use super::child::{self, Call, Stop};
@@ -117,7 +117,8 @@ impl Runs {
         let events = self.events.clone();
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, stopped, &mut reply).await;
-            // For these errors, see `start`. The outcome is not shown as a message, because the response contains it.
+            // Errors are ignored for the same reasons as in `start`. The outcome is not shown as a message, because the
+            // response contains it.
             let _ = reply.send(Some(stage::shown(&subject, stage, outcome)));
             let _ = events.send(Event::RunEnded(id));
         });

@@ -144,7 +144,7 @@ pub struct Part {
 }
 
 /// Returns the function at a byte offset. For [`Stage::Passes`], which shows the whole module, it falls back to the
-/// first function of the module.
+/// first function of the module or of the text.
 pub fn function_at(document: &Document, offset: usize, stage: Stage) -> Option<FunctionAt> {
     let any = || rx_ide::first_function(document, offset).filter(|_| stage == Stage::Passes);
     rx_ide::function_in(document, offset).or_else(any)

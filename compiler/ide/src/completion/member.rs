@@ -134,7 +134,8 @@ impl List<'_, '_> {
         self.in_annotation() || self.before_path().trim_end().ends_with(':')
     }
 
-    /// Adds the functions of the module: prim_funcs in a call of `R.call_tir`, Relax functions otherwise.
+    /// Adds the functions of the module. In a call of `R.call_tir`, prim_funcs are first; otherwise Relax functions
+    /// are.
     fn functions(&mut self, site: Option<&CallSite<'_>>) {
         let wanted = match site.map(|site| site.callee.contains("call_tir")) {
             Some(true) => FunctionKind::Prim,

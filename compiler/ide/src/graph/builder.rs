@@ -388,7 +388,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns the nodes of the variables that are named in a piece of text with a syntax error.
+    /// Returns the nodes of the variables that are named in an expression that the check could not analyze.
     fn mentioned(&self, here: &Here<'a>, span: Span) -> Vec<Input> {
         let tokens = &here.segment.tree().tokens;
         let mut found: Vec<Input> = Vec::new();

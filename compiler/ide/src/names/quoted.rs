@@ -81,7 +81,7 @@ fn argument_context(cursor: Cursor<'_>, callee: &Expr, at: usize, keyword: Optio
         "prim_value" => shape(0, &["value"]),
         _ => false,
     };
-    // The operand of a cast such as `T.int64(n)` is a dim if the cast is one.
+    // The operand of a cast such as `T.int64(n)` is treated as a dim.
     let cast = DType::parse(last).is_some();
     let bare = matches!(inner.kind, ExprKind::String) && !matches!(last, "Prim" | "prim" | "prim_value");
     if is_dim && !bare || cast && !matches!(inner.kind, ExprKind::String) {
