@@ -3,7 +3,7 @@
 //! Events arrive in the client's order. All events that are already in the queue are handled as one batch: consecutive
 //! changes of a document are applied as one edit, and then each touched document is checked once. For example, ten
 //! keystrokes that arrive during a check cost one more check, not ten. Diagnostics of a text that a queued change has
-//! already made obsolete are not sent (for at most [`HOLD`]).
+//! already made obsolete are not sent (for at most 50 ms).
 
 use crate::documents::Documents;
 use crate::event::{Event, NotLowered};
