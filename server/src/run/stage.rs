@@ -1,6 +1,6 @@
 //! Compilation stages of a function as documents: passes, TIR, CUDA C, PTX, machine code. Nothing is executed. The
-//! server computes the first three itself ([`super::built`]). PTX needs NVRTC and machine code needs the JIT, so `rxrun
-//! --emit` computes those in a child process.
+//! server computes the first three itself ([`super::built`]). PTX needs NVRTC and machine code needs the JIT, so
+//! `rxrun --emit` computes those in a child process.
 
 use super::Outcome;
 use crate::lsp::{Point, Range, Uri, to_proto};

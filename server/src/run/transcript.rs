@@ -416,8 +416,8 @@ fn shown(seconds: f64) -> String {
     }
 }
 
-/// Returns the first of several errors, followed by the number of the others. For example, three errors yield `first
-/// (and 2 more errors)`.
+/// Returns the first of several errors, followed by the number of the others. For example, three errors yield
+/// `first (and 2 more errors)`.
 pub fn with_more(first: &str, count: usize) -> String {
     match count {
         0 | 1 => first.to_owned(),

@@ -112,8 +112,8 @@ impl List<'_, '_> {
     }
 
     /// Returns the variables that fit the argument at the position. A variable fits if its type matches the parameter's
-    /// kind and, where the inference rule can decide it, if the call with it has no error. For example, in `R.matmul(x,
-    /// |)` with `x: (n, 4)`, a tensor of shape `(8, 4)` does not fit.
+    /// kind and, where the inference rule can decide it, if the call with it has no error. For example, in
+    /// `R.matmul(x, |)` with `x: (n, 4)`, a tensor of shape `(8, 4)` does not fit.
     fn fitting(&self, site: &CallSite<'_>, known: &[(Name, Entry)]) -> NameSet {
         if site.nested {
             return NameSet::default();

@@ -143,8 +143,8 @@ pub(crate) fn names_of_value(value: &str, wanted: Name, whole: bool) -> Vec<Span
     names_of_dim(value).into_iter().filter(|name| is_it(*name)).collect()
 }
 
-/// Returns the spans of the symbols in the text of a dim. Functions and keywords are not symbols: `T.floordiv(a=n,
-/// b=2)` contains only `n`.
+/// Returns the spans of the symbols in the text of a dim. Functions and keywords are not symbols:
+/// `T.floordiv(a=n, b=2)` contains only `n`.
 fn names_of_dim(value: &str) -> Vec<Span> {
     let tokens: Vec<_> = tokens(value).filter(|token| !token.kind.is_trivia()).collect();
     let kind = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map(|token| token.kind);
