@@ -3,7 +3,7 @@
 //! Messages arrive on stdin ([`transport`]). tower-lsp decodes them, and stateless handlers turn them into
 //! [`event::Event`]s ([`backend`]). One thread, the [`main_loop`], owns the documents and the database: it applies
 //! edits in order, publishes diagnostics, hands reads to worker threads ([`reads`]) and starts child processes
-//! ([`run`]). Only [`lsp`] uses the protocol types. tokio runs the transport and the child processes.
+//! ([`run`]). The protocol's types are converted in [`lsp`]. tokio runs the transport and the child processes.
 //!
 //! # Invariants
 //!

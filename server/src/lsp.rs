@@ -1,6 +1,6 @@
-//! Conversion between the protocol's types and the server's. No other module than these uses the protocol's types:
-//! messages of the client are converted in [`from_proto`], messages to the client in [`to_proto`], [`progress`] and
-//! [`semantic`]. [`Profile`] holds the client's capabilities.
+//! Conversion between the protocol's types and the server's. Messages of the client are converted in [`from_proto`],
+//! messages to the client in [`to_proto`], [`progress`] and [`semantic`]. [`Profile`] holds the client's capabilities.
+//! The documents, the main loop and the reads use only the types of this module.
 
 pub mod actions;
 pub mod completions;
