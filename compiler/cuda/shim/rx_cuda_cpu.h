@@ -545,6 +545,8 @@ inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }
 inline float __fdividef(float x, float y) { return x / y; }
+inline float __fmul_rn(float x, float y) { return x * y; }
+inline double __dmul_rn(double x, double y) { return x * y; }
 template <typename T> inline T __ldg(const T* at) { return *at; }
 #if !defined(__GLIBC__)
 inline float exp10f(float x) { return powf(10.0f, x); }

@@ -13,6 +13,7 @@ pub(crate) mod expr;
 mod functions;
 mod intrinsic;
 mod naming;
+mod rounding;
 mod stmt;
 mod text;
 pub(crate) mod types;
@@ -56,6 +57,10 @@ pub(crate) struct Kernel<'m> {
     /// The variables whose values come from data (buffers or scalar arguments), so that signed arithmetic on them may
     /// overflow and must wrap.
     data: FxHashSet<VarId>,
+    /// The variables whose values reach a discrete decision, and whether the expression that is being printed does: see
+    /// [`rounding`].
+    deciding: FxHashSet<VarId>,
+    is_deciding: bool,
     /// The buffers whose loads are replaced by a text, and this text: for example the variable that holds the only
     /// element that is loaded.
     held: FxHashMap<BufferId, String>,
@@ -109,6 +114,8 @@ impl<'m> Kernel<'m> {
             symbols: symbols.collect(),
             natural: FxHashSet::default(),
             data: FxHashSet::default(),
+            deciding: FxHashSet::default(),
+            is_deciding: false,
             held: FxHashMap::default(),
             is_cooperative: false,
             first_of_schedule: temporaries.len(),
@@ -131,7 +138,10 @@ impl<'m> Kernel<'m> {
     ) -> Result<(KernelInfo, KernelText), String> {
         let Frame { shape, guard, statements, work, kept, least_blocks, own_names, is_cooperative, .. } = frame;
         self.is_cooperative = is_cooperative;
-        statements.iter().for_each(|stmt| self.declare_written(stmt));
+        for stmt in &*statements {
+            self.declare_written(stmt);
+            rounding::add_deciding_vars(stmt, &mut self.deciding);
+        }
         self.natural.extend(self.symbols.clone());
         for own in own_names {
             self.names.fresh(own);

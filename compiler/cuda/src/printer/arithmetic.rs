@@ -49,8 +49,8 @@ impl Kernel<'_> {
 
     fn floating(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Bound, String> {
         match op {
-            BinaryOp::Add => self.infix("+", SUM, left, right),
-            BinaryOp::Sub => self.infix("-", SUM, left, right),
+            BinaryOp::Add => self.float_sum("+", left, right),
+            BinaryOp::Sub => self.float_sum("-", left, right),
             BinaryOp::Mul => self.infix("*", PRODUCT, left, right),
             BinaryOp::Div => self.infix("/", PRODUCT, left, right),
             BinaryOp::FloorDiv => {

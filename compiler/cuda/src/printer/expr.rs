@@ -1,7 +1,7 @@
 //! Prints expressions, with parentheses only where C's precedence or readability requires them.
 
 use super::text::check_number;
-use super::{BufferText, Kernel, stmt, types};
+use super::{BufferText, Kernel, rounding, stmt, types};
 use crate::source::Check;
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, UnaryOp, VarId};
@@ -32,6 +32,14 @@ impl Kernel<'_> {
     }
 
     pub(crate) fn expr(&mut self, expr: &Expr) -> Result<Bound, String> {
+        let outside = self.is_deciding;
+        self.is_deciding |= rounding::decides(expr);
+        let bound = self.by_kind(expr);
+        self.is_deciding = outside;
+        bound
+    }
+
+    fn by_kind(&mut self, expr: &Expr) -> Result<Bound, String> {
         match expr {
             Expr::Int { value, dtype } => self.integer(*value, *dtype),
             Expr::Float { value, dtype } => self.float(*value, *dtype),

@@ -151,7 +151,10 @@ impl Kernel<'_> {
         let ctype = self.ctype(dtype)?;
         let natural = self.is_natural(value);
         let data = is_data(&[value], self);
-        let text = self.assigned(value, dtype)?;
+        self.is_deciding = self.deciding.contains(&var);
+        let text = self.assigned(value, dtype);
+        self.is_deciding = false;
+        let text = text?;
         let name = self.bind(var);
         if natural {
             self.natural.insert(var);
@@ -327,9 +330,9 @@ impl Kernel<'_> {
     /// float16 is held in a `float`, for example.
     pub(crate) fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         if types::helper(dtype).is_none() || is_rounded(value) {
-            return self.operand(value, 0);
+            return self.addend(value, 0);
         }
-        let text = self.operand(value, 0)?;
+        let text = self.addend(value, 0)?;
         Ok(types::rounded(dtype, &text))
     }
 

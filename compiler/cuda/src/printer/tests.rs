@@ -2,7 +2,7 @@ use super::module;
 use crate::rules::{RuleOrder, Target};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_tir::{BinaryOp, Expr, KernelBuilder};
+use rx_tir::{BinaryOp, Expr, Intrinsic, KernelBuilder, UnaryOp};
 
 #[test]
 fn a_matrix_product_reads_like_its_loops() {
@@ -58,4 +58,33 @@ fn what_has_no_words_is_named() {
     builder.compute(out, |builder, at| builder.load(x, at));
     let error = module(&[&builder.finish()], &Target::default()).err().map(|error| error.to_string());
     assert!(error.is_some_and(|error| error.starts_with("copy cannot be printed as CUDA: ")));
+}
+
+/// Returns the value that the kernel of `value(x[i])` stores, as C text.
+fn stored(value: impl Fn(Expr) -> Expr) -> String {
+    let mut builder = KernelBuilder::new(name("map"));
+    let x = builder.param("x", &[Dim::from(8)], DType::FLOAT32);
+    let dtype = value(Expr::number(0.0, DType::FLOAT32)).dtype();
+    let out = builder.param("out", &[Dim::from(8)], dtype);
+    builder.compute(out, |builder, at| value(builder.load(x, at)));
+    let rules = RuleOrder::of(["fallback"]).unwrap_or_else(|error| panic!("{error}"));
+    let target = Target { rules, ..Target::default() };
+    let text = module(&[&builder.finish()], &target).unwrap_or_else(|error| panic!("{error}")).text;
+    let line = text.lines().find(|line| line.contains("out[ax0] =")).unwrap_or_else(|| panic!("{text}"));
+    line.trim().trim_start_matches("out[ax0] = ").trim_end_matches(';').to_owned()
+}
+
+#[test]
+fn product_in_a_rounded_sum_is_rounded_separately() {
+    let affine = |x: Expr| x * Expr::number(0.25, DType::FLOAT32) - Expr::number(0.5, DType::FLOAT32);
+    let floor = |x: Expr| Expr::call(Intrinsic::Floor, vec![affine(x)]);
+    assert_eq!(stored(affine), "x[ax0] * 0.25f - 0.5f");
+    assert_eq!(stored(floor), "floorf(__fmul_rn(x[ax0], 0.25f) - 0.5f)");
+    assert_eq!(stored(|x| affine(x).cast(DType::INT32)), "rx_to_integer<int>(__fmul_rn(x[ax0], 0.25f) - 0.5f)");
+    assert_eq!(stored(|x| affine(x).lt(Expr::number(0.0, DType::FLOAT32))), "__fmul_rn(x[ax0], 0.25f) - 0.5f < 0.0f");
+    let negated = |x: Expr| Expr::Unary { op: UnaryOp::Neg, value: Box::new(x * Expr::number(0.25, DType::FLOAT32)) };
+    assert_eq!(
+        stored(|x| Expr::call(Intrinsic::Round, vec![negated(x.clone()) + x])),
+        "rintf(-__fmul_rn(x[ax0], 0.25f) + x[ax0])"
+    );
 }
