@@ -14,9 +14,29 @@
 use super::kernel::Attend;
 use super::places::Places;
 use super::template::Template;
+use super::tiles::Unit;
 use crate::printer::{expr, types};
 use rx_base::DType;
-use rx_tir::Expr;
+use rx_tir::rewrite::map_expr;
+use rx_tir::{BinaryOp, Expr};
+
+/// Replaces divisions by float constants with multiplications by their reciprocals. For example, `x / 8.0` is
+/// `x * 0.125`. A division takes about ten instructions, and there is one for each score; the difference of one unit in
+/// the last place is lost when the weights are rounded to 16 bits.
+fn with_reciprocals(score: &Expr) -> Expr {
+    map_expr(score, &mut |part| match part {
+        Expr::Binary { op: BinaryOp::Div, left, right } if is_reciprocal(&right) => {
+            let Expr::Float { value, dtype } = *right else { return Expr::binary(BinaryOp::Div, *left, *right) };
+            Expr::binary(BinaryOp::Mul, *left, Expr::Float { value: value.recip(), dtype })
+        }
+        other => other,
+    })
+}
+
+/// Whether an expression is a `float32` whose reciprocal is a normal number.
+fn is_reciprocal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Float { value, dtype: DType::FLOAT32 } if (value.recip() as f32).is_normal())
+}
 
 impl Attend {
     /// Emits `$inside`: whether all rows of the block see all keys of the tile.
@@ -69,7 +89,11 @@ impl Attend {
             }
             let product = types::rounded(dtype, &product);
             words.kernel.hold(self.problem.product, &product);
-            let text = words.kernel.assigned(score, score.dtype())?;
+            let score = match self.tiling.unit {
+                Unit::Warps { .. } => with_reciprocals(score),
+                Unit::Threads { .. } => score.clone(),
+            };
+            let text = words.kernel.assigned(&score, score.dtype())?;
             words.set("SCORE", text);
             match is_inside {
                 true => words.print("$product = $SCORE;"),

@@ -119,7 +119,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     if let Some(dtype) = half(problem) {
         let is_bfloat = dtype == DType::BFLOAT16;
         let fragments = if longest > 128 || !are_enough(128) { 1 } else { 2 };
-        let keys = if longest > 64 && fragments == 2 || longest > 128 { 32 } else { 64 };
+        let keys = if longest > 128 { 32 } else { 64 };
         let unit = match is_few {
             true => Unit::Warps { warps: 1, fragments: 1, is_bfloat },
             false => Unit::Warps { warps: 4, fragments, is_bfloat },
