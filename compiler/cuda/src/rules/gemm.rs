@@ -39,13 +39,14 @@
 //!
 //! - [`problem`]: the matched product and its epilogue ([`super::epilogue`]).
 //! - [`source`]: the statements that the product replaces.
-//! - [`tiles`]: tile sizes and their choice.
+//! - [`tiles`]: tile sizes and multiply units; [`choice`]: which of them, and how many split-K slices.
 //! - [`kernel`]: the loop over K tiles. [`operand`] loads the tiles; [`threads`] or tensor cores ([`warps`]) multiply
 //!   them.
 //! - [`hopper`]: `wgmma` tensor cores of `sm_90a`, where four warps (a warpgroup) multiply together.
 //! - [`narrow`]: index arithmetic in 32 bits.
 //! - [`parts`]: split-K, for products with few tiles.
 
+mod choice;
 mod hopper;
 pub(super) mod kernel;
 pub(super) mod narrow;
@@ -78,7 +79,7 @@ pub(super) const RULE: Rule = Rule {
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Problem::of(task)?;
     Declined::when(problem.is_empty_side(), "one factor has no rows of its own")?;
-    let choice = tiles::choose(&problem, task.target)?;
+    let choice = choice::choose(&problem, task.target)?;
     let (tiling, parts) = (choice.tiling, choice.parts);
     let problem = Rc::new(problem);
     let product = TiledProduct::new(Rc::clone(&problem), tiling, parts).map_err(Declined)?;

@@ -1,77 +1,153 @@
-//! The choice between `mma.sync` and the tilings of `sm_90a`, by estimated time. [`super::super::tiles::choose`] calls
-//! it.
+//! The choice of a tiling and of the number of split-K slices: the candidate with the least estimated time.
+//!
+//! ```text
+//! time = tiles of a multiprocessor * multiply-adds of a tile / throughput
+//!      + (stores and loads of the slices + launch of the second kernel, if there is more than one slice)
+//! ```
+//!
+//! The throughputs are fractions of the multiprocessor's peak that were measured on an H100 (`docs/gpu.md`); those of
+//! `mma.sync` with 16-bit elements are estimates. They decide between tilings, so on another device only their ratios
+//! matter.
 
-use super::super::operand::Along;
-use super::super::problem::Problem;
-use super::super::tiles::{Choice, Fragment, Means, Sizes, Tiling, Unit};
-use super::view::View;
-use crate::rules::Target;
+use super::hopper;
+use super::problem::{Axis, Problem};
+use super::tiles::{Fragment, Means, Tiling, Unit};
+use crate::rules::{Declined, Target};
 
-/// The only architecture that has `wgmma`; later ones do not have it.
-const ARCH: u32 = 90;
+/// The assumed extent of an axis whose extent is not a constant.
+pub(super) const UNKNOWN: i64 = 512;
 
-/// The least utilization of a tiling ([`Sizes::used`]); below it a smaller tile is better.
-const LEAST_USED: f64 = 0.5;
+/// The fewest K values of a split-K slice; shorter slices do not pay.
+const LEAST_SLICE: i64 = 256;
 
-/// Returns the estimated throughput of a multiprocessor with enough tiles, relative to the peak of its tensor cores.
-/// The figures are reasoned, not measured: a `wgmma` with 256 columns reads 10 KB of shared memory in its 128 cycles,
-/// one with 128 columns 6 KB in 64 cycles, and a multiprocessor reads 128 bytes per cycle. `mma.sync` is reported to
-/// reach 60 to 65 % of `wgmma`.
+/// The largest number of split-K slices.
+const MOST_SLICES: i64 = 32;
+
+/// Tiles per multiprocessor up to which the sum is split. More slices would add work without filling idle threads.
+const TILES_EACH: i64 = 2;
+
+/// Elements of split-K slices that the device stores or loads in a microsecond.
+const SLICE_ELEMENTS: f64 = 750e3;
+
+/// Microseconds that the launch of the second kernel takes, which adds the slices.
+const SECOND_LAUNCH: f64 = 3.0;
+
+/// Warps that a multiprocessor needs to keep its four schedulers busy.
+const BUSY_WARPS: i64 = 4;
+
+/// A chosen tiling, with the number of split-K slices and the reason in words.
+pub(crate) struct Choice {
+    pub(crate) tiling: Tiling,
+    pub(crate) parts: i64,
+    pub(crate) reason: String,
+}
+
+/// The extents of a product; those that are not constant are assumed ([`UNKNOWN`], for the batch 1).
+struct Sizes {
+    m: i64,
+    n: i64,
+    k: i64,
+    batch: i64,
+    /// Whether all extents are constants.
+    is_known: bool,
+    /// The extents for the schedule's note.
+    text: String,
+}
+
+impl Sizes {
+    /// Returns the extents of a product.
+    fn of(problem: &Problem) -> Sizes {
+        let size = |axis: &Axis| axis.constant().unwrap_or(UNKNOWN).max(0);
+        let (m, n, k) = (size(&problem.m), size(&problem.n), size(&problem.k));
+        let batch = problem.batch.constant().unwrap_or(1).max(1);
+        let is_known =
+            [&problem.m, &problem.n, &problem.k, &problem.batch].iter().all(|axis| axis.constant().is_some());
+        let text = |axis: &Axis, name: &str| {
+            axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string())
+        };
+        let text = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
+        Sizes { m, n, k, batch, is_known, text }
+    }
+
+    /// Returns the number of tiles that cover the result.
+    fn tiles(&self, tiling: &Tiling) -> i64 {
+        let along = |extent: i64, tile: i64| (extent / tile).saturating_add(i64::from(extent % tile != 0));
+        along(self.m, tiling.m).saturating_mul(along(self.n, tiling.n)).saturating_mul(self.batch)
+    }
+
+    /// Returns the largest number of split-K slices to consider.
+    fn most_slices(&self, tiling: &Tiling, units: i64) -> i64 {
+        let tiles = self.tiles(tiling);
+        match self.is_known && tiles > 0 && tiles <= units {
+            true => (TILES_EACH * units / tiles).min(self.k / LEAST_SLICE).clamp(1, MOST_SLICES),
+            false => 1,
+        }
+    }
+
+    /// Returns the estimated time in microseconds of a product by a tiling, in this number of split-K slices.
+    fn time(&self, tiling: &Tiling, slices: i64, units: i64, peak: f64) -> f64 {
+        let tiles = self.tiles(tiling).saturating_mul(slices);
+        let each = (tiles / units).saturating_add(i64::from(tiles % units != 0));
+        let depth = (self.k / (tiling.k * slices)).saturating_add(1).saturating_mul(tiling.k).min(self.k);
+        let warps = each.saturating_mul(tiling.threads() / 32).min(BUSY_WARPS);
+        let throughput = peak * rate(tiling) * warps as f64 / BUSY_WARPS as f64;
+        let product = each as f64 * (tiling.m * tiling.n) as f64 * depth as f64 / throughput;
+        let elements = self.m as f64 * self.n as f64 * self.batch as f64;
+        let split = elements * slices as f64 * 2.0 / SLICE_ELEMENTS + SECOND_LAUNCH;
+        if slices > 1 { product + split } else { product }
+    }
+}
+
+/// Returns the multiply-adds per microsecond of a multiprocessor of an H100, by the unit and the element type.
+fn peak(tiling: &Tiling, bits: u8) -> f64 {
+    match tiling.unit {
+        Unit::Warps { kind: Fragment::F16 | Fragment::Bf16, .. } => 3.0e6,
+        Unit::Warps { kind: Fragment::Tf32, .. } => 1.5e6,
+        Unit::Warps { kind: Fragment::I8 { .. }, .. } => 6.0e6,
+        Unit::Threads { .. } if bits == 64 => 0.1e6,
+        Unit::Threads { .. } => 0.2e6,
+    }
+}
+
+/// Returns the fraction of the peak that a tiling reaches with enough tiles. A `wgmma` with 256 columns reads 10 KB of
+/// shared memory in its 128 cycles, one with 128 columns 6 KB in 64 cycles, and a multiprocessor reads 128 bytes per
+/// cycle; so larger tiles are faster.
 fn rate(tiling: &Tiling) -> f64 {
     match (tiling.unit, tiling.m, tiling.n) {
-        (Unit::Warps { means: Means::Bulk, .. }, 128, 256) => 1.0,
-        (Unit::Warps { means: Means::Bulk, .. }, 128, _) => 0.9,
-        (Unit::Warps { means: Means::Bulk, .. }, _, _) => 0.75,
-        (Unit::Warps { means: Means::Group, .. }, _, _) => 0.7,
-        (_, 128, _) => 0.6,
-        (_, 64, _) => 0.45,
-        _ => 0.3,
+        (Unit::Warps { means: Means::Bulk, .. }, 128, 256) => 0.82,
+        (Unit::Warps { means: Means::Bulk, .. }, 128, _) => 0.74,
+        (Unit::Warps { means: Means::Bulk, .. }, _, _) => 0.62,
+        (Unit::Warps { means: Means::Group, .. }, _, _) => 0.53,
+        (Unit::Warps { means: Means::Alone, .. }, 128, _) => 0.49,
+        (Unit::Warps { means: Means::Alone, .. }, 64, _) => 0.37,
+        (Unit::Warps { means: Means::Alone, .. }, _, _) => 0.25,
+        (Unit::Threads { .. }, 128, _) => 0.80,
+        (Unit::Threads { .. }, 64, _) => 0.63,
+        (Unit::Threads { .. }, _, 64) => 0.48,
+        (Unit::Threads { .. }, _, _) => 0.43,
     }
 }
 
-/// Returns the tilings for a product: with TMA if both factors are dense views, otherwise the one that all threads
-/// load.
-fn table(problem: &Problem, kind: Fragment) -> Vec<Tiling> {
-    let of = |m: i64, n: i64, stages: i64, means: Means| {
-        let unit = Unit::Warps { m: m / 16, n: 1, kind, means };
-        Tiling { m, n, k: super::LINE / kind.bytes(), stages, unit }
-    };
-    let fits = |view: &Result<View, String>| {
-        view.as_ref()
-            .is_ok_and(|view| view.element_bytes == kind.bytes() && (kind.bytes() == 2 || view.along == Along::Sum))
-    };
-    match fits(&problem.a.view) && fits(&problem.b.view) {
-        // As many stages as fit in shared memory: one block per multiprocessor, or two with the last tiling.
-        true => vec![of(128, 256, 4, Means::Bulk), of(128, 128, 6, Means::Bulk), of(64, 128, 4, Means::Bulk)],
-        false => vec![of(128, 128, 3, Means::Group)],
-    }
-}
-
-/// Returns a tiling for `sm_90a` if its estimated time is below that of `other`. The estimate is the number of waves of
-/// blocks, times the work of a tile, divided by the throughput.
-pub(crate) fn choose(problem: &Problem, target: &Target, sizes: &Sizes, other: &Choice) -> Option<Choice> {
-    let Unit::Warps { kind, .. } = other.tiling.unit else { return None };
-    if target.arch != ARCH {
-        return None;
-    }
+/// Chooses a tiling and a number of split-K slices.
+///
+/// # Errors
+/// No tiling exists for the dtype.
+pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Declined> {
     let units = i64::from(target.units).max(1);
-    let time = |tiling: &Tiling, parts: i64| {
-        let rounds = (sizes.blocks(tiling).saturating_mul(parts) + units - 1) / units;
-        let depth = (sizes.k + tiling.k * parts - 1) / (tiling.k * parts) * tiling.k;
-        (rounds * tiling.m * tiling.n) as f64 * depth as f64 / rate(tiling)
-    };
-    let candidates = table(problem, kind).into_iter().filter(|tiling| sizes.used(tiling) >= LEAST_USED);
-    let timed = candidates.map(|tiling| {
-        let parts = sizes.parts(&tiling, units);
-        (time(&tiling, parts), tiling, parts)
+    let sizes = Sizes::of(problem);
+    let mut tilings = Tiling::table(problem, target);
+    tilings.extend(hopper::tilings(problem, target));
+    let candidates = tilings
+        .into_iter()
+        .flat_map(|tiling| (1..=sizes.most_slices(&tiling, units)).map(move |slices| (tiling, slices)));
+    let timed = candidates.map(|(tiling, slices)| {
+        let time = sizes.time(&tiling, slices, units, peak(&tiling, problem.dtype.bits));
+        (time, tiling, slices)
     });
-    let (best, tiling, parts) = timed.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
-    if best >= time(&other.tiling, other.parts) {
-        return None;
-    }
-    let tiles = sizes.blocks(&tiling);
-    let cut = if parts > 1 { format!(", so the sum is cut into {parts} parts") } else { String::new() };
-    let text = &sizes.text;
-    let reason = format!("{text}: tiles {tiles} for multiprocessors {units}{cut}, less time than with mma.sync");
-    Some(Choice { tiling, parts, reason })
+    let best = timed.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let (_, tiling, parts) = best.ok_or_else(|| Declined::because("no tile of its dtype"))?;
+    let tiles = sizes.tiles(&tiling);
+    let split = if parts > 1 { format!(", the sum split into {parts} slices") } else { String::new() };
+    let reason = format!("{}: {tiles} tiles for {units} multiprocessors{split}", sizes.text);
+    Ok(Choice { tiling, parts, reason })
 }

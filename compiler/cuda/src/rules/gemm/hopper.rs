@@ -19,16 +19,17 @@
 //! - [`kernel`]: the warp-specialized kernel for factors that are dense views ([`view`]). One thread copies tiles with
 //!   TMA; one or two warpgroups multiply.
 //! - Tiles of other factors are loaded by all threads, as for `mma.sync` ([`super::kernel`]).
-//! - [`choice`]: whether this is faster than `mma.sync`, and with which tiling.
 
-pub(super) mod choice;
 pub(super) mod kernel;
 pub(super) mod view;
 
 use super::operand::Along;
-use super::tiles::{Tiling, Unit};
+use super::problem::Problem;
+use super::tiles::{Fragment, Means, Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
+use crate::rules::Target;
+use view::View;
 
 /// Bytes of one line of a tile, and of the eight lines that are one atom of the 128-byte swizzle.
 pub(super) const LINE: i64 = 128;
@@ -36,6 +37,28 @@ const EIGHT_LINES: i64 = 8 * LINE;
 
 /// Rows that one warpgroup multiplies.
 pub(super) const ROWS: i64 = 64;
+
+/// The only architecture that has `wgmma`; later ones do not have it.
+const ARCH: u32 = 90;
+
+/// Returns the tilings for a product on `sm_90a`: with TMA if both factors are dense views, otherwise the one that all
+/// threads load. Other architectures have none.
+pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
+    let Some(kind) = Fragment::of(problem, target).filter(|_| target.arch == ARCH) else { return Vec::new() };
+    let of = |m: i64, n: i64, stages: i64, means: Means| {
+        let unit = Unit::Warps { m: m / 16, n: 1, kind, means };
+        Tiling { m, n, k: LINE / kind.bytes(), stages, unit }
+    };
+    let fits = |view: &Result<View, String>| {
+        view.as_ref()
+            .is_ok_and(|view| view.element_bytes == kind.bytes() && (kind.bytes() == 2 || view.along == Along::Sum))
+    };
+    match fits(&problem.a.view) && fits(&problem.b.view) {
+        // As many stages as fit in shared memory: one block per multiprocessor, or two with the last tiling.
+        true => vec![of(128, 256, 4, Means::Bulk), of(128, 128, 6, Means::Bulk), of(64, 128, 4, Means::Bulk)],
+        false => vec![of(128, 128, 3, Means::Group)],
+    }
+}
 
 /// Emits the products of the tiles at `from_a` and `from_b`, in these layouts, as one commit group of `wgmma`.
 pub(super) fn multiply(

@@ -4,11 +4,11 @@
 //! Each axis is one linear index over its loops, row-major. For example, if the loops of M are `n`, `y`, `x` with
 //! extents 2, 8, 16, the axis has 256 values, and index 37 is `n = 0`, `y = 2`, `x = 5`.
 
+use super::choice::UNKNOWN;
 use super::hopper::view::View;
 use super::narrow::Twins;
 use super::reach::Reach;
 use super::source::Source;
-use super::tiles::UNKNOWN;
 use crate::rules::epilogue::Epilogue;
 use crate::rules::{Declined, Task};
 use rx_base::DType;

@@ -1,9 +1,8 @@
-//! Tile sizes and multiply units: a small table per dtype, and the choice from it by the product's extents and the
-//! number of multiprocessors. The rule `gemm` calls [`choose`]; the kernel templates read [`Tiling`].
+//! Tile sizes and multiply units: a small table per dtype, from which [`super::choice`] chooses. The kernel templates
+//! read [`Tiling`].
 
-use super::hopper;
-use super::problem::{Axis, Factor, Problem};
-use crate::rules::{Declined, Target};
+use super::problem::{Factor, Problem};
+use crate::rules::Target;
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
@@ -78,7 +77,7 @@ impl Fragment {
     }
 
     /// Returns the fragment for the dtypes of a product; `None` if tensor cores cannot multiply them.
-    fn of(problem: &Problem, target: &Target) -> Option<Fragment> {
+    pub(super) fn of(problem: &Problem, target: &Target) -> Option<Fragment> {
         let sums_in = |wanted: DType| problem.dtype == wanted;
         let of_floats = sums_in(DType::FLOAT32) || problem.dtype.is_float() && problem.dtype.bits == 16;
         match (problem.a.narrow.dtype(), problem.b.narrow.dtype()) {
@@ -97,15 +96,6 @@ fn is_byte(dtype: DType) -> bool {
     dtype == DType::INT8 || dtype == DType::UINT8
 }
 
-/// The assumed extent of an axis whose extent is not a constant.
-pub(super) const UNKNOWN: i64 = 512;
-
-/// The fewest K values of a split-K slice; shorter slices do not pay.
-const LEAST_PART: i64 = 256;
-
-/// The largest number of split-K slices.
-const MOST_PARTS: i64 = 32;
-
 impl Tiling {
     /// Returns the number of threads in a block, including the warpgroup that copies with TMA.
     pub(crate) fn threads(self) -> i64 {
@@ -116,7 +106,7 @@ impl Tiling {
     }
 
     /// Returns the tilings for the dtypes of a product, the largest first.
-    fn table(problem: &Problem, target: &Target) -> Vec<Tiling> {
+    pub(super) fn table(problem: &Problem, target: &Target) -> Vec<Tiling> {
         if let Some(kind) = Fragment::of(problem, target) {
             let warps = |m, n, warps_m, warps_n| {
                 // A K tile of 64 bytes is two `mma` steps of 32 bytes, that is, four 16-byte chunks per line.
@@ -136,93 +126,6 @@ impl Tiling {
             ],
         }
     }
-}
-
-/// A chosen tiling, with the number of split-K slices and the reason in words.
-pub(crate) struct Choice {
-    pub(crate) tiling: Tiling,
-    pub(crate) parts: i64,
-    pub(crate) reason: String,
-}
-
-/// The extents of a product; those that are not constant are assumed ([`UNKNOWN`], for the batch 1).
-pub(crate) struct Sizes {
-    m: i64,
-    n: i64,
-    pub(crate) k: i64,
-    batch: i64,
-    /// Whether all extents are constants.
-    is_known: bool,
-    /// The extents for the schedule's note.
-    pub(crate) text: String,
-}
-
-impl Sizes {
-    /// Returns the extents of a product.
-    fn of(problem: &Problem) -> Sizes {
-        let size = |axis: &Axis| axis.constant().unwrap_or(UNKNOWN);
-        let (m, n, k) = (size(&problem.m), size(&problem.n), size(&problem.k));
-        let batch = problem.batch.constant().unwrap_or(1).max(1);
-        let is_known =
-            [&problem.m, &problem.n, &problem.k, &problem.batch].iter().all(|axis| axis.constant().is_some());
-        let text = |axis: &Axis, name: &str| {
-            axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string())
-        };
-        let text = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
-        Sizes { m, n, k, batch, is_known, text }
-    }
-
-    /// Returns the number of tiles that cover the result.
-    pub(crate) fn blocks(&self, tiling: &Tiling) -> i64 {
-        let along = |extent: i64, tile: i64| extent.max(0).saturating_add(tile - 1) / tile;
-        along(self.m, tiling.m).saturating_mul(along(self.n, tiling.n)).saturating_mul(self.batch)
-    }
-
-    /// Returns the fraction of the tiles' elements that are elements of the result, between 0 and 1. For example, 100
-    /// rows in tiles of 64 use 100 / 128.
-    pub(crate) fn used(&self, tiling: &Tiling) -> f64 {
-        let padded = self.blocks(tiling) as f64 * (tiling.m * tiling.n) as f64;
-        (self.m as f64 * self.n as f64 * self.batch as f64) / padded.max(1.0)
-    }
-
-    /// Returns the number of split-K slices: more than one if the tiles occupy at most half of the multiprocessors and
-    /// the sum is long enough.
-    pub(crate) fn parts(&self, tiling: &Tiling, units: i64) -> i64 {
-        let tiles = self.blocks(tiling);
-        match self.is_known && tiles > 0 && tiles.saturating_mul(2) <= units {
-            true => (units / tiles).min(self.k / LEAST_PART).clamp(1, MOST_PARTS),
-            false => 1,
-        }
-    }
-}
-
-/// Chooses a tiling from the table: the largest one with at least one tile per multiprocessor and at least 0.6 of the
-/// smallest tiling's utilization. If there is none, the largest one with a tile for every fourth multiprocessor and at
-/// least 0.8 of that utilization; otherwise the smallest. In these two cases the sum may be split (split-K). For
-/// `sm_90a`, a faster tiling replaces the choice ([`hopper::choice`]).
-///
-/// # Errors
-/// The table for the dtype is empty.
-pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Declined> {
-    let units = i64::from(target.units);
-    let sizes = Sizes::of(problem);
-    let table = Tiling::table(problem, target);
-    let smallest = table.last().map_or(0.0, |tiling| sizes.used(tiling));
-    let enough = |tiling: &&Tiling| sizes.blocks(tiling) >= units && sizes.used(tiling) >= 0.6 * smallest;
-    let chosen = table.iter().find(enough);
-    let by_waste =
-        || table.iter().find(|tiling| sizes.used(tiling) >= 0.8 * smallest && sizes.blocks(tiling) * 4 >= units);
-    let few = chosen.is_none();
-    let tiling = *chosen.or_else(by_waste).or(table.last()).ok_or_else(|| Declined::because("no tile of its dtype"))?;
-    let tiles = sizes.blocks(&tiling);
-    let parts = if few { sizes.parts(&tiling, units) } else { 1 };
-    let why = match few {
-        false => format!("tiles {tiles}, enough for multiprocessors {units}"),
-        true => format!("tiles {tiles}, few"),
-    };
-    let cut = if parts > 1 { format!(", so the sum is cut into {parts} parts") } else { String::new() };
-    let choice = Choice { tiling, parts, reason: format!("{}: {why}{cut}", sizes.text) };
-    Ok(hopper::choice::choose(problem, target, &sizes, &choice).unwrap_or(choice))
 }
 
 impl Factor {

@@ -1,6 +1,6 @@
 // conv2d: out
 // from conv2d
-// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 3136 x 576: tiles 49, enough for multiprocessors 1; A: 16 bytes at a time along the sum; B: element by element along its free axis
+// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 3136 x 576: 49 tiles for 1 multiprocessors; A: 16 bytes at a time along the sum; B: element by element along its free axis
 extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, const float* w_1, float* out) {
     const int tiles_m = 1, tiles_n = 49;
     int block = blockIdx.x;

@@ -1,6 +1,6 @@
 // matmul: sum, out
 // from matmul
-// schedule gemm: tiles of 128x128x32, mma.sync m16n8k16 of bfloat16; 256 x 256 x 256: tiles 4, enough for multiprocessors 1; A: 16 bytes at a time, copied past the registers along the sum; B: 16 bytes at a time, copied past the registers along its free axis; the statement behind it on its elements
+// schedule gemm: tiles of 128x128x32, mma.sync m16n8k16 of bfloat16; 256 x 256 x 256: 4 tiles for 1 multiprocessors; A: 16 bytes at a time, copied past the registers along the sum; B: 16 bytes at a time, copied past the registers along its free axis; the statement behind it on its elements
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16* a, const rx_bf16* b, rx_bf16* out) {
     const int tiles_m = 2, tiles_n = 2;
     int block = blockIdx.x;

@@ -1,6 +1,6 @@
 // matmul: sum, out
 // from matmul
-// schedule gemm: tiles of 128x256x64, wgmma m64k16 of bfloat16, 8 warps; 256 x 256 x 256: tiles 2 for multiprocessors 1, less time than with mma.sync; A: tiles copied by themselves, along the sum; B: tiles copied by themselves, along its free axis; the statement behind it on its elements
+// schedule gemm: tiles of 128x256x64, wgmma m64k16 of bfloat16, 8 warps; 256 x 256 x 256: 2 tiles for 1 multiprocessors; A: tiles copied by themselves, along the sum; B: tiles copied by themselves, along its free axis; the statement behind it on its elements
 extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
     rx_bf16* out,
     const __grid_constant__ rx_tensor_map map_a,

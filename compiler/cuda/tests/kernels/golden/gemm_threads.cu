@@ -1,6 +1,6 @@
 // matmul: out
 // from matmul
-// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 64 x 64: tiles 1, enough for multiprocessors 1; A: 16 bytes at a time along the sum; B: 16 bytes at a time along its free axis
+// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 64 x 64: 1 tiles for 1 multiprocessors; A: 16 bytes at a time along the sum; B: 16 bytes at a time along its free axis
 extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, const float* b, float* out) {
     const int tiles_m = 1, tiles_n = 1;
     int block = blockIdx.x;
