@@ -400,7 +400,20 @@ impl Group {
         // Always prints all of the cases, wherever the worker begins, so that the text is the same and its images are
         // found in the cache.
         let source = crate::source_for(cases, &self.target);
-        let module = match device.load(source, &Kept::of_user(), &mut |_, _| ()) {
+        let mut expected: Vec<_> = cases.iter().map(|_| None).collect();
+        let loaded = std::thread::scope(|scope| {
+            let workers = std::thread::available_parallelism().map_or(1, usize::from);
+            let each = (cases.len() - skipped).div_ceil(workers).max(1);
+            for (cases, expected) in cases[skipped..].chunks(each).zip(expected[skipped..].chunks_mut(each)) {
+                scope.spawn(|| {
+                    for (case, expected) in cases.iter().zip(expected) {
+                        *expected = Some((self.expected)(case));
+                    }
+                });
+            }
+            device.load(source, &Kept::of_user(), &mut |_, _| ())
+        });
+        let module = match loaded {
             Ok(module) => module,
             Err(error) => {
                 let is_lost = is_lost(device, &error);
@@ -420,9 +433,10 @@ impl Group {
                 );
             }
         };
-        for (function, case) in cases.iter().enumerate().skip(skipped) {
+        for (function, (case, expected)) in cases.iter().zip(&expected).enumerate().skip(skipped) {
             self.begins(&case.name, Place { group: number, case: start + function + 1 });
-            let Outcome { milliseconds, verdict, is_lost } = self.outcome(device, &module, function, case);
+            let expected = expected.as_ref().unwrap_or_else(|| panic!("{}: not computed", case.name));
+            let Outcome { milliseconds, verdict, is_lost } = outcome(device, &module, function, case, expected);
             tell_result(&json!({
                 "device": device.name(), "group": self.name, "case": case.name, "function": case.func.name.as_str(),
                 "milliseconds": milliseconds, "ok": verdict.is_ok(), "error": verdict.as_ref().err(), "is_lost": is_lost,
@@ -433,25 +447,30 @@ impl Group {
     fn begins(&self, case: &str, next: Place) {
         tell(&json!({ "group": self.name, "case": case, "next": next.to_string() }));
     }
+}
 
-    fn outcome(&self, device: &Device, module: &Module, function: usize, case: &Case) -> Outcome {
-        let mut milliseconds = 0.0;
-        let mut launched = || {
-            let buffers = case.bytes().into_iter().map(|bytes| device.upload(bytes)).collect::<Result<Vec<_>, _>>()?;
-            let passed: Vec<&DeviceBuffer> = buffers.iter().collect();
-            milliseconds = device.milliseconds(|| module.launch(function, &passed, &case.values()))?;
-            module.finish()?;
-            buffers.iter().map(|buffer| device.download(buffer)).collect::<Result<Vec<_>, _>>()
-        };
-        let (verdict, is_lost) = match launched() {
-            Ok(buffers) => (case.compare_all(Ok(&buffers), &(self.expected)(case)), false),
-            Err(DeviceError::Fault(fault)) => {
-                (case.compare_all(Err(Failure::from(&fault)), &(self.expected)(case)), false)
-            }
-            Err(error) => (Err(format!("{}: {error}", case.name)), is_lost(device, &error)),
-        };
-        Outcome { milliseconds, verdict, is_lost }
-    }
+/// Runs a case and compares its buffers.
+fn outcome(
+    device: &Device,
+    module: &Module,
+    function: usize,
+    case: &Case,
+    expected: &Result<Vec<Tensor>, Failure>,
+) -> Outcome {
+    let mut milliseconds = 0.0;
+    let mut launched = || {
+        let buffers = case.bytes().into_iter().map(|bytes| device.upload(bytes)).collect::<Result<Vec<_>, _>>()?;
+        let passed: Vec<&DeviceBuffer> = buffers.iter().collect();
+        milliseconds = device.milliseconds(|| module.launch(function, &passed, &case.values()))?;
+        module.finish()?;
+        buffers.iter().map(|buffer| device.download(buffer)).collect::<Result<Vec<_>, _>>()
+    };
+    let (verdict, is_lost) = match launched() {
+        Ok(buffers) => (case.compare_all(Ok(&buffers), expected), false),
+        Err(DeviceError::Fault(fault)) => (case.compare_all(Err(Failure::from(&fault)), expected), false),
+        Err(error) => (Err(format!("{}: {error}", case.name)), is_lost(device, &error)),
+    };
+    Outcome { milliseconds, verdict, is_lost }
 }
 
 /// The result of a case.
