@@ -139,7 +139,7 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
         cold, error = events(command, seconds, cache)
         # How long a build takes that finds all it needs, of one dtype: it is the same of the others.
         is_timed = error is None and dtype == "float32"
-        warm = events([*command, "--max-rounds", "1"], seconds, cache)[0] if is_timed else {}
+        warm = events([*command, "--max-iterations", "1"], seconds, cache)[0] if is_timed else {}
         line = {"group": "speed", "case": case_of(name, dims, batch, dtype), "dtype": dtype, "ok": error is None, "error": error}
         yield line | measured(cold) | {"warm_build_seconds": warm.get("built", {}).get("seconds")}
 

@@ -60,7 +60,7 @@ pub enum RunError {
         buffer: Name,
     },
     /// The loops exceed the caller's limit on iterations.
-    #[error("stopped after the rounds allowed")]
+    #[error("the function needs more iterations of loops than its limit allows")]
     Rounds,
     /// An index outside its axis.
     #[error("{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}", .site.operator)]

@@ -99,10 +99,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub calls: u32,
 
-    /// End the run with an error after N rounds of loops and calls, all together: a program that would never end does.
-    /// Ctrl-C ends it at once.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000_000_000)]
-    pub max_rounds: u64,
+    /// End a call with an error after N iterations of loops and calls of functions in all, so that a program that never ends
+    /// does. Ctrl-C ends it at once.
+    #[arg(long, alias = "max-rounds", value_name = "N", default_value_t = 1_000_000_000_000_000)]
+    pub max_iterations: u64,
 
     /// On a GPU, end the run with an error where kernels take longer than S seconds. The GPU is not used again by this process.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
