@@ -1,4 +1,4 @@
-//! Arguments that are no tensors, as rules read them: scalars, dtypes, shapes of new tensors.
+//! Readers of arguments that are not tensors, for struct-info rules: scalars, dtypes, shapes of new tensors.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::operands::Element;
@@ -6,7 +6,7 @@ use crate::tensor::operands;
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Attr, ExprKind, PrimInfo, PrimValue, Shape, StructInfo};
 
-/// The largest rank of which a shape is written out dim by dim; `ndim=` in a text may claim any number.
+/// The maximum rank for which a shape is expanded dim by dim. A program's `ndim=` may state any number.
 pub(crate) const MAX_WRITTEN_RANK: usize = 1024;
 
 /// The value of a scalar argument.
@@ -16,14 +16,14 @@ pub(crate) enum Scalar {
     Int(Dim),
     /// A float constant.
     Float(f64),
-    /// A value known when the program runs, of this dtype where known.
+    /// A value that is unknown until the program runs, with its dtype if known.
     Unknown(Option<DType>),
 }
 
-/// The scalar passed for `name`; `None` when it was left out.
+/// Returns the scalar passed for `name`; `None` if it was left out.
 ///
 /// # Errors
-/// Propagates error parts; reports what is no scalar.
+/// Propagates error types; reports an argument that is not a scalar.
 pub(crate) fn scalar(call: &CallInfo<'_>, name: &'static str) -> Result<Option<Scalar>, Problem> {
     let expr = match call.arg(name) {
         Arg::Operand(expr) => expr,
@@ -36,7 +36,7 @@ pub(crate) fn scalar(call: &CallInfo<'_>, name: &'static str) -> Result<Option<S
         (ExprKind::Prim(PrimValue::Int(value)), _) => Ok(Some(Scalar::Int(value.clone()))),
         (ExprKind::Prim(PrimValue::Float(value)), _) => Ok(Some(Scalar::Float(*value))),
         (ExprKind::Prim(PrimValue::Bool(value)), _) => Ok(Some(Scalar::Int(i64::from(*value).into()))),
-        // A float's variable is a symbol like others, but no integer.
+        // A float variable also has a symbol as its value, but it is not an integer.
         (_, StructInfo::Prim(PrimInfo { value: Some(value), dtype })) if !dtype.is_some_and(DType::is_float) => {
             Ok(Some(Scalar::Int(value.clone())))
         }
@@ -46,10 +46,10 @@ pub(crate) fn scalar(call: &CallInfo<'_>, name: &'static str) -> Result<Option<S
     }
 }
 
-/// The integer passed for `name`; `None` when it was left out or is not known.
+/// Returns the integer passed for `name`; `None` if it was left out or is unknown.
 ///
 /// # Errors
-/// As [`scalar`]; also reports a float.
+/// Fails like [`scalar`]; also reports a float.
 pub(crate) fn integer(call: &CallInfo<'_>, name: &'static str) -> Result<Option<Dim>, Problem> {
     match scalar(call, name)? {
         Some(Scalar::Int(value)) => Ok(Some(value)),
@@ -61,10 +61,10 @@ pub(crate) fn integer(call: &CallInfo<'_>, name: &'static str) -> Result<Option<
     }
 }
 
-/// The shape passed for `name`, as the shape of a new tensor: dims where known, else the variable.
+/// Returns the shape passed for `name`, as the shape of a new tensor: its dims if known, otherwise the shape variable.
 ///
 /// # Errors
-/// Propagates error parts; reports what is no shape, and a dim below 0.
+/// Propagates error types; reports an argument that is not a shape, and a negative dim.
 pub(crate) fn new_shape(call: &CallInfo<'_>, name: &'static str) -> Result<Shape, Problem> {
     let shape = operands::shape(call, name)?;
     let negative = |dim: &&Dim| dim.as_constant().is_some_and(|value| value < 0);
@@ -74,16 +74,16 @@ pub(crate) fn new_shape(call: &CallInfo<'_>, name: &'static str) -> Result<Shape
     Ok(shape)
 }
 
-/// The report that `name` asks for a tensor with a negative dim.
+/// Creates the error that `name` requests a tensor with a negative dim.
 pub(crate) fn negative_dim(call: &CallInfo<'_>, name: &'static str, dim: &Dim) -> Problem {
     let message = format_args!("`{name}` makes a dim of {dim}, dims are never negative");
     call.error(Code::AttrOutOfRange, ParamPlace::Param(name), message).into()
 }
 
-/// The dtype passed for `name` as `R.dtype("float32")` or a string; unknown for anything else.
+/// Returns the dtype passed for `name`, as `R.dtype("float32")` or a string; any other value is an unknown dtype.
 ///
 /// # Errors
-/// Propagates error parts; reports a name that is no dtype.
+/// Propagates error types; reports a name that is not a dtype.
 pub(crate) fn dtype(call: &CallInfo<'_>, name: &'static str) -> Result<Element, Problem> {
     let text = match call.arg(name) {
         Arg::Attr(Attr::Str(text)) => text,
@@ -103,7 +103,8 @@ pub(crate) fn dtype(call: &CallInfo<'_>, name: &'static str) -> Result<Element, 
     Ok(Element::known(dtype))
 }
 
-/// The number an attribute holds, written bare or with a type: `2`, `0.5`, `T.float32(0.5)`, `T.float32("inf")`.
+/// Returns the value of a number attribute, written bare or with a dtype: `2`, `0.5`, `T.float32(0.5)`,
+/// `T.float32("inf")`.
 pub(crate) fn attr_number(attr: &Attr) -> Option<f64> {
     match attr {
         Attr::Int(value) => value.as_constant().map(|value| value as f64),
@@ -117,7 +118,7 @@ pub(crate) fn attr_number(attr: &Attr) -> Option<f64> {
     }
 }
 
-/// Whether an optional argument is not given: left out, `None`, or the empty tuple TVM prints for it.
+/// Whether an optional argument is not given: left out, `None`, or the empty tuple that TVM prints for it.
 pub(crate) fn is_void(call: &CallInfo<'_>, name: &'static str) -> bool {
     match call.arg(name) {
         Arg::Absent | Arg::Attr(Attr::None) => true,

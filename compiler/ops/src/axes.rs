@@ -1,10 +1,11 @@
-//! Axes: negative ones counted from the end, each in range, none named twice.
+//! Normalization of axis attributes: converts negative axes, checks ranges, rejects duplicates.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rustc_hash::FxHashMap;
 use rx_base::{Code, counted};
 
-/// The axis `axis` of a tensor with `ndim` dimensions, counted from the front (TVM's `NormalizeAxis`).
+/// Returns `axis` of a tensor of rank `ndim` as a non-negative axis (TVM's `NormalizeAxis`). For example, -1 of rank 4
+/// is 3.
 ///
 /// # Errors
 /// Reports an axis outside `[-ndim, ndim)` at parameter `name`.
@@ -14,7 +15,7 @@ pub(crate) fn normalize_axis(
     ndim: usize,
     axis: i64,
 ) -> Result<usize, Problem> {
-    // A rank is the length of a list in memory, so it fits.
+    // A rank is the length of a list in memory, so the conversion does not overflow.
     let signed = i64::try_from(ndim).unwrap_or(i64::MAX);
     let from_front = if axis < 0 { axis.checked_add(signed) } else { Some(axis) };
     match from_front.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < ndim) {
@@ -41,7 +42,8 @@ pub(crate) fn normalize_axis(
     }
 }
 
-/// The first tensor argument of this rank, which an axis is most likely one of. The result of `stack` has one more.
+/// Returns the first tensor argument of this rank, to which the axis most likely refers. There is none for `stack`,
+/// whose result has one dim more than its operands.
 fn ranked(call: &CallInfo<'_>, ndim: usize) -> Option<&'static str> {
     let has_rank = |name: &str| {
         let tensor = call.operand(name).and_then(|operand| operand.ty.as_tensor());
@@ -50,10 +52,10 @@ fn ranked(call: &CallInfo<'_>, ndim: usize) -> Option<&'static str> {
     call.schema.params.iter().map(|param| param.name).find(|name| has_rank(name))
 }
 
-/// The axes `axes`, counted from the front, in the order given (TVM's `NormalizeAxes`).
+/// Returns `axes` as non-negative axes, in the given order (TVM's `NormalizeAxes`).
 ///
 /// # Errors
-/// As [`normalize_axis`]; also reports an axis named twice.
+/// Fails like [`normalize_axis`]; also reports a duplicate axis.
 pub(crate) fn normalize_axes(
     call: &CallInfo<'_>,
     name: &'static str,

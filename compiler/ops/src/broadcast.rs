@@ -1,24 +1,24 @@
-//! Broadcasting of shapes, as NumPy and TVM do it.
+//! Shape broadcasting with the rules of NumPy and TVM: `[n, 1, 4]` and `[3, 1]` broadcast to `[n, 3, 4]`.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::Shape;
 
-/// What broadcasting asks of two shapes, for notes.
+/// The broadcasting rule in words, for notes of diagnostics.
 pub(crate) const RULE: &str =
     "axes are compared from the last one; two sizes go together when they are equal or one is 1";
 
-/// Two dims that do not broadcast: they differ for all values of the symbols, and neither can be 1.
+/// Two dims that cannot be broadcast: they differ for all values of the symbols, and neither can be 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BroadcastConflict {
-    /// The axis of the left shape, from the front, and its size.
+    /// The axis of the left shape, counted from 0, and its extent.
     pub left: (usize, Dim),
-    /// The axis of the right shape, from the front, and its size.
+    /// The axis of the right shape, counted from 0, and its extent.
     pub right: (usize, Dim),
 }
 
 impl BroadcastConflict {
-    /// The report for operands called `left` and `right`, placed at the right one.
+    /// Creates the error for operands called `left` and `right`, located at the right one.
     pub(crate) fn report(&self, call: &CallInfo<'_>, left: &'static str, right: &'static str) -> Problem {
         let ((left_axis, left_dim), (right_axis, right_dim)) = (&self.left, &self.right);
         call.error(
@@ -36,14 +36,14 @@ impl BroadcastConflict {
     }
 }
 
-/// The shape that two operands are broadcast to.
+/// Returns the shape that two operands are broadcast to.
 ///
-/// As TVM's `InferBinaryBroadcastShape`: where two dims may or may not agree, only the rank of the result is known. An
-/// unknown operand leaves the rank where both ranks are known; two shapes that are the same variable give that variable.
-/// A variable whose dims are known stands for them.
+/// Follows TVM's `InferBinaryBroadcastShape`. If it is unknown whether two dims are equal, only the rank of the result
+/// is known. If an operand's dims are unknown, only the rank is known, provided both ranks are. Two shapes that are the
+/// same variable give that variable. A variable whose dims are known counts as those dims.
 ///
 /// # Errors
-/// The last pair of dims that cannot go together for any value of the symbols.
+/// Returns the last pair of dims that cannot be broadcast for any value of the symbols.
 pub(crate) fn broadcast_shapes(call: &CallInfo<'_>, left: &Shape, right: &Shape) -> Result<Shape, BroadcastConflict> {
     match (left, right) {
         (Shape::Error, _) | (_, Shape::Error) => Ok(Shape::Error),
@@ -61,7 +61,7 @@ pub(crate) fn broadcast_shapes(call: &CallInfo<'_>, left: &Shape, right: &Shape)
     }
 }
 
-/// The rank of the result of broadcasting two ranks.
+/// Returns the rank of the result of broadcasting two ranks.
 pub(crate) fn larger_rank(left: Option<usize>, right: Option<usize>) -> Option<usize> {
     Some(left?.max(right?))
 }
@@ -101,7 +101,7 @@ fn broadcast_dim(call: &CallInfo<'_>, a: &Dim, b: &Dim) -> Pair {
         return Pair::Is(a.clone());
     }
     match (a.is_error(), b.is_error()) {
-        // A constant other than 1 stays whatever the error part was meant to be.
+        // A constant other than 1 determines the result, whatever the dim with the error is.
         (true, _) if b.as_constant().is_some() => return Pair::Is(b.clone()),
         (_, true) if a.as_constant().is_some() => return Pair::Is(a.clone()),
         (true, _) | (_, true) => return Pair::Is(Dim::ERROR),

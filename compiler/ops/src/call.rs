@@ -1,4 +1,5 @@
-//! A call as a rule sees it: arguments bound to parameters, ways to read them, ways to complain.
+//! A call with its arguments bound to parameters, as struct-info rules see it: accessors for the arguments, and
+//! constructors of diagnostics.
 
 use crate::arguments::attr_number;
 use crate::schema::{Default, Param, Schema};
@@ -8,30 +9,31 @@ use rx_ir::{Argument, Attr, Expr, ExprKind, StructInfo, TensorInfo};
 use std::cell::RefCell;
 use std::fmt;
 
-/// A struct-info rule: from the arguments to the type of the result. Pure; non-fatal findings go to [`CallInfo::report`].
+/// A struct-info rule: computes the type of the result from the arguments. It is pure, except that it passes non-fatal
+/// diagnostics to [`CallInfo::report`].
 pub type Rule = fn(&CallInfo<'_>) -> Result<StructInfo, Problem>;
 
-/// A place inside a call, in terms of its parameters; the caller knows the spans.
+/// A location inside a call, by parameter. The caller converts it to a span of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamPlace {
     /// The whole call.
     Call,
     /// The operator's name.
     Callee,
-    /// The argument for this parameter; the whole call when it was left out.
+    /// The argument for this parameter; the whole call if the argument was left out.
     Param(&'static str),
     /// An element of the tuple or list passed for this parameter.
     Element(&'static str, usize),
-    /// The place where the value passed for this parameter was defined.
+    /// The definition of the value passed for this parameter.
     DefinitionOf(&'static str),
 }
 
-/// Why a rule gives no type.
+/// The reason why a rule returns no type.
 #[derive(Debug)]
 pub enum Problem {
-    /// An argument is an error part; its mistake was reported where it was made.
+    /// An argument has an error type, whose cause was already reported.
     Propagate,
-    /// A mistake of this call.
+    /// An error in this call.
     Report(Box<Diagnostic<ParamPlace>>),
 }
 
@@ -41,19 +43,19 @@ impl From<Diagnostic<ParamPlace>> for Problem {
     }
 }
 
-/// How a dim of a call's result is computed.
+/// The formula of one dim of a call's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Derivation {
-    /// The field of a tuple it is of; without one it is of the result, and of every field.
+    /// The index of the result tuple's field. `None` means the result itself, or each field of a result tuple.
     pub field: Option<usize>,
     /// The axis.
     pub axis: usize,
-    /// The formula with the numbers put in.
+    /// The formula with the values filled in.
     pub formula: String,
 }
 
 impl Derivation {
-    /// Whether it is of the dim at `axis` of the part of the result that `path` leads to.
+    /// Whether this formula describes the dim at `axis` of the part of the result that `path` leads to.
     pub fn is_of(&self, path: &[usize], axis: usize) -> bool {
         let field = match path {
             [] => self.field.is_none(),
@@ -64,7 +66,7 @@ impl Derivation {
     }
 }
 
-/// A dim as an operand of a written-out formula.
+/// Prints a dim as an operand of a formula, in parentheses unless it is a constant or a symbol.
 pub(crate) fn operand(dim: &Dim) -> String {
     match dim.as_constant().is_some() || dim.as_symbol().is_some() {
         true => dim.to_string(),
@@ -72,16 +74,16 @@ pub(crate) fn operand(dim: &Dim) -> String {
     }
 }
 
-/// What a call passes for one parameter.
+/// The argument that a call passes for one parameter.
 #[derive(Clone, Debug)]
 pub enum Arg<'a> {
-    /// Nothing, and the parameter has no default value.
+    /// No argument, for a parameter without a default value.
     Absent,
     /// An operand.
     Operand(&'a Expr),
     /// The operands of a variadic parameter.
     Operands(&'a [Expr]),
-    /// An attribute, given or defaulted.
+    /// An attribute, given explicitly or by default.
     Attr(&'a Attr),
     /// Struct infos.
     Types(&'a [StructInfo]),
@@ -99,59 +101,60 @@ impl<'a> From<&'a Argument> for Arg<'a> {
     }
 }
 
-/// A call with its arguments bound to the schema's parameters, in their order.
+/// A call with its arguments bound to the schema's parameters, in the order of the parameters.
 #[derive(Debug)]
 pub struct CallInfo<'a> {
     /// The operator.
     pub schema: &'static Schema,
-    /// One per parameter of the schema.
+    /// The arguments, one per parameter of the schema.
     pub args: &'a [Arg<'a>],
-    /// What is known of the symbols.
+    /// The known bounds of the symbols.
     pub bounds: &'a Bounds,
-    /// Findings that do not keep the call from having a type.
+    /// Non-fatal diagnostics: the call still has a type.
     pub findings: RefCell<Vec<Diagnostic<ParamPlace>>>,
-    /// Where somebody wants them: the formulas of the result's dims, the numbers put in.
+    /// The formulas of the result's dims with the values filled in; `None` if nobody asks for them.
     pub derivations: Option<RefCell<Vec<Derivation>>>,
 }
 
 impl<'a> CallInfo<'a> {
-    /// A call of `schema` with these arguments.
+    /// Creates a call of `schema` with these arguments.
     pub fn new(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
         CallInfo { schema, args, bounds, findings: RefCell::new(Vec::new()), derivations: None }
     }
 
-    /// A call whose rule is asked for its formulas.
+    /// Creates a call for which the rule also collects the formulas of dims.
     pub fn explaining(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
         CallInfo { derivations: Some(RefCell::default()), ..CallInfo::new(schema, args, bounds) }
     }
 
-    /// Says how axis `axis` of the result is computed, to whoever asks.
+    /// Records the formula of axis `axis` of the result, if formulas are collected.
     pub fn derive(&self, axis: Option<usize>, formula: impl FnOnce() -> String) {
         if let (Some(derivations), Some(axis)) = (&self.derivations, axis) {
             derivations.borrow_mut().push(Derivation { field: None, axis, formula: formula() });
         }
     }
 
-    /// As [`CallInfo::derive`], of one field of a result that is a tuple.
+    /// Records the formula of an axis of one field of a result tuple.
     pub fn derive_field(&self, field: usize, axis: Option<usize>, formula: impl FnOnce() -> String) {
         if let (Some(derivations), Some(axis)) = (&self.derivations, axis) {
             derivations.borrow_mut().push(Derivation { field: Some(field), axis, formula: formula() });
         }
     }
 
-    /// The argument bound to `name`. A name the schema lacks is `Absent`; a unit test calls every rule to rule that out.
+    /// Returns the argument bound to `name`. A name that the schema lacks gives `Absent`; a unit test calls every rule
+    /// to exclude this case.
     pub fn arg(&self, name: &str) -> &Arg<'a> {
         let position = self.schema.params.iter().position(|param| param.name == name);
         debug_assert!(position.is_some(), "{} has no parameter {name}", self.schema.name);
         position.and_then(|at| self.args.get(at)).unwrap_or(&Arg::Absent)
     }
 
-    /// The parameter called `name`.
+    /// Returns the parameter called `name`.
     pub fn param(&self, name: &str) -> Option<&'static Param> {
         self.schema.params.iter().find(|param| param.name == name)
     }
 
-    /// The operand passed for `name`.
+    /// Returns the operand passed for `name`.
     pub fn operand(&self, name: &str) -> Option<&'a Expr> {
         match self.arg(name) {
             Arg::Operand(expr) => Some(expr),
@@ -159,15 +162,15 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The struct info of the operand passed for `name`; [`StructInfo::Error`] when there is none.
+    /// Returns the struct info of the operand passed for `name`; [`StructInfo::Error`] if there is none.
     pub fn ty(&self, name: &str) -> &'a StructInfo {
         self.operand(name).map_or(&StructInfo::Error, |expr| &expr.ty)
     }
 
-    /// The operand passed for `name` as a tensor.
+    /// Returns the type of the operand passed for `name`, which must be a tensor.
     ///
     /// # Errors
-    /// Propagates error parts; reports anything that is no tensor, `R.Any` included, as TVM does.
+    /// Propagates error types; reports any other value that is not a tensor, including `R.Any`, as TVM does.
     pub fn tensor(&self, name: &'static str) -> Result<&'a TensorInfo, Problem> {
         match self.ty(name) {
             StructInfo::Error => Err(Problem::Propagate),
@@ -178,19 +181,19 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The type of a tensor operand, for results of the same type.
+    /// Returns the type of a tensor operand, for results of the same type.
     ///
     /// # Errors
-    /// As [`CallInfo::tensor`].
+    /// Fails like [`CallInfo::tensor`].
     pub fn tensor_type(&self, name: &'static str) -> Result<StructInfo, Problem> {
         self.tensor(name)?;
         Ok(self.ty(name).clone())
     }
 
-    /// As [`CallInfo::tensor`], for an operand that may be left out.
+    /// Returns the type of an optional tensor operand; `None` if it is left out.
     ///
     /// # Errors
-    /// As [`CallInfo::tensor`].
+    /// Fails like [`CallInfo::tensor`].
     pub fn optional_tensor(&self, name: &'static str) -> Result<Option<&'a TensorInfo>, Problem> {
         match self.operand(name) {
             None => Ok(None),
@@ -198,12 +201,12 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The report that argument `name` is `ty` where `wanted` is needed.
+    /// Creates the error that argument `name` has the type `ty` where `wanted` is required.
     pub fn wrong_kind(&self, place: ParamPlace, name: &str, wanted: &str, ty: &StructInfo) -> Problem {
         self.error(Code::ArgumentType, place, format_args!("argument `{name}` must be {wanted}, it is {ty}")).into()
     }
 
-    /// The attribute `name`; `None` where it is absent or Python's `None`.
+    /// Returns the attribute `name`; `None` if it is absent or Python's `None`.
     pub fn attr(&self, name: &str) -> Option<&'a Attr> {
         match self.arg(name) {
             Arg::Attr(Attr::None) => None,
@@ -212,12 +215,13 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The attribute `name` as an integer constant. Types are checked before rules run, so absence means `None`.
+    /// Returns the attribute `name` as an integer constant. Attribute types are checked before rules run, so for an
+    /// attribute of integer type `None` means absent or symbolic.
     pub fn int(&self, name: &str) -> Option<i64> {
         self.attr(name).and_then(Attr::as_int)
     }
 
-    /// The attribute `name` as a float; integers are taken as floats.
+    /// Returns the attribute `name` as a float; integers are converted.
     pub fn float(&self, name: &str) -> Option<f64> {
         match self.attr(name)? {
             Attr::Float(value) => Some(*value),
@@ -225,7 +229,7 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The attribute `name` as a boolean.
+    /// Returns the attribute `name` as a boolean.
     pub fn bool(&self, name: &str) -> Option<bool> {
         match self.attr(name)? {
             Attr::Bool(value) => Some(*value),
@@ -234,18 +238,18 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The attribute `name` as a string.
+    /// Returns the attribute `name` as a string.
     pub fn str(&self, name: &str) -> Option<&'a str> {
         self.attr(name).and_then(Attr::as_str)
     }
 
-    /// The attribute `name` as a dtype; `None` also for `void` and the empty string. Unknown names are rejected before
-    /// rules run.
+    /// Returns the attribute `name` as a dtype; `None` also for `void` and the empty string. Unknown names are rejected
+    /// before rules run.
     pub fn dtype(&self, name: &str) -> Option<DType> {
         self.str(name).and_then(DType::parse)
     }
 
-    /// The attribute `name` as integers; a single integer is a list of one. `None` when it is absent.
+    /// Returns the attribute `name` as integers; a single integer is a list of one. `None` if it is absent.
     pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
         match self.attr(name)? {
             Attr::List(items) => items.iter().map(Attr::as_int).collect(),
@@ -253,7 +257,7 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// The attribute `name` as numbers; a single number is a list of one.
+    /// Returns the attribute `name` as numbers; a single number is a list of one.
     pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
         match self.attr(name)? {
             Attr::List(items) => items.iter().map(attr_number).collect(),
@@ -261,33 +265,34 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// As [`CallInfo::int`], for an attribute a rule cannot do without.
+    /// Returns the attribute `name` as an integer that the rule requires.
     ///
     /// # Errors
-    /// Propagates where the value is no known integer: its kind was checked, and reported, before the rule ran.
+    /// Propagates if the value is not a known integer: its type was checked, and any error reported, before the rule
+    /// ran.
     pub fn needed_int(&self, name: &str) -> Result<i64, Problem> {
         self.int(name).ok_or(Problem::Propagate)
     }
 
-    /// As [`CallInfo::ints`], for an attribute a rule cannot do without.
+    /// Returns the attribute `name` as integers that the rule requires.
     ///
     /// # Errors
-    /// As [`CallInfo::needed_int`].
+    /// Fails like [`CallInfo::needed_int`].
     pub fn needed_ints(&self, name: &str) -> Result<Vec<i64>, Problem> {
         self.ints(name).ok_or(Problem::Propagate)
     }
 
-    /// Whether `a >= b`, under what is known of the symbols.
+    /// Returns whether `a >= b` holds under the known bounds of the symbols.
     pub fn at_least(&self, a: &Dim, b: &Dim) -> rx_base::Answer {
         rx_base::symbolic::prove::at_least(a, b, self.bounds)
     }
 
-    /// Whether two dims are equal, under what is known of the symbols.
+    /// Returns whether two dims are equal under the known bounds of the symbols.
     pub fn equal(&self, a: &Dim, b: &Dim) -> rx_base::Answer {
         rx_base::symbolic::prove::equal(a, b, self.bounds)
     }
 
-    /// The argument passed for `name` as advice may repeat it: a variable by its name, anything longer as `…`.
+    /// Returns the text of the argument for `name` in suggestions: a variable's name, or `…` for a longer expression.
     pub fn written(&self, name: &str) -> &'a str {
         let at = self.schema.params.iter().position(|param| param.name == name);
         match at.and_then(|at| self.args.get(at)) {
@@ -296,12 +301,12 @@ impl<'a> CallInfo<'a> {
         }
     }
 
-    /// A diagnostic whose message begins with the operator's name.
+    /// Creates a diagnostic whose message begins with the operator's name.
     pub fn error(&self, code: Code, place: ParamPlace, message: fmt::Arguments<'_>) -> Diagnostic<ParamPlace> {
         Diagnostic::new(code, place, format!("{}: {message}", self.short_name()))
     }
 
-    /// An error at the operand passed for a parameter, labelled with its type.
+    /// Creates an error at the operand passed for a parameter, labelled with the operand's type.
     pub fn operand_error(
         &self,
         code: Code,
@@ -311,7 +316,8 @@ impl<'a> CallInfo<'a> {
         self.error(code, ParamPlace::Param(param), message).with_primary_label(self.ty(param).to_string())
     }
 
-    /// An error at an argument that does not suit the `operand` passed for another parameter, whose type is labelled.
+    /// Creates an error at an argument that does not fit the `operand` passed for another parameter, whose type is
+    /// labelled.
     pub fn error_for(
         &self,
         code: Code,
@@ -323,19 +329,19 @@ impl<'a> CallInfo<'a> {
             .with_label(ParamPlace::Param(operand), self.ty(operand).to_string())
     }
 
-    /// Keeps a finding that does not keep the call from having a type: a warning or hint.
+    /// Records a warning or hint, which does not prevent the call from having a type.
     pub fn report(&self, diagnostic: Diagnostic<ParamPlace>) {
         self.findings.borrow_mut().push(diagnostic);
     }
 
-    /// The operator's name without its namespace: `conv2d`.
+    /// Returns the operator's name without its namespace: `conv2d`.
     pub fn short_name(&self) -> &'static str {
         self.schema.name.rsplit('.').next().unwrap_or(self.schema.name)
     }
 }
 
 impl Default {
-    /// The attribute value this default stands for.
+    /// Returns the attribute value of this default.
     pub fn to_attr(self) -> Option<Attr> {
         match self {
             Default::Required | Default::Absent => None,

@@ -1,7 +1,14 @@
-//! From a call to the loops that compute it: what compute definitions are given and what they make.
+//! Lowering of an operator call to a TIR function: the interface between operators' compute definitions and the
+//! compiler.
 //!
-//! A compute definition is written once for every shape: extents are symbolic, attributes are constants. It takes the
-//! operands and outputs from a [`Lowering`], and builds blocks over them with its [`KernelBuilder`].
+//! ```text
+//! R.nn.relu(x), x: [n, 4] float32
+//! →  for i, j in grid(n, 4): output[i, j] = max(x[i, j], 0)
+//! ```
+//!
+//! A compute definition is written once for all shapes: extents are symbolic, attributes are constants. It gets its
+//! operands and outputs from a [`Lowering`] and builds blocks with the [`KernelBuilder`]. Crates `rx-lower` and
+//! `rx-transform` (`LegalizeOps`) call [`lower`] for each call. A definition corresponds to `FLegalize` in TVM.
 
 mod view;
 
@@ -12,30 +19,30 @@ use rx_tir::func::BufferId;
 use rx_tir::{Expr, KernelBuilder, PrimFunc};
 use std::fmt;
 
-/// A compute definition: stores the result of a call by loops.
+/// A compute definition: emits the loops that store the result of a call.
 pub type Loops = fn(&mut Lowering<'_>) -> Result<(), Unsupported>;
 
-/// How an operator's result is computed.
+/// The way an operator's result is computed.
 #[derive(Clone, Copy, Debug)]
 pub enum Compute {
-    /// By loops.
+    /// By a TIR function.
     Loops(Loops),
-    /// Not at all: the result is the elements of this operand, in order, under the result's shape.
+    /// Without computation: the result has the elements of this operand in row-major order, with another shape.
     View(&'static str),
-    /// Not at all: the result is this operand, of which something is said. Of what several workers do together it is what
-    /// one does alone (`num_workers` is 1).
+    /// Without computation: the result is this operand, and the operator only annotates it. A collective operation
+    /// (`ccl`) is in this class because rx executes one worker (`num_workers` is 1).
     Identity(&'static str),
-    /// From whole values, where the program runs, by a function that the runtime has under the operator's name: what depends
-    /// on values more than loops can, and what has an effect.
+    /// At run time, by the runtime's function with the operator's name. For operators whose output shape or control
+    /// flow depends on values, and for operators with side effects.
     Host,
 }
 
-/// Why a call has no loops.
+/// The reason why a call has no loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
 impl Unsupported {
-    /// For this reason.
+    /// Creates the error with this reason.
     pub fn because(reason: impl Into<String>) -> Unsupported {
         Unsupported(reason.into())
     }
@@ -47,7 +54,8 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// A definition may read attributes with the helpers of the rules; a call that reaches it has passed them.
+/// Allows a definition to read attributes with the helpers of the struct-info rules. A call that reaches lowering has
+/// already passed those checks.
 impl From<Problem> for Unsupported {
     fn from(problem: Problem) -> Unsupported {
         match problem {
@@ -57,34 +65,35 @@ impl From<Problem> for Unsupported {
     }
 }
 
-/// A call made into a function over buffers: inputs, then outputs, then scalars.
+/// A call lowered to a TIR function. The function's parameters are the input buffers, then the output buffers, then the
+/// scalars.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// The function.
     pub func: PrimFunc,
-    /// Where its input buffers come from, in order.
+    /// The argument of the call for each input buffer, in order.
     pub inputs: Vec<Input>,
-    /// The number of output buffers behind the inputs: one per tensor of the result, tuples flattened.
+    /// The number of output buffers, which come after the inputs: one per tensor of the result, with tuples flattened.
     pub outputs: usize,
-    /// What is passed for its scalars, in order: over the symbols of the call.
+    /// The value of each scalar parameter, in order, as an expression over the symbols of the call.
     pub scalars: Vec<Dim>,
 }
 
 /// A tensor operand of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// The parameter it is passed for.
+    /// The parameter that receives it.
     pub param: &'static str,
-    /// Its index, where the parameter takes a tuple of tensors.
+    /// Its index in the tuple, if the parameter accepts a tuple of tensors.
     pub element: Option<usize>,
 }
 
-/// A tensor as a compute definition sees it: a buffer, or a constant scalar written in the call.
+/// A tensor operand in a compute definition: a buffer, or a scalar constant that is written in the call.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// Its extents.
+    /// Its extents, outermost first.
     pub shape: Vec<Dim>,
-    /// Its element type.
+    /// Its dtype.
     pub dtype: DType,
     source: Source,
 }
@@ -96,12 +105,12 @@ enum Source {
 }
 
 impl Operand {
-    /// The number of its dims.
+    /// Returns its rank.
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
-    /// The element at `indices`.
+    /// Loads the element at `indices`.
     pub fn at(&self, builder: &KernelBuilder, indices: &[Expr]) -> Expr {
         match &self.source {
             Source::Buffer(buffer) => builder.load(*buffer, indices),
@@ -109,8 +118,10 @@ impl Operand {
         }
     }
 
-    /// The element that stands at `axes` of a result it is broadcast to: aligned at the last axis, extents of 1 repeated (not
-    /// where the result's is 1, too: there the access is elementwise to who asks, as TVM's is).
+    /// Loads the element for the result index `axes` under NumPy broadcasting: dims are aligned at the last axis, and
+    /// an extent of 1 gets the index 0. If the result's extent is also 1, the index stays the loop variable, as in TVM:
+    /// later passes then recognize the access as elementwise. For example, for axes `[i, j]` an operand of shape `[1]`
+    /// is loaded at `[0]`, and one of shape `[n, 1]` at `[i, 0]`.
     pub fn broadcast_at(&self, builder: &KernelBuilder, axes: &[Expr]) -> Expr {
         let skipped = axes.len().saturating_sub(self.ndim());
         let index = |(axis, extent): (&Expr, &Dim)| match extent.as_constant() {
@@ -121,28 +132,28 @@ impl Operand {
         self.at(builder, &indices)
     }
 
-    /// Its extents as expressions.
+    /// Returns its extents as expressions.
     pub fn extents(&self, builder: &mut KernelBuilder) -> Vec<Expr> {
         self.shape.iter().map(|dim| builder.dim(dim)).collect()
     }
 }
 
-/// A call on its way to loops.
+/// The state of lowering one call: the call, the builder of its function, and the buffers made so far.
 #[derive(Debug)]
 pub struct Lowering<'a> {
-    /// The call, for its attributes.
+    /// The call, which also provides the attributes.
     pub call: &'a CallInfo<'a>,
-    /// Builds the function.
+    /// The builder of the function.
     pub builder: KernelBuilder,
     inputs: Vec<(Input, BufferId)>,
     outputs: Vec<(BufferId, Vec<Dim>)>,
 }
 
 impl<'a> Lowering<'a> {
-    /// A lowering of `call`, whose result has the type `result`.
+    /// Begins to lower `call`, whose result has the type `result`, and creates the output buffers.
     ///
     /// # Errors
-    /// Where a tensor of the result has a shape or dtype that is not known.
+    /// Fails if the shape or dtype of a result tensor is unknown.
     pub fn new(call: &'a CallInfo<'a>, result: &StructInfo) -> Result<Lowering<'a>, Unsupported> {
         let mut builder = KernelBuilder::new(Name::from(call.schema.name));
         let mut outputs = Vec::new();
@@ -154,10 +165,11 @@ impl<'a> Lowering<'a> {
         Ok(Lowering { call, builder, inputs: Vec::new(), outputs })
     }
 
-    /// The tensor passed for `param`. A scalar constant is no input: its value stands in the loops.
+    /// Returns the tensor passed for `param`. A scalar constant becomes a constant in the loops instead of an input
+    /// buffer.
     ///
     /// # Errors
-    /// Where its shape or dtype is not known.
+    /// Fails if its shape or dtype is unknown.
     pub fn tensor(&mut self, param: &'static str) -> Result<Operand, Unsupported> {
         match self.call.operand(param) {
             Some(expr) => self.operand(param, None, expr.clone()),
@@ -165,7 +177,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The tensor passed for `param`, where one is passed.
+    /// Returns the tensor passed for `param`, if one is passed.
     ///
     /// # Errors
     /// As [`Lowering::tensor`].
@@ -176,7 +188,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The tensors of the tuple passed for `param`, written in line or a variable.
+    /// Returns the tensors of the tuple passed for `param`, which may be written inline or be a variable.
     ///
     /// # Errors
     /// As [`Lowering::tensor`].
@@ -190,7 +202,7 @@ impl<'a> Lowering<'a> {
         fields.into_iter().enumerate().map(|(at, field)| self.operand(param, Some(at), field)).collect()
     }
 
-    /// Has each element of the first tensor of the result computed from its indices.
+    /// Emits a block that computes each element of the first result tensor from its indices.
     pub fn compute(&mut self, value: impl FnOnce(&mut KernelBuilder, &[Expr]) -> Expr) {
         self.builder.compute(self.output(0), value);
     }
@@ -214,16 +226,16 @@ impl<'a> Lowering<'a> {
         Ok(Operand { shape, dtype, source: Source::Buffer(buffer) })
     }
 
-    /// The scalar passed for `param`: a number or a symbolic integer.
+    /// Returns the scalar passed for `param`: a number or a symbolic integer.
     ///
     /// # Errors
-    /// Where it is computed at run time by what rx does not evaluate.
+    /// Fails if rx cannot evaluate the scalar before the program runs.
     pub fn scalar(&mut self, param: &'static str) -> Result<Expr, Unsupported> {
         let expr = self.call.operand(param).ok_or_else(|| Unsupported(format!("nothing is passed for `{param}`")))?;
         self.scalar_of(expr).ok_or_else(|| Unsupported(format!("the value of `{param}` is not known")))
     }
 
-    /// The value of a scalar expression, where it is known.
+    /// Returns the value of a scalar expression, if known.
     pub fn scalar_of(&mut self, expr: &IrExpr) -> Option<Expr> {
         match &expr.kind {
             ExprKind::Constant(literal) => Some(constant(literal, expr.ty.as_tensor()?.dtype?)),
@@ -239,7 +251,7 @@ impl<'a> Lowering<'a> {
             _ => match &expr.ty {
                 StructInfo::Prim(info) => {
                     let value = info.value.as_ref()?;
-                    // A variable of another dtype than dims have is passed as it is.
+                    // A variable whose dtype is not that of dims (int64) becomes a parameter of its own dtype.
                     match (value.as_symbol(), info.dtype.filter(|dtype| *dtype != DType::INT64)) {
                         (Some(symbol), Some(dtype)) => Some(self.builder.scalar(symbol, dtype)),
                         _ => Some(self.builder.dim(value)),
@@ -250,10 +262,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The dims of the shape passed for `param`.
+    /// Returns the dims of the shape passed for `param`.
     ///
     /// # Errors
-    /// Where they are not known.
+    /// Fails if they are unknown.
     pub fn dims(&self, param: &'static str) -> Result<Vec<Dim>, Unsupported> {
         let dims = match self.call.ty(param) {
             StructInfo::Shape(shape) => shape.dims().map(<[Dim]>::to_vec),
@@ -263,23 +275,23 @@ impl<'a> Lowering<'a> {
             .ok_or_else(|| Unsupported(format!("the dims of `{param}` are not known")))
     }
 
-    /// The buffer of the result's tensor number `at`, tuples flattened. The index is below the number of tensors that the
-    /// operator's rule gives.
+    /// Returns the buffer of result tensor `at`, counted with tuples flattened. Panics if `at` is not less than
+    /// [`Lowering::output_count`].
     pub fn output(&self, at: usize) -> BufferId {
         self.outputs[at].0
     }
 
-    /// How many tensors the result has.
+    /// Returns the number of result tensors.
     pub fn output_count(&self) -> usize {
         self.outputs.len()
     }
 
-    /// The extents of the result's tensor number `at`.
+    /// Returns the extents of result tensor `at`.
     pub fn output_shape(&self, at: usize) -> &[Dim] {
         &self.outputs[at].1
     }
 
-    /// The function, and where its inputs come from.
+    /// Completes the function and returns it with the sources of its parameters.
     pub fn finish(mut self) -> Kernel {
         for (_, buffer) in &self.inputs {
             self.builder.push_param(*buffer);
@@ -296,11 +308,11 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The loops of a call of an operator that [`Compute::Loops`] computes; of one that computes nothing ([`Compute::View`]), loops
-/// that copy.
+/// Lowers a call to a TIR function. An operator without computation ([`Compute::View`]) gets a function that copies its
+/// operand.
 ///
 /// # Errors
-/// Where the operator has none, or not for this call.
+/// Fails if the operator cannot be lowered, or not for this call.
 pub fn lower(call: &CallInfo<'_>, result: &StructInfo) -> Result<Kernel, Unsupported> {
     let mut lowering = Lowering::new(call, result)?;
     match call.schema.compute {
@@ -311,7 +323,7 @@ pub fn lower(call: &CallInfo<'_>, result: &StructInfo) -> Result<Kernel, Unsuppo
     Ok(lowering.finish())
 }
 
-/// The tensors of a type, tuples flattened.
+/// Returns the tensors of a type, with nested tuples flattened.
 pub fn flatten(ty: &StructInfo) -> Vec<&StructInfo> {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().flat_map(flatten).collect(),

@@ -1,5 +1,5 @@
-//! How values go through an operator: which elements its result holds, which operands are indices into what, and how all of
-//! them lie.
+//! The data-flow description of an operator: facts about its result's values, the operands that are indices and the
+//! axes that they index, and its layout rule.
 
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::normalize_axis;
@@ -9,97 +9,98 @@ use crate::values::{ValueCall, ValueRule};
 use rx_base::{Diagnostic, Dim};
 use rx_ir::StructInfo;
 
-/// What the operands' values say of a call.
+/// A rule that reports diagnostics about a call from the known values of its operands.
 pub type FindingsRule = fn(&ValueCall<'_>) -> Vec<Diagnostic<ParamPlace>>;
 
-/// What an operator does with elements: a part of its schema.
+/// The data-flow rules of an operator, as part of its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// The operand, tensors or a tuple of them, whose elements are all that the result holds: moved, copied or left out,
-    /// and at most rounded to another dtype.
+    /// The operand (a tensor or a tuple of tensors) that supplies all elements of the result. Elements may be moved,
+    /// copied, omitted or rounded to another dtype, but not computed.
     pub kept: Option<&'static str>,
-    /// What is known of the result's values.
+    /// The rule that derives facts about the result's values.
     pub values: Option<ValueRule>,
-    /// What the operands' values say of a call, accesses aside.
+    /// The rule that reports diagnostics from operand values, other than out-of-bounds accesses.
     pub findings: Option<FindingsRule>,
-    /// The accesses by indices that a call makes.
+    /// The rule that lists a call's accesses by indices.
     pub sites: Option<fn(&CallInfo<'_>) -> Vec<Site>>,
-    /// How the result lies where operands lie otherwise than their types say; without it they lie as typed.
+    /// The layout rule. Without one, operands and result keep the layouts of their types.
     pub layout: Option<LayoutRule>,
 }
 
 impl Flow {
-    /// Nothing is known of the result, and nothing is an index.
+    /// An operator about whose values nothing is known and that has no index operands.
     pub const OPAQUE: Flow = Flow { kept: None, values: None, findings: None, sites: None, layout: None };
 
-    /// The result holds elements of this operand and no others.
+    /// Declares that all elements of the result come from this operand.
     pub const fn keeping(self, operand: &'static str) -> Flow {
         Flow { kept: Some(operand), ..self }
     }
 
-    /// The result's values follow this rule.
+    /// Sets the rule for the values of the result.
     pub const fn computing(self, rule: ValueRule) -> Flow {
         Flow { values: Some(rule), ..self }
     }
 
-    /// Operands' values may make a call wrong, or worth a hint.
+    /// Sets the rule that reports diagnostics from operand values.
     pub const fn finding(self, rule: FindingsRule) -> Flow {
         Flow { findings: Some(rule), ..self }
     }
 
-    /// A call accesses elements by indices.
+    /// Sets the rule that lists accesses by indices.
     pub const fn indexing(self, sites: fn(&CallInfo<'_>) -> Vec<Site>) -> Flow {
         Flow { sites: Some(sites), ..self }
     }
 
-    /// Operands may lie otherwise than their types say: this rule says how the result lies then.
+    /// Sets the layout rule of an operator that follows the layouts of its operands.
     pub const fn laid_out(self, rule: relayout::Rule) -> Flow {
         self.laid_out_as(&[], rule)
     }
 
-    /// As [`Flow::laid_out`], of an operator that can be asked for layouts, by the attributes that say them.
+    /// Sets the layout rule of an operator whose layouts a program can request, by the names of its layout attributes.
     pub const fn laid_out_as(self, choices: &'static [&'static str], rule: relayout::Rule) -> Flow {
         Flow { layout: Some(LayoutRule { choices, rule }), ..self }
     }
 }
 
-/// An access by indices along one axis.
+/// An access by indices along one axis. For example, `take(data, indices, axis=1)` has one site: all of `indices` along
+/// axis 1 of `data`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// The parameter that takes the indices.
+    /// The parameter that receives the indices.
     pub indices: &'static str,
-    /// The part of them that counts along this axis.
+    /// The part of the indices that applies to this axis.
     pub part: Part,
-    /// The parameter that takes what is indexed; an axis of the result where there is none.
+    /// The parameter that receives the indexed tensor; `None` if the indices refer to an axis of the result.
     pub data: Option<&'static str>,
-    /// The axis.
+    /// The indexed axis.
     pub axis: usize,
-    /// Its extent, where known.
+    /// The extent of the axis, if known.
     pub extent: Option<Dim>,
     /// Whether an index from `-extent` to -1 counts from the end.
     pub from_end: bool,
-    /// Whether the operator gives an index out of bounds a meaning.
+    /// Whether the operator defines the result of an index out of bounds.
     pub guarded: bool,
 }
 
-/// A part of an operand of indices.
+/// The part of an index operand that applies to one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole operand.
     Whole,
-    /// A field of a tuple of tensors.
+    /// One field of a tuple of tensors.
     Element(usize),
-    /// A place along the last axis: a member of each index tuple.
+    /// One position along the last axis: one component of each index tuple.
     Column(usize),
 }
 
-/// The extent of an axis of the tensor passed for `data`.
+/// Returns the extent of an axis of the tensor passed for `data`.
 fn extent(call: &CallInfo<'_>, data: &str, axis: usize) -> Option<Dim> {
     let tensor = call.ty(data).as_tensor()?;
     tensor.shape.dims()?.get(axis).filter(|dim| !dim.is_error()).cloned()
 }
 
-/// All of `indices` along the axis that attribute `axis` names, 0 where it is left out.
+/// Returns the access of all of `indices` along the axis that attribute `axis` names (0 if the attribute is absent).
 pub(crate) fn along_axis(call: &CallInfo<'_>, indices: &'static str, data: &'static str) -> Site {
     let ndim = call.ty(data).as_tensor().and_then(|tensor| tensor.shape.ndim());
     let axis = ndim.and_then(|ndim| normalize_axis(call, "axis", ndim, call.int("axis").unwrap_or(0)).ok());
@@ -114,7 +115,8 @@ pub(crate) fn along_axis(call: &CallInfo<'_>, indices: &'static str, data: &'sta
     }
 }
 
-/// Index tuples along the last axis of `indices`, the first of them for axis `first` of `data`.
+/// Returns the accesses of index tuples along the last axis of `indices`, whose component 0 applies to axis `first` of
+/// `data`.
 pub(crate) fn by_tuples(call: &CallInfo<'_>, first: usize) -> Vec<Site> {
     let dims = call.ty("indices").as_tensor().and_then(|tensor| tensor.shape.dims());
     let width = dims.and_then(|dims| usize::try_from(dims.last()?.as_constant()?).ok());
@@ -136,7 +138,7 @@ pub(crate) fn by_tuples(call: &CallInfo<'_>, first: usize) -> Vec<Site> {
     }
 }
 
-/// One tensor of indices for each leading axis of `data`.
+/// Returns the accesses of a tuple with one index tensor for each leading axis of `data`.
 pub(crate) fn by_axis(call: &CallInfo<'_>, from_end: bool) -> Vec<Site> {
     let count = match call.ty("indices") {
         StructInfo::Tuple(fields) => fields.len(),

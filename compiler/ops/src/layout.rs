@@ -1,8 +1,9 @@
 //! Layout strings: `NCHW`, `OIHW16i16o`, `NCHW[4n4c]` (TVM src/s_tir/data_layout.cc).
 //!
-//! A capital letter is an axis; a number with a small letter is a piece of that size split off the axis of the same
+//! A capital letter is an axis. A number with a small letter is a piece of that size, split off the axis with the same
 //! letter. Pieces in brackets share one physical axis. A *plain* shape has one dim per letter; a *physical* shape has
-//! one dim per axis of the layout string.
+//! one dim per axis of the layout string. For example, the plain `NCHW` shape `[1, 32, 7, 7]` in `NCHW16c` has the
+//! physical shape `[1, 2, 7, 7, 16]`, and channel 20 is at outer index 1, inner index 4.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::{Answer, Code, Dim, Fix, counted};
@@ -12,13 +13,13 @@ mod conversion;
 
 pub use conversion::Conversion;
 
-/// The letters of axes that no operator names, in order.
+/// The letters of axes in a tensor's type, in order.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// The largest piece an axis can be split into; TVM keeps it in 32 bits.
+/// The maximum size of a piece. TVM stores it in 32 bits.
 const MAX_FACTOR: i64 = i32::MAX as i64;
 
-/// A layout string, read.
+/// A parsed layout string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     text: String,
@@ -28,17 +29,17 @@ pub struct Layout {
 /// A physical axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Axis {
-    /// A letter: what is left of the axis when its pieces are split off.
+    /// A capital letter: the axis, or its outer part if pieces are split off.
     Primal(char),
-    /// One piece, or several in brackets: letters (capital) and sizes.
+    /// One piece, or several in brackets: capital letters with sizes.
     Packed(Vec<(char, i64)>),
 }
 
 impl Layout {
-    /// Reads a layout string.
+    /// Parses a layout string.
     ///
     /// # Errors
-    /// Says what is wrong with it, as a continuation of "the layout …".
+    /// Returns the fault, as a continuation of "the layout …".
     pub fn parse(text: &str) -> Result<Layout, String> {
         let mut axes = Vec::new();
         let mut group: Option<Vec<(char, i64)>> = None;
@@ -80,7 +81,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Every letter once, every piece of a letter that is there, one piece per letter.
+    /// Checks that each letter occurs once, and that each piece belongs to a present letter with no other piece.
     fn check_letters(&self) -> Result<(), String> {
         let mut split = Vec::new();
         for (at, axis) in self.axes.iter().enumerate() {
@@ -103,14 +104,15 @@ impl Layout {
         Ok(())
     }
 
-    /// The layout of a tensor as its type says it: its axes are called A, B, C, …; `None` of more than 26.
+    /// Returns the layout of a tensor of rank `ndim` that is stored in the order of its type, with axes A, B, C, ….
+    /// Returns `None` for more than 26 axes.
     pub fn initial(ndim: usize) -> Option<Layout> {
         let letters = LETTERS.get(..ndim)?;
         Some(Layout { text: letters.to_owned(), axes: letters.chars().map(Axis::Primal).collect() })
     }
 
-    /// The same layout with other letters: the first of `from` becomes the first of `to`, and so on; pieces follow their
-    /// letters. `None` where one of its letters is not in `from`, or has none in `to`.
+    /// Renames the letters: the first letter of `from` becomes the first of `to`, and so on; pieces follow their
+    /// letters. Returns `None` if a letter of the layout is not in `from` or has no counterpart in `to`.
     pub fn relettered(&self, from: &str, to: &str) -> Option<Layout> {
         let other = |letter: char| to.chars().nth(from.chars().position(|known| known == letter)?);
         let renamed = self.text.chars().map(|c| match c {
@@ -121,17 +123,17 @@ impl Layout {
         Layout::parse(&renamed.collect::<Option<String>>()?).ok()
     }
 
-    /// The string.
+    /// Returns the layout string.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The number of physical axes.
+    /// Returns the number of physical axes.
     pub fn ndim(&self) -> usize {
         self.axes.len()
     }
 
-    /// The letters, in the order of the string.
+    /// Returns the letters of the axes, in the order of the string.
     pub fn letters(&self) -> impl Iterator<Item = char> {
         self.axes.iter().filter_map(|axis| match axis {
             Axis::Primal(letter) => Some(*letter),
@@ -139,8 +141,7 @@ impl Layout {
         })
     }
 
-    /// What is wrong with its letters where those of `plain` are needed, as a continuation of "the layout …"; `None` where
-    /// they are these.
+    /// Checks that the letters are those of `plain`. Returns the fault as a continuation of "the layout …", or `None`.
     pub(crate) fn wrong_letters(&self, plain: &str) -> Option<String> {
         let missing: Vec<char> = plain.chars().filter(|letter| self.axis_of(*letter).is_none()).collect();
         let unknown: Vec<char> = self.letters().filter(|letter| !plain.contains(*letter)).collect();
@@ -158,7 +159,7 @@ impl Layout {
         self.axes.iter().all(|axis| matches!(axis, Axis::Primal(_)))
     }
 
-    /// The letters of each physical axis, a piece with its size.
+    /// Returns the letters of each physical axis, with the size for a piece.
     pub(crate) fn axis_pieces(&self) -> impl Iterator<Item = Vec<(char, Option<i64>)>> {
         self.axes.iter().map(|axis| match axis {
             Axis::Primal(letter) => vec![(*letter, None)],
@@ -166,12 +167,12 @@ impl Layout {
         })
     }
 
-    /// The physical axis of a letter.
+    /// Returns the physical axis of a letter (of its outer part, if it is split).
     pub fn axis_of(&self, letter: char) -> Option<usize> {
         self.axes.iter().position(|axis| *axis == Axis::Primal(letter))
     }
 
-    /// The size of the piece split off a letter; 1 when it is whole.
+    /// Returns the size of the piece that is split off a letter; 1 if the letter is not split.
     pub(crate) fn factor_of(&self, letter: char) -> i64 {
         let pieces = self.axes.iter().filter_map(|axis| match axis {
             Axis::Primal(_) => None,
@@ -180,7 +181,8 @@ impl Layout {
         pieces.flatten().find(|(piece, _)| *piece == letter).map_or(1, |(_, size)| *size)
     }
 
-    /// The plain extents of `letters` in a physical shape. The extent of a piece is the size the layout states.
+    /// Returns the plain extents of `letters`, given a physical shape. The extent of a piece is the size that the
+    /// layout states.
     pub(crate) fn plain(&self, dims: &[Dim], letters: &str) -> Vec<Dim> {
         let extent = |letter: char| {
             let dim = self.axis_of(letter).and_then(|axis| dims.get(axis));
@@ -189,7 +191,7 @@ impl Layout {
         letters.chars().map(extent).collect()
     }
 
-    /// The physical shape of a tensor whose plain extents of `letters` are `extents`.
+    /// Returns the physical shape of a tensor whose letters `letters` have the plain extents `extents`.
     pub(crate) fn physical(&self, letters: &str, extents: &[Dim]) -> Vec<Dim> {
         let dim = |axis: &Axis| match axis {
             Axis::Primal(letter) => {
@@ -203,8 +205,8 @@ impl Layout {
         self.axes.iter().map(dim).collect()
     }
 
-    /// The physical index of the element at these plain coordinates of `letters`: of a letter that is split, the
-    /// remainder goes to its piece and the quotient to its axis.
+    /// Maps plain coordinates of `letters` to a physical index. For a split letter, the quotient by the piece's size is
+    /// the index of the outer axis and the remainder the index of the piece.
     pub(crate) fn index(&self, letters: &str, coordinates: &[Expr]) -> Vec<Expr> {
         let coordinate = |letter: char| {
             let found = letters.chars().zip(coordinates).find(|(known, _)| *known == letter);
@@ -219,7 +221,7 @@ impl Layout {
         self.axes.iter().map(index).collect()
     }
 
-    /// The plain coordinates of `letters` of the element at a physical index: the inverse of [`Layout::index`].
+    /// Maps a physical index to the plain coordinates of `letters`: the inverse of [`Layout::index`].
     pub(crate) fn coordinates(&self, letters: &str, index: &[Expr]) -> Vec<Expr> {
         let coordinate = |letter: char| {
             let whole = self.axis_of(letter).and_then(|axis| index.get(axis)).cloned().unwrap_or(Expr::int(0));
@@ -231,7 +233,7 @@ impl Layout {
         letters.chars().map(coordinate).collect()
     }
 
-    /// The index within the piece that is split off `letter`.
+    /// Returns the index within the piece that is split off `letter`.
     fn piece(&self, letter: char, index: &[Expr]) -> Option<Expr> {
         self.axes.iter().zip(index).find_map(|(axis, index)| {
             let Axis::Packed(pieces) = axis else { return None };
@@ -239,12 +241,13 @@ impl Layout {
             let (outer, inner) = pieces.split_at(at + 1);
             let below = inner.iter().fold(1i64, |product, (_, size)| product.saturating_mul(*size));
             let index = index.clone().floor_div(Expr::int(below));
-            // The outermost piece is what is left.
+            // The outermost piece needs no modulo, since its quotient is already in range.
             Some(if outer.len() == 1 { index } else { index.floor_mod(Expr::int(self.factor_of(letter))) })
         })
     }
 
-    /// Whether a tensor of these plain extents fills its physical shape, so that its elements reach all of it.
+    /// Whether a tensor of these plain extents fills its physical shape without padding: each split letter's extent is
+    /// a multiple of its piece.
     pub fn is_filled_by(&self, letters: &str, extents: &[Dim]) -> bool {
         letters
             .chars()
@@ -252,7 +255,7 @@ impl Layout {
             .all(|(letter, extent)| extent.floor_mod(&Dim::constant(self.factor_of(letter))).as_constant() == Some(0))
     }
 
-    /// The first physical axis whose extent can never be what the layout states, and that size.
+    /// Returns the first physical axis whose extent can never be the size that the layout states, with that size.
     fn wrong_piece(&self, call: &CallInfo<'_>, dims: &[Dim]) -> Option<(usize, Dim)> {
         self.axes.iter().zip(dims).enumerate().find_map(|(at, (axis, dim))| match axis {
             Axis::Primal(_) => None,
@@ -263,7 +266,7 @@ impl Layout {
         })
     }
 
-    /// `axis 1 (C of NCHW)`, or `axis 4 (16c of NCHW16c)`.
+    /// Describes a physical axis: `axis 1 (C of NCHW)`, or `axis 4 (16c of NCHW16c)`.
     pub(crate) fn describe(&self, axis: usize) -> String {
         let part = match self.axes.get(axis) {
             Some(Axis::Primal(letter)) => letter.to_string(),
@@ -275,7 +278,7 @@ impl Layout {
         format!("axis {axis} ({part} of {})", self.text)
     }
 
-    /// The same layout with two letters exchanged; pieces follow their letters.
+    /// Returns the layout string with two letters exchanged; pieces follow their letters.
     pub(crate) fn swapped(&self, a: char, b: char) -> String {
         let exchange = |from: char, to: char, letter: char| match letter {
             _ if letter == from => Some(to),
@@ -290,10 +293,11 @@ fn packed_extent(pieces: &[(char, i64)]) -> Dim {
     pieces.iter().fold(Dim::constant(1), |product, (_, size)| &product * &Dim::constant(*size))
 }
 
-/// The layout an attribute names, which must have exactly the letters of `plain`; a left-out attribute takes `default`.
+/// Returns the layout that an attribute names, which must have exactly the letters of `plain`. An absent attribute
+/// gives `default`.
 ///
 /// # Errors
-/// Reports strings that are no layout, or one of other letters.
+/// Reports a string that is not a layout, or a layout with other letters.
 pub(crate) fn layout_attr(
     call: &CallInfo<'_>,
     name: &'static str,
@@ -303,7 +307,7 @@ pub(crate) fn layout_attr(
     let (text, given) = match (call.str(name), default) {
         (Some(text), _) => (text, Layout::parse(text)),
         (None, Some(default)) => return Ok(default.clone()),
-        // A value that is no string was reported when the attribute's type was checked.
+        // A value that is not a string was reported when the attribute's type was checked.
         (None, None) => return Err(Problem::Propagate),
     };
     let wrong = match given {
@@ -323,7 +327,7 @@ pub(crate) fn layout_attr(
         .into())
 }
 
-/// The fix that writes another layout.
+/// Creates the fix that replaces the attribute by another layout.
 pub(crate) fn layout_fix(name: &'static str, layout: &str) -> Fix<ParamPlace> {
     Fix {
         title: format!("use {name}=\"{layout}\""),
@@ -336,10 +340,10 @@ fn list(letters: &[char]) -> String {
     letters.iter().map(char::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The dims of tensor argument `name`, checked against its layout; `None` when they are not known.
+/// Returns the dims of tensor argument `name`, checked against its layout; `None` if they are unknown.
 ///
 /// # Errors
-/// Reports a rank other than the layout's, and a packed axis that has not the size the layout states.
+/// Reports a rank other than the layout's, and a packed axis whose size differs from the layout's.
 pub(crate) fn laid_out_dims<'a>(
     call: &CallInfo<'a>,
     name: &'static str,
@@ -411,9 +415,9 @@ mod tests {
         assert_eq!(plain, dims("2 64 28 w"));
         assert_eq!(packed.physical("NCHW", &plain), dims("2 4 28 w 16"));
         assert_eq!(layout("NHWC").physical("NCHW", &plain), dims("2 28 w 64"));
-        // A channel count that is no multiple of the piece is rounded up, as in TVM.
+        // A channel count that is not a multiple of the piece's size is rounded up, as in TVM.
         assert_eq!(packed.physical("NCHW", &dims("1 20 1 1")), dims("1 2 1 1 16"));
-        // A symbolic extent of a packed axis counts as the piece's size.
+        // A symbolic extent of a packed axis counts as the size that the layout states.
         assert_eq!(packed.plain(&dims("n c h w k"), "C"), [&dims("c")[0] * &Dim::constant(16)]);
     }
 }

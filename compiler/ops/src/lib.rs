@@ -1,28 +1,31 @@
-//! Every Relax operator, each in one place: schema, docs, struct-info rule, compute definition.
+//! All Relax operators. Each operator has its schema, documentation, struct-info rule and compute definition in one
+//! place.
 //!
-//! A family is a file; a file lists its operators in a table of [`Schema`]s and holds their rules below it. Argument checks,
-//! completion, hover and the pages of docs are derived from the schema.
+//! An operator family is a file. It lists its operators in a table of [`Schema`]s, followed by their rules. Argument
+//! checks, completion, hover and the documentation pages are derived from the schemas.
 //!
-//! - [`compute`]: the loops of a call. [`flow`]: ranges and elements of a result ([`values`]), the operands that are indices, and
-//!   the layout rule ([`relayout`]). [`cost`]: operations and bytes.
-//! - [`classic`]: names and orders of parameters in old releases of TVM, bound to those of today; no rule knows of them.
-//! - [`provenance`] and `repair` explain a type and suggest an attribute by running the struct-info rule on changed arguments, so
-//!   no operator describes its rule twice.
-//! - [`user`]: operators that a project declares, as schemas made of data. A declaration is stored once, however often it is
-//!   read.
+//! - [`compute`]: lowers a call to loops. [`flow`]: facts about a result's values ([`values`]), index operands, and the
+//! layout rule ([`relayout`]). [`cost`]: counts operations and bytes.
+//! - [`classic`]: parameter names and orders of old TVM releases, bound to the current ones. No rule has to handle
+//! them.
+//! - [`provenance`] and `repair`: explain a type and suggest an attribute. They run the struct-info rule on changed
+//! arguments, so no operator describes its rule twice.
+//! - [`user`]: operators that a project declares, whose schemas are made from data. Equal declarations are stored once.
 //!
 //! # Invariants
 //!
 //! - An operator is added by one entry in its family's file.
-//! - A struct-info rule is a pure function from bound arguments to a type or a problem. It sees no text and names places by
-//!   parameter. A formula is written once, where its dim is computed; the rule reports it by `CallInfo::derive`.
-//! - A compute definition is written once for all shapes and layouts: extents are symbolic, layouts are index maps. Its `Kernel`
-//!   lists the argument of each parameter.
-//! - A value rule holds for every result; tests compare it with the values of all operator cases. An operator without a rule has
-//!   unknown values, never wrong ones. The branches of `where` are limited by its condition (`values::relation`).
-//! - A layout rule keeps values: with operands in other layouts, the call that it returns computes the same tensor in the layout
-//!   that it names. Tests run each such operator between convolutions. An operator without a layout rule takes its operands in
-//!   the layouts of their types.
+//! - A struct-info rule is a pure function from bound arguments to a type or a problem. It does not see the program's
+//! text and refers to places by parameter. Each formula is written once, where its dim is computed; the rule reports it
+//! by `CallInfo::derive`.
+//! - A compute definition is written once for all shapes and layouts: extents are symbolic, layouts are index maps. Its
+//! `Kernel` lists the argument of each parameter.
+//! - A value rule holds for every execution; tests compare it with the values of all operator cases. An operator
+//! without a rule has unknown values, never wrong ones. The branches of `where` are limited by its condition
+//! (`values::relation`).
+//! - A layout rule preserves values: with operands in other layouts, the call that it returns computes the same tensor
+//! in the layout that it names. Tests run each such operator between convolutions. An operator without a layout rule
+//! takes its operands in the layouts of their types.
 
 pub mod call;
 pub mod classic;

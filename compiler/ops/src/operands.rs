@@ -1,4 +1,4 @@
-//! What rules of several families ask of their operands: dtypes and devices that agree, ranks, dims that must be equal.
+//! Checks of operands that several operator families share: equal dtypes and devices, ranks, equal extents.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::dtype::TypeCode;
@@ -6,38 +6,38 @@ use rx_base::{Answer, Code, DType, Diagnostic, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo, VDevice};
 use std::fmt;
 
-/// An element type as far as it is known.
+/// The dtype of an operand, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The dtype; `None` when unknown.
+    /// The dtype; `None` if unknown.
     pub dtype: Option<DType>,
-    /// A contradiction in it was reported; it agrees with everything.
+    /// Whether a dtype contradiction was already reported. Such a dtype agrees with every other.
     pub error: bool,
 }
 
 impl Element {
-    /// The element type of `tensor`.
+    /// Returns the dtype of `tensor`.
     pub(crate) fn of(tensor: &TensorInfo) -> Element {
         Element { dtype: tensor.dtype, error: tensor.dtype_error }
     }
 
-    /// The element type `dtype`, unknown for `None`.
+    /// Creates the dtype `dtype`, which is unknown for `None`.
     pub(crate) fn known(dtype: Option<DType>) -> Element {
         Element { dtype, error: false }
     }
 }
 
-/// A tensor of these parts.
+/// Creates a tensor type of these parts.
 pub(crate) fn tensor_type(shape: Shape, element: Element, vdevice: Option<VDevice>) -> StructInfo {
     TensorInfo { shape, dtype: element.dtype, vdevice, dtype_error: element.error, readings: None }.into()
 }
 
-/// A tensor with the dtype and device of `tensor`.
+/// Creates a tensor type with the dtype and device of `tensor`.
 pub(crate) fn tensor_like(tensor: &TensorInfo, shape: Shape) -> StructInfo {
     tensor_type(shape, Element::of(tensor), tensor.vdevice)
 }
 
-/// What is left of a shape whose dims are not known: its rank, or the error part it is.
+/// Returns the shape that has rank `ndim` and unknown dims; keeps an error shape an error.
 pub(crate) fn rank_like(shape: &Shape, ndim: Option<usize>) -> Shape {
     match shape {
         Shape::Error => Shape::Error,
@@ -45,8 +45,9 @@ pub(crate) fn rank_like(shape: &Shape, ndim: Option<usize>) -> Shape {
     }
 }
 
-/// `shape`, computed from the dims of `sources`; its rank only where a source's dims are a variable's. A rule that checks
-/// those dims too says by this that, as in TVM, a result is made of dims that are written out.
+/// Returns `shape`, computed from the dims of `sources`. If the shape of a source is a variable, returns only the rank:
+/// as in TVM, dims of a result are only computed from dims that are written in the types, although the rule also checks
+/// dims known through the variable.
 pub(crate) fn computed_from(sources: &[&TensorInfo], shape: Shape) -> Shape {
     match sources.iter().any(|source| source.shape.written_dims().is_none()) {
         true => rank_like(&shape, shape.ndim()),
@@ -54,7 +55,7 @@ pub(crate) fn computed_from(sources: &[&TensorInfo], shape: Shape) -> Shape {
     }
 }
 
-/// A report at argument `at` about its clash with argument `against`; both types stand as labels.
+/// Creates an error at argument `at` about its conflict with argument `against`, with the types of both as labels.
 pub(crate) fn clash(
     call: &CallInfo<'_>,
     code: Code,
@@ -67,11 +68,11 @@ pub(crate) fn clash(
         .with_label(ParamPlace::Param(against), format!("`{against}` is {}", call.ty(against)))
 }
 
-/// The element type two tensor arguments share; the left one's where either is boolean, unknown where either is unknown
+/// Returns the common dtype of two tensor arguments: the left dtype if either is boolean, unknown if either is unknown
 /// (TVM's `InferBinaryArithOpOutDtype`).
 ///
 /// # Errors
-/// Reports dtypes that differ, at `right`.
+/// Reports different dtypes at `right`.
 pub(crate) fn joined_element(call: &CallInfo<'_>, left: &'static str, right: &'static str) -> Result<Element, Problem> {
     let (a, b) = (call.tensor(left)?, call.tensor(right)?);
     if a.dtype_error || b.dtype_error {
@@ -89,11 +90,11 @@ pub(crate) fn joined_element(call: &CallInfo<'_>, left: &'static str, right: &'s
     }
 }
 
-/// The device two tensor arguments share; one that names none lives where the other does
-/// (TVM's `InferBinaryArithOpOutVDevice`).
+/// Returns the common device of two tensor arguments. An argument without a device takes the device of the other (TVM's
+/// `InferBinaryArithOpOutVDevice`).
 ///
 /// # Errors
-/// Reports two different devices, at `right`.
+/// Reports different devices at `right`.
 pub(crate) fn joined_vdevice(
     call: &CallInfo<'_>,
     left: &'static str,
@@ -110,10 +111,11 @@ pub(crate) fn joined_vdevice(
     }
 }
 
-/// Rejects a tensor whose rank is known and is not `ndim`; `axes` says what the dimensions are.
+/// Rejects a tensor whose rank is known and is not `ndim`. The text `axes` completes the message: it describes the
+/// dimensions.
 ///
 /// # Errors
-/// Reports it at `name`.
+/// Reports the tensor at `name`.
 pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize, axes: &str) -> Result<(), Problem> {
     match call.tensor(name)?.shape.ndim() {
         Some(given) if given != ndim => Err(call
@@ -127,10 +129,10 @@ pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize,
     }
 }
 
-/// Rejects a tensor of unknown rank, of which TVM infers nothing.
+/// Rejects a tensor of unknown rank, for operators whose TVM rule does not infer a type then.
 ///
 /// # Errors
-/// Reports it at `name`.
+/// Reports the tensor at `name`.
 pub(crate) fn require_rank(call: &CallInfo<'_>, name: &'static str) -> Result<(), Problem> {
     let shape = &call.tensor(name)?.shape;
     if *shape == Shape::Error || shape.ndim().is_some() {
@@ -141,10 +143,11 @@ pub(crate) fn require_rank(call: &CallInfo<'_>, name: &'static str) -> Result<()
     Err(report.with_help("a match_cast states what is known when the program runs").into())
 }
 
-/// Rejects a tensor that is not known to have `ndim` dimensions; `wanted` says so in words: `one dimension`.
+/// Rejects a tensor that is not known to have rank `ndim`. The text `wanted` describes the requirement:
+/// `one dimension`.
 ///
 /// # Errors
-/// Reports it at `name`.
+/// Reports the tensor at `name`.
 pub(crate) fn require_known_ndim(
     call: &CallInfo<'_>,
     name: &'static str,
@@ -164,19 +167,19 @@ pub(crate) fn require_known_ndim(
     })
 }
 
-/// Whether bfloat16 counts as a float: TVM's checks differ from operator to operator.
+/// Whether bfloat16 counts as a float dtype. TVM's checks differ from operator to operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Floats {
     /// `float16`, `float32`, `float64`.
     Ieee,
-    /// These and `bfloat16`.
+    /// IEEE floats and `bfloat16`.
     IeeeAndBfloat,
 }
 
-/// Rejects a tensor whose dtype is known and is no float.
+/// Rejects a tensor whose dtype is known and is not a float.
 ///
 /// # Errors
-/// Reports it at `name`.
+/// Reports the tensor at `name`.
 pub(crate) fn require_float(call: &CallInfo<'_>, name: &'static str, floats: Floats) -> Result<(), Problem> {
     let Some(dtype) = call.tensor(name)?.dtype else { return Ok(()) };
     match dtype.code {
@@ -189,31 +192,31 @@ pub(crate) fn require_float(call: &CallInfo<'_>, name: &'static str, floats: Flo
     }
 }
 
-/// An axis of an argument, and what it holds: `batch size`.
+/// An axis of an argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AxisOf {
     /// The argument.
     pub param: &'static str,
-    /// The axis, counted from the front.
+    /// The axis, counted from 0.
     pub axis: usize,
 }
 
 impl AxisOf {
-    /// Axis `axis` of `param`.
+    /// Creates the reference to axis `axis` of `param`.
     pub(crate) fn new(param: &'static str, axis: usize) -> AxisOf {
         AxisOf { param, axis }
     }
 
-    /// Its extent, where known.
+    /// Returns its extent, if known.
     pub(crate) fn dim<'a>(self, call: &CallInfo<'a>) -> Option<&'a Dim> {
         call.ty(self.param).as_tensor()?.shape.dims()?.get(self.axis)
     }
 }
 
-/// Rejects two extents that can never be equal; `what` names what both are: `the batch size`.
+/// Rejects two extents that can never be equal. The text `what` is the subject of the message: `the batch size`.
 ///
 /// # Errors
-/// Reports them at the second argument.
+/// Reports both extents at the second argument.
 pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
     let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
     match call.equal(x, y) {
@@ -222,7 +225,8 @@ pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &st
     }
 }
 
-/// As [`require_equal`], and rejects extents that may or may not be equal, for the operators whose rule in TVM does.
+/// Checks like [`require_equal`], and also rejects extents that are not proved equal, for operators whose TVM rule
+/// requires a proof.
 ///
 /// # Errors
 /// As [`require_equal`].
@@ -246,10 +250,10 @@ fn unequal(call: &CallInfo<'_>, (a, x): (AxisOf, &Dim), (b, y): (AxisOf, &Dim), 
         .with_label(ParamPlace::Param(a.param), label(a, x))
 }
 
-/// Rejects an extent that can never be `wanted`; `why` says what it must be: `5 (batch index, x1, y1, x2, y2)`.
+/// Rejects an extent that can never be `wanted`. The text `why` explains the number: `(batch index, x1, y1, x2, y2)`.
 ///
 /// # Errors
-/// Reports it at the argument.
+/// Reports the extent at the argument.
 pub(crate) fn require_extent(call: &CallInfo<'_>, of: AxisOf, wanted: i64, why: &str) -> Result<(), Problem> {
     let Some(dim) = of.dim(call) else { return Ok(()) };
     if call.equal(dim, &Dim::constant(wanted)) != Answer::Refuted {

@@ -1,9 +1,16 @@
-//! Where a dim, rank or dtype of a call's result comes from.
+//! Provenance: finds the arguments that determine a dim, rank or dtype of a call's result.
 //!
-//! Nothing is said here of any operator: what a result depends on is read off its struct-info rule. The rule is a pure
-//! function of the arguments, so it is run again with one dim of one argument replaced by a fresh symbol; where the symbol
-//! shows up in the result, the result depends on that dim, and the result's expression is the formula. Dims that only
-//! change together (the axes `add` matches) are replaced together; what must be a constant is moved by a little.
+//! No operator needs a description of its dependencies, since they are derived from its struct-info rule, a pure
+//! function of the arguments. The rule is run again with one dim of one argument replaced by a fresh symbol. If the
+//! symbol occurs in the result, then the result depends on that dim, and the result's expression is the formula. Dims
+//! that must stay equal (such as the axes that `add` matches) are replaced together. A value that must be constant is
+//! changed to a nearby constant.
+//!
+//! ```text
+//! R.concat((x, y), axis=1), x: [2, 64], y: [2, 32]: dim 1 of the result?
+//! run with x: [2, ⟨0⟩]      result [2, ⟨0⟩ + 32]    depends on x's dim 1
+//! run with both replaced    result [2, ⟨0⟩ + ⟨1⟩]   the formula: 64 + 32 = 96
+//! ```
 
 mod knob;
 
@@ -14,35 +21,35 @@ use rx_base::symbolic::Bounds;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Argument, StructInfo};
 
-/// Rule runs one question may cost: a `concat` of thousands of tensors has as many dims to try.
+/// The maximum number of rule runs per query. A `concat` of thousands of tensors has thousands of dims to try.
 const MAX_RUNS: usize = 4096;
 
-/// Pairs of dims tried for one dim that cannot change alone.
+/// The maximum number of pairs tried for one dim that cannot change alone.
 const MAX_PAIRS: usize = 64;
 
-/// A part of a type that a question is about.
+/// The part of a type that a query is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// A dim of a tensor or shape.
     Dim(usize),
     /// The number of dims of a tensor or shape.
     Rank,
-    /// The element type of a tensor, the type of a scalar.
+    /// The dtype of a tensor or scalar.
     Dtype,
     /// The value of a scalar.
     Value,
 }
 
-/// A part of a field of a type: `path` leads through tuples.
+/// A part of a type that may be nested in tuples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Facet {
-    /// The fields to go through, outermost first.
+    /// The indices of the tuple fields that lead to the type, outermost first.
     pub path: Vec<usize>,
-    /// What is asked of the field.
+    /// The part of the field's type.
     pub part: Part,
 }
 
-/// What a [`Facet`] is of some type.
+/// The value of a [`Facet`] for a specific type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A dim or the value of a scalar.
@@ -63,24 +70,24 @@ impl std::fmt::Display for Fact {
     }
 }
 
-/// A fact among the arguments of a call.
+/// A location in the arguments of a call: a facet of an operand or of a type, or an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// Of an operand; of a variadic parameter the path begins with the operand's index.
+    /// A facet of an operand. For a variadic parameter, the path begins with the operand's index.
     Operand {
         /// The parameter's index in the schema.
         param: usize,
         /// The part of the operand's type.
         facet: Facet,
     },
-    /// Of an attribute.
+    /// An attribute.
     Attribute {
         /// The parameter's index in the schema.
         param: usize,
-        /// The element, of a list.
+        /// The index of the element, if the attribute is a list.
         element: Option<usize>,
     },
-    /// Of a struct info that is passed (`out_ty`); the path begins with the type's index.
+    /// A facet of a struct info that is passed as an argument (`out_ty`). The path begins with the type's index.
     Type {
         /// The parameter's index in the schema.
         param: usize,
@@ -90,7 +97,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The parameter it is passed for.
+    /// Returns the index of the parameter that receives this argument.
     pub fn param(&self) -> usize {
         match self {
             Input::Operand { param, .. } | Input::Attribute { param, .. } | Input::Type { param, .. } => *param,
@@ -98,31 +105,32 @@ impl Input {
     }
 }
 
-/// An argument's fact that the result depends on.
+/// A fact of an argument on which the result depends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// Where it stands.
+    /// Its location in the arguments.
     pub input: Input,
-    /// What it is.
+    /// Its value.
     pub fact: Fact,
-    /// Other facts that must be equal to it.
+    /// Other locations whose facts must be equal to it.
     pub equals: Vec<Input>,
 }
 
-/// What a part of a call's result depends on.
+/// The sources of one part of a call's result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// The part itself.
+    /// The value of the part.
     pub fact: Fact,
-    /// What it depends on: operands and types first, attributes after them.
+    /// The facts on which it depends: operands and types first, then attributes.
     pub sources: Vec<Source>,
-    /// Whether it is its first source, unchanged.
+    /// Whether the part equals its first source.
     pub unchanged: bool,
-    /// The formula with the numbers put in: `64 + 32 = 96`.
+    /// The formula with the values filled in: `64 + 32 = 96`.
     pub formula: Option<String>,
 }
 
-/// What `target`, a part of the result of a call of `schema`, depends on; `None` where the rule does not know it.
+/// Finds the sources of `target`, a part of the result of a call of `schema`. Returns `None` if the struct-info rule
+/// does not determine the part.
 pub fn provenance(
     schema: &'static Schema,
     arguments: &[Argument],
@@ -157,12 +165,12 @@ pub fn provenance(
     Some(Provenance { fact, sources, unchanged, formula })
 }
 
-/// The name of the symbol that stands for source `at`; no program can write it.
+/// Returns the symbol's name that replaces source `at`: `⟨0⟩`, which no program can contain.
 fn placeholder(at: usize) -> Name {
     name(&format!("\u{27e8}{at}\u{27e9}"))
 }
 
-/// An expression over placeholders with the sources' numbers in their place, and what it comes to.
+/// Prints an expression with the placeholders replaced by the sources' values, followed by the result: `64 + 32 = 96`.
 fn written(expression: &Dim, sources: &[Source], fact: &Fact) -> Option<String> {
     expression.as_constant().is_none().then_some(())?;
     let mut text = expression.to_string();
@@ -177,7 +185,7 @@ fn written(expression: &Dim, sources: &[Source], fact: &Fact) -> Option<String> 
     Some(if text == fact { text } else { format!("{text} = {fact}") })
 }
 
-/// A rank that follows from one other: what is added or taken away.
+/// Prints the difference between a rank and the single rank that it depends on: `3 + 1 = 4`.
 fn rank_change(sources: &[Source], fact: &Fact) -> Option<String> {
     let mut ranks = sources.iter().filter_map(|source| match source.fact {
         Fact::Rank(rank) => Some(rank),
@@ -190,21 +198,21 @@ fn rank_change(sources: &[Source], fact: &Fact) -> Option<String> {
     }
 }
 
-/// Runs of a rule on changed arguments.
+/// Runs a struct-info rule on modified arguments.
 struct Probe<'a> {
     schema: &'static Schema,
     original: &'a [Argument],
     now: Vec<Argument>,
     bounds: &'a Bounds,
     target: &'a Facet,
-    /// Runs left.
+    /// The remaining number of runs.
     runs: usize,
 }
 
 type Knob = (Input, Fact);
 
 impl Probe<'_> {
-    /// The target for the arguments as they are now.
+    /// Runs the rule on the current arguments and returns the value of the target.
     fn run(&mut self) -> Option<Fact> {
         self.runs = self.runs.checked_sub(1)?;
         let args: Vec<Arg<'_>> = self.now.iter().map(Arg::from).collect();
@@ -213,7 +221,7 @@ impl Probe<'_> {
         self.target.of(&ty)
     }
 
-    /// The rule's own formula for the target.
+    /// Returns the formula that the rule itself reports for the target (see `CallInfo::derive`).
     fn derivation(&self) -> Option<String> {
         let Facet { path, part: Part::Dim(axis) } = self.target else { return None };
         let args: Vec<Arg<'_>> = self.original.iter().map(Arg::from).collect();
@@ -229,7 +237,7 @@ impl Probe<'_> {
 
     fn reset(&mut self, (input, fact): &Knob) {
         match fact {
-            // A rank that was changed has lost its dims.
+            // A tensor whose rank was changed has lost its dims, so the original argument is restored as a whole.
             Fact::Rank(_) => {
                 let at = input.param();
                 if let (Some(slot), Some(was)) = (self.now.get_mut(at), self.original.get(at)) {
@@ -240,7 +248,8 @@ impl Probe<'_> {
         }
     }
 
-    /// The target with `knobs` all set to what marks `fact`, and whether the mark shows up in it.
+    /// Sets all `knobs` to a marker value for `fact` and runs the rule. Returns the value of the target and whether the
+    /// marker occurs in it.
     fn marked(&mut self, knobs: &[&Knob], fact: &Fact) -> (Option<Fact>, bool) {
         for mark in marks(fact) {
             knobs.iter().for_each(|(input, _)| self.set(input, &mark));
@@ -254,7 +263,8 @@ impl Probe<'_> {
         (None, false)
     }
 
-    /// The operands' facts that show up in the target when they change, alone or together with their equals.
+    /// Finds the operands' facts that occur in the target when they are replaced by a marker, either alone or together
+    /// with facts that must be equal.
     fn symbolic(&mut self, knobs: &[Knob], target: &Fact) -> Vec<Source> {
         let mut sources = Vec::new();
         let mut stuck: Vec<&Knob> = Vec::new();
@@ -277,7 +287,8 @@ impl Probe<'_> {
         sources
     }
 
-    /// The knobs that can only change together with `first`, and whether their change shows up in the target.
+    /// Finds the knobs that can only change together with `first`. Returns them and whether their change affects the
+    /// target.
     fn group_of<'k>(&mut self, first: &'k Knob, stuck: &[&'k Knob]) -> (Vec<&'k Knob>, bool) {
         let equal: Vec<&Knob> = stuck.iter().copied().filter(|other| *other != first && other.1 == first.1).collect();
         for other in equal.iter().take(MAX_PAIRS) {
@@ -296,7 +307,7 @@ impl Probe<'_> {
         (vec![first], false)
     }
 
-    /// The group without those that need not change for the change to show up.
+    /// Removes from the group the knobs that need not change for the marker to occur in the target.
     fn least<'k>(&mut self, mut group: Vec<&'k Knob>, fact: &Fact) -> Vec<&'k Knob> {
         let mut at = group.len();
         while at > 1 && group.len() > 1 {
@@ -310,7 +321,7 @@ impl Probe<'_> {
         group
     }
 
-    /// The facts whose change by a little changes the target.
+    /// Finds the facts for which a change to a nearby value changes the target.
     fn moved(&mut self, knobs: &[Knob], target: &Fact) -> Vec<Source> {
         let mut sources = Vec::new();
         for knob in knobs {
@@ -328,7 +339,7 @@ impl Probe<'_> {
         sources
     }
 
-    /// The target as an expression over the placeholders of its sources.
+    /// Returns the target as an expression over the placeholders of its sources.
     fn expression(&mut self, sources: &[Source]) -> Option<Dim> {
         let knobs: Vec<Vec<Input>> = sources
             .iter()
@@ -350,7 +361,7 @@ impl Probe<'_> {
     }
 }
 
-/// The axis or other part an input speaks of.
+/// Returns the part of the type (such as the axis) that an input refers to; `None` for an attribute.
 fn part_of(input: &Input) -> Option<Part> {
     match input {
         Input::Operand { facet, .. } | Input::Type { facet, .. } => Some(facet.part),
@@ -358,7 +369,8 @@ fn part_of(input: &Input) -> Option<Part> {
     }
 }
 
-/// Values that tell where a fact goes: a symbol nobody has; another dtype; one dim more.
+/// Returns marker values that reveal where a fact flows: for an integer a fresh symbol, for a rank one dim more, for a
+/// dtype another dtype.
 fn marks(fact: &Fact) -> Vec<Fact> {
     match fact {
         Fact::Integer(_) => vec![Fact::Integer(Dim::symbol(placeholder(0)))],
@@ -382,7 +394,7 @@ fn shows(result: &Fact, mark: &Fact) -> bool {
     }
 }
 
-/// Values near a fact.
+/// Returns values near a fact: for an integer `n`, `n + 1`, `n - 1`, `2 * n` and 1.
 fn neighbours(fact: &Fact) -> Vec<Fact> {
     match fact {
         Fact::Integer(dim) => match dim.as_constant() {
@@ -398,7 +410,7 @@ fn neighbours(fact: &Fact) -> Vec<Fact> {
     }
 }
 
-/// A dim of a type by its axis, where it is known.
+/// Returns the dim of a tensor or shape type at an axis, if known.
 pub(crate) fn dim_of(ty: &StructInfo, axis: usize) -> Option<&Dim> {
     match ty {
         StructInfo::Shape(shape) => shape.dims()?.get(axis),

@@ -1,7 +1,15 @@
-//! Calls whose operands lie otherwise than their types say: how results lie then, and which attributes change.
+//! *Layout inference* for one call: given the layouts of its operands, determines the layout of its result and the
+//! attributes that must change. `convert_layout` applies the rules to a whole function.
 //!
-//! TVM's `FRelaxInferLayout` (src/relax/transform/infer_layout_utils.h). An operator's rule is a part of its
-//! [`Flow`](crate::Flow); this file has what rules are given and give, and the rules that many operators share.
+//! ```text
+//! R.nn.softmax(x, axis=1), x: [n, c, h, w] stored as NHWC (layout "ACDB")
+//! →  R.nn.softmax(x, axis=3), result stored as "ACDB"
+//! ```
+//!
+//! Requires: the operands' types stay those of the original program, with axes called A, B, C, …. Guarantees: the
+//! changed call computes the same elements in the layouts that the rule returns. Reference: TVM's `FRelaxInferLayout`,
+//! src/relax/transform/infer_layout_utils.h. An operator's rule is part of its [`Flow`](crate::Flow). This module
+//! defines the input and output of rules, and the rules that many operators share.
 
 use crate::axes::normalize_axis;
 use crate::call::CallInfo;
@@ -9,19 +17,19 @@ use crate::layout::Layout;
 use crate::schema::{Default, Schema};
 use rx_ir::{Argument, Attr, Shape, StructInfo, TensorInfo};
 
-/// How a value lies in memory, as compared with its type.
+/// The storage layout of a value, relative to its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Laid {
-    /// A tensor: the axes of its type are called A, B, C, …; the layout says where they are.
+    /// A tensor. The axes of its type are called A, B, C, …; the layout gives their order in memory.
     Tensor(Layout),
-    /// A tuple, field by field.
+    /// A tuple, with one layout per field.
     Tuple(Vec<Laid>),
-    /// As its type says: what is no tensor, or of no known rank.
+    /// The layout that the type states: for values that are not tensors, and for tensors of unknown rank.
     AsTyped,
 }
 
 impl Laid {
-    /// How a value lies that is laid out as its type says.
+    /// Returns the layout of a value that is stored in the order of its type.
     pub fn initial(ty: &StructInfo) -> Laid {
         match ty {
             StructInfo::Tensor(tensor) => {
@@ -32,7 +40,7 @@ impl Laid {
         }
     }
 
-    /// The layout of a tensor.
+    /// Returns the layout, if the value is a tensor.
     pub fn as_layout(&self) -> Option<&Layout> {
         match self {
             Laid::Tensor(layout) => Some(layout),
@@ -40,8 +48,9 @@ impl Laid {
         }
     }
 
-    /// The type that a value of type `ty` has as it lies; `None` where that is not known: pieces of axes of unknown extents, or
-    /// a shape that a variable stands for.
+    /// Returns the type of the stored value if its declared type is `ty`. For example, `[n, 8, h, w]` in layout
+    /// `ACDB4b` is stored as `[n, h, w, 2, 4]`. Returns `None` if the stored shape is unknown: if a split axis has an
+    /// unknown extent, or if the shape is a variable.
     pub fn moved(&self, ty: &StructInfo) -> Option<StructInfo> {
         match (self, ty) {
             (Laid::Tensor(layout), StructInfo::Tensor(tensor)) => {
@@ -65,7 +74,8 @@ impl Laid {
         }
     }
 
-    /// Whether values of this type can lie so: the layout has a letter for each axis, and what it splits, the axes fill.
+    /// Whether a value of this type can have this layout: the layout has one letter per axis, and split factors divide
+    /// the extents.
     pub fn suits(&self, ty: &StructInfo) -> bool {
         match (self, ty) {
             (Laid::Tensor(layout), StructInfo::Tensor(tensor)) => {
@@ -81,32 +91,33 @@ impl Laid {
     }
 }
 
-/// A rule: how a call's operands and result are to lie, and what of the call changes by it; `None` where all stay as typed.
+/// A layout rule. Returns the layouts that a call's operands and result should have and the changed arguments; `None`
+/// if all keep the layouts of their types.
 pub type Rule = fn(&LayoutCall<'_>) -> Option<LaidOut>;
 
-/// What an operator does where operands lie otherwise: a part of its [`Flow`](crate::Flow).
+/// The layout behavior of an operator, as part of its [`Flow`](crate::Flow).
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutRule {
-    /// The attributes with layouts that a program may ask for, in TVM's order; where there are none, the operator follows its
-    /// operands.
+    /// The layout attributes that a program may request, in TVM's order. Empty for an operator that follows the layouts
+    /// of its operands.
     pub choices: &'static [&'static str],
     /// The rule.
     pub rule: Rule,
 }
 
 impl LayoutRule {
-    /// The layouts that a program asks for, read; one per attribute of `choices`, where the last may be left out if the
-    /// attribute may.
+    /// Parses the layouts that a program requests, one per attribute of `choices`. The last one may be omitted if its
+    /// attribute is optional.
     ///
     /// # Errors
-    /// An operator that follows its operands, too many or too few layouts, or one that the attribute does not take; in words
-    /// that follow the operator's name.
+    /// Returns a message that continues the operator's name: the operator follows its operands, the number of layouts
+    /// is wrong, or the attribute does not accept a layout.
     pub fn wanted(&self, schema: &Schema, texts: &[&str]) -> Result<Vec<Layout>, String> {
         if self.choices.is_empty() {
             return Err("follows the layouts of its operands, none can be asked for".to_owned());
         }
         let default = |choice: &str| schema.params.iter().find(|param| param.name == choice).map(|param| param.default);
-        // What is left out is laid out as the data is.
+        // An omitted layout defaults to that of the data.
         let data = self.choices.first().and_then(|first| default(first));
         let letters = self.choices.iter().map(|choice| match (default(choice), data) {
             (Some(Default::Str(letters)), _) => (letters, false),
@@ -127,47 +138,47 @@ impl LayoutRule {
     }
 }
 
-/// A call whose operands may lie otherwise than their types say.
+/// A call whose operands may have other layouts than their types state.
 pub struct LayoutCall<'a> {
-    /// The call, with operands as typed.
+    /// The call, with the original operand types.
     pub call: &'a CallInfo<'a>,
     /// The type of its result.
     pub result: &'a StructInfo,
-    /// How the argument of each parameter lies.
+    /// The layout of each argument, by parameter.
     pub laid: &'a [Laid],
-    /// The layouts that a program asks for, in the order of [`LayoutRule::choices`].
+    /// The layouts that the program requests, in the order of [`LayoutRule::choices`].
     pub wanted: Option<&'a [Layout]>,
 }
 
-/// How operands and result of a call are to lie.
+/// The layouts of a call's operands and result, and the arguments that change.
 #[derive(Clone, Debug)]
 pub struct LaidOut {
-    /// Operands that are to lie so, by parameter; others lie as typed.
+    /// The operands' layouts, by parameter name; operands that are not listed keep the layout of their types.
     pub operands: Vec<(&'static str, Laid)>,
-    /// How the result lies then.
+    /// The layout of the result.
     pub result: Laid,
-    /// What is to be passed for other parameters.
+    /// New values of other arguments, by parameter name.
     pub arguments: Vec<(&'static str, Argument)>,
 }
 
 impl LaidOut {
-    /// A result that lies so, of operands as typed.
+    /// Creates a decision with this result layout, in which all operands keep the layout of their types.
     pub(crate) fn result(result: Laid) -> LaidOut {
         LaidOut { operands: Vec::new(), result, arguments: Vec::new() }
     }
 
-    /// The same, of an operand that is a tensor in this layout.
+    /// Adds a tensor operand with this layout.
     pub(crate) fn of(self, operand: &'static str, layout: &Layout) -> LaidOut {
         self.of_laid(operand, Laid::Tensor(layout.clone()))
     }
 
-    /// The same, of an operand that lies so.
+    /// Adds an operand with this layout.
     pub(crate) fn of_laid(mut self, operand: &'static str, laid: Laid) -> LaidOut {
         self.operands.push((operand, laid));
         self
     }
 
-    /// The same with another attribute.
+    /// Adds a changed attribute.
     pub(crate) fn with(mut self, attribute: &'static str, value: Attr) -> LaidOut {
         self.arguments.push((attribute, Argument::Attr(value)));
         self
@@ -175,52 +186,54 @@ impl LaidOut {
 }
 
 impl<'a> LayoutCall<'a> {
-    /// How the argument for a parameter lies.
+    /// Returns the layout of the argument passed for a parameter.
     pub(crate) fn laid(&self, name: &str) -> &'a Laid {
         let at = self.call.schema.params.iter().position(|param| param.name == name);
         at.and_then(|at| self.laid.get(at)).unwrap_or(&Laid::AsTyped)
     }
 
-    /// The layout of a tensor operand.
+    /// Returns the layout of a tensor operand.
     pub(crate) fn layout(&self, name: &str) -> Option<&'a Layout> {
         self.laid(name).as_layout()
     }
 
-    /// As [`LayoutCall::layout`]; where that splits axes, the layout of the type.
+    /// Returns the layout of a tensor operand, or the layout of its type if axes are split.
     pub(crate) fn whole(&self, name: &str) -> Option<Layout> {
         let layout = self.layout(name)?;
         if layout.is_plain() { Some(layout.clone()) } else { Layout::initial(self.ndim(name)?) }
     }
 
-    /// The rank of a tensor operand.
+    /// Returns the rank of a tensor operand.
     pub(crate) fn ndim(&self, name: &str) -> Option<usize> {
         self.call.ty(name).as_tensor()?.shape.ndim()
     }
 
-    /// Whether an operand can be laid out so.
+    /// Whether an operand can have this layout.
     pub(crate) fn fits(&self, name: &str, layout: &Layout) -> bool {
         Laid::Tensor(layout.clone()).suits(self.call.ty(name))
     }
 }
 
-/// The letter of an axis as types count them.
+/// Returns the letter of axis number `axis` of a type: A for 0, B for 1.
 pub(crate) fn letter(axis: usize) -> Option<char> {
     Layout::initial(axis.checked_add(1)?)?.text().chars().next_back()
 }
 
-/// Where an axis that a type counts so is in a layout; of one that is split, what is left of it.
+/// Returns the position in a layout of the type's axis number `axis`. For a split axis it is the position of the outer
+/// part.
 pub(crate) fn place(layout: &Layout, axis: usize) -> Option<usize> {
     layout.axis_of(letter(axis)?)
 }
 
-/// Where axes are in a layout, which splits none of them.
+/// Returns the positions in a layout of several axes of the type; `None` if one of them is split.
 pub(crate) fn places(layout: &Layout, axes: &[usize]) -> Option<Vec<usize>> {
     let whole = |axis: &usize| letter(*axis).is_some_and(|letter| layout.factor_of(letter) == 1);
     axes.iter().all(whole).then(|| axes.iter().map(|axis| place(layout, *axis)).collect())?
 }
 
-/// The layout of a tensor of a larger rank, whose last axes lie as those of `layout`; axes in front are in order (TVM's
-/// `FollowDecision`).
+/// Returns the layout of a tensor of rank `ndim` whose last axes are ordered as in `layout`, with the other axes in
+/// order before them. For example, `BA` for rank 4 gives `ABDC`. Returns `None` if `ndim` is less than the rank of
+/// `layout` (TVM's `FollowDecision`).
 pub(crate) fn behind_others(layout: &Layout, ndim: usize) -> Option<Layout> {
     let own = Layout::initial(layout.letters().count())?;
     let all = Layout::initial(ndim)?;
@@ -229,17 +242,18 @@ pub(crate) fn behind_others(layout: &Layout, ndim: usize) -> Option<Layout> {
     Layout::parse(&format!("{front}{}", shifted.text())).ok()
 }
 
-/// An axis as an attribute.
+/// Converts an axis to an attribute.
 pub(crate) fn axis_attr(axis: usize) -> Attr {
     Attr::Int(i64::try_from(axis).unwrap_or(i64::MAX).into())
 }
 
-/// Axes as an attribute.
+/// Converts a list of axes to an attribute.
 pub(crate) fn axes_attr(axes: &[usize]) -> Attr {
     Attr::List(axes.iter().map(|axis| axis_attr(*axis)).collect())
 }
 
-/// Element by element: the result lies as the first operand does, each field of a tuple so (TVM's `InferLayoutUnaryEwise`).
+/// Layout rule of unary elementwise operators: the result, or each field of a result tuple, has the layout of the first
+/// operand (TVM's `InferLayoutUnaryEwise`).
 pub(crate) fn elementwise(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let operand = call.call.schema.params.first()?.name;
     let layout = call.layout(operand)?;
@@ -251,14 +265,16 @@ pub(crate) fn elementwise(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(result).of(operand, layout))
 }
 
-/// Along `axis` of the first operand, which lies in whole axes, and so does the result: softmax, flips.
+/// Layout rule of operators along `axis` of the first operand, such as softmax and flip. The operand must not have
+/// split axes; the result has its layout.
 pub(crate) fn along_axis(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let operand = call.call.schema.params.first()?.name;
     let layout = call.whole(operand)?;
     along(call, layout, &[operand])
 }
 
-/// Along `axis` of operands of one rank that lie alike, in whole axes, and so does the result.
+/// Layout rule of operators along `axis` whose operands have the same rank and all get the layout `layout`. The layout
+/// must not split axes; the result also has it.
 pub(crate) fn along(call: &LayoutCall<'_>, layout: Layout, operands: &[&'static str]) -> Option<LaidOut> {
     let axis = normalize_axis(call.call, "axis", layout.ndim(), call.call.int("axis")?).ok()?;
     let out = LaidOut::result(Laid::Tensor(layout.clone())).with("axis", axis_attr(place(&layout, axis)?));
@@ -282,7 +298,7 @@ mod tests {
         let laid = layout("ACDB4b");
         assert_eq!((letter(0), letter(25), letter(26)), (Some('A'), Some('Z'), None));
         assert_eq!(places(&laid, &[2, 3, 0]), Some(vec![1, 2, 0]));
-        // What is left of a split axis is not the axis.
+        // A split axis has no single position, although its outer part has one.
         assert_eq!(places(&laid, &[1]), None);
         assert_eq!(behind_others(&layout("BA"), 4), Some(layout("ABDC")));
         assert_eq!(behind_others(&layout("ABC"), 2), None);

@@ -1,4 +1,6 @@
-//! The shape of a schema: what an operator takes, and what is said of it.
+//! The schema of an operator: its parameters, documentation, cost, and its inference, compute and data-flow rules.
+//! Every operator family lists its operators in tables of [`Schema`]s; argument checks, completion, hover and the
+//! documentation pages read them.
 
 use crate::call::Rule;
 use crate::compute::{Compute, Loops};
@@ -8,53 +10,57 @@ use std::fmt;
 
 pub use crate::flow::Flow;
 
-/// An operator: everything rx knows of it.
+/// An operator: its signature, its documentation and all rules that rx has for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema {
-    /// Its name without `relax.`: `nn.conv2d`. In text it is `R.nn.conv2d`.
+    /// Its name without the prefix `relax.`, such as `nn.conv2d`; the text of a program spells it `R.nn.conv2d`.
     pub name: &'static str,
-    /// What a call passes, in the order of TVM's Python signature; operands and attributes mixed as there.
+    /// Its parameters in the order of TVM's Python signature, in which operands and attributes are mixed.
     pub params: &'static [Param],
-    /// Whether a call has an effect besides its value.
+    /// Whether a call has side effects besides its value.
     pub purity: Purity,
-    /// What it computes, in a sentence or a few; the first sentence stands alone in completion lists.
+    /// A description of its computation, in one sentence or a few. Completion lists show only the first sentence.
     pub doc: &'static str,
-    /// Where its definition comes from: a TVM file, an ONNX operator, a paper.
+    /// The source of its definition: a TVM file, an ONNX operator or a paper.
     pub reference: &'static str,
-    /// What a call costs.
+    /// The number of operations and bytes of a call.
     pub cost: Cost,
     /// Its struct-info rule.
     pub infer: Rule,
-    /// How its result is computed; `None` where rx cannot run it.
+    /// The way its result is computed; `None` where rx cannot execute the operator.
     pub compute: Option<Compute>,
-    /// Which elements its result holds, and which operands are indices.
+    /// How element values, indices and layouts propagate from the operands to the result.
     pub flow: Flow,
 }
 
 impl Schema {
-    /// The part of its page's address that leads to it: headings without their dots.
+    /// Returns the URL fragment of the operator's heading in docs/operators.md: `nn.conv2d` becomes `rnnconv2d`, since
+    /// GitHub's anchors of headings drop dots.
     pub fn anchor(&self) -> String {
         format!("r{}", self.name.replace('.', "").to_lowercase())
     }
 
-    /// The address of its documentation; one that a project declares has none.
+    /// Returns the address of the operator's documentation; `None` for an operator that a project declares, which has
+    /// no page.
     pub fn url(&self) -> Option<String> {
         let own = crate::find(rx_base::name::name(self.name)).is_some_and(|found| std::ptr::eq(found, self));
         own.then(|| format!("{}/blob/main/docs/operators.md#{}", env!("CARGO_PKG_REPOSITORY"), self.anchor()))
     }
 
-    /// What a call passes for the parameter called `name`; `None` where the operator has none of that name.
+    /// Returns the argument that a call passes for the parameter called `name`; `None` if the operator has no such
+    /// parameter.
     pub fn argument<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Argument> {
         let at = self.params.iter().position(|param| param.name == name)?;
         call.arguments.get(at)
     }
 
-    /// The operand a call passes for the parameter called `name`.
+    /// Returns the operand that a call passes for the parameter called `name`.
     pub fn operand<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Expr> {
         self.argument(call, name)?.as_operand()
     }
 
-    /// The attribute a call passes for the parameter called `name`; `None` where it is absent or Python's `None`.
+    /// Returns the attribute that a call passes for the parameter called `name`; `None` if it is absent or Python's
+    /// `None`.
     pub fn attr<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Attr> {
         match self.argument(call, name)? {
             Argument::Attr(Attr::None) => None,
@@ -63,7 +69,8 @@ impl Schema {
         }
     }
 
-    /// A pure operator without parameters, which rx cannot run. The registry adds its family's reference.
+    /// Creates a pure operator without parameters and without a compute rule. Its reference is empty until the registry
+    /// sets the reference of its family.
     pub(crate) const fn new(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
         Schema {
             name,
@@ -78,87 +85,88 @@ impl Schema {
         }
     }
 
-    /// The operator with these parameters.
+    /// Returns the operator with these parameters.
     pub(crate) const fn taking(self, params: &'static [Param]) -> Schema {
         Schema { params, ..self }
     }
 
-    /// The operator with effects.
+    /// Returns the operator, marked as impure.
     pub(crate) const fn impure(self) -> Schema {
         Schema { purity: Purity::Impure, ..self }
     }
 
-    /// The operator with a definition in another source than its family's.
+    /// Returns the operator with `reference` in place of its family's reference.
     pub(crate) const fn declared_in(self, reference: &'static str) -> Schema {
         Schema { reference, ..self }
     }
 
-    /// The operator with its family's source as its reference, unless it has its own.
+    /// Returns the operator with its family's reference, unless it already has a separate one.
     pub(crate) const fn defined_in(self, family: &'static str) -> Schema {
         if self.reference.is_empty() { self.declared_in(family) } else { self }
     }
 
-    /// The operator at this cost.
+    /// Returns the operator with this cost.
     pub(crate) const fn costing(self, cost: Cost) -> Schema {
         Schema { cost, ..self }
     }
 
-    /// The operator computed by loops.
+    /// Returns the operator, computed by the loops that `loops` emits.
     pub(crate) const fn lowered_by(self, loops: Loops) -> Schema {
         self.computed_as(Compute::Loops(loops))
     }
 
-    /// The operator computed in this way.
+    /// Returns the operator, computed as `compute` states.
     pub(crate) const fn computed_as(self, compute: Compute) -> Schema {
         Schema { compute: Some(compute), ..self }
     }
 
-    /// The operator, with what it does with elements.
+    /// Returns the operator with these data-flow rules.
     pub(crate) const fn flowing(self, flow: Flow) -> Schema {
         Schema { flow, ..self }
     }
 }
 
-/// Whether calls have effects.
+/// Whether calls of an operator have side effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purity {
-    /// Only a value.
+    /// A call has no effect besides its value.
     Pure,
-    /// May not stand in a dataflow block or a pure function.
+    /// A call has side effects, so it may not appear in a dataflow block or a pure function.
     Impure,
 }
 
-/// An operand or attribute of a call.
+/// A parameter of an operator: an operand or an attribute.
 #[derive(Debug)]
 pub struct Param {
     /// Its name, as in Python.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of argument that it accepts.
     pub kind: ParamKind,
-    /// What stands for it when it is left out.
+    /// The value that applies if the argument is left out.
     pub default: Default,
-    /// What it means, in a sentence; layouts, ranges, units.
+    /// Its meaning in one sentence: layouts, ranges, units.
     pub doc: &'static str,
 }
 
-/// What a parameter takes.
+/// The kind of argument that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParamKind {
     /// A tensor.
     Tensor,
-    /// A tuple or list of tensors, written in line or a tuple-typed variable.
+    /// A tuple or list of tensors, written inline or passed as a variable with a tuple type.
     Tensors,
     /// A shape: `R.shape([…])`, a tuple of dims, or a shape-typed variable.
     Shape,
-    /// A shape that is a value: `R.shape([…])` or a shape-typed variable. A tuple stays a tuple, as TVM reads it here.
+    /// A shape that is one value: `R.shape([…])` or a shape-typed variable. Unlike for `Shape`, a tuple of dims stays a
+    /// tuple, as in TVM.
     ShapeValue,
     /// A scalar: a number, an expression over symbolic dims, `R.prim_value(…)`, `T.float32(0.5)`.
     Prim,
-    /// A tuple of scalars, in line or a variable: `begin` of `strided_slice`.
+    /// A tuple of scalars, written inline or passed as a variable: `begin` of `strided_slice`.
     Prims,
     /// Any expression.
     Any,
-    /// Any number of expressions, positional; the rest are keywords.
+    /// Any number of positional expressions; the parameters after it can only be passed by keyword.
     Variadic,
     /// A function: `cls.f`, a closure, an external name.
     Function,
@@ -166,7 +174,7 @@ pub enum ParamKind {
     Arguments,
     /// `out_ty=` or `ty_args=`: struct infos.
     Types,
-    /// An attribute: a value known when the program is written.
+    /// An attribute: a value that is fixed in the program's text.
     Attr(AttrKind),
 }
 
@@ -175,9 +183,9 @@ pub enum ParamKind {
 pub enum AttrKind {
     /// An integer.
     Int,
-    /// An integer, or `None`, which means something else than the default.
+    /// An integer, or `None` with a meaning that differs from the default's.
     IntOrNone,
-    /// A number; integers are taken as floats.
+    /// A number; an integer is converted to a float.
     Float,
     /// A boolean.
     Bool,
@@ -187,9 +195,9 @@ pub enum AttrKind {
     Choice(&'static [&'static str]),
     /// A dtype name.
     DType,
-    /// An integer or a list of integers; a single one is broadcast by the rule.
+    /// An integer or a list of integers; the operator's rule broadcasts a single integer.
     Ints,
-    /// A list of integers; a single one is none.
+    /// A list of integers; a single integer is rejected.
     IntList,
     /// A list of floats.
     Floats,
@@ -201,11 +209,12 @@ pub enum AttrKind {
     VDevice,
     /// A dictionary.
     Dict,
-    /// Any value; the rule looks at it.
+    /// Any value; the operator's rule checks it.
     Any,
 }
 
-/// The usual layouts of a tensor that has the dims of this one: `NCHW` and `NHWC`, `OIHW` and its like.
+/// Returns the usual layouts of a tensor with the axes of `like`. For example, `NCHW` gives `NCHW` and `NHWC`; `OIHW`
+/// gives `OIHW`, `IOHW`, `OHWI`, `HWIO`, and two more.
 pub fn usual_layouts(like: &str) -> Vec<String> {
     let spatial: String = like.chars().filter(|letter| matches!(letter, 'D' | 'H' | 'W')).collect();
     let usual: &[&str] = match (like.contains('N'), like.contains('O')) {
@@ -216,12 +225,12 @@ pub fn usual_layouts(like: &str) -> Vec<String> {
     usual.iter().map(|layout| layout.replace('_', &spatial)).collect()
 }
 
-/// What stands for an argument that is left out.
+/// The value that applies if an argument is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
-    /// It may not be left out.
+    /// The argument is required.
     Required,
-    /// Absent: `None`. An optional operand, or an attribute whose absence has a meaning of its own.
+    /// `None`: an optional operand, or an attribute for which absence has a separate meaning.
     Absent,
     /// A boolean.
     Bool(bool),
@@ -237,7 +246,7 @@ pub enum Default {
     Floats(&'static [f64]),
 }
 
-/// What it takes, in words.
+/// Describes the kind of argument in words.
 impl fmt::Display for ParamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -257,7 +266,7 @@ impl fmt::Display for ParamKind {
     }
 }
 
-/// What it takes, in words; of a choice, the choices.
+/// Describes the type of the attribute in words; lists the allowed strings of a `Choice`.
 impl fmt::Display for AttrKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -284,7 +293,7 @@ impl fmt::Display for AttrKind {
 }
 
 impl Default {
-    /// As Python writes it; nothing where there is no default.
+    /// Returns the default as Python text; `None` if the argument is required.
     pub fn text(self) -> Option<String> {
         Some(match self {
             Default::Required => return None,
@@ -300,52 +309,52 @@ impl Default {
 }
 
 impl Param {
-    /// A required operand.
+    /// Creates a required operand.
     pub const fn operand(name: &'static str, kind: ParamKind, doc: &'static str) -> Param {
         Param { name, kind, default: Default::Required, doc }
     }
 
-    /// A required tensor.
+    /// Creates a required tensor operand.
     pub const fn tensor(name: &'static str, doc: &'static str) -> Param {
         Param::operand(name, ParamKind::Tensor, doc)
     }
 
-    /// An operand that may be left out.
+    /// Creates an optional operand.
     pub const fn optional(name: &'static str, kind: ParamKind, doc: &'static str) -> Param {
         Param { name, kind, default: Default::Absent, doc }
     }
 
-    /// An attribute.
+    /// Creates an attribute.
     pub const fn attr(name: &'static str, kind: AttrKind, default: Default, doc: &'static str) -> Param {
         Param { name, kind: ParamKind::Attr(kind), default, doc }
     }
 
-    /// An attribute that may not be left out.
+    /// Creates a required attribute.
     pub const fn required_attr(name: &'static str, kind: AttrKind, doc: &'static str) -> Param {
         Param::attr(name, kind, Default::Required, doc)
     }
 
-    /// An attribute whose absence has a meaning of its own.
+    /// Creates an attribute for which absence has a separate meaning.
     pub const fn optional_attr(name: &'static str, kind: AttrKind, doc: &'static str) -> Param {
         Param::attr(name, kind, Default::Absent, doc)
     }
 
-    /// A boolean attribute.
+    /// Creates a boolean attribute.
     pub const fn flag(name: &'static str, default: bool, doc: &'static str) -> Param {
         Param::attr(name, AttrKind::Bool, Default::Bool(default), doc)
     }
 
-    /// An integer attribute.
+    /// Creates an integer attribute.
     pub const fn int(name: &'static str, default: i64, doc: &'static str) -> Param {
         Param::attr(name, AttrKind::Int, Default::Int(default), doc)
     }
 
-    /// A float attribute.
+    /// Creates a float attribute.
     pub const fn float(name: &'static str, default: f64, doc: &'static str) -> Param {
         Param::attr(name, AttrKind::Float, Default::Float(default), doc)
     }
 
-    /// An attribute that is one of some strings.
+    /// Creates an attribute that accepts one of `choices`.
     pub const fn choice(
         name: &'static str,
         choices: &'static [&'static str],
@@ -355,17 +364,17 @@ impl Param {
         Param::attr(name, AttrKind::Choice(choices), Default::Str(default), doc)
     }
 
-    /// A dtype attribute.
+    /// Creates a dtype attribute.
     pub const fn dtype(name: &'static str, default: &'static str, doc: &'static str) -> Param {
         Param::attr(name, AttrKind::DType, Default::Str(default), doc)
     }
 
-    /// A layout attribute.
+    /// Creates a layout attribute.
     pub const fn layout(name: &'static str, default: &'static str, doc: &'static str) -> Param {
         Param::attr(name, AttrKind::Layout, Default::Str(default), doc)
     }
 
-    /// As a signature writes it: `axis=-1`, `*args`.
+    /// Returns the parameter as a signature shows it: `axis=-1`, `*args`.
     pub fn text(&self) -> String {
         match self.default {
             Default::Required if self.kind == ParamKind::Variadic => format!("*{}", self.name),
@@ -376,7 +385,7 @@ impl Param {
         }
     }
 
-    /// Whether it is an attribute.
+    /// Whether the parameter is an attribute.
     pub const fn is_attr(&self) -> bool {
         matches!(self.kind, ParamKind::Attr(_))
     }

@@ -1,7 +1,9 @@
-//! Operators that a user declares: their schemas beside the built-in ones, and their struct-info rules, which are data.
+//! Operators that a project declares in `rx.toml`: the schemas that are made for them, and the struct-info rule that
+//! interprets their declarations.
 //!
-//! A declaration says what a call takes and what it gives in patterns over the arguments' dims, dtypes and attributes
-//! ([`pattern`]); `rule` matches a call with them.
+//! A declaration gives the types of the operands and of the result as patterns over dims, dtypes and attributes
+//! ([`pattern`]). The private module `rule` matches a call with these patterns. For example, an operand pattern
+//! `[n, k]` binds `n` and `k`, and a result pattern `[n]` uses `n`.
 
 pub mod pattern;
 mod rule;
@@ -17,61 +19,61 @@ use rx_ir::StructInfo;
 use std::fmt;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// An operator as it is declared.
+/// A declared operator, as read from the project's configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declaration {
     /// Its name without `R.`.
     pub name: Name,
-    /// What it computes.
+    /// A description of its computation.
     pub doc: String,
-    /// Whether calls have no effect besides their value.
+    /// Whether calls have no side effects.
     pub pure: bool,
-    /// What a call passes: operands, then attributes.
+    /// Its parameters: operands first, then attributes.
     pub params: Vec<DeclaredParam>,
-    /// Dtype variables that stand for some dtypes only.
+    /// Dtype variables that accept only some dtypes, with these dtypes.
     pub dtypes: Vec<(Name, Vec<DType>)>,
-    /// What must hold of dims and attributes, and as it is written.
+    /// Conditions on dims and attributes that a call must satisfy, each with its source text.
     pub constraints: Vec<(Condition, String)>,
-    /// What a call gives.
+    /// The type of the result.
     pub result: TypePattern,
-    /// What a call gives, as it is written.
+    /// The source text of the result type.
     pub result_text: String,
 }
 
-/// A parameter as it is declared.
+/// A parameter of a declared operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredParam {
     /// Its name.
     pub name: Name,
-    /// What it means.
+    /// Its meaning.
     pub doc: String,
-    /// What it takes.
+    /// The kind of argument that it accepts.
     pub takes: Takes,
 }
 
-/// What a declared parameter takes.
+/// The kind of argument that a declared parameter accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Takes {
     /// A value computed at run time.
     Operand {
         /// Its type.
         ty: TypePattern,
-        /// The type as it is written.
+        /// The source text of the type.
         text: String,
-        /// Whether it may be left out.
+        /// Whether the operand is optional.
         optional: bool,
-        /// Whether it stands for any number of operands.
+        /// Whether the parameter accepts any number of operands.
         variadic: bool,
     },
-    /// A value known when the program is written.
+    /// A value that is fixed in the program's text.
     Attr {
         /// Its kind.
         kind: DeclaredAttr,
-        /// What stands for it when it is left out; it must be given where there is none.
+        /// The value that applies if the attribute is left out; `None` if the attribute is required.
         default: Option<DeclaredDefault>,
-        /// The least value, of a number.
+        /// The minimum of a number, inclusive.
         least: Option<f64>,
-        /// The largest value, of a number.
+        /// The maximum of a number, inclusive.
         most: Option<f64>,
     },
 }
@@ -91,15 +93,15 @@ pub enum DeclaredAttr {
     Choice(Vec<String>),
     /// A dtype.
     DType,
-    /// Integers.
+    /// A list of integers.
     Ints,
-    /// Numbers.
+    /// A list of numbers.
     Floats,
-    /// Strings.
+    /// A list of strings.
     Strs,
     /// A layout.
     Layout,
-    /// Anything.
+    /// Any value.
     Any,
 }
 
@@ -116,22 +118,23 @@ pub enum DeclaredDefault {
     Float(f64),
     /// A string.
     Str(String),
-    /// Integers.
+    /// A list of integers.
     Ints(Vec<i64>),
-    /// Numbers.
+    /// A list of numbers.
     Floats(Vec<f64>),
 }
 
 /// A declared operator with its schema.
 #[derive(Debug)]
 pub struct Operator {
-    /// As checks of arguments, hover and completion see it.
+    /// The schema made of the declaration, which argument checks, hover and completion read.
     pub schema: Schema,
-    /// As it was declared.
+    /// The declaration.
     pub declaration: Declaration,
 }
 
-/// The operators a project declares, by name. Equal declarations are one value, so that comparing is comparing addresses.
+/// The operators that a project declares, by name. Equal declarations are interned as one [`Operator`], so equality
+/// compares addresses.
 #[derive(Clone, Default)]
 pub struct Operators {
     by_name: NameMap<&'static Operator>,
@@ -151,7 +154,7 @@ impl PartialEq for Operators {
 }
 
 impl Operators {
-    /// These operators; of two of one name the first.
+    /// Creates the set of these operators. If a name occurs twice, the first declaration wins.
     pub fn new(declarations: impl IntoIterator<Item = Declaration>) -> Operators {
         let mut operators = Operators::default();
         for declaration in declarations {
@@ -161,17 +164,17 @@ impl Operators {
         operators
     }
 
-    /// Whether there are none.
+    /// Whether the project declares no operators.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// The operator called `name`.
+    /// Returns the operator called `name`.
     pub fn find(&self, name: Name) -> Option<&'static Operator> {
         self.by_name.get(&name).copied()
     }
 
-    /// All of them, by name.
+    /// Returns all operators, sorted by name.
     pub fn all(&self) -> impl Iterator<Item = &'static Operator> {
         let mut all: Vec<&'static Operator> = self.by_name.values().copied().collect();
         all.sort_by_key(|operator| operator.schema.name);
@@ -179,8 +182,9 @@ impl Operators {
     }
 }
 
-/// Every declaration seen so far. Schemas are referred to for the life of the process, as names are; a declaration that is
-/// read again is the same, so that what is kept grows with the declarations that somebody wrote, not with how often.
+/// All declarations seen so far. Schemas have the lifetime `'static`, as interned names do, so declarations are leaked.
+/// An equal declaration is reused, so memory grows with the number of distinct declarations, not with the number of
+/// times that they are read.
 static SEEN: LazyLock<Mutex<Vec<&'static Operator>>> = LazyLock::new(Mutex::default);
 
 fn intern(declaration: Declaration) -> &'static Operator {
@@ -193,7 +197,7 @@ fn intern(declaration: Declaration) -> &'static Operator {
     operator
 }
 
-/// A text for the life of the process.
+/// Interns a string for the life of the process.
 fn text(text: &str) -> &'static str {
     name(text).as_str()
 }
@@ -216,7 +220,7 @@ fn schema_of(declaration: &Declaration) -> Schema {
     }
 }
 
-/// The rule of all declared operators: that of the declaration which the called schema was made of.
+/// The struct-info rule of all declared operators: finds the declaration whose schema is called and applies it.
 fn declared(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let operator = seen.iter().copied().find(|operator| std::ptr::eq(&raw const operator.schema, call.schema));
@@ -241,7 +245,7 @@ fn param_of(param: &DeclaredParam) -> Param {
     Param { name: param.name.as_str(), kind, default, doc: text(&doc_of(param)) }
 }
 
-/// What is said of an operator, with what its declaration says.
+/// Returns the documentation of a declared operator: its `doc` text, then its result type and constraints.
 fn operator_doc(declaration: &Declaration) -> String {
     let mut doc = match declaration.doc.as_str() {
         "" => "Declared in rx.toml.".to_owned(),
@@ -254,7 +258,7 @@ fn operator_doc(declaration: &Declaration) -> String {
     doc + "."
 }
 
-/// What is said of a parameter, with what its declaration says.
+/// Returns the documentation of a parameter: its `doc` text with the type or range that is declared.
 fn doc_of(param: &DeclaredParam) -> String {
     let declared = match &param.takes {
         Takes::Operand { text, .. } => format!("`{text}`"),

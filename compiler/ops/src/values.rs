@@ -1,7 +1,9 @@
-//! Values before a program runs: what an operator's result holds, given what is known of its operands.
+//! Value analysis: derives facts about the elements of an operator's result (exact elements or a range) from facts
+//! about its operands, before the program runs.
 //!
-//! A [`ValueRule`] stands in the operator's [`Flow`](crate::Flow), beside its struct-info rule. Floats are assumed to be
-//! numbers: a NaN made an index is nobody's intention.
+//! A [`ValueRule`] is part of the operator's [`Flow`](crate::Flow), next to its struct-info rule. For example, `take`
+//! with the constant indices `[0, 7]` on an axis of extent 5 is reported, because the elements of the indices are
+//! known. Rules assume that floats are not NaN: a program does not intend to convert a NaN to an index.
 
 mod check;
 mod describe;
@@ -22,46 +24,47 @@ use rx_ir::values::{Basis, MAX_ELEMENTS};
 use rx_ir::{Elements, End, ExprKind, Known, Literal, StructInfo, TensorValues, Values};
 use std::sync::Arc;
 
-/// What is known of the values of a call's result; called for calls whose result has a type.
+/// A rule that returns the known facts about the values of a call's result. It is only applied to calls whose result
+/// has a type.
 pub type ValueRule = fn(&ValueCall<'_>) -> Option<Values>;
 
-/// A call with what is known of its operands' values.
+/// A call with the known facts about the values of its operands.
 #[derive(Debug)]
 pub struct ValueCall<'a> {
     /// The call.
     pub call: &'a CallInfo<'a>,
-    /// What is known of the operands, by parameter of the schema.
+    /// The known facts about the operands, by index of the schema's parameter.
     pub operands: &'a [Known],
     /// The type of the result.
     pub result: &'a StructInfo,
 }
 
-/// A tensor or scalar operand as value rules see it.
+/// A tensor or scalar operand, as a value rule reads it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operand {
-    /// Its element type, where known.
+    /// Its dtype, if known.
     pub(crate) dtype: Option<DType>,
-    /// Its extents, where they are constants of few elements.
+    /// Its extents, if they are constants with a product of at most `MAX_ELEMENTS`.
     pub(crate) dims: Option<Vec<usize>>,
-    /// Its elements.
+    /// Its elements in row-major order, if all are known.
     pub(crate) elements: Option<Elements>,
-    /// None is smaller; what the dtype says where nothing else does.
+    /// A lower bound of all elements; the dtype's minimum if no better bound is known.
     pub(crate) low: Option<End>,
-    /// None is larger.
+    /// An upper bound of all elements; the dtype's maximum if no better bound is known.
     pub(crate) high: Option<End>,
 }
 
 impl<'a> ValueCall<'a> {
-    /// What is known of the operand passed for `param`.
+    /// Returns the known facts about the operand passed for `param`.
     pub(crate) fn known(&self, param: &str) -> Option<&'a Values> {
         let at = self.call.schema.params.iter().position(|known| known.name == param)?;
         self.operands.get(at)?.as_deref()
     }
 
-    /// The operand passed for `param`: a tensor or a scalar.
+    /// Returns the operand passed for `param`: a tensor or a scalar.
     pub(crate) fn operand(&self, param: &'static str) -> Operand {
         let ty = self.call.ty(param);
-        // What is a tensor is no scalar; to ask costs the message that says so.
+        // Checks for a tensor first: reading a tensor as a scalar would build an error message only to drop it.
         if !matches!(ty, StructInfo::Tensor(_))
             && let Ok(Some(scalar)) = arguments::scalar(self.call, param)
         {
@@ -70,7 +73,7 @@ impl<'a> ValueCall<'a> {
         Operand::new(ty, self.known(param))
     }
 
-    /// The tensors passed for `param`, a tuple.
+    /// Returns the tensors of the tuple passed for `param`.
     pub(crate) fn tuple(&self, param: &str) -> Vec<Operand> {
         let known = self.known(param);
         match self.call.ty(param) {
@@ -83,7 +86,7 @@ impl<'a> ValueCall<'a> {
         }
     }
 
-    /// Values of a tensor whose elements are of either range, as far as the ranges go.
+    /// Returns the facts of a result each of whose elements is in one of two ranges: the hull of the ranges.
     pub(crate) fn either(
         &self,
         first: (Option<End>, Option<End>),
@@ -94,22 +97,22 @@ impl<'a> ValueCall<'a> {
         self.tensor(TensorValues::between(may(low), may(high)))
     }
 
-    /// The extents of the result, where they are constants of few elements.
+    /// Returns the extents of the result, if they are constants with a small product.
     pub(crate) fn dims(&self) -> Option<Vec<usize>> {
         constant_dims(self.result)
     }
 
-    /// The element type of the result.
+    /// Returns the dtype of the result.
     pub(crate) fn dtype(&self) -> Option<DType> {
         self.result.as_tensor()?.dtype
     }
 
-    /// A result of this dtype's with these elements and ends; what the dtype cannot hold is dropped.
+    /// Returns the facts of the result for these elements and ends, without those that the result's dtype cannot hold.
     pub(crate) fn tensor(&self, values: TensorValues) -> Option<Values> {
         range::held(values, self.dtype()).map(Values::Tensor)
     }
 
-    /// A result of one value everywhere.
+    /// Returns the facts of a result that has the same value in every position.
     pub(crate) fn filled(&self, value: &Operand) -> Option<Values> {
         if let (Some(elements), Some(dims)) = (&value.elements, self.dims()) {
             let count = dims.iter().product();
@@ -120,15 +123,16 @@ impl<'a> ValueCall<'a> {
         self.tensor(TensorValues::between(value.low.clone(), value.high.clone()))
     }
 
-    /// A result of elements of `operand` in another order, each at least once unless `some` are left out; with a place in
-    /// the operand for each element of the result where that is asked for.
+    /// Returns the facts of a result that rearranges the elements of `operand`. Set `some` if the result may omit
+    /// elements: then no end of the range is known to be attained. `places`, if known, gives the row-major position in
+    /// the operand for each element of the result.
     pub(crate) fn moved(&self, operand: &Operand, some: bool, places: Option<Vec<usize>>) -> Option<Values> {
         self.tensor(operand.moved(some, places)?)
     }
 }
 
 impl Operand {
-    /// A tensor of this type.
+    /// Creates a tensor operand of this type with these facts.
     pub(crate) fn new(ty: &StructInfo, known: Option<&Values>) -> Operand {
         let values = known.and_then(Values::as_tensor);
         let dtype = ty.as_tensor().and_then(|tensor| tensor.dtype);
@@ -167,12 +171,12 @@ impl Operand {
         }
     }
 
-    /// Whether more is known than the dtype says.
+    /// Whether more is known than the limits of the dtype.
     pub(crate) fn is_known(&self) -> bool {
         self.elements.is_some() || range::tell_more(&self.low, &self.high, self.dtype)
     }
 
-    /// The one value that every element has.
+    /// Returns the value that all elements share, if the lower and upper bound are equal.
     pub(crate) fn single(&self) -> Option<&Dim> {
         match (&self.low, &self.high) {
             (Some(low), Some(high)) if low.value == high.value && !low.value.is_error() => Some(&low.value),
@@ -180,7 +184,7 @@ impl Operand {
         }
     }
 
-    /// Its elements in another order, or some of them; see [`ValueCall::moved`].
+    /// Returns the facts for a rearrangement or a subset of the elements; see [`ValueCall::moved`].
     pub(crate) fn moved(&self, some: bool, places: Option<Vec<usize>>) -> Option<TensorValues> {
         if let (Some(elements), Some(places)) = (&self.elements, places) {
             return TensorValues::of(elements.pick(&places)?);
@@ -191,7 +195,7 @@ impl Operand {
     }
 }
 
-/// The extents of a tensor, where they are constants of at most [`MAX_ELEMENTS`] elements.
+/// Returns the extents of a tensor if they are constants with a product of at most [`MAX_ELEMENTS`].
 pub(crate) fn constant_dims(ty: &StructInfo) -> Option<Vec<usize>> {
     let dims = ty.as_tensor()?.shape.dims()?;
     let mut count = 1usize;
@@ -204,7 +208,9 @@ pub(crate) fn constant_dims(ty: &StructInfo) -> Option<Vec<usize>> {
     Some(result)
 }
 
-/// For every place of a tensor of the extents `to`, in order, the place in one of the extents `from` that `source` gives.
+/// Returns, for each index of a tensor of extents `to` in row-major order, the row-major position in a tensor of
+/// extents `from`. The function `source` maps an index of `to` to an index of `from`. For example, a transpose of
+/// `[2, 3]` to `[3, 2]` gives `[0, 3, 1, 4, 2, 5]`.
 pub(crate) fn places(
     to: &[usize],
     from: &[usize],
@@ -229,7 +235,8 @@ pub(crate) fn places(
     Some(result)
 }
 
-/// For every place of a result of the extents `to`, the place in a tensor that is broadcast to it.
+/// Returns, for each element of a result of extents `to`, the row-major position in a tensor of extents `from` that is
+/// broadcast to it.
 pub(crate) fn broadcast_places(to: &[usize], from: &[usize]) -> Option<Vec<usize>> {
     let lead = to.len().checked_sub(from.len())?;
     places(to, from, |at| {
@@ -238,7 +245,7 @@ pub(crate) fn broadcast_places(to: &[usize], from: &[usize]) -> Option<Vec<usize
     })
 }
 
-/// What is known of a constant written in the text.
+/// Returns the facts about a constant that is written in the program's text.
 pub fn of_constant(kind: &ExprKind, ty: &StructInfo) -> Known {
     let dtype = ty.as_tensor()?.dtype?;
     let literals = match kind {
@@ -253,7 +260,8 @@ pub fn of_constant(kind: &ExprKind, ty: &StructInfo) -> Known {
     of_elements(elements, dtype)
 }
 
-/// What is known of a tensor of these elements: each of them, or where they are many their range.
+/// Returns the facts about a tensor with these elements: each element, or only the range if there are more than
+/// `MAX_ELEMENTS`.
 pub fn of_elements(elements: Elements, dtype: DType) -> Known {
     let elements = range::cast_elements(&elements, dtype)?;
     let (low, high) = elements.extremes().unzip();
@@ -275,7 +283,8 @@ fn float_literal(literal: &Literal) -> f64 {
     }
 }
 
-/// What is known of the values of a call's result: by the operator's rule, and as a term over parameters.
+/// Infers the facts about a call's result: by the operator's rule, as a relation to a variable, and as a term over the
+/// function's parameters.
 pub fn infer(call: &CallInfo<'_>, operands: &[Known], result: &StructInfo) -> Known {
     let flow = &call.schema.flow;
     let rule = flow.values?;
@@ -293,7 +302,7 @@ pub fn infer(call: &CallInfo<'_>, operands: &[Known], result: &StructInfo) -> Kn
     term::with_terms(facts, call, operands, result)
 }
 
-/// What is known of a value that is one of two.
+/// Merges the facts about two values into the facts that hold for both, for results of an `if`.
 pub fn join(a: &Known, b: &Known, bounds: &Bounds) -> Known {
     match (a.as_deref()?, b.as_deref()?) {
         (a, b) if a == b => Some(Arc::new(a.clone())),
@@ -313,7 +322,7 @@ pub fn join(a: &Known, b: &Known, bounds: &Bounds) -> Known {
     }
 }
 
-/// Whether the operator says anything of its result's values: where not, operands need not be looked at.
+/// Whether the operator has a value rule. If not, the facts about its operands need not be computed.
 pub fn follows(schema: &crate::Schema) -> bool {
     schema.flow.values.is_some()
 }

@@ -1,4 +1,13 @@
-//! Loops that give a tensor another shape: for where a view has to be a kernel.
+//! *Reshape copy.* Copies a tensor to another shape with the same elements in row-major order, for a view that needs a
+//! separate kernel.
+//!
+//! ```text
+//! x: [2, 12] → y: [2, 3, 4]
+//! for i, j, k in grid(2, 3, 4): y[i, j, k] = x[i, j * 4 + k]
+//! ```
+//!
+//! Requires: both shapes have the same number of elements. Guarantees: index arithmetic is limited to the axes that are
+//! split or merged; other axes keep their loop variable, so that later passes recognize them.
 
 use super::{Lowering, Unsupported};
 use crate::tensor::loops::{extents, ravel, unravel};
@@ -6,10 +15,10 @@ use rx_base::Dim;
 use rx_tir::Expr;
 use std::ops::Range;
 
-/// The elements of the operand `param`, in order, under the shape of the result.
+/// Copies the elements of operand `param`, in row-major order, to the shape of the result.
 ///
 /// # Errors
-/// Where the operand's shape or dtype is not known.
+/// Fails if the operand's shape or dtype is unknown.
 pub(super) fn copy(lowering: &mut Lowering<'_>, param: &'static str) -> Result<(), Unsupported> {
     let data = lowering.tensor(param)?;
     let result = lowering.output_shape(0).to_vec();
@@ -27,7 +36,8 @@ pub(super) fn copy(lowering: &mut Lowering<'_>, param: &'static str) -> Result<(
     Ok(())
 }
 
-/// Indices into axes of extents `own`, of the element that stands at `axes` of extents `theirs`.
+/// Returns the indices into axes of extents `own` of the element at `axes`, which have the extents `theirs` (both
+/// row-major).
 fn part(own: &[Expr], axes: &[Expr], theirs: &[Expr]) -> Vec<Expr> {
     match (own, axes) {
         ([_], [axis]) => vec![axis.clone()],
@@ -35,8 +45,9 @@ fn part(own: &[Expr], axes: &[Expr], theirs: &[Expr]) -> Vec<Expr> {
     }
 }
 
-/// The axes of two shapes with as many elements, cut where both have come through as many: `(2, 3, 4)` and `(6, 1, 4)` into
-/// `2, 3` with `6`, nothing with `1`, `4` with `4`. An extent of 1 that has no partner is a part by itself.
+/// Splits the axes of two shapes of equal size into the smallest groups with the same number of elements (the
+/// reassociation groups of a reshape). For example, `(2, 3, 4)` and `(6, 1, 4)` give three groups: `2, 3` with `6`,
+/// nothing with `1`, `4` with `4`. An extent of 1 without a partner is a separate group.
 fn parts(own: &[Dim], theirs: &[Dim]) -> Vec<(Range<usize>, Range<usize>)> {
     let is_one = |dim: Option<&Dim>| dim.and_then(Dim::as_constant) == Some(1);
     let (mut i, mut j) = (0, 0);
@@ -54,13 +65,14 @@ fn parts(own: &[Dim], theirs: &[Dim]) -> Vec<(Range<usize>, Range<usize>)> {
     parts
 }
 
-/// Where the axes from `i` and `j` on have come through as many elements; the ends, where nothing says so before.
+/// Returns the ends of the group that begins at axes `i` and `j`: the first axes after which both sides have the same
+/// number of elements. Returns the ends of both shapes if no earlier equality can be proved.
 fn together(own: &[Dim], theirs: &[Dim], i: usize, j: usize) -> (usize, usize) {
     let ends = (own.len(), theirs.len());
     let (Some(mut left), Some(mut right)) = (own.get(i).cloned(), theirs.get(j).cloned()) else { return ends };
     let (mut a, mut b) = (i + 1, j + 1);
     while left != right {
-        // The side with fewer elements goes on; of symbolic ones, the side with fewer factors.
+        // Extends the side with fewer elements; for symbolic products, the side with fewer factors.
         let own_next = match (left.as_constant(), right.as_constant()) {
             (Some(left), Some(right)) => left < right,
             _ => factors(&left) <= factors(&right),
@@ -80,7 +92,7 @@ fn together(own: &[Dim], theirs: &[Dim], i: usize, j: usize) -> (usize, usize) {
     }
 }
 
-/// How many factors a product of symbols has.
+/// Returns the number of factors in a product of symbols, counting powers.
 fn factors(dim: &Dim) -> u32 {
     dim.terms().iter().flat_map(|(product, _)| product).map(|(_, exponent)| *exponent).sum()
 }

@@ -1,22 +1,23 @@
-//! From one layout to another: axes put in another order, or an index map that splits and joins them.
+//! Conversion between two layouts: a permutation of axes, or an index map that splits and merges axes.
 
 use super::{Axis, Layout};
 
-/// How a tensor in one layout becomes one in another.
+/// An operation that converts a tensor from one layout to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conversion {
-    /// For each axis of the result the axis of the tensor it is: what `permute_dims` takes.
+    /// A permutation, as the argument of `permute_dims`: for each result axis, the axis of the tensor.
     Permuted(Vec<usize>),
-    /// What `layout_transform` takes: `lambda i0, i1: (i0, i1 // 4, i1 % 4)`.
+    /// An index map, as the argument of `layout_transform`: `lambda i0, i1: (i0, i1 // 4, i1 % 4)`.
     Mapped(String),
 }
 
-/// What the index along an axis is called: of its place, and the letters that have a part of it, pieces with their sizes.
+/// A function that names an axis's index, given the axis's position and the letters (with sizes, for pieces) that share
+/// the axis.
 pub type IndexName<'a> = dyn Fn(usize, &[(char, Option<i64>)]) -> String + 'a;
 
 impl Layout {
-    /// How a tensor in this layout becomes one in layout `to`; `None` where that has other letters. Its indices are
-    /// called what `name` says.
+    /// Returns the conversion from this layout to `to`; `None` if the letters differ. `name` names the indices of this
+    /// layout.
     pub fn conversion(&self, to: &Layout, name: &IndexName<'_>) -> Option<Conversion> {
         let sorted = |layout: &Layout| {
             let mut letters: Vec<char> = layout.letters().collect();
@@ -36,7 +37,7 @@ impl Layout {
         Some(Conversion::Mapped(format!("lambda {}: ({}{comma})", names.join(", "), indices.join(", "))))
     }
 
-    /// The index along an axis of `to` of the element with these indices.
+    /// Returns the index expression for an axis of `to`, given the names of the indices of this layout.
     fn mapped(&self, axis: &Axis, to: &Layout, names: &[String]) -> Option<String> {
         match axis {
             Axis::Primal(letter) => {
@@ -64,7 +65,8 @@ impl Layout {
         }
     }
 
-    /// The coordinate along a letter: its axis and the piece that is split off.
+    /// Returns the plain coordinate of a letter: its outer index times the size of the piece, plus the index in the
+    /// piece.
     fn coordinate(&self, letter: char, names: &[String]) -> Option<String> {
         let whole = names.get(self.axis_of(letter)?)?;
         Some(match self.factor_of(letter) {
@@ -73,7 +75,7 @@ impl Layout {
         })
     }
 
-    /// The index within the piece that is split off a letter.
+    /// Returns the index within the piece that is split off a letter.
     fn named_piece(&self, letter: char, names: &[String]) -> Option<String> {
         self.axes.iter().zip(names).find_map(|(axis, name)| {
             let Axis::Packed(pieces) = axis else { return None };
@@ -85,7 +87,7 @@ impl Layout {
     }
 }
 
-/// An expression as an operand: a name as it is, anything longer in brackets.
+/// Puts an expression in parentheses, unless it is a single name.
 fn bracketed(expression: &str) -> String {
     if expression.contains(' ') { format!("({expression})") } else { expression.to_owned() }
 }

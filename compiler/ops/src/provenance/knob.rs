@@ -1,4 +1,5 @@
-//! The facts among a call's arguments that can be changed one at a time.
+//! Knobs: the facts among a call's arguments that a provenance query can change one at a time. Finds them and writes
+//! changed values into the arguments.
 
 use super::{Facet, Fact, Input, Part};
 use crate::schema::{AttrKind, ParamKind, Schema};
@@ -6,16 +7,16 @@ use rx_base::{DType, Dim};
 use rx_ir::{Argument, Attr, DTensorInfo, Expr, ExprKind, PrimInfo, PrimValue, Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// Facts one call is asked for.
+/// The maximum number of facts considered for one call.
 const MAX_KNOBS: usize = 8192;
 
 impl Facet {
-    /// The facet of a type itself.
+    /// Creates the facet of a type itself, outside any tuple.
     pub fn of_part(part: Part) -> Facet {
         Facet { path: Vec::new(), part }
     }
 
-    /// What it is of `ty`; `None` where the type does not say.
+    /// Returns the value of the facet for `ty`; `None` if the type does not determine it.
     pub fn of(&self, ty: &StructInfo) -> Option<Fact> {
         let mut field = ty;
         for at in &self.path {
@@ -35,7 +36,7 @@ impl Facet {
     }
 }
 
-/// The facts among `arguments` of the kind that `target` is.
+/// Returns the facts among `arguments` that have the same kind as `target`, with their locations.
 pub(super) fn knobs(schema: &Schema, arguments: &[Argument], target: &Fact) -> Vec<(Input, Fact)> {
     let mut found = Vec::new();
     for (param, argument) in arguments.iter().enumerate() {
@@ -135,7 +136,7 @@ fn of_attribute(attr: &Attr, kind: Option<ParamKind>, param: usize, target: &Fac
     }
 }
 
-/// Puts `fact` in the place of `input`.
+/// Replaces the fact at `input` with `fact`.
 pub(super) fn write(arguments: &mut [Argument], input: &Input, fact: &Fact) {
     let Some(argument) = arguments.get_mut(input.param()) else { return };
     match (input, argument) {

@@ -2,7 +2,7 @@ use super::{Facet, Input, Part, Provenance, provenance};
 use crate::tests::{Given, arguments_of, number, numbers, shape, tensor, text, tuple};
 use rx_base::symbolic::Bounds;
 
-/// What axis `axis` of the result is made of: `data.2 weight.2 strides[0]: formula`.
+/// Prints the sources of a part of the result: `data.2 weight.2 strides[0]: formula`.
 fn of(op: &str, args: &[(&str, Given)], part: Part) -> String {
     let (schema, arguments) = arguments_of(op, args);
     let Some(found) = provenance(schema, &arguments, &Bounds::default(), &Facet::of_part(part)) else {

@@ -1,21 +1,21 @@
-//! What the rules of tensor manipulation share: operands read as lists of tensors, shapes and integers, the checks that
-//! several of them make, and results that keep an operand's dtype and device.
+//! Helpers of the tensor-manipulation rules: read operands as lists of tensors, shapes and integers, check dtypes and
+//! ranks, and build result types that keep an operand's dtype and device.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{Attr, Expr, ExprKind, PrimInfo, PrimValue, Shape, StructInfo, TensorInfo, VDevice};
 
-/// A tensor where `tensor` lives, with another shape and dtype.
+/// Creates a tensor type on the device of `tensor`, with another shape and dtype.
 pub(crate) fn retyped(tensor: &TensorInfo, shape: Shape, dtype: Option<DType>) -> StructInfo {
     TensorInfo { shape, dtype, vdevice: tensor.vdevice, dtype_error: false, readings: None }.into()
 }
 
-/// The number of elements of a tensor with these dims.
+/// Returns the number of elements of a tensor with these dims.
 pub(crate) fn element_count(dims: &[Dim]) -> Dim {
     dims.iter().fold(Dim::constant(1), |count, dim| &count * dim)
 }
 
-/// `a / b` rounded up, for positive `b`.
+/// Returns `a / b` rounded up, for positive `b`.
 pub(crate) fn ceil_div(a: &Dim, b: &Dim) -> Dim {
     (&(a + b) - &Dim::constant(1)).floor_div(b)
 }
@@ -25,21 +25,21 @@ pub(crate) fn differ(call: &CallInfo<'_>, a: &Dim, b: &Dim) -> bool {
     call.equal(a, b) == Answer::Refuted
 }
 
-/// Whether the two dims are the same for all values of the symbols.
+/// Whether the two dims are equal for all values of the symbols.
 pub(crate) fn agree(call: &CallInfo<'_>, a: &Dim, b: &Dim) -> bool {
     call.equal(a, b) == Answer::Proved
 }
 
-/// Dims as a tuple: `(2, n, 4)`.
+/// Prints dims as a Python tuple: `(2, n, 4)`.
 pub(crate) fn tuple_text(dims: &[Dim]) -> String {
     let texts: Vec<String> = dims.iter().map(Dim::to_string).collect();
     format!("({}{})", texts.join(", "), if dims.len() == 1 { "," } else { "" })
 }
 
-/// The tensors of the tuple passed for `name` (TVM's `GetTensorTypeFromTuple`).
+/// Returns the tensors of the tuple passed for `name` (TVM's `GetTensorTypeFromTuple`).
 ///
 /// # Errors
-/// Propagates error parts; reports what is no tuple, or an element that is no tensor.
+/// Propagates error types; reports an argument that is not a tuple, or an element that is not a tensor.
 pub(crate) fn tensors<'a>(call: &CallInfo<'a>, name: &'static str) -> Result<Vec<&'a TensorInfo>, Problem> {
     let fields = match call.ty(name) {
         StructInfo::Tuple(fields) => fields,
@@ -49,7 +49,7 @@ pub(crate) fn tensors<'a>(call: &CallInfo<'a>, name: &'static str) -> Result<Vec
     fields.iter().enumerate().map(|(at, field)| element_tensor(call, name, at, field)).collect()
 }
 
-/// As [`tensors`], and a single tensor counts as a tuple of one.
+/// Returns the tensors of the tuple passed for `name`; a single tensor counts as a tuple of one.
 ///
 /// # Errors
 /// As [`tensors`].
@@ -75,10 +75,10 @@ fn element_tensor<'a>(
     }
 }
 
-/// The shape passed for `name`; a variable whose dims are not known stands for itself.
+/// Returns the shape passed for `name`. A shape variable whose dims are unknown is kept as that variable.
 ///
 /// # Errors
-/// Propagates error parts; reports what is no shape.
+/// Propagates error types; reports an argument that is not a shape.
 pub(crate) fn shape(call: &CallInfo<'_>, name: &'static str) -> Result<Shape, Problem> {
     match call.ty(name) {
         StructInfo::Shape(Shape::Error) => Ok(Shape::Error),
@@ -91,7 +91,7 @@ pub(crate) fn shape(call: &CallInfo<'_>, name: &'static str) -> Result<Shape, Pr
     }
 }
 
-/// The integer `expr` stands for, where it is known when the program is written.
+/// Returns the integer value of `expr`, if it is known before the program runs.
 pub(crate) fn integer_value(expr: &Expr) -> Option<Dim> {
     match (&expr.kind, &expr.ty) {
         (ExprKind::Prim(PrimValue::Int(value)), _) => Some(value.clone()),
@@ -101,7 +101,7 @@ pub(crate) fn integer_value(expr: &Expr) -> Option<Dim> {
     }
 }
 
-/// The dtype of a scalar; that of an untyped literal is the one Python numbers get.
+/// Returns the dtype of a scalar. An untyped literal has the dtype that TVM gives to a Python number.
 pub(crate) fn scalar_dtype(expr: &Expr, prim: &PrimInfo) -> Option<DType> {
     prim.dtype.or(match &expr.kind {
         ExprKind::Prim(PrimValue::Int(_)) => Some(DType::INT64),
@@ -111,10 +111,10 @@ pub(crate) fn scalar_dtype(expr: &Expr, prim: &PrimInfo) -> Option<DType> {
     })
 }
 
-/// The scalar passed for `name`, with its dtype where known.
+/// Returns the scalar passed for `name`, with its dtype if known.
 ///
 /// # Errors
-/// Propagates error parts; reports what is no scalar.
+/// Propagates error types; reports an argument that is not a scalar.
 pub(crate) fn scalar<'a>(call: &CallInfo<'a>, name: &'static str) -> Result<(&'a Expr, Option<DType>), Problem> {
     match call.operand(name) {
         Some(expr) => match &expr.ty {
@@ -126,15 +126,15 @@ pub(crate) fn scalar<'a>(call: &CallInfo<'a>, name: &'static str) -> Result<(&'a
     }
 }
 
-/// The integer attribute `name`; `None` where it is absent or Python's `None`.
+/// Returns the integer attribute `name`; `None` if it is absent or Python's `None`.
 ///
 /// # Errors
-/// Reports a symbolic integer; propagates what is no integer, which was reported when the call was read.
+/// Reports a symbolic integer. Propagates a value that is not an integer, which was reported when the call was parsed.
 pub(crate) fn int_attr(call: &CallInfo<'_>, name: &'static str) -> Result<Option<i64>, Problem> {
     call.attr(name).map(|attr| constant(call, name, attr)).transpose()
 }
 
-/// As [`int_attr`], for a list of integers; a single one is a list of one.
+/// Returns the attribute `name` as a list of integers; a single integer is a list of one.
 ///
 /// # Errors
 /// As [`int_attr`].
@@ -159,14 +159,14 @@ fn constant(call: &CallInfo<'_>, name: &'static str, attr: &Attr) -> Result<i64,
     }
 }
 
-/// Which dtypes an operator takes for indices.
+/// The dtypes that an operator accepts for indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexKind {
     /// Signed or unsigned integers.
     Integer,
     /// Signed integers.
     Signed,
-    /// `int64` and nothing else.
+    /// Only `int64`.
     Int64,
     /// `int32` or `int64`.
     Int32Or64,
@@ -193,10 +193,10 @@ impl IndexKind {
     }
 }
 
-/// Checks the dtype of indices; an unknown one passes.
+/// Checks the dtype of indices. An unknown dtype passes.
 ///
 /// # Errors
-/// Reports a dtype that `kind` does not take, at `place`.
+/// Reports at `place` a dtype that `kind` does not accept.
 pub(crate) fn check_index_dtype(
     call: &CallInfo<'_>,
     place: ParamPlace,
@@ -214,7 +214,7 @@ pub(crate) fn check_index_dtype(
     }
 }
 
-/// Checks that two operands have one dtype; an unknown one passes.
+/// Checks that two operands have the same dtype. An unknown dtype passes.
 ///
 /// # Errors
 /// Reports the second operand.
@@ -234,7 +234,7 @@ pub(crate) fn check_same_dtype(
     }
 }
 
-/// Checks that two operands have one rank; an unknown one passes.
+/// Checks that two operands have the same rank. An unknown rank passes.
 ///
 /// # Errors
 /// Reports the second operand.
@@ -255,7 +255,7 @@ pub(crate) fn check_same_rank(
     }
 }
 
-/// The device of a result made of several tensors: the one they name, nothing where two differ.
+/// Returns the device of a result made of several tensors: their common device, or `None` if two differ.
 pub(crate) fn common_vdevice<'a>(tensors: impl IntoIterator<Item = &'a TensorInfo>) -> Option<VDevice> {
     let mut devices = tensors.into_iter().filter_map(|tensor| tensor.vdevice);
     let first = devices.next()?;

@@ -1,4 +1,4 @@
-//! Indices held against the axis they count along.
+//! Bounds checks of indices: compares the known range of indices with the extent of the indexed axis.
 
 use super::Operand;
 use crate::call::CallInfo;
@@ -12,50 +12,51 @@ use rx_ir::{Elements, End, Known, StructInfo, TensorValues, Values};
 /// Indices along one axis.
 #[derive(Clone, Debug)]
 pub struct Access<'a> {
-    /// What is known of them.
+    /// The known facts about the indices.
     pub indices: &'a TensorValues,
-    /// Their type.
+    /// The type of the indices.
     pub ty: &'a StructInfo,
-    /// The axis' extent.
+    /// The extent of the axis.
     pub extent: &'a Dim,
     /// Whether an index from `-extent` to -1 counts from the end.
     pub from_end: bool,
 }
 
-/// What is known of an access.
+/// The result of checking an access.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// Every index is in bounds.
+    /// All indices are in bounds.
     Proved,
-    /// Nothing speaks against it.
+    /// Unknown, and nothing suggests an error.
     Open,
-    /// The program says that indices reach to here, which is in bounds for some values of the symbols at most.
+    /// The program states that indices may reach this end, which is out of bounds for at least some values of the
+    /// symbols.
     Possible(End),
-    /// An index is out of bounds whatever the symbols are.
+    /// Some index is out of bounds for all values of the symbols.
     Certain(Witness),
 }
 
-/// An index out of bounds.
+/// An example of an index that is out of bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Witness {
-    /// Any index: the axis is empty.
+    /// Any index, because the axis is empty.
     EmptyAxis,
-    /// One of the elements.
+    /// A known element of the indices.
     Element {
         /// Its value.
         value: i64,
-        /// Its place in row-major order.
+        /// The row-major position of the first such element.
         first: usize,
-        /// How many are out of bounds.
+        /// The number of elements out of bounds.
         wrong: usize,
-        /// How many there are.
+        /// The total number of elements.
         count: usize,
     },
-    /// A value that some element has, or all lie beyond.
+    /// A value that some index has, or that bounds all indices on the out-of-bounds side.
     Value(Dim),
 }
 
-/// What is known of the part of the indices that counts along a site's axis, and its type.
+/// Returns the known facts and the type of the part of the indices that applies to a site's axis.
 pub fn part_of(call: &CallInfo<'_>, known: &Known, site: &Site) -> (TensorValues, StructInfo) {
     let ty = call.ty(site.indices);
     let values = known.as_deref();
@@ -83,7 +84,7 @@ fn scalar_values(call: &CallInfo<'_>, param: &'static str) -> TensorValues {
     match crate::arguments::scalar(call, param) {
         Ok(Some(scalar)) => {
             let operand = Operand::scalar(&scalar);
-            // A symbol is a bound of itself, and says nothing of how large it is.
+            // The range of a scalar symbol is the symbol itself, which is no evidence about its size.
             let loose = |end: Option<End>| end.map(|end| end.at_most(Basis::Loose));
             TensorValues {
                 elements: operand.elements,
@@ -96,7 +97,7 @@ fn scalar_values(call: &CallInfo<'_>, param: &'static str) -> TensorValues {
     }
 }
 
-/// Every `width`th index, and the type without the last axis.
+/// Returns the facts of component `at` of each index tuple, and the type without the last axis.
 fn column(values: TensorValues, ty: &StructInfo, at: usize) -> (TensorValues, StructInfo) {
     let Some(tensor) = ty.as_tensor() else { return (TensorValues::default(), ty.clone()) };
     let Some((last, lead)) = tensor.shape.dims().and_then(<[Dim]>::split_last) else {
@@ -109,13 +110,13 @@ fn column(values: TensorValues, ty: &StructInfo, at: usize) -> (TensorValues, St
         let values = elements.pick(&places).and_then(TensorValues::of);
         return (values.unwrap_or_default(), lead);
     }
-    // One column need not reach what all of them together do.
+    // A single component need not attain the ends of the range over all components.
     let basis = if width == 1 { Basis::Attained } else { Basis::Stated };
     let end = |end: Option<End>| end.map(|end| end.at_most(basis));
     (TensorValues { low: end(values.low), high: end(values.high), ..values }, lead)
 }
 
-/// What is known of an access.
+/// Checks an access against the extent of its axis.
 pub fn judge(access: &Access<'_>, bounds: &Bounds) -> Judgement {
     let Access { indices, ty, extent, from_end } = access;
     if extent.is_error() {
@@ -162,7 +163,7 @@ pub fn judge(access: &Access<'_>, bounds: &Bounds) -> Judgement {
         return Judgement::Proved;
     }
     let stated = |end: Option<End>| end.filter(|end| end.basis >= Basis::Stated);
-    // Where only an extent of 0 would be too small, nothing is said: nobody means an empty tensor.
+    // A violation that occurs only for an extent of 0 is not reported: programs do not intend empty tensors.
     let positive = positive(bounds, [Some(*extent), low.as_ref().map(|e| &e.value), high.as_ref().map(|e| &e.value)]);
     let high_fits = |end: &End| reaches(&end.value, extent, &positive) == Answer::Refuted;
     let low_fits = |end: &End| reaches(&end.value, &least, &positive) == Answer::Proved;
@@ -172,7 +173,7 @@ pub fn judge(access: &Access<'_>, bounds: &Bounds) -> Judgement {
     }
 }
 
-/// Whether `value >= limit`; of a minimum or maximum as its operands say.
+/// Decides whether `value >= limit`. Looks into the operands of a minimum or maximum.
 fn reaches(value: &Dim, limit: &Dim, bounds: &Bounds) -> Answer {
     let answer = at_least(value, limit, bounds);
     let operands = match value.as_atom() {
@@ -181,7 +182,7 @@ fn reaches(value: &Dim, limit: &Dim, bounds: &Bounds) -> Answer {
     };
     let answers = operands.map(|operand| reaches(operand, limit, bounds));
     let is_min = matches!(value.as_atom(), Some(Atom::Min(..)));
-    // The smaller reaches the limit if both do, and does not if one does not; the larger the other way round.
+    // A minimum reaches the limit if both operands do, and fails if either fails. For a maximum it is the reverse.
     let (any, all) = if is_min { (Answer::Refuted, Answer::Proved) } else { (Answer::Proved, Answer::Refuted) };
     match answers {
         answers if answers.contains(&any) => any,
@@ -196,7 +197,7 @@ fn judge_elements(elements: &[i64], least: i64, extent: i64) -> Judgement {
         None => Judgement::Proved,
         Some(_) if extent == 0 => Judgement::Certain(Witness::EmptyAxis),
         Some(first) => Judgement::Certain(Witness::Element {
-            // INVARIANT: the place was found in the list.
+            // INVARIANT: `first` was found as a position in `elements`.
             value: elements[first],
             first,
             wrong: elements.iter().filter(wrong).count(),
@@ -205,7 +206,7 @@ fn judge_elements(elements: &[i64], least: i64, extent: i64) -> Judgement {
     }
 }
 
-/// Whether there is an index whatever the symbols are. A scalar is one.
+/// Whether there is at least one index for all values of the symbols. A scalar is one index.
 fn some_element(ty: &StructInfo, bounds: &Bounds) -> bool {
     let one = Dim::constant(1);
     match ty {
@@ -216,7 +217,7 @@ fn some_element(ty: &StructInfo, bounds: &Bounds) -> bool {
     }
 }
 
-/// The bounds, with every symbol of these dims at least 1.
+/// Returns the bounds with a lower bound of 1 for every symbol of these dims.
 fn positive(bounds: &Bounds, dims: [Option<&Dim>; 3]) -> Bounds {
     let mut bounds = bounds.clone();
     for dim in dims.into_iter().flatten() {

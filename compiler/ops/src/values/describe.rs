@@ -1,9 +1,9 @@
-//! Values in words, for diagnostics.
+//! Descriptions of known values in words, for diagnostics.
 
 use rx_ir::{Elements, End, TensorValues};
 use std::fmt::Display;
 
-/// `0, 2, 4, …, 62`, `0 to n - 1`, `at most 15`; nothing where nothing is known.
+/// Describes known values: `0, 2, 4, …, 62`, `0 to n - 1`, `at most 15`. Returns `None` if nothing is known.
 pub fn describe(values: &TensorValues) -> Option<String> {
     match &values.elements {
         Some(Elements::Ints(elements)) => Some(listed(elements)),
@@ -12,7 +12,7 @@ pub fn describe(values: &TensorValues) -> Option<String> {
     }
 }
 
-/// `0 to n - 1`, `at least 0`, `at most 15`, `15`.
+/// Describes a range: `0 to n - 1`, `at least 0`, `at most 15`, `15`.
 pub fn describe_range(low: Option<&End>, high: Option<&End>) -> Option<String> {
     match (low, high) {
         (Some(low), Some(high)) if low.value == high.value => Some(low.value.to_string()),

@@ -1,4 +1,4 @@
-//! Ranges of elements, and elements converted from dtype to dtype.
+//! Ranges of elements, and conversion of elements between dtypes.
 
 use rx_base::dtype::TypeCode;
 use rx_base::symbolic::prove::at_least;
@@ -7,18 +7,19 @@ use rx_base::{DType, Dim};
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, TensorValues};
 
-/// What a dtype can hold, where that is few enough to matter: an index is seldom near the ends of `int64`.
+/// Returns the range of a dtype, if it is narrow enough to be useful. An index is seldom near the limits of `int64`, so
+/// `int64` has none.
 pub(crate) fn dtype_ends(dtype: DType) -> (Option<End>, Option<End>) {
     let loose = |value: i64| Some(End { value: Dim::constant(value), basis: Basis::Loose });
     match integer_limits(dtype) {
         Some((low, high)) if dtype.bits <= 32 => (loose(low), loose(high)),
-        // Of `uint64` the low end is worth something.
+        // For `uint64`, only the lower limit 0 is useful.
         Some((0, _)) => (loose(0), None),
         _ => (None, None),
     }
 }
 
-/// Whether the ends say more than what the dtype can hold.
+/// Whether the ends are tighter than the limits of the dtype.
 pub(crate) fn tell_more(low: &Option<End>, high: &Option<End>, dtype: Option<DType>) -> bool {
     let (least, most) = dtype.map_or((None, None), dtype_ends);
     let more = |end: &Option<End>, limit: &Option<End>| match end {
@@ -28,7 +29,7 @@ pub(crate) fn tell_more(low: &Option<End>, high: &Option<End>, dtype: Option<DTy
     more(low, &least) || more(high, &most)
 }
 
-/// The least and the largest value of an integer dtype or `bool` that `i64` holds too.
+/// Returns the minimum and maximum of an integer dtype or `bool`, if both fit in an `i64`.
 fn integer_limits(dtype: DType) -> Option<(i64, i64)> {
     if dtype.lanes != 1 {
         return None;
@@ -45,7 +46,7 @@ fn integer_limits(dtype: DType) -> Option<(i64, i64)> {
     }
 }
 
-/// The largest integer up to which a float dtype holds every one.
+/// Returns the largest `n` such that a float dtype represents all integers up to `n` exactly.
 fn exact_integers(dtype: DType) -> i64 {
     match (dtype.code, dtype.bits) {
         (TypeCode::Float, 64) => 1 << 53,
@@ -56,8 +57,8 @@ fn exact_integers(dtype: DType) -> i64 {
     }
 }
 
-/// Values as far as a tensor of `dtype` can hold them: an integer that does not fit wraps around, a float is rounded, and
-/// then nothing is known.
+/// Restricts facts to those that remain true after conversion to `dtype`. An integer that does not fit wraps around,
+/// and a float is rounded; then the fact is dropped.
 pub(crate) fn held(values: TensorValues, dtype: Option<DType>) -> Option<TensorValues> {
     let dtype = dtype?;
     if let Some(elements) = &values.elements {
@@ -80,8 +81,8 @@ pub(crate) fn held(values: TensorValues, dtype: Option<DType>) -> Option<TensorV
     tell_more(&low, &high, Some(dtype)).then(|| TensorValues::between(low, high))
 }
 
-/// Elements converted to `dtype`, as `astype` does: floats become integers by cutting off the fraction. Nothing where one
-/// does not fit, or the result of rounding is not known here.
+/// Converts elements to `dtype` like `astype`; a float is truncated to an integer. Returns `None` if an element does
+/// not fit, or if the result of rounding is not modeled here.
 pub(crate) fn cast_elements(elements: &Elements, dtype: DType) -> Option<Elements> {
     if dtype.is_bool() {
         return Some(Elements::Ints(match elements {
@@ -107,14 +108,14 @@ pub(crate) fn cast_elements(elements: &Elements, dtype: DType) -> Option<Element
     Some(Elements::Floats(match elements {
         Elements::Ints(values) => values
             .iter()
-            // Twice rounded is once rounded only where the first rounding was none.
+            // Rounding to f64 and then to the dtype equals rounding once only if the first step is exact.
             .map(|value| (value.unsigned_abs() <= 1 << 53).then_some(*value as f64).and_then(round))
             .collect::<Option<_>>()?,
         Elements::Floats(values) => values.iter().map(|value| round(*value)).collect::<Option<_>>()?,
     }))
 }
 
-/// A float as `dtype` holds it; of small dtypes only small integers are known.
+/// Rounds a float to `dtype`. For dtypes narrower than 32 bits, only integers that are represented exactly are known.
 fn round(value: f64, dtype: DType) -> Option<f64> {
     match (dtype.code, dtype.bits) {
         (TypeCode::Float, 64) => Some(value),
@@ -123,7 +124,8 @@ fn round(value: f64, dtype: DType) -> Option<f64> {
     }
 }
 
-/// The smaller of two ends, as the low end of what lies between either pair. An end is as sure as the one it is.
+/// Returns the smaller of two lower ends: the lower end of the union of two ranges. The result has the basis of the end
+/// that is chosen.
 pub(crate) fn lower_of(a: End, b: End, bounds: &Bounds) -> End {
     match at_least(&b.value, &a.value, bounds) {
         Answer::Proved if a.value == b.value => End { basis: a.basis.max(b.basis), ..a },
@@ -133,7 +135,7 @@ pub(crate) fn lower_of(a: End, b: End, bounds: &Bounds) -> End {
     }
 }
 
-/// The larger of two ends, as the high end of what lies between either pair.
+/// Returns the larger of two upper ends: the upper end of the union of two ranges.
 pub(crate) fn higher_of(a: End, b: End, bounds: &Bounds) -> End {
     match at_least(&a.value, &b.value, bounds) {
         Answer::Proved if a.value == b.value => End { basis: a.basis.max(b.basis), ..a },
@@ -143,7 +145,7 @@ pub(crate) fn higher_of(a: End, b: End, bounds: &Bounds) -> End {
     }
 }
 
-/// The range that holds both ranges.
+/// Returns the smallest range that contains both ranges.
 pub(crate) fn hull(
     (low_a, high_a): (Option<End>, Option<End>),
     (low_b, high_b): (Option<End>, Option<End>),
@@ -155,7 +157,8 @@ pub(crate) fn hull(
     (low, high)
 }
 
-/// `[0, count - 1]`: the indices of `count` things; attained where every one is there.
+/// Returns `[0, count - 1]`, the range of indices into `count` elements. The basis states whether the ends are known to
+/// occur.
 pub(crate) fn indices_of(count: &Dim, basis: Basis) -> TensorValues {
     if count.is_error() {
         return TensorValues::default();

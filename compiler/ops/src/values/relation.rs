@@ -1,5 +1,5 @@
-//! Relations of values to variables, place by place, by which the choice of `where` follows its condition: in
-//! `where(i < 0, i + n, i)` the first operand is below `n` and the second is not negative, whatever `i` is.
+//! Elementwise relations between a value and a variable. They narrow the branches of `where` by its condition: in
+//! `where(i < 0, i + n, i)`, the first branch is less than `n` and the second is not negative, for every `i`.
 
 use super::range::{higher_of, lower_of};
 use super::{Operand, ValueCall};
@@ -9,15 +9,16 @@ use rx_base::{DType, Dim};
 use rx_ir::values::{Limit, Relation, Root};
 use rx_ir::{End, ExprKind, TensorValues, Values};
 
-/// The most limits that are kept of a condition.
+/// The maximum number of limits kept for one condition.
 const MAX_LIMITS: usize = 4;
 
-/// The relation of a call's result to a variable. `is_held`: the result's dtype holds both ends of its range.
+/// Returns the relation of a call's result to a variable. `is_held` states that the result's dtype can hold both ends
+/// of its range, so that the computation does not wrap around.
 pub(super) fn of_call(call: &ValueCall<'_>, is_held: bool) -> Option<Relation> {
     let dtype = call.dtype()?;
     let name = call.call.schema.name;
     if dtype.is_int() {
-        // A sum may wrap around in small dtypes.
+        // A sum may wrap around in a narrow dtype.
         let (root, offset) = match name {
             "add" => match (call.operand("x1").single(), call.operand("x2").single()) {
                 (_, Some(offset)) => shifted(root(call, "x1")?, offset),
@@ -62,7 +63,7 @@ fn relation<'a>(call: &ValueCall<'a>, param: &str) -> Option<&'a Relation> {
     call.known(param)?.as_tensor()?.relation.as_deref()
 }
 
-/// The variable that an integer operand is, or is an offset from; and the offset.
+/// Returns the variable that an integer operand equals up to an offset, and the offset.
 fn root(call: &ValueCall<'_>, param: &'static str) -> Option<(Root, Dim)> {
     if let Some(Relation::Sum(root, offset)) = relation(call, param) {
         return Some((root.clone(), offset.clone()));
@@ -75,7 +76,7 @@ fn root(call: &ValueCall<'_>, param: &'static str) -> Option<(Root, Dim)> {
     is_int.then(|| (Root { variable, low, high }, Dim::constant(0)))
 }
 
-/// The limits that a comparison sets to the variables on its sides.
+/// Returns the limits that a comparison implies for the variables on its two sides.
 fn compared(call: &ValueCall<'_>, name: &str) -> Vec<Limit> {
     let mirrored = match name {
         "less" => "greater",
@@ -105,7 +106,7 @@ fn compared(call: &ValueCall<'_>, name: &str) -> Vec<Limit> {
     [side(name, "x1", "x2"), side(mirrored, "x2", "x1")].into_iter().flatten().collect()
 }
 
-/// The limits that a condition sets.
+/// Returns the limits that a condition implies.
 fn test(call: &ValueCall<'_>, param: &'static str) -> Vec<Limit> {
     match relation(call, param) {
         Some(Relation::Test(limits)) => limits.clone(),
@@ -117,7 +118,8 @@ fn both_tests(call: &ValueCall<'_>) -> impl Iterator<Item = Limit> {
     test(call, "x1").into_iter().chain(test(call, "x2"))
 }
 
-/// An operand where the condition `condition` of a choice holds or fails; `None` where no element can be there.
+/// Returns an operand of `where`, restricted to the positions where `condition` holds (or fails). Returns `None` if the
+/// condition leaves no value for its elements.
 pub(crate) fn chosen(
     call: &ValueCall<'_>,
     param: &'static str,

@@ -1,4 +1,9 @@
-//! Values that depend on a function's parameters, kept as terms and evaluated where the function is called.
+//! Terms: values that depend on a function's parameters, kept symbolically and evaluated at each call of the function.
+//!
+//! ```text
+//! def f(i): j = R.add(i, 1); return R.take(x, j)    the value of j is the term add(param 0, 1)
+//! f([3, 7])                                         evaluates j to [4, 8] and checks the access
+//! ```
 
 use super::{follows, infer};
 use crate::call::{Arg, CallInfo};
@@ -12,17 +17,17 @@ use rx_ir::{
 };
 use std::sync::Arc;
 
-/// What a call says of the callee's parameters.
+/// The facts that a call provides about the callee's parameters.
 pub struct Context<'a> {
-    /// What is known of the arguments.
+    /// The known facts about the arguments.
     pub arguments: &'a [Known],
-    /// A dim of the callee in the caller's terms.
+    /// Rewrites a dim of the callee in terms of the caller's symbols.
     pub dim: &'a dyn Fn(&Dim) -> Dim,
-    /// What is known of the caller's symbols.
+    /// The known bounds of the caller's symbols.
     pub bounds: &'a Bounds,
 }
 
-/// `facts`, and where an operand depends on parameters, how the result does.
+/// Returns `facts`, extended with a term for each result value that depends on the function's parameters.
 pub(super) fn with_terms(facts: Option<Values>, call: &CallInfo<'_>, operands: &[Known], result: &StructInfo) -> Known {
     let size = operands.iter().flatten().fold(0u32, |size, values| size.saturating_add(term_size(values)));
     let depends = operands.iter().flatten().any(|values| depends(values));
@@ -55,7 +60,7 @@ pub(super) fn with_terms(facts: Option<Values>, call: &CallInfo<'_>, operands: &
     }
 }
 
-/// Whether indices may come of a value: terms of others are not kept.
+/// Whether the value has integer or boolean elements. Only such values can become indices, so only they get terms.
 fn holds_integers(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().any(|field| field.as_tensor().is_some() && holds_integers(field)),
@@ -91,7 +96,7 @@ fn stripped_argument(arg: &Arg<'_>) -> Argument {
     }
 }
 
-/// An operand without places: what rules look at.
+/// Returns an operand without spans and with only the parts that rules read.
 fn stripped(expr: &Expr) -> Expr {
     let kind = match &expr.kind {
         ExprKind::Prim(_)
@@ -106,7 +111,8 @@ fn stripped(expr: &Expr) -> Expr {
     Expr { kind, ty: expr.ty.clone(), span: NOWHERE }
 }
 
-/// What the callee's `values` are in a call. The callee's variables are not the caller's: relations to them are left out.
+/// Evaluates the callee's `values` for one call. Relations to variables are dropped, since the callee's variables do
+/// not exist in the caller.
 pub fn evaluate(values: &Known, context: &Context<'_>) -> Known {
     fn outside(values: &Values) -> Known {
         match values {
@@ -132,7 +138,7 @@ fn evaluate_inside(values: &Known, context: &Context<'_>) -> Known {
                 ..TensorValues::default()
             };
             match computed.as_deref() {
-                // What held for all arguments holds for these; what was computed from these says more.
+                // `own` holds for all arguments; `computed` was evaluated for these arguments, so it is more precise.
                 Some(Values::Tensor(known)) if !known.has_facts() => {
                     let TensorValues { term, origin, relation, .. } = known.clone();
                     TensorValues { term, origin, relation, ..own }.into()
@@ -194,7 +200,7 @@ fn in_expr(expr: &Expr, dim: &dyn Fn(&Dim) -> Dim) -> Expr {
     Expr { kind, ty: in_type(&expr.ty, dim), span: expr.span }
 }
 
-/// The type with its dims replaced.
+/// Returns the type with `dim` applied to its dims.
 pub fn in_type(ty: &StructInfo, dim: &dyn Fn(&Dim) -> Dim) -> StructInfo {
     let shape = |shape: &Shape| match shape.dims() {
         Some(dims) => Shape::known(dims.iter().map(dim).collect::<Vec<_>>()),
