@@ -1,6 +1,8 @@
-//! Operators that call a function: a prim_func, an external function, a closure.
+//! Operators that call a function (a prim_func, an external function or a closure): `call_tir`, `call_pure_packed` and
+//! others.
 //!
-//! The result is what the call declares. Whether a `call_tir` fits its prim_func is checked where functions are known.
+//! The result type is the type that the call declares. A later check, which has access to the module's functions,
+//! compares a `call_tir` with its prim_func.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem, Rule};
 use crate::cost::Cost;
@@ -28,7 +30,7 @@ const INPLACE: Param = Param::required_attr(
     "For each output the argument whose memory it takes, or -1 for memory of its own.",
 );
 
-/// An operator of this module.
+/// Creates an operator of this module, whose cost is that of the called function.
 const fn calls(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
     Schema::new(name, doc, infer).costing(Cost::Callee)
 }
@@ -107,7 +109,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .taking(&[CLOSURE, ARGS, TY_ARGS]),
 ];
 
-/// The types declared by the argument `name`; none where it is left out.
+/// Returns the types that the argument `name` declares; none if it is left out.
 fn declared<'a>(call: &CallInfo<'a>, name: &str) -> &'a [StructInfo] {
     match call.arg(name) {
         Arg::Types(types) => types,
@@ -115,7 +117,7 @@ fn declared<'a>(call: &CallInfo<'a>, name: &str) -> &'a [StructInfo] {
     }
 }
 
-/// One type for itself, several as a tuple.
+/// Returns a single type unchanged, and several types as a tuple.
 fn together(types: &[StructInfo]) -> StructInfo {
     match types {
         [ty] => ty.clone(),
@@ -123,7 +125,8 @@ fn together(types: &[StructInfo]) -> StructInfo {
     }
 }
 
-/// The declared outputs, which must be tensors of known shape: they are allocated before the call.
+/// Returns the type of the declared outputs. They must be tensors of known shape, because they are allocated before the
+/// call.
 fn destination_passing(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let types = declared(call, "out_ty");
     for ty in types {
@@ -140,7 +143,7 @@ fn destination_passing(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(together(types))
 }
 
-/// TVM's `NormalizeCallTIRInPlace`.
+/// Infers the result type of `call_tir_inplace` (TVM's `NormalizeCallTIRInPlace`).
 fn call_tir_inplace(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let result = destination_passing(call)?;
     let outputs = declared(call, "out_ty");
@@ -153,7 +156,7 @@ fn call_tir_inplace(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let Some(arguments) = argument_types(call) else { return Ok(result) };
     let indices = inplace_arguments(call, &indices, arguments.len(), "call_tir")?;
     for (output, index) in std::iter::zip(outputs, indices) {
-        // INVARIANT: `inplace_arguments` gives indices of arguments.
+        // INVARIANT: `inplace_arguments` returns indices of arguments.
         if let Some(index) = index {
             check_inplace(call, arguments[index], index, output)?;
         }
@@ -161,7 +164,7 @@ fn call_tir_inplace(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(result)
 }
 
-/// TVM's `InferTypeCallInplacePacked`.
+/// Infers the result type of `call_inplace_packed` (TVM's `InferTypeCallInplacePacked`).
 fn call_inplace_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let result = call_pure_packed(call)?;
     let indices = call.needed_ints("inplace_indices")?;
@@ -185,7 +188,7 @@ fn call_inplace_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         return Err(call.error(Code::AttrBadValue, ParamPlace::Param("inplace_indices"), message).into());
     }
     for (output, index) in std::iter::zip(outputs, indices) {
-        // INVARIANT: `inplace_arguments` gives indices of arguments.
+        // INVARIANT: `inplace_arguments` returns indices of arguments.
         if let Some(index) = index {
             check_inplace(call, arguments[index], index, output)?;
             check_given_back(call, arguments[index], index, output)?;
@@ -194,7 +197,7 @@ fn call_inplace_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(result)
 }
 
-/// The types of the arguments passed as a tuple, where they are known.
+/// Returns the types of the arguments that are passed as a tuple, if known.
 fn argument_types<'a>(call: &CallInfo<'a>) -> Option<Vec<&'a StructInfo>> {
     let from_exprs = |exprs: &'a [Expr]| exprs.iter().map(|expr| &expr.ty).collect();
     match call.arg("args") {
@@ -204,7 +207,8 @@ fn argument_types<'a>(call: &CallInfo<'a>) -> Option<Vec<&'a StructInfo>> {
     }
 }
 
-/// In-place indices as positions of arguments, `None` for -1. They must differ, and one must not be -1.
+/// Checks in-place indices and returns them as argument positions, with `None` for -1. They must differ, and at least
+/// one must not be -1.
 fn inplace_arguments(
     call: &CallInfo<'_>,
     indices: &[i64],
@@ -238,7 +242,7 @@ fn inplace_arguments(
     Ok(result)
 }
 
-/// An output takes the place of an argument of the same shape and dtype.
+/// Rejects an output that reuses the memory of an argument with another shape or dtype.
 fn check_inplace(call: &CallInfo<'_>, argument: &StructInfo, index: usize, output: &StructInfo) -> Result<(), Problem> {
     let agree = match (argument.as_tensor(), output.as_tensor()) {
         (Some(given), Some(wanted)) => tensors_may_agree(call, given, wanted),
@@ -253,7 +257,8 @@ fn check_inplace(call: &CallInfo<'_>, argument: &StructInfo, index: usize, outpu
     Err(report.with_note("an output in place has the shape and dtype of its argument").into())
 }
 
-/// What a packed function gives back in place is the argument itself: nothing may be said of it that is not known of that.
+/// Checks the declared type of an in-place output of a packed function. The output is the argument itself, so the type
+/// must not state more than the argument's type.
 fn check_given_back(
     call: &CallInfo<'_>,
     argument: &StructInfo,
@@ -290,7 +295,7 @@ fn tensors_may_agree(call: &CallInfo<'_>, a: &TensorInfo, b: &TensorInfo) -> boo
     }
 }
 
-/// Rejects what cannot be an external function: neither a string nor a function value.
+/// Rejects a function argument that cannot be an external function: neither a string nor a function value.
 fn check_external(call: &CallInfo<'_>) -> Result<(), Problem> {
     check_function(call, "the name of an external function")
 }
@@ -304,7 +309,8 @@ fn check_function(call: &CallInfo<'_>, wanted: &str) -> Result<(), Problem> {
     }
 }
 
-/// TVM's `InferTypeCallPurePacked`: the declared types, or what the function's own type says.
+/// Infers the result type of `call_pure_packed`: the declared types, or the result type of the function's type (TVM's
+/// `InferTypeCallPurePacked`).
 fn call_pure_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     check_external(call)?;
     let function = match call.ty("func") {
@@ -323,7 +329,7 @@ fn call_pure_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }
 }
 
-/// TVM's `InferTypeCallBuiltinWithCtx`.
+/// Infers the result type of `call_builtin_with_ctx` (TVM's `InferTypeCallBuiltinWithCtx`).
 fn call_builtin(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     check_external(call)?;
     match declared(call, "ty_args") {
@@ -336,7 +342,7 @@ fn call_builtin(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }
 }
 
-/// TVM's `InferTypeInvokeClosure`.
+/// Infers the result type of `invoke_closure` (TVM's `InferTypeInvokeClosure`).
 fn invoke(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     match declared(call, "ty_args") {
         [] => Ok(StructInfo::Object),

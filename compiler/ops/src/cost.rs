@@ -1,51 +1,52 @@
-//! What a call costs: arithmetic operations, and bytes read and written. `docs/stats.md` says what is counted.
+//! The cost model of operators: arithmetic operations, and bytes read and written. `docs/stats.md` defines the counts.
 
 use crate::call::{Arg, CallInfo};
 use rx_base::Dim;
 use rx_ir::StructInfo;
 
-/// A formula of arithmetic operations, from the arguments and the result's type; `None` where a dim is not known.
+/// A formula for the number of arithmetic operations, from the arguments and the type of the result; `None` if a dim is
+/// unknown.
 pub type Operations = fn(&CallInfo<'_>, &StructInfo) -> Option<Dim>;
 
-/// How an operator is charged.
+/// The cost of an operator.
 #[derive(Clone, Copy, Debug)]
 pub enum Cost {
-    /// Nothing is computed and nothing moved: shapes, views, allocation, declarations.
+    /// No computation and no data movement: shapes, views, allocation, declarations.
     Nothing,
-    /// Data is rearranged: as much is read as is written.
+    /// Moves data: reads as many bytes as it writes.
     Copy,
-    /// Elements are picked: as much is read as is written, and all operands but the first.
+    /// Picks elements: reads as many bytes as it writes, plus all operands except the first.
     Gather,
-    /// The result is written.
+    /// Writes the result.
     Fill,
-    /// So many operations per element of the result; operands are read, the result is written.
+    /// This number of operations per element of the result; reads the operands and writes the result.
     PerOutput(i64),
-    /// So many operations per element of the first tensor; operands are read, the result is written.
+    /// This number of operations per element of the first tensor; reads the operands and writes the result.
     PerInput(i64),
-    /// A formula; operands are read, the result is written.
+    /// A formula; reads the operands and writes the result.
     Formula(Operations),
-    /// What the function costs that is called.
+    /// The cost of the called function.
     Callee,
-    /// Not counted: the work depends on values, or nobody agrees on how to count it.
+    /// Not counted: the work depends on values, or there is no agreed way to count it.
     Uncounted,
 }
 
-/// What a call costs; `None` where a dim is not known, or nothing is counted.
+/// The cost of a call; a part is `None` if a dim is unknown or the operator is not counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Charge {
-    /// Arithmetic operations.
+    /// The number of arithmetic operations.
     pub operations: Option<Dim>,
-    /// Bytes read and written.
+    /// The number of bytes read and written.
     pub bytes: Option<Dim>,
 }
 
 impl Cost {
-    /// Whether each element of the result is computed from the operands' elements at its place.
+    /// Whether each element of the result is computed from the operands' elements at the same position.
     pub fn is_elementwise(&self) -> bool {
         matches!(self, Cost::PerOutput(1..))
     }
 
-    /// The cost of a call whose result is of type `result`.
+    /// Returns the cost of a call whose result has the type `result`.
     pub fn charge(&self, call: &CallInfo<'_>, result: &StructInfo) -> Charge {
         let none = || Some(Dim::constant(0));
         let written = || bytes(result);
@@ -67,21 +68,21 @@ impl Cost {
 }
 
 fn scaled(elements: Option<Dim>, each: i64) -> Option<Dim> {
-    // What has no elements to count still costs nothing where each costs nothing.
+    // Zero operations per element are zero operations in total, even if the number of elements is unknown.
     if each == 0 { Some(Dim::constant(0)) } else { Some(&elements? * &Dim::constant(each)) }
 }
 
-/// The product of dims.
+/// Returns the product of dims.
 pub fn product<'d>(dims: impl IntoIterator<Item = &'d Dim>) -> Dim {
     dims.into_iter().fold(Dim::constant(1), |product, dim| &product * dim)
 }
 
-/// The elements of all tensors of a type; `None` where a shape is not known.
+/// Returns the number of elements of all tensors of a type; `None` if a shape is unknown.
 pub fn elements(ty: &StructInfo) -> Option<Dim> {
     sum_over(ty, &|ty| Some(product(ty.as_tensor()?.shape.dims()?)))
 }
 
-/// The bytes of all tensors of a type; `None` where a shape or dtype is not known.
+/// Returns the number of bytes of all tensors of a type; `None` if a shape or dtype is unknown.
 pub fn bytes(ty: &StructInfo) -> Option<Dim> {
     sum_over(ty, &|ty| {
         let tensor = ty.as_tensor()?;
@@ -101,7 +102,7 @@ fn sum_over(ty: &StructInfo, of: &dyn Fn(&StructInfo) -> Option<Dim>) -> Option<
     }
 }
 
-/// The bytes of the tensors among the operands, the first `skip` left out.
+/// Returns the number of bytes of the tensor operands, without the first `skip` operands.
 fn operand_bytes(call: &CallInfo<'_>, skip: usize) -> Option<Dim> {
     let operands = call.args.iter().flat_map(|arg| match arg {
         Arg::Operand(expr) => std::slice::from_ref(*expr),
@@ -111,7 +112,7 @@ fn operand_bytes(call: &CallInfo<'_>, skip: usize) -> Option<Dim> {
     operands.skip(skip).try_fold(Dim::constant(0), |sum, expr| Some(&sum + &bytes(&expr.ty)?))
 }
 
-/// The type of the first operand that is a tensor or a tuple.
+/// Returns the type of the first operand that is a tensor or a tuple.
 fn first_tensor<'a>(call: &CallInfo<'a>) -> Option<&'a StructInfo> {
     call.args.iter().find_map(|arg| match arg {
         Arg::Operand(expr) if expr.ty.as_tensor().is_some() || expr.ty.as_tuple().is_some() => Some(&expr.ty),
@@ -119,12 +120,12 @@ fn first_tensor<'a>(call: &CallInfo<'a>) -> Option<&'a StructInfo> {
     })
 }
 
-/// The dims of an operand.
+/// Returns the dims of an operand.
 pub(crate) fn operand_dims<'a>(call: &CallInfo<'a>, name: &str) -> Option<&'a [Dim]> {
     call.operand(name)?.ty.as_tensor()?.shape.dims()
 }
 
-/// Twice the product of the dims: a multiplication and an addition each.
+/// Returns twice the product of the dims: one multiplication and one addition each.
 pub(crate) fn multiply_adds<'d>(dims: impl IntoIterator<Item = &'d Dim>) -> Dim {
     &product(dims) * &Dim::constant(2)
 }

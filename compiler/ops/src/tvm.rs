@@ -1,7 +1,8 @@
-//! What a release of TVM can do with an operator: which calls its default pipelines lower.
+//! Facts about TVM releases per operator: lowering in the default pipelines, legalization, supported layouts, mixed
+//! precision, failures of schedule rules.
 //!
-//! Operators that TVM lowers whatever their attributes have no entry here. Sources: python/tvm/relax/transform/legalize_ops
-//! and src/relax/transform/legalize_ops.cc of the release.
+//! Operators that TVM lowers for all attributes need no entry. Sources: python/tvm/relax/transform/legalize_ops and
+//! src/relax/transform/legalize_ops.cc of the release.
 
 mod convert;
 mod legalize;
@@ -21,14 +22,15 @@ pub use schedule::{ScheduleFailure, schedule_failure};
 
 use rx_base::TvmVersion;
 
-/// The layouts a release lowers an operator in.
+/// The layouts for which a release can lower an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutLimit {
-    /// The operands that have a layout: each with the attribute that says it and the one layout lowered, if it must be one.
+    /// The operands that have a layout: parameter, layout attribute, and the only supported layout, if there is just
+    /// one.
     pub operands: &'static [(&'static str, &'static str, Option<&'static str>)],
-    /// Whether layouts may not split axes: `NCHW4c`.
+    /// Whether layouts must be plain, without split axes as in `NCHW4c`.
     pub plain: bool,
-    /// The attribute with the layout of the result; it must be that of the first operand.
+    /// The attribute with the layout of the result, which must equal the layout of the first operand.
     pub result: &'static str,
 }
 
@@ -44,7 +46,8 @@ const fn transposed(operands: &'static [(&'static str, &'static str, Option<&'st
     LayoutLimit { operands, plain: true, result: "out_layout" }
 }
 
-/// The layouts `version` lowers the operator called `name` in (without `relax.`); `None` where any will do.
+/// Returns the layouts for which `version` lowers the operator called `name` (without `relax.`); `None` if all are
+/// supported.
 pub fn layouts(version: TvmVersion, name: &str) -> Option<LayoutLimit> {
     let (TvmVersion::V0_25 | TvmVersion::V0_26 | TvmVersion::V0_27) = version;
     Some(match name {

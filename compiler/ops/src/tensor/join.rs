@@ -1,4 +1,5 @@
-//! Several tensors made one, and one made several.
+//! Operators that join several tensors into one (`concat`, `stack`) or make several (`split`, `meshgrid`): schemas and
+//! struct-info rules.
 
 use super::join_layout;
 use super::loops::join as loops;
@@ -12,10 +13,10 @@ use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, DType, Dim, counted};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
-/// The most parts `split` may make: beyond any use, and small enough to hold in memory.
+/// The maximum number of parts of `split`: more than any program needs, and small enough to fit in memory.
 const MAX_SECTIONS: i64 = 1 << 16;
 
-/// The most dims that the parts of a `split` may have together.
+/// The maximum total number of dims in the types of the parts of a `split`.
 const MAX_DIMS: usize = 1 << 20;
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -76,7 +77,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .flowing(Flow::OPAQUE.keeping("tensors").computing(join::meshgrid)),
 ];
 
-/// The dtype, device and rank that joined tensors have in common.
+/// The common dtype, device and rank of the joined tensors.
 struct Common {
     dtype: Option<DType>,
     dtype_error: bool,
@@ -86,7 +87,7 @@ struct Common {
 }
 
 impl Common {
-    /// Reads them off; `ndim` is the rank they must have, where one is given.
+    /// Determines the common properties. Tensors must have the rank `ndim`, if it is given.
     fn of(call: &CallInfo<'_>, tensors: &[&TensorInfo], ndim: Option<usize>) -> Result<Common, Problem> {
         if tensors.is_empty() {
             let message = format_args!("`tensors` is empty, at least one tensor is needed");
@@ -159,7 +160,8 @@ fn rank_clash(call: &CallInfo<'_>, (first, a): (Option<usize>, usize), (second, 
     report.with_primary_label(element_label(call, second)).into()
 }
 
-/// The dims all tensors share, `None` at axes where two may or may not agree; `joined` is not compared.
+/// Returns the dims that all tensors share, with `None` at axes where equality is unknown. Axis `joined` is not
+/// compared.
 fn shared_dims(
     call: &CallInfo<'_>,
     shapes: &[(usize, &[Dim])],
@@ -198,7 +200,7 @@ fn shape_clash(call: &CallInfo<'_>, axis: usize, (first, a): (usize, &Dim), (sec
         .into()
 }
 
-/// The shapes of which every dim is known, with their places in the tuple.
+/// Returns the shapes whose dims are all known, with their positions in the tuple.
 fn known_shapes<'a>(tensors: &[&'a TensorInfo]) -> Vec<(usize, &'a [Dim])> {
     tensors.iter().enumerate().filter_map(|(at, tensor)| Some((at, tensor.shape.dims()?))).collect()
 }
@@ -228,8 +230,8 @@ fn concat(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }))
 }
 
-/// Rejects a first tensor whose rank is not known: the axis is held against it, and TVM counts it as another rank than those
-/// of the others.
+/// Rejects a first tensor of unknown rank. The axis is checked against its rank, and TVM treats an unknown rank as
+/// different from the ranks of the other tensors.
 fn rank_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()>, Problem> {
     if tensors.first().is_none_or(|tensor| tensor.shape.ndim().is_some()) {
         return Ok(Some(()));
@@ -253,7 +255,7 @@ fn stack(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let shared: Option<Vec<Dim>> = shared_dims(call, &shapes, None)?.into_iter().collect();
     let (single, written) = (tensors.len() == 1, tensors.iter().all(|tensor| tensor.shape.written_dims().is_some()));
     Ok(common.tensor(match shared {
-        // As in TVM, a single tensor may have the shape of a variable.
+        // As in TVM, a single tensor may have a variable as its shape.
         Some(mut dims) if axis <= dims.len() && shapes.len() == tensors.len() && (single || written) => {
             dims.insert(axis, Dim::constant(i64::try_from(tensors.len()).unwrap_or(i64::MAX)));
             call.derive(Some(axis), || format!("as many as tensors: {}", tensors.len()));
@@ -296,7 +298,7 @@ fn split(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         return Ok(call.ty("x").clone());
     }
     let part = |length: Option<Dim>| match (length, x.shape.written_dims(), axis) {
-        // Only the rank where writing out every dim of every part would fill memory.
+        // Returns only the rank if the dims of all parts would exceed the memory limit.
         (Some(length), Some(dims), Some(axis)) if dims.len().saturating_mul(count) <= MAX_DIMS => {
             let replaced = dims.iter().enumerate().map(|(at, dim)| if at == axis { &length } else { dim });
             tensor_like(x, Shape::known(replaced.cloned().collect::<Vec<_>>()))
@@ -310,23 +312,25 @@ fn split(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::tuple(parts))
 }
 
-/// The lengths between cuts; a cut past an end counts as that end, and no part is shorter than 0.
+/// Returns the lengths between cuts. A cut outside the axis counts as the nearer end, and lengths are at least 0. For
+/// example, cuts `[2, 5]` of length 6 give 2, 3 and 1.
 fn lengths_between(cuts: &[i64], length: &Dim) -> Vec<Dim> {
     let zero = Dim::constant(0);
     let cuts: Vec<Dim> = cuts.iter().map(|cut| Dim::constant((*cut).max(0))).collect();
     let starts = [&zero].into_iter().chain(&cuts);
     let between = |(start, end): (&Dim, &Dim)| (&end.minimum(length) - &start.minimum(length)).maximum(&zero);
     let mut lengths: Vec<Dim> = std::iter::zip(starts, &cuts).map(between).collect();
-    // What lies behind the last cut; `length - min(cut, length)` is the same, in more words.
+    // The rest after the last cut. `length - min(cut, length)` has the same value but is a longer expression.
     lengths.push((length - cuts.last().unwrap_or(&zero)).maximum(&zero));
     lengths
 }
 
-/// `sections` lengths, each the quotient rounded up, the last what is left.
+/// Returns `sections` lengths: each is the quotient rounded up, and the last one is the rest. For example, 7 in 3
+/// sections gives 3, 3, 1.
 fn equal_lengths(call: &CallInfo<'_>, sections: i64, length: &Dim) -> Vec<Dim> {
     let each = ceil_div(length, &Dim::constant(sections));
     let last = length - &(&each * &Dim::constant(sections - 1));
-    // Five elements in four parts are 2 + 2 + 2 - 1 by this formula; a length below 0 has no meaning, so 0 stands for it.
+    // Five elements in four parts would be 2 + 2 + 2 - 1 by this formula, so a negative rest becomes 0.
     let zero = Dim::constant(0);
     let last = if call.at_least(&last, &zero) == Answer::Refuted { zero } else { last };
     let mut lengths = vec![each; usize::try_from(sections - 1).unwrap_or(0)];
@@ -334,7 +338,7 @@ fn equal_lengths(call: &CallInfo<'_>, sections: i64, length: &Dim) -> Vec<Dim> {
     lengths
 }
 
-/// Tells the lengths between cuts: `6 - 2 = 4`.
+/// Reports the formulas of the lengths between cuts: `6 - 2 = 4`.
 fn derive_between(call: &CallInfo<'_>, axis: Option<usize>, cuts: &[i64], length: &Dim, lengths: &[Dim]) {
     let cut = |at: usize| cuts.get(at).map_or_else(|| length.clone(), |cut| Dim::constant(*cut).minimum(length));
     for (field, part) in lengths.iter().enumerate() {
@@ -343,7 +347,7 @@ fn derive_between(call: &CallInfo<'_>, axis: Option<usize>, cuts: &[i64], length
     }
 }
 
-/// Tells the lengths of equal parts: `6 // 2 = 3`, and of what is left of a length that does not divide.
+/// Reports the formulas of equal parts, `6 // 2 = 3`, and of the rest of a length that is not a multiple.
 fn derive_equal(call: &CallInfo<'_>, axis: Option<usize>, sections: i64, length: &Dim, lengths: &[Dim]) {
     let divides = lengths.first() == lengths.last();
     let (last, whole) = (lengths.len().saturating_sub(1), operand(length));
@@ -368,7 +372,7 @@ fn meshgrid(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }
     let lengths: Option<Vec<Dim>> =
         tensors.iter().map(|tensor| tensor.shape.written_dims().and_then(<[Dim]>::first).cloned()).collect();
-    // As in TVM: a tensor of unknown dtype leaves the common one as it is, and the lengths unknown.
+    // As in TVM, a tensor of unknown dtype does not affect the common dtype, but makes the lengths unknown.
     let dtype = tensors.iter().find_map(|tensor| tensor.dtype);
     let shape = match lengths {
         Some(lengths) if tensors.iter().all(|tensor| tensor.dtype.is_some()) => Shape::known(lengths),

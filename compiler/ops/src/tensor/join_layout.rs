@@ -1,25 +1,32 @@
-//! How tensors lie that are joined, and the parts of one that is cut ([`super::join`]; TVM
-//! src/relax/op/tensor/manipulate.cc).
+//! *Layout inference of `concat`, `stack` and `split`* ([`super::join`]).
+//!
+//! ```text
+//! concat((x, y), axis=1), x in "ACDB", y in "ABCD"  →  concat((x, y), axis=3), both and the result in "ACDB"
+//! stack((x, y), axis=1), both in "BA"               →  stack(…, axis=0), result in "BCA"
+//! ```
+//!
+//! Requires: the layouts of all tensors are known. Guarantees: all joined tensors get the same layout.
+//! Reference: TVM src/relax/op/tensor/manipulate.cc.
 
 use crate::axes::normalize_axis;
 use crate::layout::Layout;
 use crate::relayout::{Laid, LaidOut, LayoutCall, axis_attr, letter, place};
 use rx_ir::{Attr, StructInfo};
 
-/// The layouts of the tensors that a call joins; `None` where one has none.
+/// Returns the layouts of the joined tensors; `None` if one of them has none.
 fn layouts<'a>(call: &LayoutCall<'a>) -> Option<Vec<&'a Layout>> {
     let Laid::Tuple(fields) = call.laid("tensors") else { return None };
     fields.iter().map(Laid::as_layout).collect()
 }
 
-/// All of the tensors laid out alike, and a result that lies so.
+/// Creates the decision that all `count` tensors have `layout` and the result has the layout `result`.
 fn alike(count: usize, layout: Layout, result: Layout) -> LaidOut {
     let laid = Laid::Tuple(vec![Laid::Tensor(layout); count]);
     LaidOut::result(Laid::Tensor(result)).of_laid("tensors", laid)
 }
 
-/// The tensors lie as the first of them that splits axes, where all can be split so; else as the first with whole axes,
-/// or as typed.
+/// Layout rule of `concat`. Uses the first layout that splits axes, if all tensors can have it. Otherwise uses the
+/// first layout without split axes, or the layout of the type.
 pub(super) fn concat(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layouts = layouts(call)?;
     let first = *layouts.first()?;
@@ -43,7 +50,8 @@ pub(super) fn concat(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(alike(layouts.len(), layout.clone(), layout).with("axis", axis_attr(axis)))
 }
 
-/// The tensors lie as the first, in whole axes. The new axis stands where the axis stood that it stands in front of by type.
+/// Layout rule of `stack`. Uses the layout of the first tensor, without split axes. The new axis precedes axis `axis`
+/// in the type, so it is inserted before the position of that axis in the layout.
 pub(super) fn stack(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layouts = layouts(call)?;
     let first = *layouts.first()?;
@@ -60,13 +68,13 @@ pub(super) fn stack(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(alike(layouts.len(), layout, result).with("axis", axis_attr(at)))
 }
 
-/// The parts lie as the whole, where all of them can.
+/// Layout rule of `split`. The parts have the layout of the operand, if all of them can.
 pub(super) fn split(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let given = call.layout("x")?;
     let axis = normalize_axis(call.call, "axis", call.ndim("x")?, call.call.int("axis").unwrap_or(0)).ok()?;
     let StructInfo::Tuple(parts) = call.result else { return None };
     let laid = |layout: &Layout| Laid::Tuple(vec![Laid::Tensor(layout.clone()); parts.len()]);
-    // Places at which to cut count elements, not pieces.
+    // Positions of cuts count elements, but the outer part of a split axis counts pieces.
     let counts_elements = matches!(call.call.attr("indices_or_sections"), Some(Attr::List(_)));
     let may_cut = letter(axis).is_some_and(|letter| given.factor_of(letter) == 1) || !counts_elements;
     let layout = if may_cut && laid(given).suits(call.result) { given.clone() } else { call.whole("x")? };

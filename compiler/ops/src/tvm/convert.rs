@@ -1,20 +1,20 @@
-//! Relax text that brings a tensor from one layout into another.
+//! Generates Relax text that converts a tensor from one layout to another, for fixes of diagnostics.
 
 use crate::layout::{self, Layout};
 
-/// Text around an expression: what it makes of a tensor in one layout is the tensor in another.
+/// Text to put around an expression, so that a tensor in one layout becomes a tensor in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
-    /// Before the expression.
+    /// The text before the expression.
     pub before: String,
-    /// Behind it.
+    /// The text after the expression.
     pub after: String,
-    /// The operator it calls: `permute_dims` or `layout_transform`.
+    /// The operator in the text: `permute_dims` or `layout_transform`.
     pub operator: &'static str,
 }
 
-/// How a tensor in layout `from` becomes one in layout `to`; `None` where the layouts have other letters or cannot be read.
-/// An index is called by its letter, a piece by its letter and size: `h`, `c4`.
+/// Returns the conversion from layout `from` to layout `to`; `None` if the letters differ or a layout is invalid.
+/// Indices are named by their letter, or for a piece by letter and size: `h`, `c4`.
 pub fn convert(from: &str, to: &str) -> Option<Conversion> {
     let (from, to) = (Layout::parse(from).ok()?, Layout::parse(to).ok()?);
     let name = |_: usize, pieces: &[(char, Option<i64>)]| {
@@ -37,7 +37,8 @@ pub fn convert(from: &str, to: &str) -> Option<Conversion> {
     })
 }
 
-/// The plain layout with the letters of `layout` in its order: `NCHW` of `NCHW4c`; `None` where it cannot be read.
+/// Returns the plain layout with the same letters in the same order: `NCHW` for `NCHW4c`. Returns `None` if the layout
+/// is invalid.
 pub fn plain(layout: &str) -> Option<String> {
     Some(Layout::parse(layout).ok()?.letters().collect())
 }

@@ -1,50 +1,51 @@
-//! What `LegalizeOps` makes of a call, and what it calls the prim_funcs it makes (python/tvm/relax/transform/legalize_ops).
+//! TVM's `LegalizeOps` per operator: its outcome for a call, and the names of the prim_funcs that it generates
+//! (python/tvm/relax/transform/legalize_ops).
 
 use crate::call::CallInfo;
 use crate::compute::Compute;
 use crate::tensor::elementwise;
 use rx_base::name::name;
 
-/// What becomes of a call.
+/// The outcome of `LegalizeOps` for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Legalized {
-    /// A call of a prim_func of this name.
+    /// The call becomes a `call_tir` of a prim_func with this name.
     Kernel(&'static str),
-    /// The operand passed for this parameter: the operator says something to passes that are done.
+    /// The call is replaced by the operand of this parameter: the operator is only an annotation for earlier passes.
     Operand(&'static str),
-    /// The call, as it is: the run-time system does it, another pass is asked by it, or nothing computes it.
+    /// The call is kept: the runtime executes it, another pass handles it, or it cannot be computed.
     Call,
-    /// A mistake: why. What TVM refuses is not left for later.
+    /// The call is an error with this reason, because TVM rejects it here.
     Refused(&'static str),
 }
 
-/// What becomes of a call, where its types say enough. rx has loops for more operators than TVM, and so makes more kernels; what
-/// works on memory or between workers stays as in TVM.
+/// Returns the outcome for a call whose types are sufficiently known. rx has loops for more operators than TVM, so it
+/// generates kernels for some calls that TVM keeps. Operators on memory and between workers are kept, as in TVM.
 pub fn legalized(call: &CallInfo<'_>) -> Legalized {
     match call.schema.compute {
         Some(Compute::Loops(_)) if call.schema.name == "matmul" && lacks_dtype(call, &["x1", "x2"]) => {
             Legalized::Refused("the dtypes of both operands must be known")
         }
         Some(Compute::Loops(_) | Compute::View(_)) => Legalized::Kernel(prim_func_name(call)),
-        // `R.grad.no_grad` and its like are for `Gradient`.
+        // `R.grad.no_grad` and similar operators are only read by the `Gradient` pass.
         Some(Compute::Identity(param)) if call.schema.name.starts_with("grad.") => Legalized::Operand(param),
         Some(Compute::Identity(_) | Compute::Host) | None => Legalized::Call,
     }
 }
 
-/// Whether the shapes of these operands are known, and the dtype of one is not.
+/// Whether the shapes of all these operands are known, but the dtype of at least one is not.
 fn lacks_dtype(call: &CallInfo<'_>, operands: &[&'static str]) -> bool {
     let tensors: Vec<_> = operands.iter().filter_map(|operand| call.ty(operand).as_tensor()).collect();
     let are_shaped = tensors.len() == operands.len() && tensors.iter().all(|tensor| tensor.shape.dims().is_some());
     are_shaped && tensors.iter().any(|tensor| tensor.dtype.is_none())
 }
 
-/// The name of a prim_func that computes the call: the operator's or that of the TOPI function TVM calls for it. Names of C's
-/// mathematical functions have `tir_` in front.
+/// Returns the name of the prim_func for the call: the operator's name, or the name of the TOPI function that TVM calls
+/// for it. Elementwise math functions get the prefix `tir_`.
 fn prim_func_name(call: &CallInfo<'_>) -> &'static str {
     let operator = call.schema.name;
     match operator {
-        // TVM calls its own `erf`, and C's functions for the others.
+        // TVM has a separate `erf` in TOPI and uses C's functions for the others.
         "erf" => "erf",
         _ if elementwise::OPERATORS.iter().any(|schema| schema.name == operator) => {
             name(&format!("tir_{operator}")).as_str()
@@ -68,7 +69,7 @@ fn prim_func_name(call: &CallInfo<'_>) -> &'static str {
         "ones_like" => "ones",
         "permute_dims" => "transpose",
         "zeros_like" => "zeros",
-        // Names with dots are no identifiers.
+        // A name with a dot is not an identifier.
         _ => operator.rsplit('.').next().unwrap_or(operator),
     }
 }

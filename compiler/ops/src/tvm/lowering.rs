@@ -1,31 +1,32 @@
-//! How the default pipelines of a release lower an operator.
+//! Lowering of operators by the default pipelines of a TVM release: whether each call becomes a kernel, a runtime call,
+//! or an error. The portability checks use it.
 
 use crate::call::{Arg, CallInfo};
 use rx_base::{DType, TvmVersion};
 use rx_ir::Attr;
 
-/// What becomes of a call.
+/// The outcome of lowering a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lowering {
-    /// A kernel is generated, from the shapes and dtypes of operands and result.
+    /// A kernel is generated. The shapes and dtypes of operands and result must be known.
     Kernel,
-    /// A kernel is generated from the shapes of the operands; that of the result is computed when the program runs.
+    /// A kernel is generated from the shapes of the operands. The shape of the result is computed at run time.
     DataDependent,
-    /// A kernel is generated from the dtype of the result and the rank of its shape; of the operand called so, all must be known,
-    /// unless it is a constant.
+    /// A kernel is generated from the dtype and rank of the result. Shape and dtype of the operand of this parameter
+    /// must be known, unless it is a constant.
     Filled(&'static str),
-    /// A kernel is generated, which the CPU runs and a CUDA kernel cannot: why.
+    /// A kernel is generated that works on the CPU but not on CUDA, for this reason.
     HostOnly(&'static str),
-    /// A run-time function does it, whatever is known.
+    /// A runtime function executes the call, whatever its types are.
     Builtin,
-    /// Nothing: why, and what to write instead, if it can be said in a few words.
+    /// The call is not lowered, for this reason, with a replacement if a short one exists.
     Never(&'static str, Option<Instead>),
 }
 
-/// What to write instead of a call that is not lowered.
+/// The replacement for a call that is not lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// The operand passed for this parameter.
+    /// The operand of this parameter.
     Operand(&'static str),
     /// `R.outer(R.inner(first, second), third)`.
     Composed {
@@ -36,12 +37,13 @@ pub enum Instead {
     },
 }
 
-/// What `R.scatter_elements` may do with several updates of an element (python/tvm/topi/scatter_elements.py).
+/// The reductions that `R.scatter_elements` supports for several updates of an element
+/// (python/tvm/topi/scatter_elements.py).
 const SCATTERED: &[&str] = &["update", "add", "mul", "mean", "min", "max"];
 
 const NO_KERNEL: &str = "it has no legalization, and the code generator does not know it";
 
-/// How `version` lowers a call.
+/// Returns the outcome of lowering a call with `version`.
 pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
     let given = |name: &str| call.schema.params.iter().any(|it| it.name == name) && !is_none(call.arg(name));
     match call.schema.name {
@@ -120,13 +122,13 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
     }
 }
 
-/// Whether the operand called `data` may have a dtype that kernels of normalisations are written for.
+/// Whether the operand `data` has, or may have, a dtype that the normalization kernels support.
 fn normalised(call: &CallInfo<'_>) -> bool {
     let dtype = call.tensor("data").ok().and_then(|data| data.dtype);
     dtype.is_none_or(|dtype| [DType::FLOAT32, DType::FLOAT16].contains(&dtype))
 }
 
-/// Whether a convolution is in groups, and its channels are not all constants.
+/// Whether a convolution has groups and a channel count that is not constant.
 fn symbolic_groups(call: &CallInfo<'_>) -> bool {
     let constant = |operand: &'static str, layout: &str, letter: char| {
         let dims = call.tensor(operand).ok().and_then(|tensor| tensor.shape.dims());
@@ -142,31 +144,31 @@ fn dilates(call: &CallInfo<'_>) -> bool {
     call.ints("dilation").is_some_and(|dilation| dilation.iter().any(|it| *it != 1))
 }
 
-/// Whether the operand called so may be of integers.
+/// Whether the operand has an integer dtype or an unknown dtype.
 fn is_integer(call: &CallInfo<'_>, operand: &'static str) -> bool {
     call.tensor(operand).ok().and_then(|tensor| tensor.dtype).is_none_or(DType::is_int)
 }
 
-/// Whether an attribute or operand is left out or `None`.
+/// Whether an attribute or operand is absent or `None`.
 fn is_none(arg: &Arg<'_>) -> bool {
     matches!(arg, Arg::Absent | Arg::Attr(Attr::None))
 }
 
-/// The operand of the operator called `name` that must be written as `R.shape([…])`, in the call or in a binding of the function: a
-/// kernel is generated for these dims. Where a shape is not known, no kernel is asked for.
+/// Returns the parameter of operator `name` that must be written as `R.shape([…])`, in the call or in a binding of the
+/// function, because the kernel is generated for these dims. Returns `None` if any shape value works.
 pub fn written_shape(version: TvmVersion, name: &str) -> Option<&'static str> {
     let (TvmVersion::V0_25 | TvmVersion::V0_26 | TvmVersion::V0_27) = version;
     matches!(name, "reshape" | "broadcast_to" | "collapse_sum_to").then_some("shape")
 }
 
-/// The operand of the operator called `name` that must be written as a tuple, not as a variable that holds one.
+/// Returns the parameter of operator `name` that must be written as a tuple, not as a variable that holds a tuple.
 pub fn written_tuple(version: TvmVersion, name: &str) -> Option<&'static str> {
     let (TvmVersion::V0_25 | TvmVersion::V0_26 | TvmVersion::V0_27) = version;
     matches!(name, "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "call_dps_packed").then_some("args")
 }
 
-/// Whether a release joins a call of the operator called `name` to the kernel that made its operand: each element of the
-/// result is made of the operand's elements at one place.
+/// Whether a release fuses a call of operator `name` into the kernel of its operand: each result element depends only
+/// on the operands' elements at the same position.
 pub fn is_elementwise(name: &str) -> bool {
     let tables =
         [crate::tensor::elementwise::OPERATORS, crate::tensor::binary::OPERATORS, crate::tensor::ternary::OPERATORS];
@@ -184,19 +186,19 @@ pub fn is_readable(version: TvmVersion, name: &str) -> bool {
     }
 }
 
-/// A keyword of an operator that rx reads and the parser of a release does not take.
+/// A keyword argument that rx accepts and the parser of a release rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedKeyword {
-    /// The release prints it; without it the call means the same.
+    /// The release prints the keyword but cannot parse it. Without it, the call has the same meaning.
     Printed(&'static str),
-    /// Another release has it; without it the call means nearly the same.
+    /// Another release has the keyword. Without it, the call has nearly the same meaning.
     Unknown(&'static str),
-    /// Another release has it: what to write instead.
+    /// Another release has the keyword; the second field gives the replacement.
     Foreign(&'static str, &'static str),
 }
 
 impl RefusedKeyword {
-    /// The keyword.
+    /// Returns the keyword.
     pub fn name(self) -> &'static str {
         match self {
             RefusedKeyword::Printed(name) | RefusedKeyword::Unknown(name) | RefusedKeyword::Foreign(name, _) => name,
@@ -207,7 +209,7 @@ impl RefusedKeyword {
 const TIR_VARS: &str =
     "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
 
-/// Keywords of the operator called `name` that rx reads and the parser of `version` does not take.
+/// Returns the keywords of operator `name` that rx accepts and the parser of `version` rejects.
 pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [RefusedKeyword] {
     use RefusedKeyword::{Foreign, Printed, Unknown};
     match name {

@@ -1,23 +1,25 @@
-//! Which operators compute with 16-bit floats where a program may do so in part: TVM's `TMixedPrecisionPolicy`
-//! (`src/relax/op`, read off TVM 0.27).
+//! Mixed-precision policy per operator: which operators use 16-bit floats when a program is converted to mixed
+//! precision. TVM's `TMixedPrecisionPolicy` (`src/relax/op`, taken from TVM 0.27).
 
-/// What becomes of an operator's floats when a program is made to compute with 16-bit floats in part.
+/// The treatment of an operator's float operands by the mixed-precision conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// Its operands are always 16-bit floats: products and convolutions, which devices compute faster so.
+    /// Operands are always converted to 16-bit floats: matrix products and convolutions, which devices compute faster
+    /// then.
     Always,
-    /// 16-bit floats where all of its operands are, else 32-bit ones.
+    /// 16-bit floats if all operands are 16-bit floats, otherwise 32-bit floats.
     Follow,
-    /// Its operands keep their dtype: what 16 bits are too few for, and what nobody looked at.
+    /// Operands keep their dtype: the operator needs more precision, or TVM has no policy for it.
     Never,
 }
 
-/// The operators with [`Precision::Always`], in order; `outer`, which TVM lists too, has no dtype to sum in.
+/// The operators with [`Precision::Always`], sorted. TVM also lists `outer`, but `outer` has no attribute for the dtype
+/// of the sum.
 const ALWAYS: &str = "\
     matmul nn.attention nn.attention_bias nn.attention_var_len nn.conv1d nn.conv1d_transpose nn.conv2d \
     nn.conv2d_transpose nn.conv3d nn.conv3d_transpose";
 
-/// The operators with [`Precision::Follow`], in order.
+/// The operators with [`Precision::Follow`], sorted.
 const FOLLOW: &str = "\
     abs acos acosh add arange asin asinh astype atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor \
     broadcast_to ceil concat cos cosh divide dynamic_strided_slice equal erf ewise_fma exp expand_dims eye flatten \
@@ -30,7 +32,7 @@ const FOLLOW: &str = "\
     right_shift round rsqrt sigmoid sign sin sinh split sqrt square squeeze stack strided_slice subtract tan tanh \
     trunc vision.roi_align vision.roi_pool zeros";
 
-/// The policy of an operator, by its name without `relax.`.
+/// Returns the policy of an operator, given its name without `relax.`.
 pub fn precision(operator: &str) -> Precision {
     let names = |list: &'static str| list.split_whitespace().any(|known| known == operator);
     match operator {

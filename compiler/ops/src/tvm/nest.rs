@@ -1,4 +1,9 @@
-//! The loop nest that a release makes of a call with sums of products: what its schedule rules look at.
+//! A model of the loop nest that a TVM release generates for a sum of products (matrix product, convolution), as input
+//! of the modeled schedule rules.
+//!
+//! ```text
+//! matmul(x: [m, k], w: [k, n])  →  iters i, j, k;  reads x[i, k], w[k, j];  write out[i, j]
+//! ```
 //!
 //! Sources: python/tvm/topi/nn (conv2d.py `conv`, conv2d_transpose.py), relax/transform/legalize_ops/linear_algebra.py.
 
@@ -12,9 +17,9 @@ use rx_ir::{StructInfo, TensorInfo};
 /// A sum of products: `write[…] += reads[0][…] * reads[1][…]`.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
-    /// Spatial loops in the order of the result, then reductions.
+    /// The spatial loops in the order of the result's axes, then the reduction loops.
     pub iters: Vec<Iter>,
-    /// The two factors.
+    /// The accesses of the two factors.
     pub reads: [Read; 2],
     /// The dtype of the factors and of the result.
     pub dtypes: (DType, DType),
@@ -23,40 +28,41 @@ pub(super) struct Nest {
 /// A loop.
 #[derive(Clone, Debug)]
 pub(super) struct Iter {
-    /// Whether it sums.
+    /// Whether it is a reduction loop.
     pub reduction: bool,
-    /// How often it turns.
+    /// The number of iterations.
     pub extent: Dim,
 }
 
-/// An access of a buffer.
+/// A read access of a buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     /// The buffer's shape.
     pub dims: Vec<Dim>,
-    /// The index of each dim.
+    /// The index expression for each dim.
     pub indices: Vec<Index>,
 }
 
-/// A sum of loop variables.
+/// An index expression: a sum of terms over loop variables.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// Its summands, in the order they are written.
+    /// The terms, in source order.
     pub terms: Vec<Term>,
-    /// Something is added that is no loop variable.
+    /// Whether the sum also has a constant or another non-loop term.
     pub shifted: bool,
-    /// It is no such sum: a quotient, as of a stretched input.
+    /// Whether the index is not such a sum, for example a quotient, as for the dilated input of a transposed
+    /// convolution.
     pub opaque: bool,
 }
 
-/// `iter // divisor * factor`.
+/// The term `iter // divisor * factor`.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     /// The loop's index in [`Nest::iters`].
     pub iter: usize,
-    /// What it is multiplied with.
+    /// The factor.
     pub factor: Dim,
-    /// What it is divided by.
+    /// The divisor.
     pub divisor: Dim,
 }
 
@@ -80,7 +86,7 @@ impl Index {
     }
 }
 
-/// The nest of a call; `None` for other operators, and where a shape or dtype is not known.
+/// Returns the nest of a call; `None` for other operators, and if a shape or dtype is unknown.
 pub(super) fn nest(call: &CallInfo<'_>) -> Option<Nest> {
     match call.schema.name {
         "matmul" => matmul(call),
@@ -113,7 +119,7 @@ fn matmul(call: &CallInfo<'_>) -> Option<Nest> {
     let k = out.len();
     let matrix = usize::from(a.len() > 1) + usize::from(b.len() > 1);
     let batch = out.len().checked_sub(matrix)?;
-    // A batch dim of extent 1 beside a larger one is read at 0.
+    // A batch dim of extent 1 that is broadcast to a larger one is read at index 0.
     let batched = |dims: &[Dim]| -> Vec<Index> {
         let own = dims.len().saturating_sub(2);
         let first = batch.saturating_sub(own);
@@ -170,7 +176,7 @@ fn convolution(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Option
     let dilated = |at: usize| -> Option<Dim> {
         let extent = convolution.kernel.get(at + 2)?;
         Some(match (direction, steps.dilation.get(at)) {
-            // A transposed convolution stretches its kernel first.
+            // A transposed convolution dilates its kernel first.
             (Direction::Transposed, Some(by)) => {
                 &(&(extent - &Dim::constant(1)) * &Dim::constant(*by)) + &Dim::constant(1)
             }
@@ -227,8 +233,8 @@ fn convolution(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Option
         kernel.push(match (letter, direction) {
             ('O', _) => Index::sum(vec![Term::of(out('C')?)]),
             ('I', Direction::Forward) => Index::sum(vec![Term::of(sum('C')?)]),
-            // One input channel to a group: the index over both channel axes is the output channel again. It stands with the axis
-            // that is longer than 1.
+            // With one input channel per group, the index over both channel axes equals the output channel. The term
+            // belongs to the axis that is longer than 1.
             ('I', Direction::Transposed) if in_channels.as_constant() == Some(1) && steps.groups > 1 => {
                 match out_channels.as_constant() {
                     Some(1) => Index::sum(vec![Term::of(out('C')?)]),

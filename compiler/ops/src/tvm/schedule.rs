@@ -1,54 +1,58 @@
-//! Which calls the schedule rules of a release fail on when it builds for CUDA.
+//! A model of TVM's DLight schedule rules: finds the calls for which a rule raises an error when a release builds for
+//! CUDA.
 //!
-//! The default pipeline tries the rules Matmul, GEMV, Reduction, GeneralReduction and Fallback in this order on every kernel; a
-//! rule that does not apply says so, but some fail instead, and the build with them. What follows are their conditions
-//! (python/tvm/s_tir/dlight/gpu and analysis of the release), on the nest that the release makes of the call.
+//! The default pipeline tries the rules Matmul, GEMV, Reduction, GeneralReduction and Fallback in this order on each
+//! kernel. A rule that does not apply declines, but some rules raise an error instead, so the build fails. This module
+//! models the conditions of these errors on the loop nest that the release generates for the call
+//! (python/tvm/s_tir/dlight/gpu and analysis of the release).
 
 use super::nest::{Index, Nest, Read, Term, nest};
 use crate::call::CallInfo;
 use rx_base::{DType, Dim, TvmVersion};
 use rx_ir::StructInfo;
 
-/// Why a schedule rule fails on a call.
+/// The reason why a schedule rule raises an error for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleFailure {
-    /// Matmul puts products of int8 summed in int32 on tensor cores, and software pipelining does not know their fragments.
+    /// Matmul maps int8 products with int32 sums to tensor cores, and TVM's software pipelining does not support their
+    /// fragments.
     Int8TensorCores {
-        /// Rows, columns and summed extent.
+        /// The rows, the columns and the reduction extent.
         extents: [Dim; 3],
     },
-    /// GEMV finds no loop that sums: all have extent 1.
+    /// GEMV finds no reduction loop, because all have extent 1.
     NothingSummed,
-    /// GEMV finds no loop over results alone.
+    /// GEMV finds no spatial loop that only one factor uses.
     NoRows,
-    /// GEMV computes the results in tiles of 16, and rows of this extent do not fall into such.
+    /// GEMV tiles the results by 16, and the number of rows is not divisible.
     Tiles {
-        /// The extents of the two loops over results.
+        /// The extents of the two spatial loops.
         extents: [i64; 2],
     },
-    /// Reduction splits the output channels by group inside a sum across threads.
+    /// Reduction splits the output channels by group inside a cross-thread sum.
     SplitChannels,
-    /// Before 0.27, GEMV loads a factor of one axis as if it had two.
+    /// Before 0.27, GEMV loads a factor with one axis as if it had two.
     VectorFactor,
-    /// Before 0.27, Reduction puts the results back by a fused index that has three parts or more.
+    /// Before 0.27, Reduction writes the results back through a fused index that has three or more parts.
     FusedResults {
-        /// The extents of the loops over results.
+        /// The extents of the spatial loops.
         extents: Vec<Dim>,
     },
-    /// A sum over everything, and a step on it in the same kernel: there is no loop that both have.
+    /// A full reduction to a scalar followed by another step in the same kernel: the two have no common loop.
     ScalarEpilogue,
 }
 
-/// The largest extent that keeps a product from tensor cores.
+/// The largest extent for which Matmul does not use tensor cores.
 const SMALL: i64 = 64;
 
-/// The results GEMV computes at once.
+/// The number of results that GEMV computes per tile.
 const TILE: i64 = 16;
 
-/// The results Reduction computes at once, where the innermost loop is one over results.
+/// The number of results that Reduction computes per block if the innermost loop is spatial.
 const THREADS: i64 = 16;
 
-/// Why the CUDA build of a call by `version` fails in a schedule rule; `None` where it does not, or nothing is known.
+/// Returns the reason why a schedule rule of `version` raises an error in the CUDA build of a call; `None` if no rule
+/// does or the answer is unknown.
 pub fn schedule_failure(version: TvmVersion, call: &CallInfo<'_>) -> Option<ScheduleFailure> {
     if scalar_epilogue(call) {
         return Some(ScheduleFailure::ScalarEpilogue);
@@ -77,8 +81,9 @@ pub fn schedule_failure(version: TvmVersion, call: &CallInfo<'_>) -> Option<Sche
     }
 }
 
-/// Whether the kernel of a call sums more than one element to a scalar and then changes it: the division of a mean, the sign of a
-/// cross entropy (python/tvm/relax/transform/legalize_ops/statistical.py, nn.py). An axis kept is a loop of both.
+/// Whether the kernel of a call reduces more than one element to a scalar and then changes the scalar: the division of
+/// a mean, or the negation of a cross entropy (python/tvm/relax/transform/legalize_ops/statistical.py, nn.py). A kept
+/// axis would be a loop that both steps share.
 fn scalar_epilogue(call: &CallInfo<'_>) -> bool {
     let operand = match call.schema.name {
         "mean" => "x",
@@ -90,10 +95,11 @@ fn scalar_epilogue(call: &CallInfo<'_>) -> bool {
     result.shape.ndim() == Some(0) && dims.is_some_and(|dims| dims.iter().any(|dim| dim.as_constant() != Some(1)))
 }
 
-/// The extents of the results of a sum whose innermost axis is kept, where three parts or more of a fused index tell them apart: one for
-/// each extent beyond 1, and none for the innermost if a block of threads computes it whole. (`_inner_spatial_write_back_is_affine` of
-/// 0.27's gpu/reduction.py, which makes that release decline.) Only the first may be symbolic: with others the rule declines. So it does
-/// where the innermost extent cannot be divided among threads.
+/// Returns the kept extents of a sum whose innermost axis is kept, if the fused index of the results needs three or
+/// more parts: one part per extent greater than 1, except that the innermost has none if one thread block covers it.
+/// Only the first extent may be symbolic; otherwise the rule declines. It also declines if the innermost extent cannot
+/// be divided among threads. In 0.27, `_inner_spatial_write_back_is_affine` (gpu/reduction.py) makes the rule decline
+/// in the case modeled here.
 fn fused_results(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     let kept = match call.schema.name {
         "sum" | "mean" => kept_of_sum(call),
@@ -110,7 +116,7 @@ fn fused_results(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     (parts >= 3).then_some(kept)
 }
 
-/// The extents that a sum of more than one element keeps, with the innermost among them.
+/// Returns the extents that a sum of more than one element keeps, if the innermost is among them.
 fn kept_of_sum(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     let dims = call.tensor("x").ok()?.shape.dims()?;
     let rank = i64::try_from(dims.len()).ok()?;
@@ -123,8 +129,8 @@ fn kept_of_sum(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     Some((0..dims.len()).filter(|at| !is_summed(*at)).filter_map(|at| dims.get(at).cloned()).collect())
 }
 
-/// The extents of the results of an average pooling that is one sum over windows of more than one element, where channels are
-/// innermost. Padding makes it another.
+/// Returns the result extents of an average pooling that is a single windowed sum over more than one element, with
+/// channels innermost. Padding adds a separate stage, so it is excluded.
 fn kept_of_pooling(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     let layout = call.str("layout")?;
     let is_one_layout = call.str("out_layout").is_none_or(|out| out.is_empty() || out == layout);
@@ -137,13 +143,14 @@ fn kept_of_pooling(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     result.shape.dims().map(<[Dim]>::to_vec)
 }
 
-/// The dims whose product is the extent of the loops of one kind; 1 of none.
+/// Returns the product of the extents; 1 if there are none.
 fn extent_of<'a>(extents: impl Iterator<Item = &'a Dim>) -> Dim {
     extents.fold(Dim::constant(1), |product, extent| &product * extent)
 }
 
-/// Rows, columns and summed extent of a nest that rule Matmul takes: every loop longer than 1 is one of a batch (in both
-/// factors and the result), a row (left factor and result), a column (right factor and result) or summed (both factors).
+/// Returns the rows, columns and reduction extent of a nest that rule Matmul accepts. Each loop longer than 1 must be a
+/// batch loop (in both factors and the result), a row (left factor and result), a column (right factor and result) or a
+/// reduction (both factors).
 fn product(nest: &Nest) -> Option<[Dim; 3]> {
     let reads =
         |read: &Read, iter: usize| read.indices.iter().any(|index| index.terms.iter().any(|term| term.iter == iter));
@@ -162,7 +169,7 @@ fn product(nest: &Nest) -> Option<[Dim; 3]> {
     kinds.iter().all(|kind| !kind.is_empty()).then(|| kinds.map(|kind| extent_of(kind.into_iter())))
 }
 
-/// From 0.26 on, rule Matmul fails on large int8 products.
+/// Returns the failure on large int8 products, which rule Matmul has from 0.26 on.
 fn int8(version: TvmVersion, nest: &Nest, extents: [Dim; 3]) -> Option<ScheduleFailure> {
     if version < TvmVersion::V0_26 {
         return None;
@@ -171,37 +178,38 @@ fn int8(version: TvmVersion, nest: &Nest, extents: [Dim; 3]) -> Option<ScheduleF
     (nest.dtypes == (DType::INT8, DType::INT32) && large).then_some(ScheduleFailure::Int8TensorCores { extents })
 }
 
-/// What a rule makes of a block.
+/// The outcome of a rule for a block.
 enum Rule {
-    /// It takes it.
+    /// The rule schedules the block.
     Applies,
-    /// The next rule is asked.
+    /// The next rule is tried.
     Declines,
-    /// It fails.
+    /// The rule raises an error.
     Fails(ScheduleFailure),
 }
 
-/// A nest without the loops of extent 1, and the address of its dominant read.
+/// A nest without its loops of extent 1, and the address of its dominant read (the factor with the most loops).
 struct Block {
-    /// Whether each loop that is left sums, and its extent.
+    /// For each remaining loop, whether it is a reduction, and its extent.
     iters: Vec<(bool, Dim)>,
-    /// The loops each factor uses.
+    /// The loops that each factor uses.
     used: [Vec<usize>; 2],
-    /// The address in the factor that uses most loops: its summands, the largest step first.
+    /// The address of the dominant read as a sum of terms, largest stride first.
     access: Option<Vec<Summand>>,
-    /// Something is added to the address.
+    /// Whether the address has a constant or another non-loop term.
     shifted: bool,
-    /// The sum is innermost in the factor with most loops, and the other, read second, has one axis.
+    /// Whether the reduction is innermost in the dominant read, and the other factor, which is read second, has one
+    /// axis.
     loads_vector: bool,
 }
 
-/// A loop's part in an address.
+/// One loop's term in an address.
 struct Summand {
-    /// The loop.
+    /// The index of the loop.
     iter: usize,
-    /// The loop is divided first.
+    /// Whether the loop variable is divided first.
     divided: bool,
-    /// The constant factor of its step, and the number of symbolic ones.
+    /// The stride: its constant factor, and its number of symbolic factors.
     step: (i64, usize),
 }
 
@@ -218,7 +226,7 @@ impl Block {
             .collect();
         let iters = nest.iters.iter().zip(&kept).filter(|(_, kept)| kept.is_some());
         let mut iters: Vec<(bool, Dim)> = iters.map(|(iter, _)| (iter.reduction, iter.extent.clone())).collect();
-        // A block without a loop over results is given one of extent 1, which no address uses.
+        // A block without spatial loops gets one of extent 1, which no address uses.
         if iters.iter().all(|(reduction, _)| *reduction) {
             iters.push((false, Dim::constant(1)));
         }
@@ -247,13 +255,13 @@ impl Block {
         self.iters.get(iter).is_some_and(|(reduction, _)| *reduction)
     }
 
-    /// The results by loop; those that both factors use come first.
+    /// Returns the spatial loops: first those that both factors use, then the others.
     fn rows(&self, access: &[Summand]) -> (Vec<usize>, Vec<usize>) {
         let spatial = access.iter().map(|part| part.iter).filter(|iter| !self.is_reduction(*iter));
         spatial.partition(|iter| self.used.iter().all(|used| used.contains(iter)))
     }
 
-    /// Rule GEMV (gpu/gemv.py, analysis/gemv.py).
+    /// Models rule GEMV (gpu/gemv.py, analysis/gemv.py).
     fn gemv(&self) -> Rule {
         let count = self.iters.len();
         if !(2..=3).contains(&count) {
@@ -292,7 +300,7 @@ impl Block {
         Rule::Applies
     }
 
-    /// Rule Reduction (gpu/reduction.py).
+    /// Models rule Reduction (gpu/reduction.py).
     fn reduction(&self) -> Option<ScheduleFailure> {
         let access = self.access.as_ref().filter(|_| !self.shifted)?;
         let covered = |(at, (_, extent)): (usize, &(bool, Dim))| {
@@ -309,14 +317,14 @@ impl Block {
     }
 }
 
-/// The indices of dims longer than 1; others are 0. Each with the dims behind it.
+/// Iterates over the indices of dims longer than 1 (all others are 0), each with the dims after it.
 fn live(read: &Read) -> impl Iterator<Item = (&Index, &[Dim])> {
     let behind = |at: usize| read.dims.get(at + 1..).unwrap_or_default();
     let indices = read.indices.iter().zip(&read.dims).enumerate();
     indices.filter(|(_, (_, dim))| dim.as_constant() != Some(1)).map(move |(at, (index, _))| (index, behind(at)))
 }
 
-/// The parts of a read's address, largest step first; equal ones as written.
+/// Returns the terms of a read's address, largest stride first; terms with equal strides stay in source order.
 fn summands(read: &Read, kept: &dyn Fn(&Term) -> Option<usize>) -> Vec<Summand> {
     let mut parts = Vec::new();
     for (index, behind) in live(read) {
@@ -331,7 +339,7 @@ fn summands(read: &Read, kept: &dyn Fn(&Term) -> Option<usize>) -> Vec<Summand> 
     parts
 }
 
-/// The constant factor of a dim and the number of its symbolic ones.
+/// Returns the constant factor of a dim and the number of its symbolic factors.
 fn step_of(dim: &Dim) -> (i64, usize) {
     match (dim.as_constant(), dim.terms()) {
         (Some(value), _) => (value, 0),

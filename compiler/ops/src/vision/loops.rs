@@ -1,4 +1,4 @@
-//! How the operators of `R.vision` are computed: their loops. A definition is named by the table that lists the operator.
+//! Compute definitions of the `R.vision` operators. The tables in the parent module refer to them.
 
 pub(super) mod multibox;
 pub(super) mod roi;

@@ -1,4 +1,4 @@
-//! Decoding of boxes from anchors, as single-shot detectors need it.
+//! `vision.multibox_transform_loc`: decodes boxes from anchors, as single-shot detectors (SSD) require.
 
 use super::loops::multibox as loops;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
@@ -30,7 +30,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
 ])
 .lowered_by(loops::transform_loc)];
 
-/// TVM `InferTypeMultiboxTransformLoc`.
+/// Infers the result type (TVM `InferTypeMultiboxTransformLoc`).
 fn multibox_transform_loc(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let scores = call.tensor("cls_pred")?;
     require_ndim(call, "cls_pred", 3, "(batch, classes, anchors)")?;

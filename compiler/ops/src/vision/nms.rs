@@ -1,4 +1,4 @@
-//! Non-maximum suppression.
+//! Non-maximum suppression: schemas and struct-info rules.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
@@ -76,12 +76,12 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .computed_as(Compute::Host),
 ];
 
-/// A tensor on the device of `like`.
+/// Creates a tensor type on the device of `like`.
 fn on_device(like: &TensorInfo, shape: Shape, dtype: DType) -> StructInfo {
     tensor_type(shape, Element::known(Some(dtype)), like.vdevice)
 }
 
-/// TVM `InferTypeAllClassNMS`.
+/// Infers the result type (TVM `InferTypeAllClassNMS`).
 fn all_class_non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (boxes, scores) = (call.tensor("boxes")?, call.tensor("scores")?);
     for name in ["max_output_boxes_per_class", "iou_threshold", "score_threshold"] {
@@ -97,7 +97,7 @@ fn all_class_non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Prob
         (Some([batch, count, _]), Some([_, classes, _])) => Some((batch, &(classes * count))),
         _ => None,
     };
-    // The shape with the dims made from batch size and boxes per batch, where these are known.
+    // Builds the shape from the batch size and the boxes per batch, if both are known.
     let shape = |ndim, dims: &dyn Fn(&Dim, &Dim) -> Vec<Dim>| match extents {
         Some((batch, per_batch)) => Shape::known(dims(batch, per_batch)),
         None => rank_like(&boxes.shape, Some(ndim)),
@@ -117,7 +117,8 @@ fn all_class_non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Prob
     ]))
 }
 
-/// Rejects an index into a row of known length that is below `least` or from which `width` elements do not fit.
+/// Rejects an index into a row of known length if the index is below `least` or fewer than `width` elements follow it
+/// (inclusive).
 fn require_index(call: &CallInfo<'_>, name: &'static str, least: i64, width: i64) -> Result<(), Problem> {
     let (index, elements) = (call.needed_int(name)?, AxisOf::new("data", 2).dim(call).and_then(Dim::as_constant));
     let Some(elements) = elements else { return Ok(()) };
@@ -132,7 +133,7 @@ fn require_index(call: &CallInfo<'_>, name: &'static str, least: i64, width: i64
         .into())
 }
 
-/// The dims of `data`, cut to the first `rank`; a rank where they are not known.
+/// Returns the first `rank` dims of `data`, or only a rank if they are unknown.
 fn leading(data: &TensorInfo, rank: usize) -> Shape {
     match data.shape.written_dims() {
         Some(dims) => Shape::known(dims.iter().take(rank).cloned().collect::<Vec<_>>()),
@@ -140,7 +141,7 @@ fn leading(data: &TensorInfo, rank: usize) -> Shape {
     }
 }
 
-/// TVM `InferTypeGetValidCounts`.
+/// Infers the result type (TVM `InferTypeGetValidCounts`).
 fn get_valid_counts(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     require_ndim(call, "data", 3, "(batch, anchors, elements)")?;
@@ -153,7 +154,7 @@ fn get_valid_counts(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     ]))
 }
 
-/// TVM `InferTypeNMS`.
+/// Infers the result type (TVM `InferTypeNMS`).
 fn non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     require_ndim(call, "data", 3, "(batch, anchors, elements)")?;

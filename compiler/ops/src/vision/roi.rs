@@ -1,4 +1,4 @@
-//! Pooling over regions of interest.
+//! Region-of-interest pooling: schemas and struct-info rules.
 
 use super::loops::roi as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
@@ -62,7 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .declared_in("TVM src/relax/op/vision/roi_pool.cc"),
 ];
 
-/// TVM `InferTypeROIAlign`: one pooled map per region.
+/// Infers the result type, which has one pooled map per region (TVM `InferTypeROIAlign`).
 fn regions(call: &CallInfo<'_>, layouts: &[&str]) -> Result<StructInfo, Problem> {
     let (data, rois) = (call.tensor("data")?, call.tensor("rois")?);
     let pooled = call.needed_ints("pooled_size")?;

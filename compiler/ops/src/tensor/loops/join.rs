@@ -1,4 +1,14 @@
-//! Several tensors made one, and one made several.
+//! *Concatenation and splitting* (`concat`, `stack`, `split`, `meshgrid`): copies each tensor into its range of the
+//! result, or each range into its tensor.
+//!
+//! ```text
+//! concat((x, y), axis=0), x: [m], y: [n]
+//! for i in range(m): out[i] = x[i]
+//! for i in range(n): out[m + i] = y[i]
+//! ```
+//!
+//! Guarantees: one block per operand (`concat`, `stack`) or per result (`split`, `meshgrid`), all in one function.
+//! Reference: TVM include/tvm/topi/transform.h (`concatenate`, `stack`, `split`, `meshgrid`).
 
 use super::{axis, with_axis};
 use crate::compute::{Lowering, Unsupported};
@@ -7,7 +17,7 @@ use rx_base::Dim;
 use rx_ir::Attr;
 use rx_tir::Expr;
 
-/// `concat`: each tensor is copied to its place.
+/// Emits `concat`: copies each tensor to its range of the result.
 pub(crate) fn concat(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let tensors = lowering.tensors("tensors")?;
     let out = lowering.output(0);
@@ -20,13 +30,13 @@ pub(crate) fn concat(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
             let place = axes[along].clone() + offset;
             (with_axis(axes, along, place), tensor.at(builder, axes))
         });
-        // INVARIANT: joined tensors have the result's rank, and the axis is below it.
+        // INVARIANT: joined tensors have the rank of the result, and the axis is less than it.
         before = &before + &tensor.shape[along];
     }
     Ok(())
 }
 
-/// `stack`.
+/// Emits `stack`: copies each tensor to its index of the new axis.
 pub(crate) fn stack(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let tensors = lowering.tensors("tensors")?;
     let out = lowering.output(0);
@@ -42,7 +52,7 @@ pub(crate) fn stack(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `split`: one function for all parts.
+/// Emits `split`: copies all parts in one function.
 pub(crate) fn split(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let along = axis(lowering, "axis", x.ndim(), lowering.call.int("axis").unwrap_or(0))?;
@@ -50,12 +60,12 @@ pub(crate) fn split(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
         Some(Attr::List(_)) => lowering.call.ints("indices_or_sections"),
         _ => None,
     };
-    // INVARIANT: every part has the rank of `x`, and the axis is below it.
+    // INVARIANT: every part has the rank of `x`, and the axis is less than it.
     let each = lowering.output_shape(0)[along].clone();
     for part in 0..lowering.output_count() {
         let start = match (part.checked_sub(1), &cuts) {
             (None, _) => Dim::constant(0),
-            // A cut past an end counts as that end, as in the rule.
+            // A cut outside the axis counts as the nearer end, as in the struct-info rule.
             (Some(before), Some(cuts)) => {
                 Dim::constant(cuts.get(before).copied().unwrap_or(0).max(0)).minimum(&x.shape[along])
             }
@@ -71,12 +81,13 @@ pub(crate) fn split(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `meshgrid`: tensor `i` is repeated along all axes but its own, which is axis `i`; with `xy` the first two are swapped.
+/// Emits `meshgrid`: repeats tensor `i` along all axes except axis `i`. With `xy` indexing, the first two axes are
+/// swapped.
 pub(crate) fn meshgrid(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let tensors = lowering.tensors("tensors")?;
     let swapped = lowering.call.str("indexing") == Some("xy") && tensors.len() >= 2;
     if swapped && !agree(lowering.call, &lowering.output_shape(0)[0], &lowering.output_shape(0)[1]) {
-        // TVM's rule, which types follow, keeps the order of the lengths; its kernel swaps them.
+        // The types follow TVM's struct-info rule, which does not swap the lengths, while TVM's kernel does.
         return Err(Unsupported::because("indexing=\"xy\" has a type that does not fit its values"));
     }
     for (at, tensor) in tensors.into_iter().enumerate() {

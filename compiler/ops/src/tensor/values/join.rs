@@ -1,4 +1,4 @@
-//! Several tensors made one.
+//! Value rules of operators that combine several tensors: `concat`, `stack`, `meshgrid`, and scatter operators.
 
 use crate::axes::normalize_axis;
 use crate::values::range::hull;
@@ -8,7 +8,7 @@ use rx_base::symbolic::Answer;
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, StructInfo, TensorValues, Values};
 
-/// `concat`, `stack`.
+/// Value rule of `concat` and `stack`.
 pub(crate) fn joined(call: &ValueCall<'_>) -> Option<Values> {
     call.known("tensors")?;
     let tensors = call.tuple("tensors");
@@ -25,7 +25,7 @@ fn tensor_types<'a>(call: &ValueCall<'a>) -> Vec<&'a StructInfo> {
     }
 }
 
-/// The range that holds every tensor's. An end is attained where its tensor has an element.
+/// Returns the hull of all tensors' ranges. An end counts as attained only if its tensor is not empty.
 fn ends_of_all(call: &ValueCall<'_>, tensors: &[Operand], types: &[&StructInfo]) -> Option<Values> {
     let one = Dim::constant(1);
     let has_elements = |ty: &&StructInfo| {
@@ -45,7 +45,7 @@ fn joined_elements(call: &ValueCall<'_>, tensors: &[Operand]) -> Option<Elements
     let to = call.dims()?;
     let axis = normalize_axis(call.call, "axis", to.len(), call.call.int("axis").unwrap_or(0)).ok()?;
     let is_stack = call.call.schema.name == "stack";
-    // The list of all elements, and where in it each place of the axis begins and how far along its tensor it is.
+    // For each position of the joined axis: the tensor that supplies it, and the position within that tensor.
     let mut owners: Vec<(usize, usize)> = Vec::new();
     for (at, tensor) in tensors.iter().enumerate() {
         tensor.elements.as_ref()?;
@@ -80,15 +80,15 @@ fn joined_elements(call: &ValueCall<'_>, tensors: &[Operand]) -> Option<Elements
     picked.iter().map(floats).collect::<Option<_>>().map(Elements::Floats)
 }
 
-/// `meshgrid`: each result holds the elements of one operand.
+/// Value rule of `meshgrid`: each result holds the elements of one operand.
 pub(crate) fn meshgrid(call: &ValueCall<'_>) -> Option<Values> {
     call.known("tensors")?;
     let grids = call.tuple("tensors").into_iter().map(|tensor| tensor.moved(false, None).unwrap_or_default().into());
     Values::tuple(grids.collect()).map(|values| Values::clone(&values))
 }
 
-/// Elements of the data and of the updates, neither of which need be left: `scatter_elements`, `scatter_nd`, `index_put`,
-/// `slice_scatter`.
+/// Value rule of `scatter_elements`, `scatter_nd`, `index_put` and `slice_scatter`: the result has elements of the data
+/// and of the updates, and each of them may be overwritten.
 pub(crate) fn overwritten(call: &ValueCall<'_>) -> Option<Values> {
     let [data, updates] = match call.call.schema.name {
         "slice_scatter" => ["input_tensor", "src"],
@@ -110,8 +110,8 @@ pub(crate) fn overwritten(call: &ValueCall<'_>) -> Option<Values> {
     call.either((data.low, data.high), (updates.low, updates.high))
 }
 
-/// The integers that `scatter_elements` leaves, where all it needs is known. Of two updates of one place, which one stays is the
-/// kernel's to say.
+/// Returns the result of `scatter_elements` on known integers. Returns `None` if two updates have the same target,
+/// since their order depends on the kernel.
 fn scattered(call: &ValueCall<'_>) -> Option<Elements> {
     let is_update = || call.call.str("reduction").is_none_or(|reduction| reduction == "update");
     (call.call.schema.name == "scatter_elements" && is_update()).then_some(())?;

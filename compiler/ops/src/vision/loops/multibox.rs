@@ -1,11 +1,23 @@
-//! Boxes decoded from anchors (TVM's python/tvm/topi/vision/multibox_transform_loc.py).
+//! *SSD box decoding* (`vision.multibox_transform_loc`): computes class scores and box corners from anchors and encoded
+//! offsets.
+//!
+//! ```text
+//! for b, a, c in grid(batch, anchors, 4):
+//!     center = anchor_center[a] + loc_pred[b, a*4 + axis] * variance[axis] * anchor_size[a]
+//!     size   = exp(loc_pred[b, a*4 + 2 + axis] * variance[2 + axis]) * anchor_size[a]
+//!     boxes[b, a, c] = clip(center ± 0.5 * size)
+//! ```
+//!
+//! Requires: `cls_pred` (batch, classes, anchors), `loc_pred` (batch, 4 * anchors), `anchor` (1, anchors, 4).
+//! Guarantees: corners are in the order ymin, xmin, ymax, xmax.
+//! Reference: TVM python/tvm/topi/vision/multibox_transform_loc.py.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce_rows};
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder};
 
-/// The loops of `vision.multibox_transform_loc`.
+/// Emits the loops of `vision.multibox_transform_loc`.
 pub(crate) fn transform_loc(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (scores, encoded) = (lowering.tensor("cls_pred")?, lowering.tensor("loc_pred")?);
     let anchors = lowering.tensor("anchor")?;
@@ -42,7 +54,7 @@ pub(crate) fn transform_loc(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
     Ok(())
 }
 
-/// Exponentials of the scores beyond each anchor's largest, and their sums over the classes.
+/// Emits the numerators and denominators of the softmax over classes: `exp(score - max)` and its sum, per anchor.
 fn exponentials(builder: &mut KernelBuilder, scores: &Operand, dtype: DType) -> (BufferId, BufferId) {
     let axes = Axes::new(3, &[1]);
     let rows = (&scores.shape[..], &axes);
@@ -59,18 +71,18 @@ fn exponentials(builder: &mut KernelBuilder, scores: &Operand, dtype: DType) -> 
 }
 
 struct Decoder {
-    /// Four offsets an anchor: x, y, w, h.
+    /// The encoded offsets, four per anchor: x, y, w, h.
     encoded: Operand,
-    /// Left, top, right, bottom.
+    /// The anchors as left, top, right, bottom.
     anchors: Operand,
-    /// What x, y, w and h are multiplied by.
+    /// The factors of the offsets x, y, w and h.
     variances: [f64; 4],
     clip: bool,
     dtype: DType,
 }
 
 impl Decoder {
-    /// A corner of a box: of its centre moved and its size stretched as the offsets say, ymin, xmin, ymax and xmax.
+    /// Returns a corner coordinate of a decoded box. Along the last axis, the coordinates are ymin, xmin, ymax, xmax.
     fn corner(&self, builder: &mut KernelBuilder, axes: &[Expr]) -> Expr {
         // INVARIANT: the axes are batch, anchor and corner.
         let [batch, anchor, corner] = [0, 1, 2].map(|at: usize| axes[at].clone());
@@ -83,14 +95,15 @@ impl Decoder {
         Expr::select(is(0), ymin, Expr::select(is(1), xmin, Expr::select(is(2), ymax, xmax)))
     }
 
-    /// The end of a box along x (0) or y (1): the centre, and `side` of the size.
+    /// Returns an end of a box along x (`axis` 0) or y (`axis` 1): the center plus `side` times the size, where `side`
+    /// is -0.5 or 0.5.
     fn end(&self, builder: &KernelBuilder, [batch, anchor]: [&Expr; 2], axis: usize, side: f64) -> Expr {
         let number = |value: f64| Expr::number(value, self.dtype);
         let anchor_at = |at: usize| {
             let place = [Expr::int(0), anchor.clone(), Expr::int(at as i64)];
             self.anchors.at(builder, &place).cast(self.dtype)
         };
-        // INVARIANT: `axis` is 0 or 1, so `axis + 2` is one of the four.
+        // INVARIANT: `axis` is 0 or 1, so `axis + 2` is less than 4.
         let offset = |at: usize| {
             let place = [batch.clone(), anchor.clone() * Expr::int(4) + Expr::int(at as i64)];
             self.encoded.at(builder, &place).cast(self.dtype) * number(self.variances[at])

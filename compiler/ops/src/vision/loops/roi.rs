@@ -1,5 +1,17 @@
-//! Pooling over regions of interest (TVM's python/tvm/topi/vision/roi_align.py and roi_pool.py). How many elements of the
-//! data an output takes depends on its region, so the loops over them stand in its block.
+//! *Region-of-interest pooling* (`vision.roi_align`, `vision.roi_pool`): reduces each region of an image to a
+//! fixed-size grid.
+//!
+//! ```text
+//! for r, c, h, w in grid(regions, channels, pooled_h, pooled_w):
+//!     out[r, c, h, w] = identity
+//!     for i, j in the rows and columns of the grid cell (r, h, w):   # data-dependent extents
+//!         out[r, c, h, w] = op(out[r, c, h, w], data[image[r], c, i, j])
+//! ```
+//!
+//! Requires: `rois` has five values per region: image index, x1, y1, x2, y2. Guarantees: a cell without elements is 0.
+//! The number of elements in a cell depends on the values of `rois`, so the loops over them are serial loops inside the
+//! block, not reduction axes.
+//! Reference: TVM python/tvm/topi/vision/roi_align.py and roi_pool.py.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::image::taps::{self, Lets};
@@ -9,21 +21,21 @@ use crate::tensor::loops::{at_most, either, greater, index};
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, IterKind, KernelBuilder, LoopKind, Stmt};
 
-/// What both poolings have.
+/// The operands and attributes that both poolings have.
 struct Regions {
     data: Operand,
     rois: Operand,
     layout: Layout,
-    /// Height and width of the data.
+    /// The height and width of the data.
     extents: [Expr; 2],
-    /// Height and width of the result.
+    /// The height and width of the result.
     pooled: [i64; 2],
     scale: f64,
-    /// Of coordinates.
+    /// The dtype of coordinates.
     dtype: DType,
 }
 
-/// The axes of data and result without their order.
+/// The letters of plain coordinates, for data and result.
 const LETTERS: &str = "NCHW";
 
 impl Regions {
@@ -41,7 +53,7 @@ impl Regions {
         };
         let scale = call.float("spatial_scale").ok_or_else(|| Unsupported::because("`spatial_scale` is not known"))?;
         let wide = data.dtype == DType::FLOAT64 || rois.dtype == DType::FLOAT64;
-        // INVARIANT: the letters have two spatial axes behind N and C.
+        // INVARIANT: `LETTERS` has two spatial axes after N and C.
         let extents = [2, 3].map(|axis: usize| lowering.builder.dim(&layout.plain(&data.shape, LETTERS)[axis]));
         let dtype = if wide { DType::FLOAT64 } else { DType::FLOAT32 };
         Ok(Regions { data, rois, layout, extents, pooled, scale, dtype })
@@ -51,20 +63,21 @@ impl Regions {
         Expr::number(value, self.dtype)
     }
 
-    /// Number `at` of a region: its image, x1, y1, x2, y2.
+    /// Returns component `at` of a region: image index, x1, y1, x2, y2.
     fn part(&self, builder: &KernelBuilder, region: &Expr, at: i64) -> Expr {
         self.rois.at(builder, &[region.clone(), Expr::int(at)])
     }
 
-    /// Begin and end of a region along an axis, height or width, in elements of the data.
+    /// Returns the begin and end of a region along height (`axis` 0) or width (`axis` 1), scaled to elements of the
+    /// data.
     fn span(&self, builder: &KernelBuilder, region: &Expr, axis: usize) -> [Expr; 2] {
-        // The region names x before y.
+        // A region has x before y.
         let first = 2 - axis as i64;
         [first, first + 2].map(|at| self.part(builder, region, at).cast(self.dtype) * self.number(self.scale))
     }
 
-    /// Fills the result, in `dtype`, by a block over its plain axes (region, channel, place along height and width): `body`
-    /// is given them, and the result's buffer and index.
+    /// Emits a block that computes the result in `dtype`, over the plain axes region, channel, row and column. `body`
+    /// gets these axes and the element of the result to store.
     fn pool(
         &self,
         lowering: &mut Lowering<'_>,
@@ -80,7 +93,7 @@ impl Regions {
         builder.block(lowering.call.short_name(), &axes, |builder, axes| {
             let mut lets = Lets::default();
             let target = Target { buffer, index: self.layout.index(LETTERS, axes) };
-            // INVARIANT: there is an axis for each of the four letters.
+            // INVARIANT: there is one axis for each of the four letters.
             let body = body(builder, &mut lets, &target, [0, 1, 2, 3].map(|at: usize| &axes[at]));
             (None, lets.around(body))
         });
@@ -90,13 +103,13 @@ impl Regions {
         Ok(())
     }
 
-    /// The element of the data at plain coordinates.
+    /// Loads the element of the data at plain coordinates.
     fn element(&self, builder: &KernelBuilder, coordinates: &[Expr]) -> Expr {
         self.data.at(builder, &self.layout.index(LETTERS, coordinates))
     }
 }
 
-/// The element of the result that a block makes.
+/// The element of the result that one block instance computes.
 struct Target {
     buffer: BufferId,
     index: Vec<Expr>,
@@ -112,7 +125,7 @@ impl Target {
     }
 }
 
-/// `for var in range(begin, begin + extent): body(var)`.
+/// Emits `for var in range(begin, begin + extent): body(var)`.
 fn serial(
     builder: &mut KernelBuilder,
     name: &str,
@@ -124,22 +137,23 @@ fn serial(
     Stmt::For { var, start: begin, extent, kind: LoopKind::Serial, body }
 }
 
-/// `function(value)` as an integer.
+/// Returns `function(value)`, converted to an integer.
 fn whole(function: Intrinsic, value: Expr) -> Expr {
     index(Expr::call(function, vec![value]))
 }
 
-/// The samples of an output along one axis.
+/// The sample points of one result element along one axis.
 struct Samples {
-    /// Where the output's part of the region begins.
+    /// The begin of the grid cell.
     begin: Expr,
-    /// How far samples lie apart.
+    /// The distance between samples.
     step: Expr,
-    /// How many there are.
+    /// The number of samples.
     count: Expr,
 }
 
-/// The loops of `vision.roi_align`: the average or maximum of samples between pixels; 0 where a region has none.
+/// Emits the loops of `vision.roi_align`: the average or maximum of bilinearly interpolated samples; 0 for a cell
+/// without samples.
 pub(crate) fn align(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let regions = Regions::of(lowering)?;
     let ratio = lowering.call.int("sample_ratio").unwrap_or(-1);
@@ -170,15 +184,15 @@ pub(crate) fn align(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 }
 
 impl Samples {
-    /// Where sample `at` lies: in the middle of its share.
+    /// Returns the coordinate of sample `at`: the center of its interval.
     fn place(&self, at: Expr, dtype: DType) -> Expr {
         self.begin.clone() + (at.cast(dtype) + Expr::number(0.5, dtype)) * self.step.clone()
     }
 }
 
 impl Regions {
-    /// The samples along an axis, height (0) or width (1), of the output at `axes`. A region that is not aligned is at
-    /// least one element long.
+    /// Returns the samples along height (`axis` 0) or width (`axis` 1) of the result element at `axes`. Unless
+    /// `aligned` is set, a region is at least one element long.
     fn samples(
         &self,
         builder: &mut KernelBuilder,
@@ -191,7 +205,7 @@ impl Regions {
         let begin = lets.name(builder, "begin", begin);
         let length = end - begin.clone();
         let length = if aligned { length } else { length.max(self.number(1.0)) };
-        // INVARIANT: an axis is 0 or 1, and places stand behind region and channel.
+        // INVARIANT: `axis` is 0 or 1, and `axes` has the two positions after region and channel.
         let part = lets.name(builder, "part", length / self.number(self.pooled[axis] as f64));
         let count = match ratio {
             ..=0 => whole(Intrinsic::Ceil, part.clone()).max(Expr::int(0)),
@@ -204,7 +218,8 @@ impl Regions {
         Samples { begin, step, count }
     }
 
-    /// The value between the pixels around a place, limited to the data; 0 more than one pixel outside.
+    /// Returns the bilinear interpolation of the data at `places`, with coordinates clamped to the image; 0 if a
+    /// coordinate is more than one pixel outside.
     fn between(
         &self,
         builder: &mut KernelBuilder,
@@ -235,8 +250,8 @@ impl Regions {
     }
 }
 
-/// The loops of `vision.roi_pool`: the maximum of the elements in each part of a region; 0 where there are none. Corners
-/// are rounded to elements, halves up.
+/// Emits the loops of `vision.roi_pool`: the maximum of the elements in each cell; 0 for an empty cell. Region corners
+/// are rounded to elements, halves upwards.
 pub(crate) fn pool(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let regions = Regions::of(lowering)?;
     let dtype = regions.data.dtype;
@@ -261,14 +276,14 @@ pub(crate) fn pool(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 }
 
 impl Regions {
-    /// First element and number of elements along an axis that the output at `axes` pools.
+    /// Returns the first element and the number of elements along an axis that belong to the cell at `axes`.
     fn elements(&self, builder: &mut KernelBuilder, lets: &mut Lets, axis: usize, axes: [&Expr; 4]) -> (Expr, Expr) {
         let [first, last] = self.span(builder, axes[0], axis).map(|corner| {
             let rounded = whole(Intrinsic::Floor, corner + self.number(0.5));
             lets.name(builder, "corner", rounded)
         });
         let length = (last - first.clone() + Expr::int(1)).max(Expr::int(1)).cast(self.dtype);
-        // INVARIANT: an axis is 0 or 1, and places stand behind region and channel.
+        // INVARIANT: `axis` is 0 or 1, and `axes` has the two positions after region and channel.
         let part = lets.name(builder, "part", length / self.number(self.pooled[axis] as f64));
         let place = axes[2 + axis].clone();
         let begin = whole(Intrinsic::Floor, place.clone().cast(self.dtype) * part.clone());
