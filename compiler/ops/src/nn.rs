@@ -1,4 +1,4 @@
-//! `R.nn.*`.
+//! Operators of `R.nn`: neural-network layers, one module per family.
 
 pub(crate) mod activation;
 pub(crate) mod attention;

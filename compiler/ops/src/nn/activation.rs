@@ -1,4 +1,4 @@
-//! Activations, softmax and dropout: one tensor in, its type out.
+//! Activations, softmax and dropout: schemas and struct-info rules. The result has the type of the operand.
 
 use super::loops::activation as loops;
 use crate::axes::normalize_axis;
@@ -15,7 +15,7 @@ const DATA: Param = Param::tensor("data", "The input.");
 
 const AXIS: Param = Param::int("axis", -1, "The axis along which the result sums to one; negative from the end.");
 
-/// An operator of `data`, with a cost per element.
+/// Creates an elementwise operator of `data` with one operation per element.
 const fn unary(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
     Schema::new(name, doc, infer).taking(&[DATA]).costing(Cost::PerOutput(1))
 }
@@ -97,19 +97,19 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
 ];
 
-/// The result has the type of `data`.
+/// Infers the type of `data`.
 fn same_type(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     call.tensor_type("data")
 }
 
-/// As [`same_type`], for operators that need floats (TVM `InferTypeUnaryArith<true>`).
+/// Infers the type of `data`, which must have a float dtype (TVM `InferTypeUnaryArith<true>`).
 fn float_only(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     require_float(call, "data", Floats::IeeeAndBfloat)?;
     same_type(call)
 }
 
 fn softmax(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    // Of a tensor of unknown rank TVM checks nothing.
+    // TVM checks nothing for a tensor of unknown rank.
     if let Some(ndim) = call.tensor("data")?.shape.ndim() {
         require_float(call, "data", Floats::IeeeAndBfloat)?;
         normalize_axis(call, "axis", ndim, call.needed_int("axis")?)?;

@@ -1,4 +1,4 @@
-//! Fused multi-head attention.
+//! Fused multi-head attention: schemas and struct-info rules.
 
 use super::costs;
 use super::loops::attention as loops;
@@ -105,7 +105,8 @@ fn attention_var_len(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(result)
 }
 
-/// TVM `InferTypeAttention`: (batch, queries, heads, head dimension of the values), dtype and device of the queries.
+/// Infers the result type (batch, queries, heads, head dimension of the values), with dtype and device of the queries
+/// (TVM `InferTypeAttention`).
 fn check_operands(
     call: &CallInfo<'_>,
     query: &'static str,
@@ -133,7 +134,7 @@ fn check_operands(
     Ok(tensor_like(queries, shape))
 }
 
-/// The heads of the queries are a multiple of those of the keys or values (grouped-query attention).
+/// Rejects a number of query heads that is not a multiple of the key or value heads (grouped-query attention).
 fn require_multiple(call: &CallInfo<'_>, query: &'static str, other: &'static str) -> Result<(), Problem> {
     let (query_axis, other_axis) = (AxisOf::new(query, HEADS), AxisOf::new(other, HEADS));
     let (Some(heads), Some(shared)) = (query_axis.dim(call), other_axis.dim(call)) else { return Ok(()) };

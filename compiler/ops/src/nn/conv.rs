@@ -1,4 +1,4 @@
-//! Convolutions and transposed convolutions: schemas. Their rules stand in [`super::conv_rule`].
+//! Convolutions and transposed convolutions: schemas. Module [`super::conv_rule`] has their struct-info rules.
 
 use super::conv_rule::{conv, conv_transpose, kernel_letters, transposed_kernel_letters};
 use super::costs;
@@ -8,7 +8,7 @@ use super::window_layout;
 use crate::cost::Cost;
 use crate::schema::{AttrKind, Default, Flow, Param, Schema};
 
-/// The layouts that a program may ask for.
+/// The layout attributes that a program may request in `convert_layout`.
 const LAYOUTS: &[&str] = &["data_layout", "kernel_layout", "out_layout"];
 
 const DATA: Param = Param::tensor("data", "The input, laid out as `data_layout` says.");
@@ -124,7 +124,7 @@ const fn transposed_params(rank: usize) -> [Param; 11] {
     ]
 }
 
-/// A convolution over `RANK` spatial axes.
+/// Creates the schema of a convolution over `RANK` spatial axes.
 const fn convolution<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, conv::<RANK>)
         .taking(const { &params(RANK) })
@@ -133,7 +133,7 @@ const fn convolution<const RANK: usize>(name: &'static str, doc: &'static str) -
         .flowing(Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
 }
 
-/// A transposed convolution over `RANK` spatial axes.
+/// Creates the schema of a transposed convolution over `RANK` spatial axes.
 const fn transposed<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, conv_transpose::<RANK>)
         .taking(const { &transposed_params(RANK) })

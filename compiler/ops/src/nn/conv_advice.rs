@@ -1,11 +1,11 @@
-//! What is said of a convolution whose channels do not fit, and the layouts that would make them fit.
+//! Diagnostics of convolutions whose channels do not fit, with suggestions of layouts or groups for which they fit.
 
 use super::conv_rule::{Convolution, Direction};
 use crate::call::{CallInfo, ParamPlace, operand};
 use crate::layout::{Layout, layout_fix};
 use rx_base::{Answer, Code, Diagnostic, Dim};
 
-/// The report that data and weight disagree on the input channels.
+/// Creates the error that data and weight disagree on the number of input channels.
 pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagnostic<ParamPlace> {
     let expected = conv.expected_channels(conv.kernel_in());
     let message = format_args!("data has {} input channels, weight expects {expected}", conv.in_channels());
@@ -38,7 +38,8 @@ pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagno
     }
 }
 
-/// The report that `groups` does not divide `divided`: output channels, or input channels of a transposed convolution.
+/// Creates the error that `groups` does not divide `divided`: the output channels, or the input channels of a
+/// transposed convolution.
 pub(super) fn groups_report(call: &CallInfo<'_>, conv: &Convolution, divided: &Dim) -> Diagnostic<ParamPlace> {
     let (letter, which) = match conv.direction {
         Direction::Forward => ('O', "output"),
@@ -51,13 +52,13 @@ pub(super) fn groups_report(call: &CallInfo<'_>, conv: &Convolution, divided: &D
         .with_note(format!("{letter} % groups == 0 must hold; {} % {} is {rest}", operand(divided), conv.groups))
 }
 
-/// `R.Tensor((256, 512, 1, 1)): axis 1 (I of OIHW) is 512`.
+/// Labels an axis: `R.Tensor((256, 512, 1, 1)): axis 1 (I of OIHW) is 512`.
 fn axis_label(call: &CallInfo<'_>, param: &str, layout: &Layout, letter: char, extent: &Dim) -> String {
     let axis = layout.axis_of(letter).map_or_else(String::new, |axis| layout.describe(axis));
     format!("{}: {axis} is {extent}", call.ty(param))
 }
 
-/// A layout under which the channels agree, and what says so.
+/// A layout for which the channels fit, with the reason as text.
 struct Swap {
     layout: String,
     because: String,
@@ -70,7 +71,7 @@ impl Swap {
     }
 }
 
-/// The kernel's layout with I and O exchanged, where that fits.
+/// Returns the kernel's layout with I and O exchanged, if the channels then fit.
 fn swapped_kernel(call: &CallInfo<'_>, conv: &Convolution) -> Option<Swap> {
     let swapped = conv.expected_channels(conv.kernel_out());
     if call.equal(conv.in_channels(), &swapped) != Answer::Proved {
@@ -88,7 +89,8 @@ fn swapped_kernel(call: &CallInfo<'_>, conv: &Convolution) -> Option<Swap> {
     Some(Swap { layout, because })
 }
 
-/// The usual other data layout, channels last or channels first, where the expected channels stand on its C axis.
+/// Returns the other usual data layout (channels last or channels first), if its C axis has the expected number of
+/// channels.
 fn other_data_layout(call: &CallInfo<'_>, conv: &Convolution, expected: &Dim) -> Option<Swap> {
     if !conv.data_layout.is_plain() {
         return None;
@@ -104,7 +106,8 @@ fn other_data_layout(call: &CallInfo<'_>, conv: &Convolution, expected: &Dim) ->
         .then(|| Swap { layout: other, because: format!("axis {axis} of data is {dim}") })
 }
 
-/// The `groups` under which the shapes fit, where all extents are known and it is another than given.
+/// Returns the value of `groups` for which the shapes fit, if all extents are known and it differs from the given
+/// value.
 fn fitting_groups(conv: &Convolution) -> Option<i64> {
     if conv.direction == Direction::Transposed {
         return None;
@@ -120,7 +123,7 @@ mod tests {
     use crate::tests::{call_of, number, tensor, text};
     use rx_base::Code;
 
-    /// The helps of the report that `op` gives for these operands.
+    /// Returns the help texts of the error that `op` reports for these operands.
     fn helps(op: &str, data: &str, weight: &str, kernel_layout: &str) -> Vec<String> {
         let args = [
             ("data", tensor(data)),

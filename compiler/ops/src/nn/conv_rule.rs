@@ -1,4 +1,4 @@
-//! The struct-info rules of convolutions, for any number of spatial axes and any layout.
+//! Struct-info rules of convolutions, for any number of spatial axes and any layout.
 
 use super::conv_advice;
 use super::window::{Window, data_letters, hint_idle_dilation, padding, per_axis, spatial_letters};
@@ -8,32 +8,32 @@ use crate::operands::{Element, computed_from, joined_element, joined_vdevice, ra
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
-/// Which way a convolution goes.
+/// The direction of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Many inputs to one output.
+    /// Forward: each output gathers several inputs.
     Forward,
-    /// One input to many outputs.
+    /// Transposed: each input contributes to several outputs.
     Transposed,
 }
 
-/// Layouts and groups of a call, and the plain extents of its operands.
+/// The layouts and groups of a call, and the plain extents of its operands.
 pub(crate) struct Convolution {
-    /// Which way it goes.
+    /// The direction.
     pub direction: Direction,
-    /// Groups the channels fall into.
+    /// The number of channel groups.
     pub groups: i64,
     /// The layout of the data.
     pub data_layout: Layout,
     /// The layout of the weight.
     pub kernel_layout: Layout,
-    /// N, C and the spatial extents.
+    /// N, C and the spatial extents of the data.
     pub data: Vec<Dim>,
-    /// O, I and the spatial extents, whatever the kernel's layout.
+    /// O, I and the spatial extents of the kernel, in this order for all kernel layouts.
     pub kernel: Vec<Dim>,
 }
 
-/// The letters of [`Convolution::kernel`], and of a plain kernel layout.
+/// Returns the letters of [`Convolution::kernel`], which are also those of the default kernel layout.
 pub(crate) const fn kernel_letters(rank: usize) -> &'static str {
     match rank {
         1 => "OIW",
@@ -42,7 +42,7 @@ pub(crate) const fn kernel_letters(rank: usize) -> &'static str {
     }
 }
 
-/// The letters of a plain kernel layout of a transposed convolution.
+/// Returns the letters of the default kernel layout of a transposed convolution.
 pub(crate) const fn transposed_kernel_letters(rank: usize) -> &'static str {
     match rank {
         1 => "IOW",
@@ -51,12 +51,12 @@ pub(crate) const fn transposed_kernel_letters(rank: usize) -> &'static str {
     }
 }
 
-/// The rule of `conv1d`, `conv2d`, `conv3d` (TVM `InferTypeConv2d`).
+/// Infers the type of `conv1d`, `conv2d`, `conv3d` (TVM `InferTypeConv2d`).
 pub(crate) fn conv<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     infer(call, RANK, Direction::Forward)
 }
 
-/// The rule of the transposed convolutions (TVM `InferTypeConv2dTranspose`).
+/// Infers the type of the transposed convolutions (TVM `InferTypeConv2dTranspose`).
 pub(crate) fn conv_transpose<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     infer(call, RANK, Direction::Transposed)
 }
@@ -91,9 +91,9 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
     Ok(tensor_type(shape, element, vdevice))
 }
 
-/// The attributes of a call.
+/// The attributes of a convolution call.
 pub(crate) struct Attributes {
-    /// What is stepped and padded, and how channels are grouped.
+    /// Strides, padding, dilation and groups.
     pub steps: Steps,
     /// The layout of the data.
     pub data_layout: Layout,
@@ -104,13 +104,13 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Those of `call`.
+    /// Reads the attributes of `call`.
     ///
     /// # Errors
-    /// Reports values out of range, lists of a wrong length, and layouts of other letters.
+    /// Reports values out of range, lists of wrong length, and layouts with other letters.
     pub(crate) fn read(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Attributes, Problem> {
         let letters = data_letters(rank);
-        // In a help the letters stand in the order of the usual layout.
+        // Help texts list the letters in the order of the default layout.
         let kernel_letters = match direction {
             Direction::Forward => kernel_letters(rank),
             Direction::Transposed => transposed_kernel_letters(rank),
@@ -123,17 +123,17 @@ impl Attributes {
     }
 }
 
-/// Attributes with one value per spatial axis, and the groups.
+/// The attributes with one value per spatial axis, and the number of groups.
 pub(crate) struct Steps {
-    /// Steps between windows.
+    /// The strides.
     pub strides: Vec<i64>,
-    /// Padding before and after.
+    /// The padding before and after each axis.
     pub padding: Vec<(i64, i64)>,
-    /// Steps between taps.
+    /// The dilation: the distance between kernel taps.
     pub dilation: Vec<i64>,
-    /// Zeros for a forward convolution.
+    /// The output padding; zeros for a forward convolution.
     output_padding: Vec<i64>,
-    /// Groups the channels fall into.
+    /// The number of channel groups.
     pub groups: i64,
 }
 
@@ -156,22 +156,22 @@ impl Steps {
 }
 
 impl Convolution {
-    /// The data's extent along C.
+    /// Returns the data's extent along C.
     pub(crate) fn in_channels(&self) -> &Dim {
         self.data.get(1).unwrap_or(&Dim::ERROR)
     }
 
-    /// The kernel's extent along O.
+    /// Returns the kernel's extent along O.
     pub(crate) fn kernel_out(&self) -> &Dim {
         self.kernel.first().unwrap_or(&Dim::ERROR)
     }
 
-    /// The kernel's extent along I.
+    /// Returns the kernel's extent along I.
     pub(crate) fn kernel_in(&self) -> &Dim {
         self.kernel.get(1).unwrap_or(&Dim::ERROR)
     }
 
-    /// The input channels a kernel of this extent along I takes.
+    /// Returns the number of input channels that a kernel with this extent along I requires.
     pub(crate) fn expected_channels(&self, kernel_in: &Dim) -> Dim {
         match self.direction {
             Direction::Forward => kernel_in * &Dim::constant(self.groups),
@@ -179,7 +179,7 @@ impl Convolution {
         }
     }
 
-    /// N, C and the spatial extents of the output.
+    /// Returns N, C and the spatial extents of the output.
     ///
     /// # Errors
     /// Reports channels that do not fit, and an output without elements.
@@ -216,7 +216,7 @@ impl Convolution {
         Ok(extents)
     }
 
-    /// Says how the spatial extents of the output are computed.
+    /// Reports the formulas of the output's extents.
     fn derive(&self, call: &CallInfo<'_>, steps: &Steps, spatial: &str, extents: &[Dim], out_layout: &Layout) {
         let windows = self.windows(steps, spatial);
         if let (Direction::Transposed, Some(channels), 2..) = (self.direction, extents.get(1), self.groups) {
@@ -258,14 +258,14 @@ fn forward_extent(call: &CallInfo<'_>, window: &Window) -> Result<Dim, Problem> 
     }
 }
 
-/// The formula of [`transposed_extent`] with its numbers.
+/// Prints the formula of [`transposed_extent`] with the values filled in.
 fn transposed_formula(window: &Window, output_padding: i64) -> String {
     let Window { input, kernel, padding: (before, after), stride, dilation, .. } = window;
     let (input, kernel) = (operand(input), operand(kernel));
     format!("({input} - 1)*{stride} - {before} - {after} + {dilation}*({kernel} - 1) + {output_padding} + 1")
 }
 
-/// `(input - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.
+/// Returns `(input - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.
 fn transposed_extent(call: &CallInfo<'_>, window: &Window, output_padding: i64) -> Result<Dim, Problem> {
     let Window { letter, input, kernel, padding: (before, after), stride, dilation } = window;
     if output_padding >= *stride {

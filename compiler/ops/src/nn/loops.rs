@@ -1,5 +1,4 @@
-//! How the operators of `R.nn` are computed: their loops. One file per family; a definition is named by the table that
-//! lists the operator.
+//! Compute definitions of the `R.nn` operators, one file per family. The tables of the families refer to them.
 
 pub(crate) mod activation;
 pub(crate) mod attention;

@@ -1,4 +1,4 @@
-//! Losses.
+//! Losses: schemas and struct-info rules.
 
 use super::loops::loss as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
@@ -10,22 +10,22 @@ use crate::schema::{Param, ParamKind, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-/// Log probabilities of classes.
+/// The log probabilities of the classes.
 pub(crate) const PREDICTIONS: Param =
     Param::tensor("predictions", "Log probabilities: (C,), (N, C), or (N, C, d1, …, dk) for N samples and C classes.");
-/// The classes that are right.
+/// The indices of the correct classes.
 pub(crate) const TARGETS: Param =
     Param::tensor("targets", "Class indices, integers: the shape of `predictions` without C.");
-/// What each class counts.
+/// The weight of each class.
 pub(crate) const WEIGHTS: Param = Param::optional("weights", ParamKind::Tensor, "The weight of each class: (C,).");
-/// What becomes of the losses.
+/// The reduction of the losses.
 pub(crate) const REDUCTION: Param = Param::choice(
     "reduction",
     &["none", "sum", "mean"],
     "mean",
     "What becomes of the losses of the elements: kept, summed, or averaged by weight.",
 );
-/// The target that is skipped.
+/// The target that does not count.
 pub(crate) const IGNORE_INDEX: Param = Param::int("ignore_index", -100, "A target that counts for nothing.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -89,7 +89,7 @@ fn nll_loss(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     check_extents(call, predictions, weights.is_some())?;
     let shape = match (call.str("reduction"), &predictions.shape) {
         (Some("none"), Shape::Known(dims)) => {
-            // (N, C, d1, …) loses C; (C,) leaves a scalar.
+            // (N, C, d1, …) without C; for (C,) the result is a scalar.
             let kept = dims.iter().enumerate().filter(|(axis, _)| if dims.len() == 1 { false } else { *axis != 1 });
             Shape::known(kept.map(|(_, dim)| dim.clone()).collect::<Vec<_>>())
         }
@@ -99,7 +99,7 @@ fn nll_loss(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, element, vdevice))
 }
 
-/// (C,) goes with (), (N, C, d1, …, dk) with (N, d1, …, dk).
+/// Checks that the ranks fit: (C,) with (), or (N, C, d1, …, dk) with (N, d1, …, dk).
 fn check_ranks(call: &CallInfo<'_>, predictions: &TensorInfo, targets: &TensorInfo) -> Result<(), Problem> {
     let Some(ndim) = predictions.shape.ndim() else { return Ok(()) };
     if ndim == 0 {

@@ -1,4 +1,4 @@
-//! Normalisations.
+//! Normalizations: schemas and struct-info rules.
 
 use super::loops::norm as loops;
 use super::norm_layout;
@@ -139,13 +139,13 @@ fn normalized(call: &CallInfo<'_>, parameters: &[&'static str]) -> Result<Struct
     }
 }
 
-/// As TVM, where extents may or may not agree only the rank of the result is known.
+/// Returns the type of `data` with unknown dims. As in TVM, only the rank is known if extents are not proved equal.
 fn without_dims(data: &TensorInfo) -> StructInfo {
     tensor_like(data, rank_like(&data.shape, data.shape.ndim()))
 }
 
-/// Checks dtypes, ranks and extents of parameters that lie along the axes `axes_param` names (TVM
-/// `NormCheckDtypeAndShape`). Gives whether all extents are known to agree.
+/// Checks dtypes, ranks and extents of parameters that correspond to the axes named by `axes_param` (TVM
+/// `NormCheckDtypeAndShape`). Returns whether all extents are proved equal.
 fn check_parameters(
     call: &CallInfo<'_>,
     axes_param: &'static str,
@@ -166,13 +166,13 @@ fn check_parameters(
     let data_extents = data_dims.map(|(dims, axes)| {
         axes.iter().map(|axis| (AxisOf::new("data", *axis), dims.get(*axis).unwrap_or(&Dim::ERROR))).collect::<Vec<_>>()
     });
-    // What the others are measured by: the data, or the first parameter whose extents are known.
+    // The reference extents: those of the data, or of the first parameter whose extents are known.
     let mut measure = data_extents;
     let mut certain = true;
     for name in parameters {
         let shape = &call.tensor(name)?.shape;
         let Some(dims) = shape.dims() else { continue };
-        // As TVM, which does not look into a shape that a variable stands for.
+        // TVM does not use the dims of a shape variable.
         let is_written = shape.written_dims().is_some() && data.shape.written_dims().is_some();
         let own: Vec<_> = dims.iter().enumerate().map(|(axis, dim)| (AxisOf::new(name, axis), dim)).collect();
         let Some(measure) = &measure else {
@@ -187,7 +187,7 @@ fn check_parameters(
     Ok(certain)
 }
 
-/// Rejects a parameter whose dtype is not the data's. As in TVM, an unknown dtype does not do either.
+/// Rejects a parameter whose dtype differs from the data's. As in TVM, an unknown dtype is also rejected.
 fn require_same_dtype(call: &CallInfo<'_>, name: &'static str) -> Result<(), Problem> {
     let (data, parameter) = (call.tensor("data")?, call.tensor(name)?);
     if data.dtype == parameter.dtype || data.dtype_error || parameter.dtype_error {
@@ -204,7 +204,7 @@ fn require_same_dtype(call: &CallInfo<'_>, name: &'static str) -> Result<(), Pro
     .into())
 }
 
-/// Rejects a parameter whose rank is not `ndim`, or not known, as TVM does.
+/// Rejects a parameter whose rank is unknown or not `ndim`, as TVM does.
 fn require_exact_ndim(
     call: &CallInfo<'_>,
     name: &'static str,
@@ -257,7 +257,7 @@ fn instance_norm(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(call.ty("data").clone())
 }
 
-/// The channel axis where the rank is known; it must not be among `axes`.
+/// Returns the channel axis if the rank is known. It must not be in `axes`.
 fn check_channel_axis(call: &CallInfo<'_>, data: &TensorInfo) -> Result<Option<usize>, Problem> {
     let (channel_axis, axes) = (call.needed_int("channel_axis")?, call.needed_ints("axes")?);
     let Some(ndim) = data.shape.ndim() else { return Ok(None) };
@@ -272,7 +272,7 @@ fn check_channel_axis(call: &CallInfo<'_>, data: &TensorInfo) -> Result<Option<u
     Ok(Some(channel_axis))
 }
 
-/// `gamma` and `beta` have the data's dtype and one element per channel.
+/// Checks that `gamma` and `beta` have the data's dtype and one element per channel.
 fn check_channel_parameters(call: &CallInfo<'_>, channel_axis: Option<usize>) -> Result<(), Problem> {
     for name in ["gamma", "beta"] {
         require_same_dtype(call, name)?;
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(layer_norm(f32, "4 5:float32", &[-2, -1]), Ok(ty(f32)));
         assert_eq!(layer_norm("n s f:float16", "f:float16", &[-1]), Ok(ty("n s f:float16")));
         assert_eq!(layer_norm("$s:float32", "?1:float32", &[2]), Ok(ty("$s:float32")));
-        // Extents that may or may not agree leave the rank.
+        // If extents are not proved equal, only the rank is known.
         assert_eq!(layer_norm("n s f:float16", "g:float16", &[-1]), Ok(ty("?3:float16")));
         assert_eq!(layer_norm(f32, "5 4:float32", &[-2, -1]), Err(Some(Code::ShapeMismatch)));
         assert_eq!(layer_norm("n f:float32", "f+2:float32", &[-1]), Err(Some(Code::ShapeMismatch)));

@@ -1,9 +1,16 @@
-//! How tensors lie that are normalised ([`super::norm`]; TVM src/relax/op/nn/nn.cc). Parameters lie as typed.
+//! *Layout inference of normalizations* ([`super::norm`]). The data may have any layout whose normalized axes are not
+//! split; the parameters keep the layout of their types.
+//!
+//! ```text
+//! layer_norm(x, gamma, beta, axes=[3]), x in "ACDB"  →  layer_norm(x, gamma, beta, axes=[2]), result in "ACDB"
+//! ```
+//!
+//! Reference: TVM src/relax/op/nn/nn.cc.
 
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, place, places};
 
-/// The data lies in whole axes, the statistics as typed.
+/// Layout rule of batch normalization: the data has no split axes, the statistics keep the layout of their types.
 pub(super) fn batch_norm(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("data")?;
     let axis = normalize_axis(call.call, "axis", layout.ndim(), call.call.int("axis")?).ok()?;
@@ -13,8 +20,8 @@ pub(super) fn batch_norm(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::Tuple(fields)).of("data", &layout).with("axis", axis_attr(at)))
 }
 
-/// Layer norm and RMS norm: the axes normalised together are whole and stay in their order, in which the parameters have
-/// them; TVM looks at neither.
+/// Layout rule of layer and RMS normalization. The normalized axes must not be split and must stay in their order,
+/// because the parameters have that order. TVM checks neither.
 pub(super) fn normalized(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.layout("data")?;
     let axes = normalize_axes(call.call, "axes", call.ndim("data")?, &call.call.ints("axes")?).ok()?;
@@ -25,7 +32,7 @@ pub(super) fn normalized(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::Tensor(layout.clone())).of("data", layout).with("axes", axes_attr(&moved)))
 }
 
-/// Group norm and instance norm: the channels and the axes normalised are whole.
+/// Layout rule of group and instance normalization: the channel axis and the normalized axes must not be split.
 pub(super) fn by_channel(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.layout("data")?;
     let ndim = call.ndim("data")?;

@@ -1,4 +1,4 @@
-//! Pooling over windows, and adaptive pooling to a given size.
+//! Pooling over fixed windows, and adaptive pooling to a given size: schemas and struct-info rules.
 
 use super::costs;
 use super::loops::pool::{adaptive_avg_pool, avg_pool, max_pool};
@@ -12,20 +12,20 @@ use crate::schema::{AttrKind, Default, Flow, Param, Schema};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo};
 
-/// The input of a pooling.
+/// The data operand of a pooling.
 pub(crate) const DATA: Param = Param::tensor("data", "The input, laid out as `layout` says.");
 
-/// The window's extents.
+/// Creates the parameter for the window's extents.
 pub(crate) const fn pool_size(default: Default) -> Param {
     Param::attr("pool_size", AttrKind::Ints, default, "Extent of the window, one for all spatial axes or one each.")
 }
 
-/// The steps between windows.
+/// Creates the parameter for the strides.
 pub(crate) const fn strides(default: Default) -> Param {
     Param::attr("strides", AttrKind::Ints, default, "Steps between windows, one for all spatial axes or one each.")
 }
 
-/// The padding around the input.
+/// Creates the parameter for the padding around the input.
 pub(crate) const fn padding_param(default: Default) -> Param {
     Param::attr(
         "padding",
@@ -35,7 +35,7 @@ pub(crate) const fn padding_param(default: Default) -> Param {
     )
 }
 
-/// The steps between taps.
+/// Creates the parameter for the distance between taps.
 pub(crate) const fn dilation(default: Default) -> Param {
     Param::attr(
         "dilation",
@@ -45,19 +45,19 @@ pub(crate) const fn dilation(default: Default) -> Param {
     )
 }
 
-/// How extents are rounded.
+/// The parameter for the rounding of extents.
 pub(crate) const CEIL_MODE: Param = Param::flag(
     "ceil_mode",
     false,
     "Whether a last window may reach past the padded input, instead of being left out.",
 );
 
-/// Whether padding counts in an average.
+/// Creates the parameter that states whether padding counts in an average.
 pub(crate) const fn count_include_pad(default: bool) -> Param {
     Param::flag("count_include_pad", default, "Whether an average counts the padding; of no meaning for a maximum.")
 }
 
-/// The layout of the input.
+/// Creates the parameter for the layout of the input.
 pub(crate) const fn layout(default: &'static str) -> Param {
     Param::layout(
         "layout",
@@ -66,7 +66,7 @@ pub(crate) const fn layout(default: &'static str) -> Param {
     )
 }
 
-/// The layout of the result.
+/// The parameter for the layout of the result.
 pub(crate) const OUT_LAYOUT: Param =
     Param::optional_attr("out_layout", AttrKind::Layout, "The layout of the result; that of `data` when left out.");
 
@@ -76,7 +76,7 @@ const OUTPUT_SIZE: Param = Param::optional_attr(
     "Spatial extents of the result, one for all axes or one each; those of the input when left out.",
 );
 
-/// The parameters of a pooling over `RANK` spatial axes.
+/// Returns the parameters of a pooling over `RANK` spatial axes.
 const fn params<const RANK: usize>(include_pad: bool) -> [Param; 9] {
     let (ones, zeros) = match RANK {
         1 => (Default::Ints(&[1]), Default::Ints(&[0, 0])),
@@ -145,7 +145,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ),
 ];
 
-/// Sliding windows over `RANK` spatial axes (TVM `InferTypePool2D`).
+/// Infers the type of a pooling over `RANK` spatial axes (TVM `InferTypePool2D`).
 fn pool<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let padding = padding(call, RANK)?;
@@ -173,7 +173,7 @@ fn pool<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         .collect();
     hint_idle_dilation(call, &windows);
     let ceil_mode = call.bool("ceil_mode").unwrap_or(false);
-    // N and C stay.
+    // N and C are unchanged.
     extents.truncate(2);
     for window in &windows {
         let extent = if ceil_mode { window.ceil_extent() } else { window.floor_extent() };
@@ -188,7 +188,8 @@ fn pool<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(letters, &extents)))))
 }
 
-/// Windows chosen for a given output size (TVM `InferTypeAdaptiveAvgPool2D`).
+/// Infers the type of an adaptive pooling, whose windows follow from the output size (TVM
+/// `InferTypeAdaptiveAvgPool2D`).
 fn adaptive<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let sizes = match call.attr("output_size") {
@@ -198,7 +199,7 @@ fn adaptive<const RANK: usize>(call: &CallInfo<'_>) -> Result<StructInfo, Proble
     let letters = data_letters(RANK);
     let layout = layout_attr(call, "layout", letters, None)?;
     let out_layout = layout_attr(call, "out_layout", letters, Some(&layout))?;
-    // A shape that is a variable is the result's too where nothing changes it.
+    // A shape variable is also the result's shape if nothing changes it.
     let unchanged = sizes.is_none() && layout == out_layout && matches!(data.shape, Shape::Var { .. });
     let Some(dims) = laid_out_dims(call, "data", &layout)?.filter(|_| !unchanged) else {
         return Ok(match unchanged {

@@ -1,4 +1,4 @@
-//! Padding, flattening and pixel shuffle.
+//! Padding, flattening and pixel shuffle: schemas and struct-info rules.
 
 use super::loops::rearrange as loops;
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
@@ -48,7 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .costing(Cost::Copy),
 ];
 
-/// As in TVM, the result names no virtual device.
+/// Infers the type of padding. As in TVM, the result has no virtual device.
 fn pad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     require_rank(call, "data")?;
@@ -101,7 +101,7 @@ fn batch_flatten(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     })
 }
 
-/// As in TVM, the result names no virtual device.
+/// Infers the type of pixel shuffle. As in TVM, the result has no virtual device.
 fn pixel_shuffle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let factor = call.needed_int("upscale_factor")?;

@@ -1,9 +1,10 @@
-//! What convolutions and poolings share: attributes with one value per spatial axis, and the extents of outputs.
+//! Sliding windows of convolutions and poolings: attributes with one value per spatial axis, and formulas of output
+//! extents.
 
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use rx_base::{Answer, Code, Dim, counted, one_of};
 
-/// The spatial letters of a layout with `rank` of them.
+/// Returns the spatial letters of a layout with `rank` spatial axes.
 pub(crate) const fn spatial_letters(rank: usize) -> &'static str {
     match rank {
         1 => "W",
@@ -12,7 +13,7 @@ pub(crate) const fn spatial_letters(rank: usize) -> &'static str {
     }
 }
 
-/// The letters of a plain data layout, batch and channels first.
+/// Returns the letters of the default data layout: batch, channels, spatial axes.
 pub(crate) const fn data_letters(rank: usize) -> &'static str {
     match rank {
         1 => "NCW",
@@ -21,10 +22,10 @@ pub(crate) const fn data_letters(rank: usize) -> &'static str {
     }
 }
 
-/// Attribute `name` with one value per spatial axis; a single value stands for all.
+/// Returns attribute `name` with one value per spatial axis; a single value applies to all axes.
 ///
 /// # Errors
-/// Reports another number of values, and one below `least`.
+/// Reports a wrong number of values, and a value less than `least`.
 pub(crate) fn per_axis(call: &CallInfo<'_>, name: &'static str, rank: usize, least: i64) -> Result<Vec<i64>, Problem> {
     let given = call.needed_ints(name)?;
     let values = match &given[..] {
@@ -41,11 +42,11 @@ pub(crate) fn per_axis(call: &CallInfo<'_>, name: &'static str, rank: usize, lea
     }
 }
 
-/// `padding` before and after each spatial axis. One value stands for all sides, one per axis for both of its sides;
-/// otherwise all values before come first: `[top, left, bottom, right]`.
+/// Returns the padding before and after each spatial axis. One value applies to all sides, one value per axis to both
+/// sides of the axis. Otherwise all values before the axes come first: `[top, left, bottom, right]`.
 ///
 /// # Errors
-/// Reports another number of values.
+/// Reports a wrong number of values.
 pub(crate) fn padding(call: &CallInfo<'_>, rank: usize) -> Result<Vec<(i64, i64)>, Problem> {
     let given = call.needed_ints("padding")?;
     match &given[..] {
@@ -66,25 +67,25 @@ fn wrong_count(call: &CallInfo<'_>, name: &'static str, allowed: &[usize], given
     call.error(Code::AttrBadValue, ParamPlace::Param(name), message).into()
 }
 
-/// One spatial axis of a sliding window.
+/// A sliding window along one spatial axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// The axis: `H`.
+    /// The letter of the axis, such as `H`.
     pub letter: char,
     /// The extent of the input.
     pub input: Dim,
     /// The extent of the kernel or pooling window.
     pub kernel: Dim,
-    /// Padding before and after.
+    /// The padding before and after.
     pub padding: (i64, i64),
-    /// Steps between windows.
+    /// The distance between adjacent windows.
     pub stride: i64,
-    /// Steps between the taps of one window.
+    /// The distance between adjacent taps of a window.
     pub dilation: i64,
 }
 
 impl Window {
-    /// How far the last tap lies from the first: `dilation * (kernel - 1)`.
+    /// Returns the distance from the first tap to the last: `dilation * (kernel - 1)`.
     fn reach(&self) -> Dim {
         &Dim::constant(self.dilation) * &(&self.kernel - &Dim::constant(1))
     }
@@ -93,29 +94,29 @@ impl Window {
         &(&self.input + &Dim::constant(self.padding.0)) + &Dim::constant(self.padding.1)
     }
 
-    /// Input positions left for the first tap of windows after the first one.
+    /// Returns the largest offset of a window from the first one: `padded - reach - 1`.
     fn room(&self) -> Dim {
         &(&self.padded() - &self.reach()) - &Dim::constant(1)
     }
 
-    /// The number of windows: `(input + padding - dilation * (kernel - 1) - 1) // stride + 1`.
+    /// Returns the number of windows: `(input + padding - dilation * (kernel - 1) - 1) // stride + 1`.
     pub(crate) fn floor_extent(&self) -> Dim {
         &self.room().floor_div(&Dim::constant(self.stride)) + &Dim::constant(1)
     }
 
-    /// The number of windows with `ceil_mode`: a last window may reach past the padded input, but has to begin within
-    /// the input or the padding before it.
+    /// Returns the number of windows with `ceil_mode`. The last window may extend past the padded input, but must begin
+    /// within the input or the padding before it.
     ///
-    /// TVM (src/relax/op/nn/pooling.cc) rounds up and takes one away where the last window begins too late, a choice
-    /// that depends on the input. With `excess`, by how much the rounded-up room passes the last allowed beginning, it
-    /// has a closed form.
+    /// TVM (src/relax/op/nn/pooling.cc) rounds up, and subtracts one if the last window begins too late, which is a
+    /// case distinction on the input's extent. Here the difference `excess` between the rounded-up offset and the
+    /// number of allowed beginnings does not depend on a symbolic input, so it selects a closed form.
     pub(crate) fn ceil_extent(&self) -> Dim {
         let (stride, one) = (Dim::constant(self.stride), Dim::constant(1));
         let rounded = &(&self.room() + &stride) - &one;
         let beginnings = &self.input + &Dim::constant(self.padding.0);
         let excess = &rounded - &beginnings;
         match excess.as_constant() {
-            // The last window always begins within the beginnings.
+            // The last window always begins early enough.
             Some(excess) if excess < 0 => &rounded.floor_div(&stride) + &one,
             Some(excess) if excess < self.stride => (&(&beginnings + &stride) - &one).floor_div(&stride),
             Some(_) => rounded.floor_div(&stride),
@@ -123,7 +124,7 @@ impl Window {
         }
     }
 
-    /// `(4 + 0 + 0 - 1*(7 - 1) - 1) // 1 + 1`: the formula with its numbers.
+    /// Prints the formula with its values: `(4 + 0 + 0 - 1*(7 - 1) - 1) // 1 + 1`.
     pub(crate) fn formula(&self) -> String {
         let (before, after) = self.padding;
         format!(
@@ -135,12 +136,12 @@ impl Window {
         )
     }
 
-    /// Whether the output has no element, for all values of the symbols.
+    /// Whether the output has no elements, for all values of the symbols.
     pub(crate) fn is_empty(call: &CallInfo<'_>, extent: &Dim) -> bool {
         call.at_least(extent, &Dim::constant(1)) == Answer::Refuted
     }
 
-    /// The report that no window fits; `kernel_param` is where the window's size stands.
+    /// Creates the error that no window fits. `kernel_param` is the parameter with the window's size.
     pub(crate) fn empty_report(&self, call: &CallInfo<'_>, extent: &Dim, kernel_param: &'static str) -> Problem {
         let (letter, kernel, (before, after)) = (self.letter, &self.kernel, self.padding);
         let message = format_args!("the output is empty: its {letter} extent would be {extent}");
@@ -160,7 +161,7 @@ impl Window {
     }
 }
 
-/// Hints at a dilation that changes nothing, as the window has one tap on every axis it dilates.
+/// Reports a hint if a dilation has no effect, because the window has one tap along every dilated axis.
 pub(crate) fn hint_idle_dilation(call: &CallInfo<'_>, windows: &[Window]) {
     let mut dilated = windows.iter().filter(|window| window.dilation > 1).peekable();
     if dilated.peek().is_none() || dilated.any(|window| window.kernel.as_constant() != Some(1)) {
@@ -182,7 +183,7 @@ mod tests {
         Window { letter: 'H', input, kernel: Dim::constant(kernel), padding, stride, dilation }
     }
 
-    /// As TVM writes it: round up, then drop a last window that begins past the input and the padding before it.
+    /// The definition as in TVM: round up, then drop a last window that begins after the input.
     fn reference(input: i64, kernel: i64, padding: (i64, i64), stride: i64, dilation: i64) -> i64 {
         let room = input + padding.0 + padding.1 - dilation * (kernel - 1) - 1 + stride - 1;
         let raw = room.div_euclid(stride) + 1;

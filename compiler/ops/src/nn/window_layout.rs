@@ -1,11 +1,20 @@
-//! How tensors lie that windows slide over: convolutions, pooling, resized images. Layouts are attributes here (TVM
-//! src/relax/op/nn/convolution.cc, pooling.cc, src/relax/op/image/resize.cc).
+//! *Layout inference of operators with layout attributes*: convolutions, pooling and image resizing.
+//!
+//! ```text
+//! conv2d(x, w, data_layout="NCHW"), layouts "NHWC", "OHWI" requested
+//! →  conv2d(x in "ACDB", w in "ACDB", data_layout="NHWC", kernel_layout="OHWI"), result in "ACDB"
+//! ```
+//!
+//! Requires: layout attributes of the original call are plain. Guarantees: attributes and storage layouts change
+//! together, so the call computes the same elements.
+//! Reference: TVM src/relax/op/nn/convolution.cc, src/relax/op/nn/pooling.cc and src/relax/op/image/resize.cc.
 
 use crate::layout::Layout;
 use crate::relayout::{Laid, LaidOut, LayoutCall};
 use rx_ir::Attr;
 
-/// The layout that an attribute says, whole axes only; where it is left out, `default`.
+/// Returns the layout that an attribute states, or `default` if the attribute is absent; `None` if the layout splits
+/// axes.
 fn said(call: &LayoutCall<'_>, attribute: &str, default: Option<&Layout>) -> Option<Layout> {
     let layout = match call.call.str(attribute).filter(|text| !text.is_empty()) {
         Some(text) => Layout::parse(text).ok()?,
@@ -14,7 +23,7 @@ fn said(call: &LayoutCall<'_>, attribute: &str, default: Option<&Layout>) -> Opt
     layout.is_plain().then_some(layout)
 }
 
-/// A tensor's layout, as an attribute would say it for one that lies as typed in `said`, and the other way round.
+/// Translation between the letters of a layout attribute (`NCHW`) and the letters of a type's axes (`ABCD`).
 struct Letters {
     said: Layout,
     typed: Layout,
@@ -26,12 +35,12 @@ impl Letters {
         Some(Letters { said, typed })
     }
 
-    /// What the attribute says of a tensor that lies so.
+    /// Returns the attribute's value for a tensor with the layout `laid`.
     fn attribute(&self, laid: &Layout) -> Option<Layout> {
         laid.relettered(self.typed.text(), self.said.text())
     }
 
-    /// How a tensor lies of which the attribute says this.
+    /// Returns the tensor's layout for the attribute's value `attribute`.
     fn laid(&self, attribute: &Layout) -> Option<Layout> {
         attribute.relettered(self.said.text(), self.typed.text())
     }
@@ -41,8 +50,8 @@ fn text(layout: &Layout) -> Attr {
     Attr::Str(layout.text().into())
 }
 
-/// A convolution lies as asked for, where the extents of data, weight and result can be split so; one of which nothing is
-/// asked follows data and weight with whole axes.
+/// Layout rule of convolutions. Uses the requested layouts, if the extents of data, weight and result fit split axes.
+/// Without a request, follows data and weight, without split axes.
 pub(super) fn conv(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let data = Letters::of(said(call, "data_layout", None)?)?;
     let kernel = Letters::of(said(call, "kernel_layout", None)?)?;
@@ -66,7 +75,7 @@ pub(super) fn conv(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(said.with("out_layout", text(&of_out)))
 }
 
-/// Pooling follows its data; axes that windows slide along are whole.
+/// Layout rule of pooling: follows the data. Axes along which windows slide must not be split.
 pub(super) fn pool(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let data = Letters::of(said(call, "layout", None)?)?;
     let out = Letters::of(said(call, "out_layout", Some(&data.said))?)?;
@@ -78,7 +87,7 @@ pub(super) fn pool(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(said.with("layout", text(&data.attribute(&layout)?)).with("out_layout", text(&out.attribute(&layout)?)))
 }
 
-/// A resized image lies as asked for, or as the image did, in whole axes.
+/// Layout rule of image resizing: uses the requested layout, or the image's, without split axes.
 pub(crate) fn resize(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let letters = Letters::of(said(call, "layout", None)?)?;
     let layout = match call.wanted {

@@ -1,4 +1,12 @@
-//! Activations, softmax and dropout as loops. Narrow floats are computed in `float32` and rounded once.
+//! *Activations, softmax and dropout.* Floats narrower than 32 bits are computed in `float32` and rounded once.
+//!
+//! ```text
+//! softmax(x, axis=1), x: [n, k]
+//! max[i] = max_k x[i, k];  sum[i] = Σ_k exp(x[i, k] - max[i]);  out[i, k] = exp(x[i, k] - max[i]) / sum[i]
+//! ```
+//!
+//! Guarantees: softmax subtracts the row maximum, so `exp` does not overflow.
+//! Reference: TVM python/tvm/topi/nn/softmax.py and elemwise.py.
 
 use crate::axes::normalize_axis;
 use crate::compute::{Lowering, Operand, Unsupported};
@@ -7,14 +15,14 @@ use rx_base::DType;
 use rx_tir::func::BufferId;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, KernelBuilder};
 
-/// `out = function(data)`, element by element, in the accumulator's dtype.
+/// Emits `out = function(data)`, element by element, in the accumulator's dtype.
 fn unary(lowering: &mut Lowering<'_>, function: impl FnOnce(Expr) -> Expr) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     lowering.compute(|builder, axes| function(data.at(builder, axes).cast(accumulator(data.dtype))).cast(data.dtype));
     Ok(())
 }
 
-/// A constant of the dtype of `value`.
+/// Creates a constant with the dtype of `value`.
 fn like(value: &Expr, number: f64) -> Expr {
     Expr::number(number, value.dtype())
 }
@@ -27,7 +35,7 @@ fn call(function: Intrinsic, value: Expr) -> Expr {
     Expr::call(function, vec![value])
 }
 
-/// `max(data, 0)`.
+/// Emits `max(data, 0)`.
 pub(crate) fn relu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     lowering.compute(|builder, axes| {
@@ -38,7 +46,7 @@ pub(crate) fn relu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `0.5 * data * (1 + erf(data / sqrt(2)))`.
+/// Emits `0.5 * data * (1 + erf(data / sqrt(2)))`.
 pub(crate) fn gelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     unary(lowering, |x| {
         let erf = call(Intrinsic::Erf, x.clone() * like(&x, std::f64::consts::FRAC_1_SQRT_2));
@@ -47,7 +55,7 @@ pub(crate) fn gelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     })
 }
 
-/// `0.5 * data * (1 + tanh(sqrt(2 / π) * (data + 0.044715 * data³)))`.
+/// Emits `0.5 * data * (1 + tanh(sqrt(2 / π) * (data + 0.044715 * data³)))`.
 pub(crate) fn gelu_tanh(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     unary(lowering, |x| {
         let (half, one) = (like(&x, 0.5), like(&x, 1.0));
@@ -57,7 +65,7 @@ pub(crate) fn gelu_tanh(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     })
 }
 
-/// `λ * (max(data, 0) + min(0, α * (exp(data) - 1)))`.
+/// Emits `λ * (max(data, 0) + min(0, α * (exp(data) - 1)))`.
 pub(crate) fn selu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     unary(lowering, |x| {
         let (alpha, scale) = (like(&x, 1.673_263_242_354_377_2), like(&x, 1.050_700_987_355_480_5));
@@ -68,12 +76,12 @@ pub(crate) fn selu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     })
 }
 
-/// `data * sigmoid(data)`.
+/// Emits `data * sigmoid(data)`.
 pub(crate) fn silu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     unary(lowering, |x| x.clone() * call(Intrinsic::Sigmoid, x))
 }
 
-/// `data` where positive, else `alpha * data`.
+/// Emits `data` where positive, otherwise `alpha * data`.
 pub(crate) fn leakyrelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let alpha = attribute(lowering, "alpha")?;
     unary(lowering, |x| {
@@ -82,7 +90,7 @@ pub(crate) fn leakyrelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     })
 }
 
-/// `log(1 + exp(beta * data)) / beta`, and `data` itself where `beta * data > threshold`.
+/// Emits `log(1 + exp(beta * data)) / beta`, or `data` itself where `beta * data > threshold`.
 pub(crate) fn softplus(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (beta, threshold) = (attribute(lowering, "beta")?, attribute(lowering, "threshold")?);
     unary(lowering, |x| {
@@ -93,7 +101,7 @@ pub(crate) fn softplus(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     })
 }
 
-/// `data` where positive, else `alpha * data` with the channel's `alpha`, or the one there is.
+/// Emits `data` where positive, otherwise `alpha * data`, with one `alpha` per channel or a single one.
 pub(crate) fn prelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, alpha) = (lowering.tensor("data")?, lowering.tensor("alpha")?);
     if alpha.ndim() != 1 {
@@ -101,7 +109,7 @@ pub(crate) fn prelu(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     }
     let axis = normalize_axis(lowering.call, "axis", data.ndim(), lowering.call.needed_int("axis")?)?;
     lowering.compute(|builder, axes| {
-        // INVARIANT: a normalized axis is below the rank.
+        // INVARIANT: a normalized axis is less than the rank.
         let slope = alpha.broadcast_at(builder, std::slice::from_ref(&axes[axis]));
         let value = data.at(builder, axes);
         let slope = slope.cast(value.dtype());
@@ -114,7 +122,7 @@ fn attribute(lowering: &Lowering<'_>, name: &str) -> Result<f64, Unsupported> {
     lowering.call.float(name).ok_or_else(|| Unsupported(format!("the value of `{name}` is not known")))
 }
 
-/// `exp(data - max)` divided by its sum, along an axis.
+/// Emits softmax: `exp(data - max)` divided by its sum along an axis.
 pub(crate) fn softmax(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let rows = Rows::of(lowering)?;
     let out = lowering.output(0);
@@ -132,7 +140,7 @@ pub(crate) fn softmax(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `data - max - log(Σ exp(data - max))`, along an axis.
+/// Emits log-softmax: `data - max - log(Σ exp(data - max))` along an axis.
 pub(crate) fn log_softmax(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let rows = Rows::of(lowering)?;
     let out = lowering.output(0);
@@ -149,11 +157,11 @@ pub(crate) fn log_softmax(lowering: &mut Lowering<'_>) -> Result<(), Unsupported
     Ok(())
 }
 
-/// The rows a softmax normalises.
+/// The operand of a softmax, split into rows along the axis.
 struct Rows {
     data: Operand,
     axes: Axes,
-    /// In which it is computed.
+    /// The dtype of the computation.
     dtype: DType,
 }
 
@@ -180,7 +188,7 @@ impl Rows {
     }
 }
 
-/// In inference the identity, and a mask of ones.
+/// Emits dropout in inference mode: the identity, and a mask of ones.
 pub(crate) fn dropout(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let (out, mask) = (lowering.output(0), lowering.output(1));

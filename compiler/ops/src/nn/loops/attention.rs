@@ -1,4 +1,13 @@
-//! Attention as loops: scores, softmax, weighted sum, head by head.
+//! *Scaled dot-product attention* as separate stages, without fusion.
+//!
+//! ```text
+//! product[b, h, i, j] = Σ_d query[b, i, h, d] * key[b, j, h // group, d]
+//! score  = product * scale + bias, -inf where masked
+//! out[b, i, h, e] = Σ_j softmax_j(score)[b, h, i, j] * value[b, j, h // group, e]
+//! ```
+//!
+//! Requires: operands of shape (batch, sequence, heads, head dimension). Guarantees: sums are in the accumulator's
+//! dtype. The `cuda` and `cpu` crates may match this pattern and replace it by a fused kernel.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce, reduce_rows};
@@ -6,14 +15,15 @@ use crate::tensor::loops::index;
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder};
 
-/// `softmax(query @ keyᵀ * scale + bias) @ value`. Keys and values may have fewer heads: then neighbouring heads of the
-/// queries share one.
+/// Emits `softmax(query @ keyᵀ * scale + bias) @ value`. Keys and values may have fewer heads than queries
+/// (grouped-query attention): then adjacent query heads share one.
 pub(crate) fn attention(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Attention::of(lowering, ["query", "key", "value"])?.store(lowering);
     Ok(())
 }
 
-/// As [`attention`], of sequences in a row: a query sees the keys of its own sequence. One that sees no key gets 0.
+/// Emits [`attention`] for several sequences packed along one axis. A query attends to the keys of its sequence; a
+/// query without a key gets 0.
 pub(crate) fn attention_var_len(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let query_starts = lowering.tensor("seqstart_q")?;
     let key_starts = lowering.optional_tensor("seqstart_k")?.unwrap_or_else(|| query_starts.clone());
@@ -27,29 +37,29 @@ pub(crate) fn attention_var_len(lowering: &mut Lowering<'_>) -> Result<(), Unsup
     Ok(())
 }
 
-/// A call, read.
+/// The operands and attributes of an attention call.
 struct Attention {
     query: Operand,
     key: Operand,
     value: Operand,
     bias: Option<Operand>,
-    /// What the scores are multiplied by; by default `1 / sqrt(head_dim)`.
+    /// The factor of the scores; `1 / sqrt(head_dim)` if absent.
     scale: Option<f64>,
     mask: Mask,
-    /// In which it is computed.
+    /// The dtype of the computation.
     dtype: DType,
     out_shape: Vec<Dim>,
-    /// Of queries and keys, where each holds several.
+    /// The sequences of queries and keys, if several are packed in each.
     sequences: Option<[Sequences; 2]>,
 }
 
-/// Which keys a query sees.
+/// The rule that states which keys a query attends to.
 struct Mask {
-    /// Only keys up to the query's own place.
+    /// Whether keys after the query's position are masked.
     causal: bool,
-    /// Whether the last query stands at the last key, not the first at the first.
+    /// Whether the last query is aligned with the last key, instead of the first query with the first key.
     from_end: bool,
-    /// How many keys up to its own it sees.
+    /// The number of keys, up to the query's position, that are not masked.
     window: Option<i64>,
 }
 
@@ -72,7 +82,7 @@ impl Attention {
         Ok(Attention { query, key, value, bias, scale, mask, dtype, out_shape, sequences: None })
     }
 
-    /// Stores the sums of the values, weighted by the scores' softmax.
+    /// Stores the sum of the values, weighted by the softmax of the scores.
     fn store(&self, lowering: &mut Lowering<'_>) {
         let (score, sum, shape) = self.weights(&mut lowering.builder);
         let out = lowering.output(0);
@@ -99,12 +109,13 @@ impl Attention {
         }
     }
 
-    /// How many neighbouring heads of the queries share one of `operand`.
+    /// Returns the number of adjacent query heads that share one head of `operand`.
     fn heads_shared(&self, builder: &mut KernelBuilder, operand: &Operand) -> Expr {
         builder.dim(&self.query.shape[2].floor_div(&operand.shape[2]))
     }
 
-    /// Exponentials of the scores, their sums over the keys, and the extents of the former: (batch, heads, queries, keys).
+    /// Emits the exponentials of the scores and their sums over the keys. Returns both buffers and the shape of the
+    /// first: (batch, heads, queries, keys).
     fn weights(&self, builder: &mut KernelBuilder) -> (BufferId, BufferId, [Dim; 4]) {
         let [query, key] = [&self.query, &self.key];
         let shape = [&query.shape[0], &query.shape[2], &query.shape[1], &key.shape[1]].map(Dim::clone);
@@ -138,7 +149,7 @@ impl Attention {
         (exp, sum, shape)
     }
 
-    /// `product * scale + bias`, and −∞ where the query does not see the key.
+    /// Returns `product * scale + bias`, or −∞ where the key is masked.
     fn score(&self, builder: &mut KernelBuilder, product: Expr, axes: &[Expr]) -> Expr {
         let scaled = match self.scale {
             Some(scale) => product * Expr::number(scale, self.dtype),
@@ -154,12 +165,13 @@ impl Attention {
         Expr::select(self.seen(builder, axes), score, self.unseen())
     }
 
-    /// What the score of a key is that is not seen.
+    /// Returns the score of a masked key, −∞.
     fn unseen(&self) -> Expr {
         Expr::Float { value: f64::NEG_INFINITY, dtype: self.dtype }
     }
 
-    /// The largest score of a query; 0 where it sees no key, so that none weighs anything.
+    /// Returns the maximum score of a query, or 0 if all keys are masked. Then all exponentials are `exp(-inf) = 0`
+    /// instead of NaN.
     fn finite(&self, max: Expr) -> Expr {
         match self.sequences {
             Some(_) => Expr::select(max.clone().eq(self.unseen()), Expr::number(0.0, self.dtype), max),
@@ -167,7 +179,7 @@ impl Attention {
         }
     }
 
-    /// The weight of a key, of its exponential and their sum.
+    /// Returns the weight of a key from its exponential and the sum; 0 if the sum is 0 (all keys masked).
     fn weight(&self, exp: Expr, sum: Expr) -> Expr {
         match self.sequences {
             Some(_) => {
@@ -178,7 +190,7 @@ impl Attention {
         }
     }
 
-    /// Whether the query of a score sees its key.
+    /// Returns whether the key of a score is visible to its query.
     fn seen(&self, builder: &mut KernelBuilder, axes: &[Expr]) -> Expr {
         // INVARIANT: the scores have four axes.
         let (query, key) = (axes[2].clone(), axes[3].clone());
@@ -196,10 +208,11 @@ impl Attention {
 }
 
 impl Mask {
-    /// Whether a query sees a key, each given by its place in its sequence and the sequence's length.
+    /// Returns whether a query attends to a key. Both are given by their position in their sequence and the sequence's
+    /// length.
     fn seen(&self, (query, queries): (Expr, Expr), (key, keys): (Expr, Expr)) -> Expr {
         let place = match self.from_end && (self.causal || self.window.is_some()) {
-            // As TVM has it, the distance of the ends whichever sequence is the longer.
+            // As in TVM, the offset is the absolute difference of the lengths, whichever sequence is longer.
             true => query + (keys.clone() - queries.clone()).max(queries - keys),
             false => query,
         };
@@ -214,13 +227,13 @@ impl Mask {
     }
 }
 
-/// Operands that hold sequences one after the other.
+/// An operand with several sequences packed along one axis.
 struct Sequences {
-    /// Where each begins, and where the last ends.
+    /// The start of each sequence, followed by the end of the last one.
     starts: Operand,
-    /// How many there are.
+    /// The number of sequences.
     count: Expr,
-    /// The number of the sequence at each place; behind the last one, how many there are.
+    /// The index of the sequence at each position; `count` for positions after the last sequence.
     numbers: BufferId,
 }
 
@@ -232,7 +245,7 @@ impl Sequences {
         let count = builder.dim(&(entries - &Dim::constant(1)));
         let numbers = builder.temporary("sequence", std::slice::from_ref(places), DType::INT64);
         let extents = builder.shape(numbers);
-        // As many as end before the place: sequences may be empty.
+        // The index equals the number of sequences that end at or before the position. Sequences may be empty.
         reduce(builder, numbers, &extents, std::slice::from_ref(&count), BinaryOp::Add, |builder, axes, reduced| {
             // INVARIANT: there is one axis of each kind.
             let end = index(starts.at(builder, &[reduced[0].clone() + Expr::int(1)]));
@@ -242,12 +255,12 @@ impl Sequences {
         Ok(Sequences { starts, count, numbers })
     }
 
-    /// The number of the sequence at a place.
+    /// Returns the index of the sequence at a position.
     fn at(&self, builder: &KernelBuilder, place: &Expr) -> Expr {
         builder.load(self.numbers, std::slice::from_ref(place))
     }
 
-    /// Where sequence `number` begins, and how long it is.
+    /// Returns the begin and the length of sequence `number`.
     fn span(&self, builder: &KernelBuilder, number: &Expr) -> (Expr, Expr) {
         let start = |at: Expr| index(self.starts.at(builder, &[at]));
         let begin = start(number.clone());

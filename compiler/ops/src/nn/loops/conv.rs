@@ -1,8 +1,17 @@
-//! Convolutions as loops: one definition for any number of spatial axes, any layout, groups, and both directions.
+//! *Direct convolution*, forward and transposed, for any number of spatial axes, any layout and groups.
 //!
-//! The axes are canonical and parted by role: batch, group, output channel of the group and the output's spatial axes
-//! are spatial; input channel of the group and the taps of the kernel are reduced. Buffers are addressed through
-//! [`Access`] and their layouts, so what follows can tell the roles by who uses which axis, never by position.
+//! ```text
+//! conv2d, data NCHW, weight OIHW
+//! for n, g, o, y, x in grid(…):            # spatial axes
+//!     for i, ky, kx in grid(…):            # reduction axes
+//!         out[n, g*O + o, y, x] += data[n, g*I + i, y*stride + ky*dilation - pad, …] * weight[g*O + o, i, ky, kx]
+//! ```
+//!
+//! Requires: the struct-info rule has accepted the call. Guarantees: axes are canonical and have one role each: batch,
+//! group, output channel and output position are spatial, input channel and kernel taps are reduced. Layouts only
+//! affect the buffer indices, through [`Access`]. Later passes identify the role of an axis by the buffers that use it.
+//! Elements outside the data are not loaded and contribute `0 * weight`.
+//! Reference: TVM python/tvm/topi/nn/conv2d.py and conv2d_transpose.py.
 
 mod scattered;
 
@@ -15,19 +24,19 @@ use crate::reduction::{accumulator, reduce};
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 
-/// The loops of `conv1d`, `conv2d`, `conv3d`.
+/// Emits the loops of `conv1d`, `conv2d`, `conv3d`.
 pub(crate) fn conv<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Loops::of(lowering, RANK, Direction::Forward)?.lower(lowering);
     Ok(())
 }
 
-/// The loops of the transposed convolutions.
+/// Emits the loops of the transposed convolutions.
 pub(crate) fn conv_transpose<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Loops::of(lowering, RANK, Direction::Transposed)?.lower(lowering);
     Ok(())
 }
 
-/// What the loops of a call are made from.
+/// The operands and attributes of a convolution call.
 struct Loops {
     convolution: Convolution,
     steps: Steps,
@@ -39,7 +48,7 @@ struct Loops {
     rank: usize,
 }
 
-/// One instance of the axes.
+/// The loop variables of one multiply-add.
 #[derive(Clone, Copy)]
 struct Axes<'a> {
     batch: &'a Expr,
@@ -50,11 +59,11 @@ struct Axes<'a> {
     taps: &'a [Expr],
 }
 
-/// What an instance of the axes touches, in plain coordinates.
+/// The elements that one multiply-add accesses, in plain coordinates.
 struct Access {
     /// N, C and the spatial coordinates of the data.
     data: Vec<Expr>,
-    /// Whether the data has an element there; elsewhere it counts as 0.
+    /// Whether the data coordinates are in bounds. Outside, the data counts as 0.
     inside: Expr,
     /// O, I and the spatial coordinates of the kernel.
     kernel: Vec<Expr>,
@@ -77,7 +86,7 @@ impl Loops {
         Ok(Loops { convolution, steps, out_layout, out, data, weight, rank })
     }
 
-    /// Input and output channels of a group.
+    /// Returns the number of input and output channels per group.
     fn group_channels(&self) -> (Dim, Dim) {
         let (kernel_in, kernel_out) = (self.convolution.kernel_in(), self.convolution.kernel_out());
         let groups = Dim::constant(self.steps.groups);
@@ -87,8 +96,8 @@ impl Loops {
         }
     }
 
-    /// Sums straight into the result where it has the accumulator's dtype and no padded axes; else into a temporary of
-    /// plain coordinates that is stored after.
+    /// Emits the convolution. Sums directly into the result if it has the accumulator's dtype and no padded axes;
+    /// otherwise sums into a temporary with plain coordinates, which is then converted.
     fn lower(&self, lowering: &mut Lowering<'_>) {
         let letters = data_letters(self.rank);
         let result = LaidOut { letters, extents: &self.out, layout: &self.out_layout };
@@ -103,7 +112,7 @@ impl Loops {
         result.store(lowering, |builder, coordinates| builder.load(sum, coordinates).cast(dtype));
     }
 
-    /// `target[index(coordinates)] = Σ data * kernel`, for all plain coordinates of the result.
+    /// Emits `target[index(coordinates)] = Σ data * kernel` for all plain coordinates of the result.
     fn sum_into(&self, builder: &mut KernelBuilder, target: BufferId, index: &dyn Fn(Vec<Expr>) -> Vec<Expr>) {
         if self.spreads() {
             return self.scatter_into(builder, target, index);
@@ -121,7 +130,7 @@ impl Loops {
         reduced.extend(dims(builder, &self.convolution.kernel[2..]));
         let dtype = builder.dtype(target);
         reduce(builder, target, &spatial, &reduced, BinaryOp::Add, |builder, spatial, reduced| {
-            // INVARIANT: `reduce` gives one axis per extent: three and the spatial ones, one and the taps.
+            // INVARIANT: `reduce` gives one axis per extent: three and the spatial ones, then one and the taps.
             let (plain, out_spatial) = spatial.split_at(3);
             let [batch, group, out_channel] = [&plain[0], &plain[1], &plain[2]];
             let axes = Axes { batch, group, out_channel, out_spatial, in_channel: &reduced[0], taps: &reduced[1..] };
@@ -132,16 +141,17 @@ impl Loops {
         });
     }
 
-    /// The channel of the whole tensor that stands at `within` in `group`, of `channels` each.
+    /// Returns the channel in the whole tensor of channel `within` of `group`, with `channels` per group.
     fn channel(&self, group: &Expr, channels: &Expr, within: &Expr) -> Expr {
         match self.steps.groups {
-            // The axis of the groups has one value, 0.
+            // With one group, the group axis only has the value 0.
             1 => within.clone(),
             _ => group.clone() * channels.clone() + within.clone(),
         }
     }
 
-    /// `data_extents` are those of the spatial axes.
+    /// Returns the accessed elements for these loop variables. `data_extents` are the extents of the spatial axes of
+    /// the data.
     fn access(&self, axes: Axes<'_>, [in_channels, out_channels]: [&Expr; 2], data_extents: &[Expr]) -> Access {
         let in_channel = self.channel(axes.group, in_channels, axes.in_channel);
         let mut access =
@@ -162,7 +172,8 @@ impl Loops {
         access
     }
 
-    /// Where on spatial axis `at` of the data, of this extent, an output meets a tap, and whether an element is there.
+    /// Returns the position along spatial axis `at` of the data that output `out` combines with kernel tap `tap`, and
+    /// whether it is in bounds.
     fn position(&self, at: usize, out: &Expr, tap: &Expr, extent: &Expr) -> (Expr, Expr) {
         // INVARIANT: `Steps::read` gives one value per spatial axis.
         let (stride, dilation) = (Expr::int(self.steps.strides[at]), Expr::int(self.steps.dilation[at]));
@@ -171,11 +182,12 @@ impl Loops {
         match self.convolution.direction {
             Direction::Forward => {
                 let position = out.clone() * stride + reach - Expr::int(before);
-                // The first tap of the first window stands at `-before`, the last of the last at `extent - 1 + after`.
+                // The first tap of the first window is at `-before`, the last tap of the last window at
+                // `extent - 1 + after`.
                 let inside = bounds(&position, before > 0, (after > 0).then_some(extent));
                 (position, inside)
             }
-            // Output `o` gets `data[i] * kernel[k]` where `i * stride + k * dilation = o + before`.
+            // Output `o` accumulates `data[i] * kernel[k]` for all `i * stride + k * dilation = o + before`.
             Direction::Transposed => {
                 let reached = out.clone() + Expr::int(before) - reach;
                 let meets = reached.clone().floor_mod(stride.clone()).eq(Expr::int(0));
@@ -186,7 +198,7 @@ impl Loops {
         }
     }
 
-    /// `data * kernel`, in `dtype`.
+    /// Returns `data * kernel`, computed in `dtype`.
     fn product(&self, builder: &KernelBuilder, access: &Access, dtype: DType) -> Expr {
         let (data_letters, kernel_letters) = (data_letters(self.rank), kernel_letters(self.rank));
         let data = self.data.at(builder, &self.convolution.data_layout.index(data_letters, &access.data));
@@ -196,7 +208,8 @@ impl Loops {
     }
 }
 
-/// `0 <= position` where `below` may happen, `position < extent` where an extent is given.
+/// Returns the bounds check of a position: `0 <= position` if it may be negative (`below`), and `position < extent` if
+/// `extent` is given.
 fn bounds(position: &Expr, below: bool, extent: Option<&Expr>) -> Expr {
     let low = if below { position.clone().ge(Expr::int(0)) } else { Expr::bool(true) };
     let high = extent.map_or(Expr::bool(true), |extent| position.clone().lt(extent.clone()));

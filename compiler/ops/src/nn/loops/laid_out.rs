@@ -1,4 +1,4 @@
-//! Results that are computed in plain coordinates and have a layout.
+//! Stores results that are computed in plain coordinates into a buffer with a layout.
 
 use crate::compute::Lowering;
 use crate::layout::Layout;
@@ -6,28 +6,28 @@ use rx_base::Dim;
 use rx_tir::builder::in_range;
 use rx_tir::{Expr, KernelBuilder};
 
-/// Where a result with a layout stands: its first letters, plain extents and layout.
+/// A result with a layout.
 pub(super) struct LaidOut<'a> {
-    /// The letters of the coordinates.
+    /// The letters of the plain coordinates, such as `NCHW`.
     pub letters: &'a str,
-    /// The extent of each letter.
+    /// The plain extent of each letter.
     pub extents: &'a [Dim],
-    /// The result's layout.
+    /// The layout of the result.
     pub layout: &'a Layout,
 }
 
 impl LaidOut<'_> {
-    /// The physical index of plain coordinates.
+    /// Returns the physical index of plain coordinates.
     pub(super) fn index(&self, coordinates: &[Expr]) -> Vec<Expr> {
         self.layout.index(self.letters, coordinates)
     }
 
-    /// Whether every element of the physical shape has plain coordinates; the others are padding of packed axes.
+    /// Whether the physical shape has no padding. If false, packed axes have elements without plain coordinates.
     pub(super) fn is_filled(&self) -> bool {
         self.layout.is_filled_by(self.letters, self.extents)
     }
 
-    /// Stores `value(coordinates)` into the result, zeros into what pads packed axes.
+    /// Stores `value(coordinates)` into each element of the result, and zeros into the padding of packed axes.
     pub(super) fn store(&self, lowering: &mut Lowering<'_>, value: impl FnOnce(&mut KernelBuilder, &[Expr]) -> Expr) {
         let out = lowering.output(0);
         let builder = &mut lowering.builder;

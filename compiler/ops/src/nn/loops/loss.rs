@@ -1,11 +1,19 @@
-//! Losses as loops.
+//! *Losses*: cross entropy, negative log likelihood and its gradient.
+//!
+//! ```text
+//! nll_loss: out[n] = -predictions[n, targets[n]] * weights[targets[n]], 0 where targets[n] == ignore_index
+//!           reduction "mean": Σ out[n] / Σ weights[targets[n]]
+//! ```
+//!
+//! Requires: targets in `[0, C)` or equal to `ignore_index`.
+//! Reference: TVM python/tvm/topi/nn/loss.py.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce_rows};
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, KernelBuilder};
 
-/// Minus the sum of `predictions * labels`, over the batch size where there is a batch.
+/// Emits the negative sum of `predictions * labels`, divided by the batch size if there is a batch axis.
 pub(crate) fn cross_entropy(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (predictions, labels) = (lowering.tensor("predictions")?, lowering.tensor("labels")?);
     let out = lowering.output(0);
@@ -32,7 +40,8 @@ fn all_axes(ndim: usize) -> Axes {
     Axes::new(ndim, &(0..ndim).collect::<Vec<_>>())
 }
 
-/// `-predictions[target] * weights[target]`, 0 where the target is ignored; summed, averaged by weight, or kept.
+/// Emits `-predictions[target] * weights[target]`, or 0 for an ignored target; then the sum, the weighted mean, or all
+/// losses.
 pub(crate) fn nll_loss(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let loss = Likelihood::of(lowering)?;
     let reduction = lowering.call.str("reduction").unwrap_or("mean");
@@ -58,13 +67,13 @@ pub(crate) fn nll_loss(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// A negative log likelihood, read.
+/// The operands and attributes of a negative log likelihood.
 struct Likelihood {
     predictions: Operand,
     targets: Operand,
     weights: Option<Operand>,
     ignored: i64,
-    /// In which it is computed.
+    /// The dtype of the computation.
     dtype: DType,
 }
 
@@ -82,7 +91,7 @@ impl Likelihood {
         Ok(Likelihood { dtype: accumulator(predictions.dtype), predictions, targets, weights, ignored })
     }
 
-    /// The weights of all targets that are not ignored, added up.
+    /// Emits the sum of the weights of all targets that are not ignored.
     fn total_weight(&self, builder: &mut KernelBuilder) -> BufferId {
         let axes = all_axes(self.targets.ndim());
         let rows = (&self.targets.shape[..], &axes);
@@ -95,7 +104,8 @@ impl Likelihood {
         self.targets.at(builder, index).cast(DType::INT64)
     }
 
-    /// `value`, and 0 where the target is the ignored one. The value is evaluated only where it is not.
+    /// Returns `value`, or 0 for an ignored target. The value, which may load out of bounds, is only evaluated for
+    /// other targets.
     fn unless_ignored(&self, target: Expr, value: Expr) -> Expr {
         let counts = Expr::compare(CompareOp::Ne, target, Expr::int(self.ignored));
         Expr::select(counts, value, Expr::number(0.0, self.dtype))
@@ -114,10 +124,10 @@ impl Likelihood {
         self.unless_ignored(target, weight)
     }
 
-    /// The loss of one target.
+    /// Returns the loss of one target.
     fn loss(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
         let target = self.target(builder, index);
-        // (N, C, d1, …): the class stands second; (C,): it stands alone.
+        // For (N, C, d1, …) the class is the second index; for (C,) it is the only one.
         let mut place = index.to_vec();
         place.insert(place.len().min(1), target.clone());
         let loss = -self.predictions.at(builder, &place).cast(self.dtype);
@@ -129,8 +139,9 @@ impl Likelihood {
     }
 }
 
-/// The gradient of [`nll_loss`] with respect to the predictions: minus the target's weight times the output's gradient
-/// where the class is the target, over the sum of weights for an average; 0 elsewhere, and where the target is ignored.
+/// Emits the gradient of [`nll_loss`] with respect to the predictions. At the target's class it is minus the target's
+/// weight times the output's gradient, divided by the total weight for a mean. It is 0 for all other classes and for
+/// ignored targets.
 pub(crate) fn nll_loss_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let gradient = lowering.tensor("output_grad")?;
     let loss = Likelihood::of(lowering)?;
@@ -142,7 +153,7 @@ pub(crate) fn nll_loss_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsup
     let builder = &mut lowering.builder;
     let total = is_mean.then(|| loss.total_weight(builder));
     builder.compute(out, |builder, index| {
-        // (N, C, d1, …): the class stands second; (C,): it stands alone.
+        // For (N, C, d1, …) the class is the second index; for (C,) it is the only one.
         let mut place = index.to_vec();
         let class = place.remove(place.len().min(2) - 1);
         let target = loss.target(builder, &place);

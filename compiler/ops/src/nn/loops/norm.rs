@@ -1,5 +1,14 @@
-//! Normalisations as loops. Statistics are taken in two passes, the mean first, and in `float32` for narrow floats;
-//! results are rounded once.
+//! *Normalizations*: batch, layer, instance, group and RMS normalization.
+//!
+//! ```text
+//! layer_norm(x, axes=[1]), x: [n, k]
+//! mean[i] = Σ_k x[i, k] / K;  variance[i] = Σ_k (x[i, k] - mean[i])² / K
+//! out[i, k] = (x[i, k] - mean[i]) * rsqrt(variance[i] + epsilon) * gamma[k] + beta[k]
+//! ```
+//!
+//! Guarantees: the variance is computed in a second pass, after the mean. Floats narrower than 32 bits are computed in
+//! `float32`, and results are rounded once.
+//! Reference: TVM python/tvm/topi/nn/batch_norm.py, layer_norm.py, instance_norm.py, group_norm.py and rms_norm.py.
 
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::compute::{Lowering, Operand, Unsupported};
@@ -8,10 +17,10 @@ use rx_base::{DType, Dim};
 use rx_tir::func::BufferId;
 use rx_tir::{BinaryOp, Expr, Intrinsic, KernelBuilder};
 
-/// What all normalisations read.
+/// The operands and attributes that all normalizations share.
 struct Norm {
     data: Operand,
-    /// In which it is computed.
+    /// The dtype of the computation.
     dtype: DType,
     epsilon: f64,
     gamma: Option<Operand>,
@@ -19,7 +28,7 @@ struct Norm {
 }
 
 impl Norm {
-    /// `scale=False` leaves out `gamma`, `center=False` leaves out `beta`.
+    /// Reads the operands. `scale=False` omits `gamma`, `center=False` omits `beta`.
     fn of(lowering: &mut Lowering<'_>) -> Result<Norm, Unsupported> {
         let data = lowering.tensor("data")?;
         let mut parameter = |flag, name| match lowering.call.bool(flag) {
@@ -34,7 +43,7 @@ impl Norm {
         self.data.at(builder, index).cast(self.dtype)
     }
 
-    /// `normalized * gamma + beta`, with the parameters at `index`, rounded to the data's dtype.
+    /// Returns `normalized * gamma + beta`, with the parameters at `index`, rounded to the data's dtype.
     fn scaled(&self, builder: &KernelBuilder, normalized: Expr, index: &[Expr]) -> Expr {
         let parameter = |operand: &Operand| operand.at(builder, index).cast(self.dtype);
         let scaled = match &self.gamma {
@@ -48,7 +57,7 @@ impl Norm {
         shifted.cast(self.data.dtype)
     }
 
-    /// `variance + epsilon`.
+    /// Returns `variance + epsilon`.
     fn stabilized(&self, variance: Expr) -> Expr {
         let epsilon = Expr::number(self.epsilon, variance.dtype());
         variance + epsilon
@@ -67,14 +76,14 @@ fn axes_of(lowering: &Lowering<'_>, ndim: usize) -> Result<Vec<usize>, Unsupport
     Ok(normalize_axes(lowering.call, "axes", ndim, &lowering.call.needed_ints("axes")?)?)
 }
 
-/// Sums over rows of a tensor and how many elements each has: a mean is their quotient.
+/// Row sums and the number of elements per row; the mean is their quotient.
 struct Means {
     sum: BufferId,
     count: Expr,
 }
 
 impl Means {
-    /// Of `value(index)` over `axes` of `shape`.
+    /// Emits the sums of `value(index)` over `axes` of `shape`.
     fn of(
         builder: &mut KernelBuilder,
         name: &str,
@@ -86,20 +95,20 @@ impl Means {
         Means { sum, count: axes.count(builder, shape, dtype) }
     }
 
-    /// The mean of a row.
+    /// Returns the mean of a row.
     fn at(&self, builder: &KernelBuilder, row: &[Expr]) -> Expr {
         builder.load(self.sum, row) / self.count.clone()
     }
 }
 
-/// Mean and variance of rows.
+/// Means and variances of rows.
 struct Moments {
     mean: Means,
     variance: Means,
 }
 
 impl Moments {
-    /// Of `value(index)` over `axes` of `shape`.
+    /// Emits the mean and variance of `value(index)` over `axes` of `shape`.
     fn of(
         builder: &mut KernelBuilder,
         rows: (&[Dim], &Axes),
@@ -115,8 +124,9 @@ impl Moments {
     }
 }
 
-/// In inference with the running statistics, which are passed on; in training with the batch's, and the running ones
-/// are moved toward them by `momentum` (TVM python/tvm/topi/nn/batch_norm.py; the variance is not corrected for bias).
+/// Emits batch normalization. In inference it uses the running statistics and returns them unchanged. In training it
+/// uses the statistics of the batch and moves the running statistics towards them by `momentum`, without bias
+/// correction of the variance (TVM python/tvm/topi/nn/batch_norm.py).
 pub(crate) fn batch_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let norm = Norm::of(lowering)?;
     let running = [lowering.tensor("moving_mean")?, lowering.tensor("moving_var")?];
@@ -131,7 +141,7 @@ pub(crate) fn batch_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     let moments = training.then(|| {
         Moments::of(builder, (&norm.data.shape, &axes), norm.dtype, &|builder, index| norm.value(builder, index))
     });
-    // Of a channel: mean, variance.
+    // Returns the mean and variance of a channel.
     let statistics = |builder: &KernelBuilder, channel: &[Expr]| match &moments {
         Some(moments) => [moments.mean.at(builder, channel), moments.variance.at(builder, channel)],
         None => running.each_ref().map(|operand| operand.at(builder, channel).cast(norm.dtype)),
@@ -156,22 +166,23 @@ pub(crate) fn batch_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over `axes`; parameters lie along these axes.
+/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, with statistics over `axes`. The parameters have
+/// the extents of these axes.
 pub(crate) fn layer_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let norm = Norm::of(lowering)?;
     let given = norm.read_axes(lowering)?;
     let axes = Axes::new(norm.data.ndim(), &given);
-    // INVARIANT: normalized axes are below the rank.
+    // INVARIANT: normalized axes are less than the rank.
     normalize(lowering, &norm, &axes, |index| given.iter().map(|axis| index[*axis].clone()).collect());
     Ok(())
 }
 
-/// As [`layer_norm`], with one parameter per channel.
+/// Emits the same formula as [`layer_norm`], with one `gamma` and `beta` per channel.
 pub(crate) fn instance_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let norm = Norm::of(lowering)?;
     let axes = Axes::new(norm.data.ndim(), &norm.read_axes(lowering)?);
     let channel = channel_axis(lowering, &norm)?;
-    // INVARIANT: as in `layer_norm`.
+    // INVARIANT: normalized axes are less than the rank.
     normalize(lowering, &norm, &axes, |index| vec![index[channel].clone()]);
     Ok(())
 }
@@ -181,7 +192,8 @@ fn channel_axis(lowering: &Lowering<'_>, norm: &Norm) -> Result<usize, Unsupport
     Ok(normalize_axis(lowering.call, "channel_axis", norm.data.ndim(), given)?)
 }
 
-/// Normalises over `axes`; `parameter` gives the index of the parameters from that of the element.
+/// Emits the normalization over `axes`. The function `parameter` maps the index of an element to the index of its
+/// parameters.
 fn normalize(lowering: &mut Lowering<'_>, norm: &Norm, axes: &Axes, parameter: impl FnOnce(&[Expr]) -> Vec<Expr>) {
     let out = lowering.output(0);
     let builder = &mut lowering.builder;
@@ -193,20 +205,20 @@ fn normalize(lowering: &mut Lowering<'_>, norm: &Norm, axes: &Axes, parameter: i
     });
 }
 
-/// `(value - mean) / sqrt(variance + epsilon)` with the moments of `row`.
+/// Returns `(value - mean) / sqrt(variance + epsilon)` with the statistics of `row`.
 fn normalized(builder: &KernelBuilder, norm: &Norm, moments: &Moments, value: Expr, row: &[Expr]) -> Expr {
     let variance = norm.stabilized(moments.variance.at(builder, row));
     (value - moments.mean.at(builder, row)) * Expr::call(Intrinsic::Rsqrt, vec![variance])
 }
 
-/// As [`instance_norm`], over groups of channels: the channel axis is parted into groups and channels of a group, of
-/// which the latter are normalised with `axes`.
+/// Emits [`instance_norm`] over groups of channels. The channel axis is split into groups and channels per group, and
+/// the latter are reduced together with `axes`.
 pub(crate) fn group_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let norm = Norm::of(lowering)?;
     let given = norm.read_axes(lowering)?;
     let channel = channel_axis(lowering, &norm)?;
     let groups = Dim::constant(lowering.call.needed_int("num_groups")?);
-    // INVARIANT: normalized axes are below the rank.
+    // INVARIANT: normalized axes are less than the rank.
     let size = norm.data.shape[channel].floor_div(&groups);
     let mut parted = norm.data.shape.clone();
     parted.splice(channel..=channel, [groups, size.clone()]);
@@ -234,7 +246,7 @@ pub(crate) fn group_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// `data / sqrt(mean(data²) + epsilon) * weight` over `axes`.
+/// Emits `data / sqrt(mean(data²) + epsilon) * weight`, with the mean over `axes`.
 pub(crate) fn rms_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, weight) = (lowering.tensor("data")?, lowering.tensor("weight")?);
     let (given, epsilon) = (axes_of(lowering, data.ndim())?, epsilon(lowering)?);
@@ -248,7 +260,7 @@ pub(crate) fn rms_norm(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     });
     builder.compute(out, |builder, index| {
         let mean = square.at(builder, &axes.kept(index)) + Expr::number(epsilon, dtype);
-        // INVARIANT: normalized axes are below the rank.
+        // INVARIANT: normalized axes are less than the rank.
         let parameter: Vec<Expr> = given.iter().map(|axis| index[*axis].clone()).collect();
         let scale = Expr::call(Intrinsic::Rsqrt, vec![mean]);
         let value = data.at(builder, index).cast(dtype);

@@ -1,5 +1,14 @@
-//! Poolings as loops, for any number of spatial axes and any layout. Axes are canonical: N, C and the output's spatial
-//! axes are spatial, the taps of the window reduced.
+//! *Pooling*: windowed maximum or average, with fixed or adaptive windows, for any number of spatial axes and any
+//! layout.
+//!
+//! ```text
+//! avg_pool1d, data NCW
+//! sum[n, c, w] = Σ_k data[n, c, w * stride + k * dilation - pad]   (in-bounds taps only)
+//! out[n, c, w] = sum[n, c, w] / count(w)
+//! ```
+//!
+//! Guarantees: axes are canonical: N, C and the output's spatial axes are spatial, the taps of the window are reduced.
+//! Reference: TVM include/tvm/topi/nn/pooling.h.
 
 use super::laid_out::LaidOut;
 use crate::compute::{Lowering, Operand, Unsupported};
@@ -9,7 +18,7 @@ use crate::reduction::{identity, reduce, wide_accumulator};
 use rx_base::Dim;
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 
-/// What every pooling has.
+/// The operands and attributes of a pooling.
 pub(super) struct Pooling {
     pub(super) data: Operand,
     pub(super) letters: &'static str,
@@ -17,20 +26,22 @@ pub(super) struct Pooling {
     pub(super) out_layout: Layout,
     /// N, C and the spatial extents of the result.
     pub(super) out: Vec<Dim>,
-    /// One per spatial axis.
+    /// The windows along each spatial axis.
     pub(super) axes: Vec<Slide>,
 }
 
-/// How a spatial axis of the result lies over the data.
+/// The windows along one spatial axis.
 pub(super) enum Slide {
-    /// Windows of one size.
+    /// Windows of a fixed size.
     Fixed {
         /// The window.
         window: Window,
-        /// Whether a window may reach past the padded input.
+        /// Whether the last window may extend past the padded input.
         ceil_mode: bool,
     },
-    /// Windows that part `input` into `output` pieces: `floor(o * input / output)` to `ceil((o + 1) * input / output)`.
+    /// Windows that divide `input` into `output` parts. Window `o` is `floor(o * input / output)` to
+    /// `ceil((o + 1) * input / output)`, exclusive. For example, an input of 5 with an output of 2 has the windows
+    /// `[0, 3)` and `[2, 5)`.
     Adaptive {
         /// The extent of the input.
         input: Dim,
@@ -39,7 +50,7 @@ pub(super) enum Slide {
     },
 }
 
-/// The loops of `max_pool1d`, `max_pool2d`, `max_pool3d`.
+/// Emits the loops of `max_pool1d`, `max_pool2d`, `max_pool3d`.
 pub(crate) fn max_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let pooling = Pooling::fixed(lowering, RANK)?;
     let dtype = pooling.data.dtype;
@@ -55,14 +66,14 @@ pub(crate) fn max_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result
     Ok(())
 }
 
-/// The loops of `avg_pool1d`, `avg_pool2d`, `avg_pool3d`.
+/// Emits the loops of `avg_pool1d`, `avg_pool2d`, `avg_pool3d`.
 pub(crate) fn avg_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let include_padding = lowering.call.bool("count_include_pad") == Some(true);
     Pooling::fixed(lowering, RANK)?.average(lowering, include_padding);
     Ok(())
 }
 
-/// The loops of `adaptive_avg_pool1d`, `adaptive_avg_pool2d`, `adaptive_avg_pool3d`.
+/// Emits the loops of `adaptive_avg_pool1d`, `adaptive_avg_pool2d`, `adaptive_avg_pool3d`.
 pub(crate) fn adaptive_avg_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Pooling::adaptive(lowering, RANK)?.average(lowering, false);
     Ok(())
@@ -102,7 +113,8 @@ impl Pooling {
         })
     }
 
-    /// `slide` gives the extent of the result along a spatial axis of the data, and how it lies over it.
+    /// Reads the operands. The function `slide` returns the extent of the result and the windows for one spatial axis
+    /// of the data.
     fn of(
         lowering: &mut Lowering<'_>,
         rank: usize,
@@ -129,7 +141,7 @@ impl Pooling {
         LaidOut { letters: self.letters, extents: &self.out, layout: &self.out_layout }
     }
 
-    /// `target[index(coordinates)] = op over the window of data`, for all plain coordinates of the result.
+    /// Emits `target[index(coordinates)] = op` over the window of the data, for all plain coordinates of the result.
     pub(super) fn reduce_into(
         &self,
         builder: &mut KernelBuilder,
@@ -146,7 +158,7 @@ impl Pooling {
         });
     }
 
-    /// The element of the data under these taps of a window, and whether one is there that counts.
+    /// Loads the element of the data at these taps of a window. Also returns whether the taps are in bounds.
     pub(super) fn tapped(&self, builder: &mut KernelBuilder, window: &[Expr], taps: &[Expr]) -> (Expr, Expr) {
         let mut source = window[..2].to_vec();
         let mut inside = Expr::bool(true);
@@ -158,8 +170,8 @@ impl Pooling {
         (self.data.at(builder, &self.layout.index(self.letters, &source)), inside)
     }
 
-    /// How many elements the average of the window at these spatial coordinates counts, at least 1: the sum of one that
-    /// lies in the padding is 0.
+    /// Returns the divisor of the average of the window at these spatial coordinates. It is at least 1, since the sum
+    /// of a window that is entirely in the padding is 0.
     pub(super) fn counted(&self, builder: &mut KernelBuilder, places: &[Expr], include_padding: bool) -> Expr {
         let mut count = Expr::int(1);
         for (axis, out) in self.axes.iter().zip(places) {
@@ -168,7 +180,8 @@ impl Pooling {
         if count.as_int().is_some() { count } else { count.max(Expr::int(1)) }
     }
 
-    /// The sum over each window, divided by how many elements it counts; of integers toward zero.
+    /// Emits the sum over each window, divided by the number of counted elements. Integer division truncates towards
+    /// zero.
     fn average(&self, lowering: &mut Lowering<'_>, include_padding: bool) {
         let (dtype, sum_dtype) = (self.data.dtype, wide_accumulator(self.data.dtype));
         let sum = lowering.builder.temporary("sum", &self.out, sum_dtype);
@@ -181,12 +194,12 @@ impl Pooling {
 }
 
 impl Slide {
-    /// How many taps a window has at most.
+    /// Returns the maximum number of taps of a window.
     pub(super) fn taps(&self, builder: &mut KernelBuilder) -> Expr {
         match self {
             Slide::Fixed { window, .. } => builder.dim(&window.kernel),
             Slide::Adaptive { input, output } if input == output => Expr::int(1),
-            // A piece begins up to one element early and ends up to one late.
+            // An adaptive window may begin up to one element early and end up to one element late.
             Slide::Adaptive { input, output } => match input.floor_mod(output).as_constant() {
                 Some(0) => builder.dim(&input.floor_div(output)),
                 _ => {
@@ -197,7 +210,7 @@ impl Slide {
         }
     }
 
-    /// Where tap `tap` of window `out` lies in the data, and whether an element is there that counts.
+    /// Returns the position in the data of tap `tap` of window `out`, and whether it is in bounds.
     pub(super) fn position(&self, builder: &mut KernelBuilder, out: &Expr, tap: &Expr) -> (Expr, Expr) {
         match self {
             Slide::Fixed { window, ceil_mode } => {
@@ -226,7 +239,7 @@ impl Slide {
         }
     }
 
-    /// How many taps of window `out` an average counts.
+    /// Returns the number of taps of window `out` that an average counts.
     pub(super) fn count(&self, builder: &mut KernelBuilder, out: &Expr, include_padding: bool) -> Expr {
         let (window, ceil_mode) = match self {
             Slide::Fixed { window, ceil_mode } => (window, *ceil_mode),
@@ -247,7 +260,7 @@ impl Slide {
         let last = begin.clone() + (kernel - Expr::int(1)) * dilation.clone();
         let behind = if include_padding { after } else { 0 };
         let end = last.min(builder.dim(&window.input) + Expr::int(behind.saturating_sub(1)));
-        // Taps before the first that counts.
+        // The number of taps before the first counted one.
         let skipped = match include_padding || before <= 0 {
             true => Expr::int(0),
             false => (Expr::int(window.dilation - 1) - begin.clone()).floor_div(dilation.clone()).max(Expr::int(0)),
@@ -257,7 +270,7 @@ impl Slide {
     }
 }
 
-/// Begin and end of piece `out` of an adaptive pooling.
+/// Returns the begin and end of window `out` of an adaptive pooling.
 fn piece(builder: &mut KernelBuilder, out: &Expr, input: &Dim, output: &Dim) -> (Expr, Expr) {
     if input.floor_mod(output).as_constant() == Some(0) {
         let size = builder.dim(&input.floor_div(output));

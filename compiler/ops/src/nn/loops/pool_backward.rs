@@ -1,5 +1,11 @@
-//! Gradients of poolings with respect to their data, each element from the windows that hold it: nothing is scattered, so
-//! every element is on its own.
+//! *Gradients of pooling* with respect to the data, as a gather: each element sums over the windows that contain it.
+//!
+//! ```text
+//! avg_pool2d_backward: grad_x[n, c, h, w] = Σ_{taps} grad_out[window of (h, w) at taps] / count(window)
+//! max_pool2d_backward: the same sum, restricted to windows whose first maximum is (h, w)
+//! ```
+//!
+//! Guarantees: no scatter and no atomic additions, so all elements are independent.
 
 use super::laid_out::LaidOut;
 use super::pool::{Pooling, Slide};
@@ -10,7 +16,7 @@ use rx_base::{DType, Dim};
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 
-/// The loops of `grad.avg_pool2d_backward`: a window's gradient in equal shares.
+/// Emits the loops of `grad.avg_pool2d_backward`: each window distributes its gradient equally.
 pub(crate) fn avg_pool2d(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let include_padding = lowering.call.bool("count_include_pad") == Some(true);
     let backward = Backward::of(lowering)?;
@@ -21,7 +27,7 @@ pub(crate) fn avg_pool2d(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// The loops of `grad.max_pool2d_backward`: a window's gradient goes to the first of its largest elements, or to its first
+/// Emits the loops of `grad.max_pool2d_backward`: the gradient of a window goes to its first maximum, or to its first
 /// NaN.
 pub(crate) fn max_pool2d(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let backward = Backward::of(lowering)?;
@@ -34,15 +40,15 @@ pub(crate) fn max_pool2d(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// A pooling, and the gradient of its result.
+/// A pooling with the gradient of its result.
 struct Backward {
     pooling: Pooling,
     gradient: Operand,
-    /// One per spatial axis.
+    /// The windows, one per spatial axis.
     windows: Vec<Window>,
     /// N, C and the spatial extents of the data.
     data: Vec<Dim>,
-    /// In which it is computed.
+    /// The dtype of the computation.
     dtype: DType,
 }
 
@@ -63,13 +69,13 @@ impl Backward {
         Ok(Backward { pooling, gradient, windows, data, dtype })
     }
 
-    /// The gradient of the window at plain coordinates.
+    /// Loads the gradient of the window at plain coordinates.
     fn gradient_at(&self, builder: &KernelBuilder, window: &[Expr]) -> Expr {
         let index = self.pooling.result().index(window);
         self.gradient.at(builder, &index).cast(self.dtype)
     }
 
-    /// The number of a tap in its window, row by row.
+    /// Returns the row-major index of a tap in its window.
     fn tap_number(&self, builder: &mut KernelBuilder, taps: &[Expr]) -> Expr {
         self.pooling.axes.iter().zip(taps).fold(Expr::int(0), |number, (axis, tap)| {
             let width = axis.taps(builder);
@@ -77,7 +83,7 @@ impl Backward {
         })
     }
 
-    /// For each window the number of its first tap whose element no other beats.
+    /// Emits, for each window, the index of its first tap with a maximum element.
     fn first_maximum(&self, builder: &mut KernelBuilder) -> BufferId {
         let Pooling { data, out, axes, .. } = &self.pooling;
         let max = builder.temporary("max", out, data.dtype);
@@ -94,8 +100,8 @@ impl Backward {
         chosen
     }
 
-    /// Stores the sum over the windows that hold an element of `share(window, taps)`: the part of the window's gradient
-    /// that goes to the element at these taps of it.
+    /// Stores, for each element, the sum over the windows that contain it of `share(window, taps)`: the part of the
+    /// window's gradient that belongs to the element at these taps.
     fn store(&self, lowering: &mut Lowering<'_>, share: impl FnOnce(&mut KernelBuilder, &[Expr], &[Expr]) -> Expr) {
         let axes = &self.pooling.axes;
         let builder = &mut lowering.builder;
@@ -120,7 +126,8 @@ impl Backward {
     }
 }
 
-/// The output that holds element `place` of the data at tap `tap`, below `count`, and whether there is one.
+/// Returns the output whose window has element `place` of the data at tap `tap`, and whether such an output exists (it
+/// must be less than `count`).
 fn window_at(builder: &mut KernelBuilder, window: &Window, [place, tap]: [&Expr; 2], count: &Dim) -> (Expr, Expr) {
     let stride = Expr::int(window.stride);
     let begin = place.clone() + Expr::int(window.padding.0) - tap.clone() * Expr::int(window.dilation);

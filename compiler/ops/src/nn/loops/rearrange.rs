@@ -1,9 +1,15 @@
-//! Padding and pixel shuffle as loops.
+//! *Padding and pixel shuffle.*
+//!
+//! ```text
+//! pad(x, (1, 2), "constant", v), x: [n]:  out[i] = x[i - 1] if 0 <= i - 1 < n else v,  out: [n + 3]
+//! ```
+//!
+//! Reference: TVM python/tvm/topi/nn/pad.py and pixel_shuffle.py.
 
 use crate::compute::{Lowering, Unsupported};
 use rx_tir::{Expr, KernelBuilder};
 
-/// Elements around a tensor: a constant, or elements of the tensor, as `pad_mode` says.
+/// Emits padding, with a constant or with elements of the tensor, as `pad_mode` states.
 pub(crate) fn pad(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let widths = lowering.call.needed_ints("pad_width")?;
@@ -16,7 +22,7 @@ pub(crate) fn pad(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
         let mut inside = Expr::bool(true);
         let mut source = Vec::with_capacity(axes.len());
         for ((axis, extent), sides) in axes.iter().zip(&extents).zip(widths.chunks(2)) {
-            // INVARIANT: the rule wants two widths per axis.
+            // INVARIANT: the struct-info rule requires two widths per axis.
             let (before, after) = (sides[0], sides[1]);
             let position = axis.clone() - Expr::int(before);
             let (index, valid) = mode.source(position, extent, (before > 0, after > 0));
@@ -28,16 +34,16 @@ pub(crate) fn pad(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// What stands in the padding.
+/// The contents of the padding.
 #[derive(Clone, Copy)]
 enum Mode {
-    /// One value.
+    /// A constant value.
     Constant,
-    /// The tensor mirrored, its edge not repeated.
+    /// The mirrored tensor, without repeating its edge: `c b | a b c | b a`.
     Reflect,
-    /// Its edge.
+    /// Copies of the edge element: `a a | a b c | c c`.
     Replicate,
-    /// Its other end.
+    /// The opposite end of the tensor: `b c | a b c | a b`.
     Circular,
 }
 
@@ -52,8 +58,8 @@ impl Mode {
         }
     }
 
-    /// Where the element at `position` of the data is taken from, which may lie before or after it; and whether it is
-    /// an element at all, not the constant.
+    /// Returns the index of the data element for `position`, which may be out of bounds on either side. Also returns
+    /// whether it is an element and not the constant.
     fn source(self, position: Expr, extent: &Expr, (before, after): (bool, bool)) -> (Expr, Expr) {
         let always = || Expr::bool(true);
         if !before && !after {
@@ -78,7 +84,7 @@ impl Mode {
     }
 }
 
-/// `out[…, c, h, w] = data[…, c * r² + (h % r) * r + w % r, h // r, w // r]`.
+/// Emits `out[…, c, h, w] = data[…, c * r² + (h % r) * r + w % r, h // r, w // r]`.
 pub(crate) fn pixel_shuffle(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let factor = Expr::int(lowering.call.needed_int("upscale_factor")?);

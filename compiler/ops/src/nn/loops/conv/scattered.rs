@@ -1,6 +1,14 @@
-//! Transposed convolutions that spread their input: first every product of an input with a kernel, summed over the channels,
-//! which is a matrix product of the operands as they stand; then every output gathers those that fall on it ("GEMM and
-//! col2im"). Nothing is multiplied with the gaps between spread inputs, of which a stride of 2 leaves three of four.
+//! *Transposed convolution as GEMM and col2im.* Computes the products of each input with the kernel, summed over
+//! channels, as a matrix product; then each output gathers the products that fall on it.
+//!
+//! ```text
+//! products[b, g, o, k, i] = Σ_c data[b, g*C + c, i] * kernel[o, g*C + c, k]
+//! out[b, g*O + o, y]      = Σ_{k, i: i * stride + k = y + pad} products[b, g, o, k, i]
+//! ```
+//!
+//! Requires: more outputs than inputs, so that the direct definition would multiply mostly with the zeros between the
+//! dilated inputs (three of four for a stride of 2 in 2-D). Guarantees: no multiplication with these zeros, at the cost
+//! of a temporary for the products.
 
 use super::{Access, Loops, bounds};
 use crate::nn::conv_rule::{Convolution, Direction};
@@ -8,27 +16,27 @@ use crate::reduction::reduce;
 use rx_base::Dim;
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 
-/// The most products kept for an output, where the kernel's extents are known: a wide one at a small stride would need much
-/// memory.
+/// The maximum number of products stored per output, if the kernel's extents are known. A large kernel with a small
+/// stride would need too much memory.
 const MOST_KEPT: i64 = 16;
 
-/// A spatial axis of one term of an output.
+/// One term of an output along one spatial axis.
 struct Term {
-    /// The tap of the kernel.
+    /// The kernel tap.
     tap: Expr,
-    /// The input's position.
+    /// The position of the input.
     position: Expr,
-    /// Whether both exist and meet at the output.
+    /// Whether tap and input exist and contribute to this output.
     inside: Expr,
 }
 
 impl Loops {
-    /// Whether most products of the plain definition would be with nothing: a transposed convolution with more outputs than
-    /// inputs, by extents that are known or else by its strides.
+    /// Whether GEMM and col2im should be used: for a transposed convolution with more outputs than inputs, judged by
+    /// known extents or otherwise by the strides.
     pub(super) fn spreads(&self) -> bool {
         let count = |dims: &[Dim]| dims[2..].iter().try_fold(1i64, |count, dim| count.checked_mul(dim.as_constant()?));
         let Convolution { direction, data, kernel, .. } = &self.convolution;
-        // So many outputs for so many inputs.
+        // The ratio of outputs to inputs.
         let (inputs, outputs) = match (count(data), count(&self.out)) {
             (Some(inputs), Some(outputs)) => (inputs, outputs),
             _ => (1, self.steps.strides.iter().fold(1, |product: i64, stride| product.saturating_mul(*stride))),
@@ -38,7 +46,7 @@ impl Loops {
         *direction == Direction::Transposed && grows
     }
 
-    /// As [`Loops::sum_into`], by way of a temporary of the products.
+    /// Emits the same result as [`Loops::sum_into`], through a temporary with the products.
     pub(super) fn scatter_into(
         &self,
         builder: &mut KernelBuilder,
@@ -55,7 +63,7 @@ impl Loops {
             .map(|dims| dims.iter().map(|dim| builder.dim(dim)).collect::<Vec<Expr>>());
         let zero = Expr::number(0.0, builder.dtype(target));
         reduce(builder, target, &spatial, &reduced, BinaryOp::Add, |builder, spatial, reduced| {
-            // INVARIANT: `reduce` gives one axis per extent: three and the spatial ones; one per spatial axis.
+            // INVARIANT: `reduce` gives one axis per extent: three and the spatial ones, then one per spatial axis.
             let (plain, out_spatial) = spatial.split_at(3);
             let term = |at: usize| self.term(at, &out_spatial[at], &reduced[at], [&taps[at], &extents[at]]);
             let terms: Vec<Term> = (0..self.rank).map(term).collect();
@@ -69,8 +77,8 @@ impl Loops {
         });
     }
 
-    /// How many terms an output has at most along spatial axis `at`: taps one stride apart meet inputs at the same outputs,
-    /// unless dilation parts them otherwise; then each tap is tried.
+    /// Returns the maximum number of terms of an output along spatial axis `at`. Without dilation, only every
+    /// `stride`-th tap can contribute to an output, so it is `ceil(taps / stride)`. With dilation, all taps are tried.
     fn terms(&self, at: usize) -> Dim {
         let taps = &self.convolution.kernel[2 + at];
         match self.steps.dilation[at] {
@@ -79,13 +87,14 @@ impl Loops {
         }
     }
 
-    /// Term `number` of output `out` along spatial axis `at`, of so many taps and inputs.
+    /// Returns term `number` of output `out` along spatial axis `at`, for the given numbers of taps and inputs.
     fn term(&self, at: usize, out: &Expr, number: &Expr, [taps, extent]: [&Expr; 2]) -> Term {
         if self.steps.dilation[at] != 1 {
             let (position, inside) = self.position(at, out, number, extent);
             return Term { tap: number.clone(), position, inside };
         }
-        // Output `o` gets `data[i] * kernel[k]` where `i * stride + k = o + before`: `k` is the remainder and so many strides.
+        // Output `o` accumulates `data[i] * kernel[k]` for all `i * stride + k = o + before`. So `k` is the remainder
+        // of `o + before` by `stride`, plus `number * stride`.
         let stride = Expr::int(self.steps.strides[at]);
         let reached = out.clone() + Expr::int(self.steps.padding[at].0);
         let tap = reached.clone().floor_mod(stride.clone()) + number.clone() * stride.clone();
@@ -98,8 +107,7 @@ impl Loops {
         Term { tap, position, inside }
     }
 
-    /// A temporary of batch, group, output channel of the group, taps and input positions: what each input gives to the
-    /// output that each tap leads to.
+    /// Emits the temporary with the products, with axes batch, group, output channel, taps and input positions.
     fn products(&self, builder: &mut KernelBuilder, target: BufferId) -> BufferId {
         let dtype = builder.dtype(target);
         let (in_channels, out_channels) = self.group_channels();
@@ -113,7 +121,7 @@ impl Loops {
         reduce(builder, products, &spatial, &reduced, BinaryOp::Add, |builder, spatial, reduced| {
             let (plain, rest) = spatial.split_at(3);
             let (taps, positions) = rest.split_at(self.rank);
-            // INVARIANT: the product is at the input's own place; `reduce` gives one axis for the channels.
+            // INVARIANT: a product is at its input's position; `reduce` gives one axis for the channels.
             let in_channel = self.channel(&plain[1], &in_channels, &reduced[0]);
             let mut data = vec![plain[0].clone(), in_channel.clone()];
             data.extend_from_slice(positions);
