@@ -1,4 +1,4 @@
-//! Operators on tensors that are not of neural networks in particular.
+//! Operators on tensors that are not specific to neural networks, one module per family.
 
 pub(crate) mod binary;
 pub(crate) mod create;

@@ -1,4 +1,4 @@
-//! Operators of two operands that work element by element, with broadcasting.
+//! Elementwise operators of two operands, with broadcasting: schemas and struct-info rules.
 
 use super::loops::binary as loops;
 use super::values::binary as values;
@@ -17,7 +17,7 @@ const PARAMS: &[Param] = &[
     Param::operand("x2", ParamKind::Any, "The right operand, a tensor or a scalar."),
 ];
 
-/// An operator that keeps the dtype of its operands.
+/// Creates an operator whose result has the dtype of its operands.
 const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, infer_arithmetic)
         .taking(PARAMS)
@@ -26,7 +26,7 @@ const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
         .flowing(Flow::OPAQUE.computing(values::binary).laid_out(layouts))
 }
 
-/// An operator that gives booleans.
+/// Creates an operator with a boolean result.
 const fn comparison(name: &'static str, doc: &'static str) -> Schema {
     Schema { infer: infer_comparison, ..arithmetic(name, doc) }
 }
@@ -63,14 +63,15 @@ pub(crate) static OPERATORS: &[Schema] = &[
     arithmetic("subtract", "The difference `x1 - x2`, element by element, with broadcasting."),
 ];
 
-/// An operand: a tensor, or a scalar, which broadcasts as a tensor of shape `(1,)`.
+/// An operand: a tensor, or a scalar, which broadcasts like a tensor of shape `(1,)`.
 struct Side {
     name: &'static str,
     shape: Shape,
     element: Element,
     vdevice: Option<VDevice>,
     scalar: bool,
-    /// A bare integer such as `1`: `int32` to TVM's parser, but the printer writes `int64` ones so too.
+    /// Whether it is a bare integer such as `1`. TVM's parser reads it as `int32`, but its printer also writes `int64`
+    /// integers bare.
     bare_integer: bool,
 }
 
@@ -103,22 +104,23 @@ fn side(call: &CallInfo<'_>, name: &'static str) -> Result<Side, Problem> {
     })
 }
 
-/// TVM's `InferTypeBroadcastArith`.
+/// Infers the type of an arithmetic operator (TVM's `InferTypeBroadcastArith`).
 fn infer_arithmetic(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (left, right) = (side(call, "x1")?, side(call, "x2")?);
     let element = arithmetic_element(call, &left, &right)?;
     infer_broadcast(call, &left, &right, element)
 }
 
-/// TVM's `InferTypeBroadcastCMP`: dtypes may differ.
+/// Infers the type of a comparison, whose operands may have different dtypes (TVM's `InferTypeBroadcastCMP`).
 fn infer_comparison(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (left, right) = (side(call, "x1")?, side(call, "x2")?);
     infer_broadcast(call, &left, &right, Element::known(Some(DType::BOOL)))
 }
 
-/// TVM's `InferLayoutBinaryEwise`: the operand of fewer axes says how the result lies, the other follows; the left one of
-/// as many. Of two operands of one rank, one that splits axes is followed where the other can be split so; else axes stay
-/// whole. A scalar lies in no way.
+/// Layout rule of binary operators (TVM's `InferLayoutBinaryEwise`, except for the choice by rank). The operand with
+/// fewer axes determines the layout of the result, and the other operand follows; the left operand, if the ranks are
+/// equal. For equal ranks, a layout that splits axes is used if the other operand can also have it; otherwise axes are
+/// not split. A scalar has no layout.
 fn layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let (left, right) = match (call.layout("x1"), call.layout("x2")) {
         (Some(left), Some(right)) => (left, right),
@@ -161,8 +163,8 @@ fn infer_broadcast(call: &CallInfo<'_>, left: &Side, right: &Side, element: Elem
     Ok(tensor_type(shape, element, vdevice))
 }
 
-/// The dtype of the left operand; the right one must have the same, or one of them `bool` (TVM's
-/// `InferBinaryArithOpOutDtype`).
+/// Returns the dtype of the left operand. The right operand must have the same dtype, unless one of them is `bool`
+/// (TVM's `InferBinaryArithOpOutDtype`).
 fn arithmetic_element(call: &CallInfo<'_>, left: &Side, right: &Side) -> Result<Element, Problem> {
     if left.element.error || right.element.error {
         return Ok(Element { dtype: None, error: true });

@@ -1,4 +1,5 @@
-//! Operators that make a tensor of a given shape, and the triangular parts of one.
+//! Operators that create a tensor of a given shape, and the triangular parts of a matrix: schemas and struct-info
+//! rules.
 
 use super::elementwise::with_dtype;
 use super::loops::at_most;
@@ -23,7 +24,7 @@ const DIAGONAL: Param = Param {
     doc: "The diagonal: 0 is the main one, positive ones lie above it, negative ones below.",
 };
 
-/// An operator of this module; none has an effect.
+/// Creates a pure operator of this module.
 const fn create(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
     Schema::new(name, doc, infer).costing(Cost::Fill)
 }
@@ -129,7 +130,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
 const ONES_LIKE: &str = "A tensor of ones of the shape of `x`.";
 const ZEROS_LIKE: &str = "A tensor of zeros of the shape of `x`.";
 
-/// The fill value, which must be known to have no dimensions, as TVM asks.
+/// Returns the type of the fill value, which must be known to be a scalar tensor, as in TVM.
 fn fill_value<'a>(call: &CallInfo<'a>) -> Result<&'a TensorInfo, Problem> {
     require_known_ndim(call, "fill_value", 0, "no dimensions")?;
     call.tensor("fill_value")
@@ -148,7 +149,7 @@ fn full_like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     like(call)
 }
 
-/// The type of `x`, with another dtype where one is given.
+/// Infers the type of `x`, with another dtype if one is given.
 fn like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     call.tensor("x")?;
     let data = call.ty("x");
@@ -159,7 +160,7 @@ fn filled(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(new_shape(call, "shape")?, Element::known(call.dtype("dtype")), None))
 }
 
-/// A dim of the result: the scalar `name`, or `other` when it is left out.
+/// Returns a dim of the result: the scalar `name`, or `other` if it is left out.
 fn dim(call: &CallInfo<'_>, name: &'static str, other: Option<Dim>) -> Result<Option<Dim>, Problem> {
     if scalar(call, name)?.is_none() {
         return Ok(other);
@@ -172,7 +173,7 @@ fn dim(call: &CallInfo<'_>, name: &'static str, other: Option<Dim>) -> Result<Op
     }
 }
 
-/// Rejects a scalar of another dtype than dims have; a constant is made one of that.
+/// Rejects a scalar whose dtype is not the dtype of dims (`int64`). A constant is converted instead.
 fn require_int64(call: &CallInfo<'_>, name: &'static str) -> Result<(), Problem> {
     if integer(call, name).ok().flatten().is_some_and(|value| value.as_constant().is_some()) {
         return Ok(());
@@ -203,7 +204,7 @@ fn eye_like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     like(call)
 }
 
-/// TVM's `InferTypeArange`.
+/// Infers the type of `arange` (TVM's `InferTypeArange`).
 fn arange(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let zero = Scalar::Int(Dim::constant(0));
     let (Some(first), second) = (scalar(call, "start")?, scalar(call, "end")?) else { return Err(Problem::Propagate) };
@@ -223,8 +224,8 @@ fn arange(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, Element::known(dtype), None))
 }
 
-/// How many values a range has; `None` where that is not known. With integers TVM counts `(end - start + step - 1) //
-/// step`, for negative steps too; with floats it rounds `(end - start) / step` up.
+/// Returns the number of values in a range; `None` if unknown. For integers, TVM computes
+/// `(end - start + step - 1) // step`, also for negative steps. For floats, it rounds `(end - start) / step` up.
 fn arange_count(call: &CallInfo<'_>, start: &Scalar, end: &Scalar, step: &Scalar) -> Result<Option<Dim>, Problem> {
     let is_zero = match step {
         Scalar::Int(step) => step.as_constant() == Some(0),
@@ -242,7 +243,7 @@ fn arange_count(call: &CallInfo<'_>, start: &Scalar, end: &Scalar, step: &Scalar
         (start, end, step) => match (float_value(start), float_value(end), float_value(step)) {
             (Some(start), Some(end), Some(step)) => {
                 let count = ((end - start) / step).ceil();
-                // Beyond 2^53 a float is no longer a count; such a tensor cannot exist.
+                // Above 2^53 a float does not represent every integer; such a tensor would not fit in memory anyway.
                 if count.is_nan() || count.abs() > 9_007_199_254_740_992.0 {
                     return Ok(None);
                 }
@@ -298,7 +299,7 @@ fn hamming_window(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, Element::known(dtype), None))
 }
 
-/// TVM's `InferTypeTrilTriu`.
+/// Infers the type of `tril` and `triu` (TVM's `InferTypeTrilTriu`).
 fn triangle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     scalar(call, "k")?;
     match call.tensor("x")?.shape.ndim() {

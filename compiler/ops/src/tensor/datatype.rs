@@ -1,4 +1,4 @@
-//! Operators that change nothing but the dtype.
+//! Operators that only change the dtype: schemas and struct-info rules.
 
 use super::elementwise::with_dtype;
 use super::loops::elementwise as loops;

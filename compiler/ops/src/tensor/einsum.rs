@@ -1,4 +1,5 @@
-//! `R.einsum`: the equation, and the shape it gives (TVM `src/topi/einsum.cc`).
+//! `R.einsum`: parses the equation and infers the shape of the result (TVM `src/topi/einsum.cc`). For example,
+//! `ij,jk->ik` for `[2, 3]` and `[3, 4]` gives `[2, 4]`.
 
 use super::operands::{common_vdevice, tensors};
 use crate::broadcast::never_together;
@@ -8,7 +9,8 @@ use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::collections::BTreeMap;
 
-/// What an equation names: one axis, or those the ellipsis covers. The ellipsis sorts first, as in an implicit result.
+/// A label of an equation: a letter for one axis, or the ellipsis for several. The ellipsis sorts first, as in an
+/// implicit result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Label {
     /// `...`.
@@ -17,7 +19,7 @@ pub(crate) enum Label {
     Axis(char),
 }
 
-/// An equation: the labels of each operand, and those of the result.
+/// An equation: the labels of each operand and of the result.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Equation {
     /// The labels of each operand.
@@ -26,24 +28,24 @@ pub(crate) struct Equation {
     pub output: Vec<Label>,
 }
 
-/// One axis of the space an equation ranges over.
+/// One axis of the iteration space of an equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
-    /// Of a letter.
+    /// The axis of a letter.
     Named(char),
-    /// Under the ellipsis, counted from the last.
+    /// An axis covered by the ellipsis, counted from the last (0).
     Covered(usize),
 }
 
 /// The extents of an equation's axes.
 pub(crate) struct Extents {
     named: BTreeMap<char, Dim>,
-    /// Of the axes under an ellipsis, counted from the last.
+    /// The extents of the axes covered by the ellipsis, last axis first.
     covered: Vec<Dim>,
 }
 
 impl Extents {
-    /// The extent of an axis.
+    /// Returns the extent of an axis.
     pub(crate) fn dim(&self, axis: Axis) -> &Dim {
         let dim = match axis {
             Axis::Named(label) => self.named.get(&label),
@@ -52,12 +54,12 @@ impl Extents {
         dim.unwrap_or(&Dim::ERROR)
     }
 
-    /// The axes of labels whose ellipsis covers as many as any.
+    /// Returns the axes of `labels`, where the ellipsis covers the maximum number of axes over all operands.
     pub(crate) fn axes_of(&self, labels: &[Label]) -> Vec<Axis> {
         Extents::expand(labels, self.covered.len())
     }
 
-    /// The axes of an operand of `ndim` dimensions.
+    /// Returns the axes of an operand of rank `ndim`.
     pub(crate) fn axes_of_operand(&self, labels: &[Label], ndim: usize) -> Vec<Axis> {
         Extents::expand(labels, (ndim + 1).saturating_sub(labels.len()))
     }
@@ -72,10 +74,11 @@ impl Extents {
 }
 
 impl Equation {
-    /// Reads `ij,jk->ik`; without an arrow the result has the labels that occur once, in alphabetical order.
+    /// Parses an equation such as `ij,jk->ik`. Without an arrow, the result has the labels that occur once, in
+    /// alphabetical order.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Returns a description of the fault.
     pub(crate) fn parse(text: &str) -> Result<Equation, String> {
         let text: String = text.chars().filter(|c| *c != ' ').collect();
         let (inputs, output) = match text.split_once("->") {
@@ -127,8 +130,8 @@ fn implicit_output(inputs: &[Vec<Label>]) -> Vec<Label> {
         .collect()
 }
 
-/// TVM's `InferTypeEinsum`. Where some operand's dims are not known, TVM takes that operand's rank for the result's; the
-/// rank given here is that of the result.
+/// Infers the type of `einsum` (TVM's `InferTypeEinsum`). If some operand's dims are unknown, TVM uses that operand's
+/// rank for the result; this rule computes the rank of the result.
 pub(super) fn einsum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let operands = tensors(call, "operands")?;
     let Some(first) = operands.first() else {
@@ -160,21 +163,21 @@ pub(super) fn einsum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(computed_from(&operands, shape), element, common_vdevice(operands)))
 }
 
-/// The rank of the result where not all dims are known: nothing where an operand's rank is unknown, as in TVM.
+/// Returns the rank of the result when not all dims are known; `None` if an operand's rank is unknown, as in TVM.
 fn output_rank(equation: &Equation, operands: &[&TensorInfo]) -> Option<usize> {
     let ranks: Vec<usize> = operands.iter().map(|tensor| tensor.shape.ndim()).collect::<Option<_>>()?;
     if !equation.output.contains(&Label::Ellipsis) {
         return Some(equation.output.len());
     }
-    // What the ellipsis of an operand stands for; the result has the axes of the longest.
+    // The numbers of axes that the ellipsis covers in each operand; the result has the largest number.
     let hidden = std::iter::zip(&equation.inputs, ranks)
         .filter(|(labels, _)| labels.contains(&Label::Ellipsis))
         .map(|(labels, rank)| (rank + 1).saturating_sub(labels.len()));
     Some(equation.output.len() - 1 + hidden.max().unwrap_or(0))
 }
 
-/// A multiplication per operand but the first and an addition, for each point of the space of all labels; of one operand
-/// an addition.
+/// Counts the operations: for each point of the iteration space, one multiplication per operand except the first, and
+/// one addition. A single operand only has the additions.
 pub(super) fn operations(call: &CallInfo<'_>, _result: &StructInfo) -> Option<Dim> {
     let operands = tensors(call, "operands").ok()?;
     let equation = Equation::parse(call.str("subscripts")?).ok()?;
@@ -225,15 +228,15 @@ fn check_dtype(call: &CallInfo<'_>, at: usize, first: &TensorInfo, tensor: &Tens
 }
 
 impl Equation {
-    /// The extents of its axes. Every operand has the axes its labels ask for.
+    /// Returns the extents of the equation's axes. Requires that every operand has the rank that its labels state.
     ///
     /// # Errors
-    /// Reports axes of one name with extents that can never go together.
+    /// Reports axes with the same label whose extents can never be equal or broadcast.
     pub(crate) fn extents(&self, call: &CallInfo<'_>, shapes: &[&[Dim]]) -> Result<Extents, Problem> {
         let mut extents = Extents { named: BTreeMap::new(), covered: Vec::new() };
         for (at, (labels, dims)) in std::iter::zip(&self.inputs, shapes).enumerate() {
             let axes = extents.axes_of_operand(labels, dims.len());
-            // Axes under the ellipsis are met from the last, so that they can be appended.
+            // Axes under the ellipsis are visited from the last, so that extents can be appended.
             let under = |(axis, _): &(Axis, &Dim)| matches!(axis, Axis::Covered(_));
             let (covered, named): (Vec<_>, Vec<_>) = axes.into_iter().zip(*dims).partition(under);
             for (axis, dim) in named.into_iter().chain(covered.into_iter().rev()) {
@@ -258,7 +261,7 @@ impl Equation {
     }
 }
 
-/// The dims of the result.
+/// Returns the dims of the result.
 fn output_dims(call: &CallInfo<'_>, equation: &Equation, shapes: &[&[Dim]]) -> Result<Vec<Dim>, Problem> {
     let extents = equation.extents(call, shapes)?;
     Ok(extents.axes_of(&equation.output).into_iter().map(|axis| extents.dim(axis).clone()).collect())
@@ -272,14 +275,15 @@ fn check_together(call: &CallInfo<'_>, at: usize, what: &str, extent: &Dim, dim:
     Err(call.error(Code::ShapeMismatch, ParamPlace::Element("operands", at), message).into())
 }
 
-/// Which extent stays when a constant meets a symbolic one; TVM answers differently for labels and the ellipsis.
+/// The extent that wins when a constant is combined with a symbol. TVM differs here between letters and the ellipsis.
 #[derive(Clone, Copy, PartialEq)]
 enum Kept {
     Symbol,
     Constant,
 }
 
-/// The extent of two axes that go together; of two symbolic ones the larger, as one may be 1.
+/// Returns the extent of two axes that are combined. Of two symbolic extents it is the maximum, since one of them may
+/// be 1.
 fn together(a: &Dim, b: &Dim, kept: Kept) -> Dim {
     match (a.as_constant(), b.as_constant()) {
         (Some(x), Some(y)) => if x == 1 { y } else { x }.into(),

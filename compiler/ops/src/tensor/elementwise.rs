@@ -1,4 +1,4 @@
-//! Operators of one tensor that work element by element.
+//! Elementwise operators of one tensor: schemas and struct-info rules.
 
 use super::loops::elementwise as loops;
 use super::values::elementwise as values;
@@ -19,17 +19,17 @@ const fn unary(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
     Schema::new(name, doc, infer).taking(X).lowered_by(loops::unary).costing(Cost::PerOutput(1))
 }
 
-/// An operator of any dtype.
+/// Creates an operator that accepts any dtype.
 const fn any(name: &'static str, doc: &'static str) -> Schema {
     unary(name, doc, same).flowing(Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise))
 }
 
-/// An operator of floats.
+/// Creates an operator that requires a float dtype.
 const fn float(name: &'static str, doc: &'static str) -> Schema {
     Schema { params: FLOAT_X, infer: same_float, ..any(name, doc) }
 }
 
-/// An operator that gives booleans.
+/// Creates an operator with a boolean result.
 const fn check(name: &'static str, doc: &'static str) -> Schema {
     unary(name, doc, boolean).flowing(Flow::OPAQUE.laid_out(relayout::elementwise))
 }
@@ -77,7 +77,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     any("trunc", "Each element rounded toward zero to an integer, in the same dtype."),
 ];
 
-/// The type of `x` (TVM's `InferTypeUnaryArith`).
+/// Infers the type of `x` (TVM's `InferTypeUnaryArith`).
 fn same(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     call.tensor_type("x")
 }
@@ -92,7 +92,7 @@ fn boolean(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(with_dtype(call.ty("x"), Some(DType::BOOL)))
 }
 
-/// The tensor type `data` with elements of another dtype: what casts, comparisons and `*_like` give.
+/// Returns the tensor type `data` with another dtype, for casts, comparisons and `*_like` operators.
 pub(crate) fn with_dtype(data: &StructInfo, dtype: Option<DType>) -> StructInfo {
     let mut data = data.clone();
     let tensor = match &mut data {
@@ -105,7 +105,8 @@ pub(crate) fn with_dtype(data: &StructInfo, dtype: Option<DType>) -> StructInfo 
     data
 }
 
-/// The type of `x`. TVM takes any value, of which only a tensor can be clipped; of `R.Any` nothing is known.
+/// Infers the type of `clip`, that of `x`. TVM accepts any value, but only a tensor can be clipped; for `R.Any` nothing
+/// is known.
 fn clip(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     arguments::scalar(call, "min")?;
     arguments::scalar(call, "max")?;

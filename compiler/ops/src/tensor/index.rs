@@ -1,4 +1,4 @@
-//! `take`: slices picked along an axis.
+//! `take`, which picks slices along an axis: schema and struct-info rule.
 
 use super::loops::pick as loops;
 use super::operands::{IndexKind, check_index_dtype, int_attr, scalar_dtype};
@@ -37,7 +37,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
 .costing(Cost::Gather)
 .flowing(Flow::OPAQUE.keeping("x").indexing(sites).computing(pick::take))];
 
-/// Only `fast` leaves an index unchecked.
+/// Lists the access of `take`. Only mode `fast` does not define the result of an index out of bounds.
 fn sites(call: &CallInfo<'_>) -> Vec<Site> {
     let guarded = call.str("mode").is_some_and(|mode| mode != "fast");
     vec![Site { guarded, ..flow::along_axis(call, "indices", "x") }]

@@ -1,38 +1,39 @@
-//! The index maps of `layout_transform`: a small lambda read from its text, and the shape it maps a shape to.
+//! Index maps of `layout_transform`: parses the lambda, and computes the shape that a map gives. For example,
+//! `lambda n, c: (n, c // 4, c % 4)` maps the shape `[2, 10]` to `[2, 3, 4]`.
 
 use rx_base::{Dim, Name};
 
-/// How many operators and brackets an expression of a map may have.
+/// The maximum number of operators and brackets in an expression of a map.
 const MAX_SIZE: usize = 256;
 
 /// An index map: `lambda n, c: (n, c // 4, c % 4)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexMap {
-    /// One per axis of the tensor it is applied to.
+    /// The parameters, one per axis of the operand.
     pub(crate) params: Vec<Name>,
-    /// One per axis of the result; `None` is an expression this reader does not know.
+    /// The indices, one per axis of the result; `None` for an expression that the parser does not support.
     pub(crate) indices: Vec<Option<Index>>,
 }
 
-/// An index of the result in terms of the parameters. Divisors and factors are positive constants.
+/// An index of the result as an expression over the parameters. Divisors and factors are positive constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Index {
     /// A parameter, by position.
     Param(usize),
     /// A sum.
     Add(Box<Index>, Box<Index>),
-    /// A multiple.
+    /// A product with a constant.
     Scale(Box<Index>, i64),
-    /// Division rounded down.
+    /// A floor division by a constant.
     Div(Box<Index>, i64),
-    /// Remainder.
+    /// A floor modulo by a constant.
     Mod(Box<Index>, i64),
-    /// 0, which adds nothing.
+    /// The constant 0, the only supported summand that is not an expression of parameters.
     Zero,
 }
 
 impl IndexMap {
-    /// Reads a map from `T.index_map(lambda …: (…))` or a bare `lambda …: (…)`; `None` where it is neither.
+    /// Parses a map from `T.index_map(lambda …: (…))` or a bare `lambda …: (…)`; `None` if the text is neither.
     pub(crate) fn parse(text: &str) -> Option<IndexMap> {
         let start = text.find("lambda")?;
         let lambda = text.get(start + "lambda".len()..)?;
@@ -48,8 +49,8 @@ impl IndexMap {
         Some(IndexMap { params, indices })
     }
 
-    /// The shape of the result for a tensor of these dims; `None` where it is not known. Follows TVM's
-    /// `IndexMapNode::MapShape`: each axis is as long as its largest index needs, padding included.
+    /// Returns the shape of the result for an operand with these dims; `None` if unknown. As in TVM's
+    /// `IndexMapNode::MapShape`, each extent is one more than the largest index, so it includes padding.
     pub(crate) fn map_shape(&self, dims: &[Dim]) -> Option<Vec<Dim>> {
         if dims.len() != self.params.len() {
             return None;
@@ -58,7 +59,7 @@ impl IndexMap {
     }
 }
 
-/// The number of values `index` ranges over, from 0, when parameter `i` ranges over `dims[i]`.
+/// Returns the extent of `index` (one more than its maximum), if parameter `i` is in `[0, dims[i])`.
 fn extent(index: &Index, dims: &[Dim]) -> Option<Dim> {
     let mut terms = Vec::new();
     collect_terms(index, 1, &mut terms)?;
@@ -67,7 +68,8 @@ fn extent(index: &Index, dims: &[Dim]) -> Option<Dim> {
         spans.push((scale, term_extent(term, dims)?));
     }
     spans.sort_by_key(|(scale, _)| *scale);
-    // Where each term's span is the next one's scale, the terms are digits of one number, and the largest spans it all.
+    // If each term's span equals the next term's scale, the terms are digits of one mixed-radix number, so the last
+    // span covers the whole range. Example: `i * 4 + j` with `j < 4`.
     let digits = spans.windows(2).all(|pair| match pair {
         [(scale, extent), (next, _)] => &Dim::constant(*scale) * extent == Dim::constant(*next),
         _ => true,
@@ -83,7 +85,7 @@ fn extent(index: &Index, dims: &[Dim]) -> Option<Dim> {
     }
 }
 
-/// The summands of `index`, each with its factor.
+/// Collects the terms of the sum `index`, each with its factor.
 fn collect_terms<'a>(index: &'a Index, scale: i64, into: &mut Vec<(&'a Index, i64)>) -> Option<()> {
     match index {
         Index::Zero => {}
@@ -101,18 +103,18 @@ fn term_extent(term: &Index, dims: &[Dim]) -> Option<Dim> {
     match term {
         Index::Param(at) => dims.get(*at).cloned(),
         Index::Div(inner, by) => {
-            // The span rounded up to a multiple of `by`, then divided, as TVM writes it.
+            // The extent rounded up to a multiple of `by`, then divided, in TVM's form.
             let span = extent(inner, dims)?;
             let padded = &span - &span.floor_mod(&Dim::constant(-*by));
             Some(padded.floor_div(&Dim::constant(*by)))
         }
-        // The axis is padded to a whole number of remainders.
+        // The axis is padded to a multiple of `by`.
         Index::Mod(_, by) => Some(Dim::constant(*by)),
         sum => extent(sum, dims),
     }
 }
 
-/// The elements of the tuple a lambda gives, or its one expression.
+/// Splits the body of a lambda into the elements of its tuple; a body that is not a tuple gives one element.
 fn top_level_parts(body: &str) -> Option<Vec<&str>> {
     let body = body.trim();
     let Some(inside) = body.strip_prefix(['(', '[']).filter(|_| is_tuple(body)) else {
@@ -132,7 +134,7 @@ fn top_level_parts(body: &str) -> Option<Vec<&str>> {
     }
 }
 
-/// Whether the bracket that opens `body` is a tuple's and not one of arithmetic, as in `(i + 1) * 4`.
+/// Whether the opening bracket of `body` belongs to a tuple, not to arithmetic as in `(i + 1) * 4`.
 fn is_tuple(body: &str) -> bool {
     let mut depth = 0usize;
     for (at, byte) in body.bytes().enumerate() {
@@ -151,7 +153,7 @@ fn is_tuple(body: &str) -> bool {
     false
 }
 
-/// The text up to the first comma or closing bracket outside brackets, and where that stands.
+/// Returns the text before the first comma or closing bracket at nesting level 0, and the position of that character.
 fn cut_at_level_zero(text: &str) -> Option<(&str, Option<usize>)> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -165,11 +167,11 @@ fn cut_at_level_zero(text: &str) -> Option<(&str, Option<usize>)> {
     (depth == 0).then_some((text, None))
 }
 
-/// Reads one expression.
+/// A recursive-descent parser of one index expression.
 struct Reader<'a> {
     rest: &'a str,
     params: &'a [Name],
-    /// Operators and brackets still allowed: bounds the depth of the result.
+    /// The remaining number of operators and brackets, which bounds the depth of the result.
     budget: usize,
 }
 
@@ -188,7 +190,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As `eat`, for an operator or bracket, as long as the budget lasts.
+    /// Consumes an operator or bracket like `eat`, if the budget is not exhausted.
     fn spend(&mut self, token: &str) -> bool {
         match self.budget.checked_sub(1) {
             Some(left) if self.eat(token) => {
@@ -241,7 +243,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An integer: `4`, `T.int64(4)`.
+    /// Parses an integer: `4`, `T.int64(4)`.
     fn constant(&mut self) -> Option<i64> {
         let saved = self.rest;
         let wrapped = self.eat("T.int64(") || self.eat("T.int32(");

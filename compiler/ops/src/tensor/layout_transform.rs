@@ -1,4 +1,4 @@
-//! `layout_transform`: elements moved to the places an index map says.
+//! `layout_transform`, which moves each element to the index that an index map gives: schema and struct-info rule.
 
 use super::index_map::IndexMap;
 use super::loops::layout as loops;
@@ -48,7 +48,7 @@ fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         Some(Attr::Opaque(text) | Attr::Str(text)) => text,
         _ => return Ok(tensor_like(x, rank_like(&x.shape, None))),
     };
-    // A map that is a name of the surrounding program says nothing here.
+    // A map that is a name from the surrounding Python program is unknown here.
     let Some(map) = IndexMap::parse(text) else { return Ok(tensor_like(x, rank_like(&x.shape, None))) };
     if let Some(ndim) = x.shape.ndim()
         && ndim != map.params.len()
@@ -62,7 +62,8 @@ fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     })
 }
 
-/// Python numbers take the dtype of `x` where they can; a typed scalar must have it already.
+/// Checks the dtype of the pad value. A Python number is converted to the dtype of `x` if possible; a typed scalar must
+/// have the dtype of `x`.
 fn check_pad_value(call: &CallInfo<'_>, x: &TensorInfo) -> Result<(), Problem> {
     let clash = |given: &str| {
         let wanted = x.dtype.map_or_else(|| "of unknown dtype".to_owned(), |dtype| dtype.to_string());
@@ -82,7 +83,7 @@ fn check_pad_value(call: &CallInfo<'_>, x: &TensorInfo) -> Result<(), Problem> {
     }
 }
 
-/// The dtype of `T.float32(2.0)`.
+/// Returns the dtype of a typed scalar such as `T.float32(2.0)`.
 fn typed_scalar(text: &str) -> Option<DType> {
     let (dtype, rest) = text.trim().strip_prefix("T.")?.split_once('(')?;
     rest.ends_with(')').then(|| DType::parse(dtype))?

@@ -1,4 +1,4 @@
-//! Products of matrices and vectors.
+//! Products of matrices and vectors: schemas and struct-info rules.
 
 use super::loops::products;
 use super::operands::common_vdevice;
@@ -50,13 +50,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .costing(Cost::PerOutput(1)),
 ];
 
-/// `2·(elements of the result)·k`.
+/// Counts `2·(elements of the result)·k` operations.
 fn matmul_operations(call: &CallInfo<'_>, result: &StructInfo) -> Option<Dim> {
     let inner = operand_dims(call, "x1")?.last()?;
     Some(multiply_adds([&elements(result)?, inner]))
 }
 
-/// TVM's `InferTypeMatmul`.
+/// Infers the type of `matmul` (TVM's `InferTypeMatmul`).
 fn matmul(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
     for (name, tensor) in [("x1", x1), ("x2", x2)] {
@@ -85,19 +85,20 @@ fn matmul(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(computed_from(&[x1, x2], shape), element, vdevice))
 }
 
-/// The rank of a matrix product: a vector's axis is dropped.
+/// Returns the rank of a matrix product. A vector operand removes one axis from the result.
 fn product_rank(left: Option<usize>, right: Option<usize>) -> Option<usize> {
     let (left, right) = (left?, right?);
     let dropped = usize::from(left == 1) + usize::from(right == 1);
     Some(left.max(right).max(2) - dropped)
 }
 
-/// A product of which only the rank is known; of rank 0 that is everything.
+/// Returns the shape of a product of which only the rank is known. Rank 0 determines the shape completely.
 fn product_shape_of_rank(ndim: Option<usize>) -> Shape {
     if ndim == Some(0) { Shape::known([]) } else { Shape::of_rank(ndim) }
 }
 
-/// The last axis of the left operand is summed with the last but one of the right, or the only one of a vector.
+/// Checks that the reduced extents fit: the last axis of the left operand with the second-to-last axis of the right one
+/// (the only axis of a vector).
 fn check_reduction(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<(), Problem> {
     let right_axis = right.len().saturating_sub(2);
     let (Some(k), Some(other)) = (left.last(), right.get(right_axis)) else { return Ok(()) };
@@ -123,14 +124,14 @@ fn check_reduction(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<(
     Err(report.into())
 }
 
-/// The dims of a product; `None` where the leading axes may or may not broadcast.
+/// Returns the dims of a product; `None` if it is unknown whether the batch axes broadcast.
 fn product_shape(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<Option<Vec<Dim>>, Problem> {
     let lead = |dims: &[Dim]| Shape::known(&dims[..dims.len().saturating_sub(2)]);
     let prefix =
         broadcast_shapes(call, &lead(left), &lead(right)).map_err(|conflict| conflict.report(call, "x1", "x2"))?;
     let Some(prefix) = prefix.dims() else { return Ok(None) };
     let mut dims = prefix.to_vec();
-    // A vector has no axis to keep.
+    // A vector has no row or column axis in the result.
     if let [.., rows, _] = left {
         dims.push(rows.clone());
     }
@@ -140,7 +141,7 @@ fn product_shape(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<Opt
     Ok(Some(dims))
 }
 
-/// TVM's `InferTypeOuter`.
+/// Infers the type of `outer` (TVM's `InferTypeOuter`).
 fn outer(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
     for name in ["x1", "x2"] {

@@ -1,5 +1,5 @@
-//! How the operators on tensors are computed: their loops. One file per family; a definition is named by the table that
-//! lists the operator.
+//! Compute definitions of the tensor operators, one file per family, and the helpers that they share. The tables of the
+//! families refer to the definitions.
 
 pub(crate) mod binary;
 pub(crate) mod create;
@@ -23,16 +23,16 @@ use rx_base::dtype::TypeCode;
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, CompareOp, Expr, KernelBuilder};
 
-/// The axis that an attribute names, counted from the front.
+/// Returns the axis that an attribute names, as a non-negative number.
 ///
 /// # Errors
-/// Where it is out of range, which the operator's rule has ruled out.
+/// Fails if the axis is out of range, which the struct-info rule has excluded.
 pub(crate) fn axis(lowering: &Lowering<'_>, name: &'static str, ndim: usize, axis: i64) -> Result<usize, Unsupported> {
     normalize_axis(lowering.call, name, ndim, axis)
         .map_err(|_| Unsupported::because(format!("`{name}` {axis} is out of range")))
 }
 
-/// Either holds.
+/// Returns `a or b`, folded if one is constant.
 pub(crate) fn either(a: Expr, b: Expr) -> Expr {
     match (a.as_int(), b.as_int()) {
         (Some(0), _) => b,
@@ -42,17 +42,17 @@ pub(crate) fn either(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// `a > b`.
+/// Returns `a > b`.
 pub(crate) fn greater(a: Expr, b: Expr) -> Expr {
     Expr::compare(CompareOp::Gt, a, b)
 }
 
-/// `a <= b`.
+/// Returns `a <= b`.
 pub(crate) fn at_most(a: Expr, b: Expr) -> Expr {
     Expr::compare(CompareOp::Le, a, b)
 }
 
-/// Whether a value is NaN; never of what is no float.
+/// Returns whether a value is NaN; false for dtypes that are not floats.
 pub(crate) fn is_nan(value: Expr) -> Expr {
     match value.dtype().is_float() {
         true => Expr::compare(CompareOp::Ne, value.clone(), value),
@@ -60,12 +60,12 @@ pub(crate) fn is_nan(value: Expr) -> Expr {
     }
 }
 
-/// An element of a tensor of indices, as the `int64` that indices are.
+/// Converts an element of an index tensor to `int64`, the dtype of indices.
 pub(crate) fn index(value: Expr) -> Expr {
     value.cast(DType::INT64)
 }
 
-/// An index in which negative numbers count from the end of the axis.
+/// Returns an index that counts from the front: a negative index counts from the end of the axis, so `extent` is added.
 pub(crate) fn from_front(index: Expr, dtype: DType, extent: Expr) -> Expr {
     match dtype.code {
         TypeCode::UInt => index,
@@ -73,8 +73,9 @@ pub(crate) fn from_front(index: Expr, dtype: DType, extent: Expr) -> Expr {
     }
 }
 
-/// The dtype in which operands of two dtypes are compared or combined: that of the wider kind (`bool`, integers, floats)
-/// and of the more bits in it. Integers of unlike sign meet in a signed type that holds both, else in `float64`.
+/// Returns the dtype in which operands of two dtypes are compared or combined: the wider kind (`bool` < integers <
+/// floats) with the larger number of bits. Integers of different signedness use a signed type that holds both, or
+/// `float64` if there is none. For example, `uint8` and `int8` give `int16`.
 pub(crate) fn common_dtype(a: DType, b: DType) -> DType {
     let signed = |bits: u8| DType { code: TypeCode::Int, bits, lanes: 1 };
     match (a, b) {
@@ -105,11 +106,11 @@ pub(crate) fn common_dtype(a: DType, b: DType) -> DType {
     }
 }
 
-/// The scalar passed for `name`, an operand or a default: integers as `int64`, floats as `float64`, unrounded. `None`
-/// where nothing is passed.
+/// Returns the scalar passed for `name`, an operand or a default: integers as `int64`, floats as `float64`, not
+/// rounded. Returns `None` if nothing is passed.
 ///
 /// # Errors
-/// Where its value is computed at run time.
+/// Fails if the value is computed at run time.
 pub(crate) fn number(lowering: &mut Lowering<'_>, name: &'static str) -> Result<Option<Expr>, Unsupported> {
     let unknown = || Unsupported::because(format!("the value of `{name}` is not known"));
     match arguments::scalar(lowering.call, name).map_err(|_| unknown())? {
@@ -121,15 +122,15 @@ pub(crate) fn number(lowering: &mut Lowering<'_>, name: &'static str) -> Result<
     }
 }
 
-/// As [`number`], for one that must be there.
+/// Returns the scalar passed for `name`, which is required.
 ///
 /// # Errors
-/// As [`number`], and where nothing is passed.
+/// Fails like [`number`], and if nothing is passed.
 pub(crate) fn needed_number(lowering: &mut Lowering<'_>, name: &'static str) -> Result<Expr, Unsupported> {
     number(lowering, name)?.ok_or_else(|| Unsupported::because(format!("nothing is passed for `{name}`")))
 }
 
-/// Truth of a value: itself where it is a `bool`, else whether it is not 0.
+/// Returns the truth of a value: a `bool` itself, or whether a number is not 0.
 pub(crate) fn truth(value: Expr) -> Expr {
     match value.as_int() {
         Some(value) => Expr::bool(value != 0),
@@ -137,7 +138,7 @@ pub(crate) fn truth(value: Expr) -> Expr {
     }
 }
 
-/// A number in another dtype, constants folded.
+/// Converts a number to another dtype, folding constants.
 pub(crate) fn number_as(value: Expr, dtype: DType) -> Expr {
     match value {
         Expr::Float { value, dtype: DType::FLOAT64 } => Expr::number(value, dtype),
@@ -147,10 +148,10 @@ pub(crate) fn number_as(value: Expr, dtype: DType) -> Expr {
     }
 }
 
-/// The dims of the tensor passed for `name`, which need not be an input.
+/// Returns the dims of the tensor passed for `name`, without making the tensor an input of the function.
 ///
 /// # Errors
-/// Where they are not known.
+/// Fails if they are unknown.
 pub(crate) fn dims_of(lowering: &Lowering<'_>, name: &'static str) -> Result<Vec<Dim>, Unsupported> {
     let dims = lowering.call.ty(name).as_tensor().and_then(|tensor| tensor.shape.dims());
     dims.filter(|dims| dims.iter().all(|dim| !dim.is_error()))
@@ -158,12 +159,12 @@ pub(crate) fn dims_of(lowering: &Lowering<'_>, name: &'static str) -> Result<Vec
         .ok_or_else(|| Unsupported::because(format!("the shape of `{name}` is not known")))
 }
 
-/// The indices of the element number `linear` of a tensor of these extents, in row-major order.
+/// Returns the indices of the element at row-major position `linear` of a tensor with these extents (delinearizes).
 pub(crate) fn unravel(linear: Expr, extents: &[Expr]) -> Vec<Expr> {
     let mut rest = linear;
     let mut indices = Vec::with_capacity(extents.len());
     for (axis, extent) in extents.iter().enumerate().rev() {
-        // The first index needs no remainder: the element is one of the tensor's.
+        // The first index needs no modulo, since the position is in range.
         let index = if axis == 0 { rest.clone() } else { rest.clone().floor_mod(extent.clone()) };
         rest = rest.floor_div(extent.clone());
         indices.push(index);
@@ -172,13 +173,13 @@ pub(crate) fn unravel(linear: Expr, extents: &[Expr]) -> Vec<Expr> {
     indices
 }
 
-/// The number of the element at `indices` of a tensor of these extents, in row-major order.
+/// Returns the row-major position of the element at `indices` of a tensor with these extents (linearizes).
 pub(crate) fn ravel(indices: &[Expr], extents: &[Expr]) -> Expr {
     let inner = |sum: Expr, (index, extent): (&Expr, &Expr)| sum * extent.clone() + index.clone();
     indices.iter().zip(extents).fold(Expr::int(0), inner)
 }
 
-/// `indices` with the one at `axis` replaced.
+/// Returns `indices` with the one at `axis` replaced.
 pub(crate) fn with_axis(indices: &[Expr], axis: usize, value: Expr) -> Vec<Expr> {
     let mut indices = indices.to_vec();
     if let Some(index) = indices.get_mut(axis) {
@@ -187,12 +188,12 @@ pub(crate) fn with_axis(indices: &[Expr], axis: usize, value: Expr) -> Vec<Expr>
     indices
 }
 
-/// Makes output 0 a copy of `data`, for what is then written over.
+/// Copies `data` to output 0, before a scatter overwrites parts of it.
 pub(crate) fn copy_to_output(lowering: &mut Lowering<'_>, data: &Operand) {
     lowering.compute(|builder, axes| data.at(builder, axes));
 }
 
-/// `builder`'s extents for dims.
+/// Returns the extents of dims as expressions of `builder`.
 pub(crate) fn extents(builder: &mut KernelBuilder, dims: &[Dim]) -> Vec<Expr> {
     dims.iter().map(|dim| builder.dim(dim)).collect()
 }

@@ -1,4 +1,4 @@
-//! Axes inserted, removed, reordered, reversed and repeated.
+//! Operators that insert, remove, reorder, reverse or repeat axes: schemas and struct-info rules.
 
 use super::loops::manipulate as loops;
 use super::manipulate_layout;
@@ -127,7 +127,7 @@ fn squeeze(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         Some(axes) if axes.is_empty() => Ok(call.ty("x").clone()),
         Some(axes) => squeeze_axes(call, &axes),
         None => Ok(match x.shape.dims() {
-            // Whether a symbolic length is 1 is not known, so neither is the rank of the result.
+            // It is unknown whether a symbolic extent is 1, so the rank of the result is also unknown.
             Some(dims) => match dims.iter().map(Dim::as_constant).collect::<Option<Vec<i64>>>() {
                 Some(lengths) => {
                     let kept = lengths.into_iter().filter(|length| *length != 1).map(Dim::constant);
@@ -158,7 +158,8 @@ fn squeeze_axes(call: &CallInfo<'_>, axes: &[i64]) -> Result<StructInfo, Problem
     Ok(squeezed(x, result, Some(rank)))
 }
 
-/// `x` with these dims left; of a variable's shape it is itself or `rank`.
+/// Returns the type of `x` with only these dims left. A shape variable stays itself if no dim is removed; otherwise
+/// only `rank` is known.
 fn squeezed(x: &TensorInfo, kept: Vec<Dim>, rank: Option<usize>) -> StructInfo {
     match &x.shape {
         Shape::Var { ndim: Some(ndim), .. } if *ndim == kept.len() => tensor_like(x, x.shape.clone()),
@@ -247,7 +248,7 @@ fn tile(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             false => tensor_like(data, Shape::Rank(ndim.max(repeats.len()))),
         });
     };
-    // Both lists end together; what the shorter one lacks counts as 1.
+    // Both lists are aligned at the end; missing entries of the shorter list count as 1.
     let out_ndim = ndim.max(repeats.len());
     let one = Dim::constant(1);
     let at_axis = |axis: usize| {

@@ -1,4 +1,4 @@
-//! Elements picked by tensors of indices.
+//! Operators that pick elements by index tensors: schemas and struct-info rules.
 
 use super::loops::{manipulate, pick};
 use super::operands::{IndexKind, agree, check_index_dtype, check_same_rank, int_attr, retyped, scalar, tensors};
@@ -70,13 +70,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .flowing(Flow::OPAQUE.indexing(one_hot_sites).computing(picked::one_hot)),
 ];
 
-/// Index tuples point at the axes behind the batch.
+/// Lists the accesses of `gather_nd`, whose index tuples apply to the axes after the batch axes.
 fn gather_nd_sites(call: &CallInfo<'_>) -> Vec<Site> {
     let batch = call.int("batch_dims").and_then(|batch| usize::try_from(batch).ok());
     flow::by_tuples(call, batch.unwrap_or(0))
 }
 
-/// An index beyond the depth turns nothing on.
+/// Lists the access of `one_hot`. An index outside the depth is defined: it sets no element.
 fn one_hot_sites(call: &CallInfo<'_>) -> Vec<Site> {
     let ndim = call.ty("indices").as_tensor().and_then(|tensor| tensor.shape.ndim());
     let axis =
@@ -92,7 +92,8 @@ fn one_hot_sites(call: &CallInfo<'_>) -> Vec<Site> {
     }]
 }
 
-/// TVM's `InferLayoutGatherElements`: both lie as `data`, or as `indices` where that alone lies otherwise; in whole axes.
+/// Layout rule of `gather_elements` (TVM's `InferLayoutGatherElements`): both operands get the layout of `data`, or of
+/// `indices` if only that differs from its type. Axes are not split.
 fn gather_elements_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let initial = Layout::initial(call.ndim("data")?)?;
     let of_indices = *call.layout("data")? == initial && *call.layout("indices")? != initial;
@@ -193,7 +194,8 @@ fn index_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     ))
 }
 
-/// The shape the index tensors broadcast to; `None` where a shape is unknown or two dims may or may not agree.
+/// Returns the shape to which the index tensors broadcast; `None` if a shape is unknown or it is unknown whether two
+/// dims are equal.
 fn index_shape(call: &CallInfo<'_>, indices: &[&TensorInfo]) -> Result<Option<Vec<Dim>>, Problem> {
     let Some(shapes) = indices.iter().map(|index| index.shape.written_dims()).collect::<Option<Vec<&[Dim]>>>() else {
         return Ok(None);

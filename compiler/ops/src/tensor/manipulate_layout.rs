@@ -1,5 +1,11 @@
-//! How tensors lie whose axes are inserted, removed, reordered and repeated ([`super::manipulate`]; TVM
-//! src/relax/op/tensor/manipulate.cc). All of them take whole axes.
+//! *Layout inference of axis manipulations* ([`super::manipulate`]). No rule accepts split axes.
+//!
+//! ```text
+//! squeeze(x, axis=[1]), x: [n, 1, h, w] in "ACDB"  →  squeeze(x, axis=[3]), result in "ABC"
+//! tile(x, [1, 2]), x in "BA"                       →  tile(x, [2, 1]), result in "BA"
+//! ```
+//!
+//! Reference: TVM src/relax/op/tensor/manipulate.cc.
 
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::layout::Layout;
@@ -7,7 +13,8 @@ use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, behind_ot
 use rx_base::Dim;
 use rx_ir::Attr;
 
-/// New axes stand where the result's type has them, the others between them in the order they lay in.
+/// Layout rule of `expand_dims`: new axes have the positions of the result type. The other axes keep their stored order
+/// between them.
 pub(super) fn expand_dims(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("x")?;
     let given = call.call.ints("axis")?;
@@ -22,7 +29,8 @@ pub(super) fn expand_dims(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::Tensor(Layout::parse(&result?).ok()?)).of("x", &layout))
 }
 
-/// Axes go from where they are; which, the call says or lengths do.
+/// Layout rule of `squeeze`: removes the axes at their stored positions. They are given by the attribute or by extents
+/// of 1.
 pub(super) fn squeeze(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("x")?;
     let dims = call.call.ty("x").as_tensor().and_then(|tensor| tensor.shape.dims())?;
@@ -31,7 +39,7 @@ pub(super) fn squeeze(call: &LayoutCall<'_>) -> Option<LaidOut> {
         Some(axes) => normalize_axes(call.call, "axis", layout.ndim(), &axes).ok()?,
         None => (0..layout.ndim()).filter(is_one).collect(),
     };
-    // One of a known length other than 1 stays; what becomes of others of no known rank is not known.
+    // An axis with a known extent other than 1 cannot be removed. The result must have the corresponding known rank.
     let stays = |axis: &usize| dims.get(*axis).and_then(Dim::as_constant).is_some_and(|length| length != 1);
     let rank = call.result.as_tensor().and_then(|tensor| tensor.shape.ndim());
     if gone.iter().any(stays) || rank != layout.ndim().checked_sub(gone.len()) {
@@ -48,7 +56,8 @@ pub(super) fn squeeze(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::Tensor(result)).of("x", &layout).with("axis", axes_attr(&axes)))
 }
 
-/// The axes are taken from where they are; the result lies as typed.
+/// Layout rule of `permute_dims`: the permutation is adapted to the stored order, and the result has the layout of its
+/// type.
 pub(super) fn permute_dims(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("x")?;
     let order = match call.call.ints("axes") {
@@ -59,7 +68,8 @@ pub(super) fn permute_dims(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::initial(call.result)).of("x", &layout).with("axes", axes_attr(&axes)))
 }
 
-/// Along an axis; without one elements are taken in the order of the type, which TVM leaves out of account.
+/// Layout rule of `repeat` along an axis. Without an axis, elements are read in the order of the type, so the operand
+/// keeps the layout of its type; TVM ignores this case.
 pub(super) fn repeat(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("data")?;
     let axis = normalize_axis(call.call, "axis", layout.ndim(), call.call.int("axis")?).ok()?;
@@ -67,7 +77,8 @@ pub(super) fn repeat(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::Tensor(layout.clone())).of("data", &layout).with("axis", axis_attr(at)))
 }
 
-/// Copies are counted along the axes as they lie; those that are added in front stay there.
+/// Layout rule of `tile`: the repeat counts are permuted to the stored order of the axes. Counts of added leading axes
+/// stay first.
 pub(super) fn tile(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("data")?;
     let repeats = call.call.ints("repeats")?;

@@ -1,4 +1,5 @@
-//! Quantization: reals kept as integers or small floats, with a scale and a zero point.
+//! Quantization and dequantization, which represent real numbers as integers or small floats with a scale and a zero
+//! point: schemas and struct-info rules.
 
 use super::elementwise::with_dtype;
 use super::loops::quantize as loops;
@@ -71,7 +72,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .costing(Cost::PerOutput(2)),
 ];
 
-/// TVM's `InferTypeQuantize` and `InferTypeDequantize`. An operand of unknown dtype leaves the result's unknown.
+/// Infers the type of `quantize` and `dequantize` (TVM's `InferTypeQuantize` and `InferTypeDequantize`). If an
+/// operand's dtype is unknown, the result's dtype is also unknown.
 fn infer(call: &CallInfo<'_>, from: &[DType], to: &[DType]) -> Result<StructInfo, Problem> {
     let (data, scale, zero_point) = (call.tensor("data")?, call.tensor("scale")?, call.tensor("zero_point")?);
     let out_dtype = call.dtype("out_dtype");
@@ -99,8 +101,8 @@ fn one_of(call: &CallInfo<'_>, name: &'static str, dtype: Option<DType>, allowed
     }
 }
 
-/// A scale or zero point has one element, or as many as the axis; data without dimensions has no axis. As in TVM, their
-/// number must be proved where every dtype is `known`.
+/// Checks that a scale or zero point has one element, or one per position of the axis. Data without dimensions has no
+/// axis. As in TVM, equality must be proved if all dtypes are `known`.
 fn check_size(
     call: &CallInfo<'_>,
     name: &'static str,

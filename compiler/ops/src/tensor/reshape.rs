@@ -1,4 +1,5 @@
-//! The same elements under another shape, repeated into a larger one, or summed into a smaller one.
+//! Operators that give the elements another shape (`reshape`, `flatten`), repeat them (`broadcast_to`) or sum them
+//! (`collapse_sum`): schemas and struct-info rules.
 
 use super::loops::manipulate as loops;
 use super::operands::{agree, differ, element_count, shape, tuple_text};
@@ -11,7 +12,7 @@ use crate::schema::{Flow, Param, ParamKind, Schema};
 use rx_base::{Code, Dim, counted};
 use rx_ir::{ExprKind, Shape, StructInfo, TensorInfo};
 
-/// The longest shape for which a fitting length is looked for.
+/// The maximum rank for which a fitting extent is suggested.
 const MAX_ADVISED_RANK: usize = 16;
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -81,14 +82,14 @@ fn reshape(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let x = call.tensor("x")?;
     let target = shape(call, "shape")?;
     let Some(written) = target.dims() else { return Ok(tensor_like(x, target)) };
-    // -1 and 0 are special where the shape is written in the call; in a variable they are lengths.
+    // -1 and 0 are special if the shape is written in the call. In a shape variable they are ordinary extents.
     let in_line = !matches!(call.operand("shape").map(|expr| &expr.kind), Some(ExprKind::Var(_)));
     let dims = if in_line { resolve_lengths(call, x, written)? } else { written.to_vec() };
     check_count(call, x, &dims)?;
     Ok(tensor_like(x, Shape::known(dims)))
 }
 
-/// The written lengths with -1 and 0 replaced (TVM's `ConvertNewShapeToExpr`).
+/// Returns the written extents with -1 and 0 resolved (TVM's `ConvertNewShapeToExpr`).
 fn resolve_lengths(call: &CallInfo<'_>, x: &TensorInfo, written: &[Dim]) -> Result<Vec<Dim>, Problem> {
     let mut inferred = None;
     for (at, dim) in written.iter().enumerate() {
@@ -165,9 +166,10 @@ fn check_count(call: &CallInfo<'_>, x: &TensorInfo, dims: &[Dim]) -> Result<(), 
     .into())
 }
 
-/// The one axis whose length can be changed so that the count is `old`, with that length.
+/// Returns the axis whose extent can be changed so that the number of elements is `old`, with that extent, if there is
+/// exactly one.
 fn fitting_length(call: &CallInfo<'_>, old: &Dim, dims: &[Dim]) -> Option<(usize, Dim)> {
-    // Each candidate multiplies all dims; nobody reads the advice for a shape this long.
+    // Each candidate multiplies all dims, and a suggestion for a very long shape is not useful.
     let tried = if dims.len() <= MAX_ADVISED_RANK { dims.len() } else { 0 };
     let mut found = (0..tried).filter_map(|at| {
         let (before, rest) = (dims.get(..at)?, dims.get(at + 1..)?);
@@ -189,7 +191,7 @@ fn product_text(dims: &[Dim]) -> String {
     texts.join(" * ")
 }
 
-/// `2 * 3 * 4 = 24`; of fewer than two dims there is nothing to multiply.
+/// Prints `2 * 3 * 4 = 24`, or only the product if there are fewer than two dims.
 fn product_equation(dims: &[Dim], product: &Dim) -> String {
     match dims.len() {
         0 | 1 => product.to_string(),
@@ -259,8 +261,9 @@ fn collapse_sum_like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(TensorInfo { shape: target.shape.clone(), vdevice: target.vdevice, ..data.clone() }.into())
 }
 
-/// Axes match from the last one: each of the target equals that of the data or is 1 (TVM's `CheckCollapseShape`). As in
-/// TVM, dims that may or may not be equal are refused: which axes are summed would depend on them.
+/// Checks that `data` can be summed to `target`: aligned at the last axis, each target dim equals the data's dim or is
+/// 1 (TVM's `CheckCollapseShape`). As in TVM, dims whose equality is unknown are rejected, since they determine which
+/// axes are summed.
 fn check_collapse(call: &CallInfo<'_>, data: &Shape, target: &Shape, name: &'static str) -> Result<(), Problem> {
     let label = |report: rx_base::Diagnostic<ParamPlace>| {
         report.with_label(ParamPlace::Param("data"), call.ty("data").to_string())

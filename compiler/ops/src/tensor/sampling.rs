@@ -1,4 +1,4 @@
-//! Sampling.
+//! Sampling from a multinomial distribution: schema and struct-info rule.
 
 use super::loops::sample as loops;
 use super::operands::{IndexKind, agree, check_index_dtype, retyped};

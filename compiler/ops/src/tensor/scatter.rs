@@ -1,4 +1,4 @@
-//! Elements written to places given by indices.
+//! Operators that write elements to positions given by indices: schemas and struct-info rules.
 
 use super::loops::scatter as loops;
 use super::operands::{
@@ -17,10 +17,10 @@ use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
 
-/// What TVM can lower.
+/// The reductions that TVM can lower.
 const REDUCTIONS: &[&str] = &["update", "add", "mul", "mean", "max", "min"];
 
-// A plain string: TVM's inference takes any, and fails on an unknown one when it lowers the call.
+// The kind is a plain string, since TVM's inference accepts any string and only its lowering fails for an unknown one.
 const REDUCTION: Param = Param::attr(
     "reduction",
     AttrKind::Str,
@@ -90,7 +90,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .flowing(Flow::OPAQUE.indexing(|call| flow::by_axis(call, true)).computing(join::overwritten)),
 ];
 
-/// Warns of a reduction that has no lowering; the type does not depend on it.
+/// Reports a warning for a reduction that cannot be lowered. The type does not depend on it.
 fn warn_of_reduction(call: &CallInfo<'_>) {
     let Some(reduction) = call.str("reduction").filter(|given| !REDUCTIONS.contains(given)) else { return };
     let message = format_args!("reduction \"{reduction}\" cannot be lowered");
@@ -105,15 +105,17 @@ fn scatter_elements_sites(call: &CallInfo<'_>) -> Vec<Site> {
     vec![Site { from_end: true, ..flow::along_axis(call, "indices", "data") }]
 }
 
-/// TVM's `InferLayoutScatterElements`: all lie as `data`, or as `indices` and `updates` where these lie alike; in whole axes.
+/// Layout rule of `scatter_elements` (TVM's `InferLayoutScatterElements`): all operands get the layout of `data`, or
+/// that of `indices` and `updates` if these two are equal. Axes are not split.
 fn scatter_elements_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let (indices, updates) = (call.layout("indices")?, call.layout("updates")?);
     let layout = if indices == updates { call.whole("indices")? } else { call.whole("data")? };
     relayout::along(call, layout, &["data", "indices", "updates"])
 }
 
-/// TVM's `InferLayoutScatterND`: `updates` lies as `data` where it has as many axes. The axes that are indexed must be in
-/// their places, which TVM does not look at; else all lie as typed.
+/// Layout rule of `scatter_nd` (TVM's `InferLayoutScatterND`): `updates` gets the layout of `data` if it has the same
+/// rank. The indexed axes must keep their positions, otherwise all operands keep the layouts of their types; TVM does
+/// not check this.
 fn scatter_nd_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("data")?;
     let columns = call.call.ty("indices").as_tensor()?.shape.dims().and_then(|dims| dims.last()?.as_constant());
@@ -145,7 +147,7 @@ fn scatter_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(like_data(data))
 }
 
-/// The type of the data with values put into it; as in TVM, a shape that is a variable leaves its rank.
+/// Returns the type of the data after a scatter. As in TVM, only the rank of a shape variable is kept.
 fn like_data(data: &TensorInfo) -> StructInfo {
     tensor_like(data, computed_from(&[data], data.shape.clone()))
 }
@@ -180,7 +182,7 @@ fn scatter_nd(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(like_data(data))
 }
 
-/// `updates.shape == indices.shape[:-1] + data.shape[k:]`, which TVM wants proved.
+/// Checks `updates.shape == indices.shape[:-1] + data.shape[k:]`, which must be proved, as in TVM.
 fn check_scatter_shapes(call: &CallInfo<'_>, data: &[Dim], indices: &[Dim], updates: &[Dim]) -> Result<(), Problem> {
     let report = |place, message: std::fmt::Arguments<'_>| {
         call.error_for(Code::ShapeMismatch, place, "data", message)
@@ -213,7 +215,7 @@ fn check_scatter_shapes(call: &CallInfo<'_>, data: &[Dim], indices: &[Dim], upda
     }
 }
 
-/// The value of an integer operand; `None` where it is computed at run time.
+/// Returns the value of an integer operand; `None` if it is computed at run time.
 fn integer(call: &CallInfo<'_>, name: &'static str) -> Result<Option<Dim>, Problem> {
     let (expr, dtype) = scalar(call, name)?;
     match dtype {

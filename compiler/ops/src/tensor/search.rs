@@ -1,4 +1,4 @@
-//! Places of elements with some property.
+//! Operators that return positions of elements (`argmax`, `argmin`, `bucketize`): schemas and struct-info rules.
 
 use super::loops::pick as loops;
 use super::operands::{int_attr, retyped};
@@ -62,7 +62,7 @@ fn arg_extremum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             let mut dims = dims.to_vec();
             match dims.get_mut(axis) {
                 Some(dim) if keep => *dim = Dim::constant(1),
-                // INVARIANT: a normalized axis is below the rank.
+                // INVARIANT: a normalized axis is less than the rank.
                 _ => drop(dims.remove(axis)),
             }
             Shape::known(dims)

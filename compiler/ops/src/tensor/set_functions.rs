@@ -1,4 +1,4 @@
-//! Tensors as sets of values.
+//! `unique` and `nonzero`: schemas and struct-info rules.
 
 use super::operands::{integer_value, retyped};
 use super::values::pick;
@@ -10,7 +10,7 @@ use crate::schema::{Default, Flow, Param, ParamKind, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
-/// A flag that TVM passes as an operand.
+/// Creates a boolean parameter that TVM passes as an operand.
 const fn flag(name: &'static str, default: bool, doc: &'static str) -> Param {
     Param { name, kind: ParamKind::Prim, default: Default::Bool(default), doc }
 }
@@ -46,7 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .flowing(Flow::OPAQUE.computing(pick::nonzero)),
 ];
 
-/// Whether a flag is set; it must be known when the program is written.
+/// Returns whether a flag is set. Its value must be constant.
 fn is_set(call: &CallInfo<'_>, name: &'static str) -> Result<bool, Problem> {
     let value = match call.arg(name) {
         Arg::Operand(expr) if expr.ty.is_error() => return Err(Problem::Propagate),
@@ -81,7 +81,7 @@ fn unique(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         }
     }
     Ok(match results.len() {
-        // INVARIANT: there is one.
+        // INVARIANT: `results` has one element here.
         1 => results.remove(0),
         _ => StructInfo::tuple(results),
     })

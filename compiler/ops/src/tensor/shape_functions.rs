@@ -1,4 +1,4 @@
-//! Between tensors and shapes.
+//! Conversions between tensors and shapes: schemas and struct-info rules.
 
 use super::loops::create as loops;
 use super::operands::shape;
@@ -43,7 +43,8 @@ fn size(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::tensor([], Some(DType::INT64)))
 }
 
-/// The rank of the shape is the length of the vector, which must be known to be one, as TVM asks.
+/// Infers the type of `tensor_to_shape`: the rank of the shape is the length of the vector. As in TVM, the operand must
+/// be known to be a vector.
 fn tensor_to_shape(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensor = call.tensor("expr")?;
     if let Some(dtype) = tensor.dtype.filter(|dtype| !dtype.is_int()) {
@@ -55,7 +56,8 @@ fn tensor_to_shape(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::Shape(rank_like(&tensor.shape, length.and_then(|length| usize::try_from(length).ok()))))
 }
 
-/// Of a shape of unknown rank only the rank of the vector is known; TVM says `(-1,)`.
+/// Infers the type of `shape_to_tensor`. For a shape of unknown rank, only the vector's rank is known, while TVM infers
+/// the shape `(-1,)`.
 fn shape_to_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let length = shape(call, "expr")?.ndim().and_then(|ndim| i64::try_from(ndim).ok());
     let shape = length.map_or(Shape::Rank(1), |length| Shape::known([Dim::constant(length)]));

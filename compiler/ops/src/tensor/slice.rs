@@ -1,4 +1,4 @@
-//! Slices with a step.
+//! Strided slices: schemas and struct-info rules.
 
 use super::loops::slice as loops;
 use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
@@ -47,11 +47,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
             .laid_out(slice_layout::dynamic)),
 ];
 
-/// What is known of a tuple of scalars.
+/// The known facts about a tuple of scalars.
 pub(super) enum Entries {
-    /// Each value.
+    /// The value of each scalar.
     Values(Vec<Dim>),
-    /// At most their number.
+    /// Only the number of scalars, or not even that.
     Unknown(Option<usize>),
 }
 
@@ -64,7 +64,7 @@ impl Entries {
     }
 }
 
-/// Reads a tuple of int64 scalars; `R.Any` may hold one.
+/// Reads a tuple of int64 scalars. A value of type `R.Any` may also be such a tuple.
 pub(super) fn entries(call: &CallInfo<'_>, param: &'static str) -> Result<Entries, Problem> {
     let fields = match call.ty(param) {
         StructInfo::Tuple(fields) => fields,
@@ -136,20 +136,20 @@ fn strided_slice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_like(x, Shape::known(result)))
 }
 
-/// A slice along one axis, as the call gives it.
+/// A slice along one axis, as the call states it.
 pub(crate) struct SlicedAxis {
-    /// The axis; negative ones count from the end.
+    /// The axis; a negative one counts from the end.
     pub(crate) axis: i64,
-    /// The first place, neither counted from the front nor clamped.
+    /// The first position as given: it may be negative and is not clamped.
     pub(crate) begin: Dim,
-    /// The distance between places.
+    /// The distance between positions.
     pub(crate) stride: Dim,
 }
 
-/// The axes that a `strided_slice` slices.
+/// Returns the axes that a `strided_slice` slices.
 ///
 /// # Errors
-/// Propagates where a bound is not known.
+/// Propagates if a bound is unknown.
 pub(crate) fn sliced_axes(call: &CallInfo<'_>) -> Result<Vec<SlicedAxis>, Problem> {
     let values = |param: &'static str| match entries(call, param)? {
         Entries::Values(values) => Ok(values),
@@ -191,7 +191,7 @@ pub(super) fn constant_axes(call: &CallInfo<'_>, axes: &[Dim]) -> Result<Vec<i64
 /// The slice along one axis.
 struct Slice<'c, 'a> {
     call: &'c CallInfo<'a>,
-    /// Its place in `begin`, `end` and `strides`.
+    /// Its index in `begin`, `end` and `strides`.
     at: usize,
     axis: usize,
     begin: &'c Dim,
@@ -201,7 +201,8 @@ struct Slice<'c, 'a> {
 }
 
 impl Slice<'_, '_> {
-    /// The number of places in the slice (topi's `GetLength`). A certain negative one is 0.
+    /// Returns the number of positions in the slice (TOPI's `GetLength`). A number that is known to be negative becomes
+    /// 0.
     fn length(&self) -> Result<Dim, Problem> {
         let zero = Dim::constant(0);
         let forward = match self.stride.as_constant() {
@@ -246,13 +247,13 @@ impl Slice<'_, '_> {
         self.call.at_least(a, b)
     }
 
-    /// A length that depends on the sign of the stride.
+    /// Returns an opaque extent for a slice whose length depends on the unknown sign of the stride.
     fn opaque_length(&self) -> Dim {
         let arguments = [self.begin, self.end, self.stride, &self.extent];
         Dim::opaque(Name::from("slice_length"), arguments.into_iter().cloned().collect())
     }
 
-    /// `index` counted from the front and clamped to the axis (topi's `CanonicalizeIndex`).
+    /// Returns `index` counted from the front and clamped to the axis (TOPI's `CanonicalizeIndex`).
     fn canonical(&self, index: &Dim, forward: bool) -> Dim {
         let (zero, one) = (Dim::constant(0), Dim::constant(1));
         let (low, high) =
@@ -260,7 +261,7 @@ impl Slice<'_, '_> {
         let from_front = match self.at_least(index, &zero) {
             Answer::Proved => index.clone(),
             Answer::Refuted => index + &self.extent,
-            // Whether it counts from the end is known at run time only.
+            // It is unknown until run time whether the index counts from the end.
             Answer::Open => {
                 let negative = Dim::opaque(Name::from("<"), vec![index.clone(), zero.clone()]);
                 Dim::opaque(Name::from("T.if_then_else"), vec![negative, index + &self.extent, index.clone()])
@@ -269,10 +270,10 @@ impl Slice<'_, '_> {
         from_front.maximum(&low).minimum(&high)
     }
 
-    /// `assume_inbound` promises that both ends lie within the axis.
+    /// Checks the promise of `assume_inbound`: both ends are within the axis.
     fn check_inbound(&self, forward: bool) -> Result<(), Problem> {
         let one = Dim::constant(1);
-        // Going down, a slice begins at the last place at most and ends before -1 at least.
+        // With a negative stride, a slice begins at most at the last position and ends at least at -1.
         let (low, high) = match forward {
             true => (Dim::constant(0), self.extent.clone()),
             false => (Dim::constant(-1), &self.extent - &one),
@@ -297,7 +298,8 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// A hint where the end lies past the axis. The largest integers mean "to the end" and are left alone.
+    /// Reports a hint if the end is past the axis. The maximum of `int32` or `int64` is a usual way to write "to the
+    /// end", so it is accepted.
     fn note_clamped_end(&self, forward: bool) {
         let to_the_end =
             matches!(self.end.as_constant(), Some(i64::MAX)) || self.end.as_constant() == Some(i64::from(i32::MAX));
@@ -310,7 +312,8 @@ impl Slice<'_, '_> {
     }
 }
 
-/// Bounds that are known: a stride of 0, and places past the axis, which are clamped to it.
+/// Checks known bounds of `dynamic_strided_slice`: reports a stride of 0, and positions past the axis, which are
+/// clamped.
 fn dynamic_bounds(call: &ValueCall<'_>) -> Vec<Diagnostic<ParamPlace>> {
     let mut found = Vec::new();
     let bounds = |param: &'static str| match call.operand(param).elements {
@@ -346,7 +349,7 @@ fn dynamic_strided_slice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_like(x, rank_like(&x.shape, x.shape.ndim())))
 }
 
-/// One int64 for each axis. TVM wants the length as a constant.
+/// Checks a tensor of bounds, which must have one int64 per axis. As in TVM, its length must be constant.
 fn check_bound_tensor(
     call: &CallInfo<'_>,
     param: &'static str,
@@ -379,7 +382,7 @@ mod tests {
     use rx_base::{Code, DType, Span};
     use rx_ir::{Expr, ExprKind, PrimInfo, PrimValue, StructInfo};
 
-    /// A tuple of integers, written in line.
+    /// Creates a tuple of integers that is written inline.
     fn ints(text: &str) -> Given {
         let entry = |value| {
             let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(rx_base::Dim::clone(value)) });

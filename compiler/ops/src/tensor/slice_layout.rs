@@ -1,4 +1,10 @@
-//! How tensors lie that are sliced ([`super::slice`]; TVM src/relax/op/tensor/index.cc).
+//! *Layout inference of slices* ([`super::slice`]).
+//!
+//! ```text
+//! strided_slice(x, axes=[1], …), x in "ACDB"  →  strided_slice(x, axes=[3], …), result in "ACDB"
+//! ```
+//!
+//! Reference: TVM src/relax/op/tensor/index.cc.
 
 use super::slice::{Entries, constant_axes, entries};
 use crate::axes::normalize_axes;
@@ -6,7 +12,8 @@ use crate::relayout::{Laid, LaidOut, LayoutCall, places};
 use rx_base::{DType, Dim};
 use rx_ir::{Argument, Expr, ExprKind, PrimInfo, PrimValue, StructInfo};
 
-/// TVM's `InferLayoutStridedSlice`: `x` stays as it lies, in whole axes, and is sliced where its axes are.
+/// Layout rule of `strided_slice` (TVM's `InferLayoutStridedSlice`): `x` keeps its layout if that splits no axes, and
+/// the sliced axes are adapted.
 pub(super) fn strided(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let layout = call.whole("x")?;
     let Ok(Entries::Values(given)) = entries(call.call, "axes") else { return None };
@@ -18,13 +25,14 @@ pub(super) fn strided(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(out)
 }
 
-/// An int64 scalar.
+/// Creates an int64 scalar.
 fn axis_value(axis: i64) -> Expr {
     let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(Dim::constant(axis)) });
     Expr::new(ExprKind::Prim(PrimValue::Int(Dim::constant(axis))), ty)
 }
 
-/// TVM's `InferLayoutDynStridedSlice`: bounds that are computed stand in the order of the type.
+/// Layout rule of `dynamic_strided_slice` (TVM's `InferLayoutDynStridedSlice`). All keep the layouts of their types,
+/// because the computed bounds are in the order of the type's axes.
 pub(super) fn dynamic(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::initial(call.result)))
 }

@@ -1,4 +1,4 @@
-//! Sorting along an axis.
+//! Sorting along an axis: schemas and struct-info rules.
 
 use super::loops::sort as loops;
 use super::operands::{int_attr, retyped};
@@ -42,13 +42,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .flowing(Flow::OPAQUE.computing(pick::topk)),
 ];
 
-/// The axis, where the rank is known. TVM checks it when it lowers the call.
+/// Returns the axis, if the rank is known. TVM only checks it when it lowers the call.
 fn axis(call: &CallInfo<'_>, data: &TensorInfo) -> Result<Option<usize>, Problem> {
     let axis = int_attr(call, "axis")?.unwrap_or(-1);
     data.shape.ndim().map(|ndim| normalize_axis(call, "axis", ndim, axis)).transpose()
 }
 
-/// A tensor of indices into `data`.
+/// Creates the type of a tensor of indices into `data`.
 fn indices(call: &CallInfo<'_>, data: &TensorInfo, shape: Shape) -> StructInfo {
     match call.dtype("dtype") {
         Some(dtype) => retyped(data, shape, Some(dtype)),

@@ -1,4 +1,4 @@
-//! Reductions and scans.
+//! Reductions and scans: schemas and struct-info rules.
 
 use super::loops::statistical as loops;
 use super::operands::element_count;
@@ -25,7 +25,7 @@ const SCAN: &[Param] = &[
     Param::tensor("data", "The input."),
     Param::optional_attr("axis", AttrKind::Int, "The axis to run along; the flattened input when left out."),
     Param::optional_attr("dtype", AttrKind::DType, "The dtype of the result; that of `data` when left out."),
-    // TVM takes `None` for false (TVM relax/op/statistical.py).
+    // TVM treats `None` as false (TVM relax/op/statistical.py).
     Param::optional_attr(
         "exclusive",
         AttrKind::Bool,
@@ -33,7 +33,7 @@ const SCAN: &[Param] = &[
     ),
 ];
 
-/// A reduction that gives one tensor.
+/// Creates a reduction with one result tensor.
 const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
     Schema::new(name, doc, reduce)
         .taking(REDUCTION)
@@ -42,7 +42,7 @@ const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schem
         .flowing(Flow::OPAQUE.computing(reduce::reduction).laid_out(reduction_layouts))
 }
 
-/// A cumulative operator.
+/// Creates a cumulative operator (scan).
 const fn cumulative(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
     Schema::new(name, doc, scan)
         .taking(SCAN)
@@ -86,8 +86,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .costing(Cost::PerInput(4)),
 ];
 
-/// TVM's `InferLayoutStatistical`: `x` stays as it lies, a reduced axis with all of its pieces; the others lie in the result
-/// as before. A split axis of which one element is to stay is made whole.
+/// Layout rule of reductions (TVM's `InferLayoutStatistical`): `x` keeps its layout, a reduced axis is reduced with all
+/// its pieces, and the other axes keep their order in the result. A split axis that stays with extent 1 is not split
+/// any more.
 fn reduction_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let ndim = call.ndim("x")?;
     let reduced = match call.call.ints("axis") {
@@ -110,8 +111,8 @@ fn reduction_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(LaidOut::result(Laid::Tensor(result)).of("x", &layout).with("axis", axes_attr(&axes)))
 }
 
-/// What is left of a layout when the axes of some letters are gone, the other letters counted anew. No pieces of several
-/// letters share an axis.
+/// Returns the layout without the axes of some letters; the remaining letters are renamed to A, B, C, …. Returns `None`
+/// if pieces of several letters share an axis.
 fn without(layout: &Layout, is_gone: &dyn Fn(char) -> bool, ndim: usize) -> Option<Layout> {
     let text = layout.axis_pieces().filter_map(|pieces| match pieces[..] {
         [(letter, size)] if !is_gone(letter) => Some(match size {
@@ -125,15 +126,15 @@ fn without(layout: &Layout, is_gone: &dyn Fn(char) -> bool, ndim: usize) -> Opti
     Layout::parse(&text.collect::<String>()).ok()?.relettered(&kept, counted.text())
 }
 
-/// What a reduction does to a shape.
+/// The type of a reduction's result, before the operator's final adjustments.
 struct Reduced<'a> {
     data: &'a TensorInfo,
     shape: Shape,
-    /// The axes given, counted from the front where the rank is known; `None` when all are reduced.
+    /// The number of axes given; `None` if all axes are reduced.
     axes: Option<usize>,
 }
 
-/// The shape after a reduction (TVM's `InferTypeStatistical`).
+/// Infers the shape after a reduction (TVM's `InferTypeStatistical`).
 fn reduced<'a>(call: &CallInfo<'a>) -> Result<Reduced<'a>, Problem> {
     let data = call.tensor("x")?;
     let given = call.ints("axis");
@@ -149,7 +150,7 @@ fn reduced<'a>(call: &CallInfo<'a>) -> Result<Reduced<'a>, Problem> {
         (Some(dims), Some(_)) => {
             let mut reduce = vec![false; dims.len()];
             for axis in axes.iter().flatten() {
-                // INVARIANT: `normalize_axes` gives axes below the rank.
+                // INVARIANT: `normalize_axes` returns axes less than the rank.
                 reduce[*axis] = true;
                 call.derive(keepdims.then_some(*axis), || "keepdims=True leaves 1 of a reduced axis".to_owned());
             }
@@ -167,7 +168,7 @@ fn reduced<'a>(call: &CallInfo<'a>) -> Result<Reduced<'a>, Problem> {
         },
         (None, Some(_)) if keepdims => rank_like(&data.shape, ndim),
         (None, Some(_)) => match (ndim, &axes) {
-            // INVARIANT: the axes are distinct and below the rank, so there are at most as many.
+            // INVARIANT: the axes are distinct and less than the rank, so there are at most `ndim`.
             (Some(ndim), Some(axes)) if axes.len() == ndim => Shape::known([]),
             (Some(ndim), Some(axes)) => Shape::Rank(ndim - axes.len()),
             _ => rank_like(&data.shape, None),
@@ -181,8 +182,9 @@ fn reduce(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, Element::of(data), data.vdevice))
 }
 
-/// TVM's `InferTypeStatisticalExtension`. Where dims are known the result is a tuple when at most one axis is given;
-/// where they are not, it is one unless all dims of the result are known anyway.
+/// Infers the type of `median` (TVM's `InferTypeStatisticalExtension`). If dims are known, the result is a tuple (with
+/// indices) when at most one axis is given. If dims are unknown, it is a tuple unless all dims of the result are known
+/// anyway.
 fn median(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let Reduced { data, shape, axes } = reduced(call)?;
     let single = match (&data.shape, axes) {
@@ -197,8 +199,8 @@ fn median(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::tuple([values, positions]))
 }
 
-/// TVM's `InferTypeScan`, which does not check the axis. Without an axis the input is flattened: the result has one
-/// dimension, where TVM keeps the rank of an input whose dims it does not know.
+/// Infers the type of a scan (TVM's `InferTypeScan`, which does not check the axis). Without an axis the input is
+/// flattened, so the result has one dimension. TVM instead keeps the rank of an input whose dims are unknown.
 fn scan(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let element = call.dtype("dtype").map_or(Element::of(data), |dtype| Element::known(Some(dtype)));

@@ -1,4 +1,4 @@
-//! Operators of three tensors that work element by element.
+//! Elementwise operators of three tensors: schemas and struct-info rules.
 
 use super::loops::elementwise as loops;
 use super::operands::{common_vdevice, tuple_text};
@@ -45,8 +45,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .declared_in("TVM src/relax/op/tensor/search.cc"),
 ];
 
-/// TVM's `InferLayoutEwiseFMA`: all lie as `x1`, or as `x2` and `x3` where these lie alike; with whole axes where one of
-/// them cannot be split so.
+/// Layout rule of `ewise_fma` (TVM's `InferLayoutEwiseFMA`): all operands get the layout of `x1`, or that of `x2` and
+/// `x3` if these two are equal. Axes are not split if one of the operands cannot have the split layout.
 fn ewise_fma_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     const NAMES: [&str; 3] = ["x1", "x2", "x3"];
     let layouts = [call.layout("x1")?, call.layout("x2")?, call.layout("x3")?];
@@ -59,11 +59,11 @@ fn ewise_fma_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     Some(NAMES.into_iter().fold(out, |out, name| out.of(name, &layout)))
 }
 
-/// TVM's `InferTypeEwiseFMA`.
+/// Infers the type of `ewise_fma` (TVM's `InferTypeEwiseFMA`).
 fn ewise_fma(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     const NAMES: [&str; 3] = ["x1", "x2", "x3"];
     let tensors = [call.tensor("x1")?, call.tensor("x2")?, call.tensor("x3")?];
-    // As TVM, which compares dims only where all three shapes are written out, and then wants them proved equal.
+    // TVM compares dims only if all three shapes are written out, and then requires a proof of equality.
     let written = tensors.iter().all(|tensor| tensor.shape.written_dims().is_some());
     let require = if written { require_proved_equal } else { require_equal };
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {
@@ -108,7 +108,7 @@ fn same_rank_and_dtype(
     Ok(())
 }
 
-/// TVM's `InferTypeWhere`.
+/// Infers the type of `where` (TVM's `InferTypeWhere`).
 fn infer_where(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (condition, x1, x2) = (call.tensor("condition")?, call.tensor("x1")?, call.tensor("x2")?);
     if let Some(dtype) = condition.dtype.filter(|dtype| !dtype.is_bool()) {
@@ -131,7 +131,8 @@ fn infer_where(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .with_label(ParamPlace::Param("x2"), call.ty("x2").to_string())
             .with_note(format!("`x1` and `x2` broadcast to {values}; {RULE}"))
     })?;
-    // As TVM: a rank that follows from all three, a variable that is the shape of all three, or dims.
+    // As in TVM, the shape is the broadcast dims, or the variable that is the shape of all three operands, or a rank
+    // that follows from all three.
     let shape = match (&condition.shape, &x1.shape, &x2.shape) {
         (Shape::Known(_), Shape::Known(_), Shape::Known(_)) => shape,
         (a @ Shape::Var { .. }, b, c) if a == b && b == c => a.clone(),

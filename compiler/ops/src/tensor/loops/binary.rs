@@ -1,4 +1,10 @@
-//! Operators of two operands, element by element, with broadcasting.
+//! *Elementwise binary operators* with broadcasting.
+//!
+//! ```text
+//! add(x1: [n, 4], x2: [4])  →  for i, j in grid(n, 4): out[i, j] = x1[i, j] + x2[j]
+//! ```
+//!
+//! Reference: TVM include/tvm/topi/broadcast.h.
 
 use super::elementwise::differ;
 use super::{common_dtype, either, greater, truth};
@@ -8,7 +14,7 @@ use rx_base::dtype::TypeCode;
 use rx_ir::{ExprKind, PrimValue, StructInfo};
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder};
 
-/// The largest constant exponent that is written out as a product.
+/// The largest constant exponent that is expanded into a product.
 const MAX_WRITTEN_POWER: i64 = 8;
 
 /// An operand: a tensor, or a scalar.
@@ -21,7 +27,8 @@ impl Side {
     fn of(lowering: &mut Lowering<'_>, name: &'static str) -> Result<Side, Unsupported> {
         let StructInfo::Prim(prim) = lowering.call.ty(name) else { return lowering.tensor(name).map(Side::Tensor) };
         let literal = match lowering.call.operand(name).map(|expr| &expr.kind) {
-            // `int32`, as in the rule: with an `int64` operand the two meet there.
+            // A bare integer is `int32`, as in the struct-info rule. Combined with an `int64` operand, it is converted
+            // to `int64`.
             Some(ExprKind::Prim(PrimValue::Int(_))) => Some(DType::INT32),
             Some(ExprKind::Prim(PrimValue::Float(_))) => Some(DType::FLOAT32),
             _ => None,
@@ -38,7 +45,7 @@ impl Side {
         }
     }
 
-    /// The value that stands at `axes` of the result, in this dtype.
+    /// Returns the operand's value at result index `axes`, converted to `dtype`.
     fn at(&self, builder: &KernelBuilder, axes: &[Expr], dtype: DType) -> Expr {
         let value = match self {
             Side::Tensor(operand) => operand.broadcast_at(builder, axes),
@@ -48,8 +55,8 @@ impl Side {
     }
 }
 
-/// Every operator of the table `binary`; which one is read off its name. Operands of two dtypes are combined in
-/// [`common_dtype`], and the result has the dtype that the operator's rule gives.
+/// Emits the operator of table `binary` that the call names. Operands of different dtypes are combined in
+/// [`common_dtype`], and the result has the dtype of the struct-info rule.
 pub(crate) fn binary(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (left, right) = (Side::of(lowering, "x1")?, Side::of(lowering, "x2")?);
     let (name, out) = (lowering.call.schema.name, lowering.output(0));
@@ -80,8 +87,8 @@ fn check_dtype(name: &str, dtype: DType) -> Result<(), Unsupported> {
     }
 }
 
-/// The operator's value of two elements of one dtype (TVM's include/tvm/topi/broadcast.h). Of `bool`s, sums and products
-/// are `or` and `and`, and differences `xor`.
+/// Returns the operator's value for two elements of the same dtype (TVM's include/tvm/topi/broadcast.h). For `bool`,
+/// addition and multiplication are `or` and `and`, and subtraction is `xor`.
 pub(crate) fn combine(name: &str, a: Expr, b: Expr) -> Expr {
     use BinaryOp::*;
     let dtype = a.dtype();
@@ -122,7 +129,7 @@ pub(crate) fn combine(name: &str, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// A function of floats; of integers by way of `float64`.
+/// Applies a float function; integers are converted to `float64` and back.
 fn float_function(function: Intrinsic, a: Expr, b: Expr) -> Expr {
     let dtype = a.dtype();
     match dtype.is_float() {
@@ -131,8 +138,8 @@ fn float_function(function: Intrinsic, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// `a^b`. Squares and cubes, the powers that networks are made of, are products: right to one rounding more, and many
-/// times faster.
+/// Returns `a^b`. Squares and cubes, the most frequent powers in networks, become products: at most one more rounding,
+/// and many times faster than `pow`.
 fn float_power(a: Expr, b: Expr) -> Expr {
     match b {
         Expr::Float { value: 2.0, .. } => a.clone() * a,
@@ -141,7 +148,7 @@ fn float_power(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// `max + log1p(exp(-|a - b|))`; of equal operands, infinite ones too, `a + log 2`.
+/// Returns `max + log1p(exp(-|a - b|))`, or `a + log 2` for equal operands, including infinite ones.
 fn log_add_exp(a: Expr, b: Expr) -> Expr {
     let dtype = a.dtype();
     if !dtype.is_float() {
@@ -154,8 +161,8 @@ fn log_add_exp(a: Expr, b: Expr) -> Expr {
     Expr::select(equal, a + Expr::number(std::f64::consts::LN_2, dtype), larger + rest)
 }
 
-/// `x1^x2` of integers, exact modulo the dtype's range. A negative exponent gives `1 / x1^-x2` rounded toward zero, and 0
-/// of 0.
+/// Emits `x1^x2` of integers, exact modulo the range of the dtype. A negative exponent gives `1 / x1^-x2`, truncated,
+/// and 0 for the base 0.
 fn integer_power(lowering: &mut Lowering<'_>, left: &Side, right: &Side, dtype: DType) -> Result<(), Unsupported> {
     let out = lowering.output(0);
     let wanted = lowering.builder.dtype(out);
@@ -170,7 +177,7 @@ fn integer_power(lowering: &mut Lowering<'_>, left: &Side, right: &Side, dtype: 
         return Ok(());
     }
     if wanted.is_bool() {
-        // A truth to some power.
+        // A boolean base: the power is true if the base is true or the exponent is 0.
         lowering.builder.compute(out, |builder, axes| {
             let zero = right.at(builder, axes, dtype).eq(Expr::number(0.0, dtype));
             either(truth(left.at(builder, axes, dtype)), zero)
@@ -183,7 +190,7 @@ fn integer_power(lowering: &mut Lowering<'_>, left: &Side, right: &Side, dtype: 
     let mut extents: Vec<(Expr, IterKind)> = shape.into_iter().map(|extent| (extent, IterKind::Spatial)).collect();
     extents.push((Expr::int(bits), IterKind::Ordered));
     lowering.builder.block("power", &extents, |builder, axes| {
-        // INVARIANT: the axes are those of the output and one for the bits, from the highest down.
+        // INVARIANT: the axes are those of the output and then one for the exponent's bits, highest bit first.
         let (bit, axes) = axes.split_last().map_or((Expr::int(0), axes), |(bit, axes)| (bit.clone(), axes));
         let (base, exponent) = (left.at(builder, axes, dtype), right.at(builder, axes, dtype));
         let power = builder.load(out, axes).cast(dtype);
@@ -202,7 +209,7 @@ fn integer_power(lowering: &mut Lowering<'_>, left: &Side, right: &Side, dtype: 
     Ok(())
 }
 
-/// `base^exponent` of a negative exponent, rounded toward zero.
+/// Returns `base^exponent` for a negative exponent, truncated to an integer.
 fn reciprocal_power(base: Expr, exponent: Expr) -> Expr {
     let dtype = base.dtype();
     let [minus_one, zero, one] = [-1.0, 0.0, 1.0].map(|value| Expr::number(value, dtype));

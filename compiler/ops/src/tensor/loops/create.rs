@@ -1,4 +1,12 @@
-//! Tensors of a given shape, triangles, and tensors of dims.
+//! *Constant, range and triangle tensors*: `full`, `zeros`, `ones`, `eye`, `tril`, `triu`, `arange`, `hamming_window`,
+//! and tensors of dims.
+//!
+//! ```text
+//! arange(start, end, step)  →  for i in range(count): out[i] = start + step * i
+//! tril(x, k)                →  for i, j in grid(n, m): out[i, j] = x[i, j] if j <= i + k else 0
+//! ```
+//!
+//! Reference: TVM include/tvm/topi/elemwise.h (`full`) and transform.h (`arange`, `trilu`).
 
 use super::{dims_of, needed_number, number, number_as, truth};
 use crate::arguments;
@@ -7,7 +15,7 @@ use rx_base::DType;
 use rx_tir::{Expr, Intrinsic};
 use std::f64::consts::PI;
 
-/// `full` and `full_like`.
+/// Emits `full` and `full_like`.
 pub(crate) fn full(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let value = lowering.tensor("fill_value")?;
     let out = lowering.output(0);
@@ -19,12 +27,12 @@ pub(crate) fn full(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `zeros` and `zeros_like`.
+/// Emits `zeros` and `zeros_like`.
 pub(crate) fn zeros(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     fill(lowering, 0.0)
 }
 
-/// `ones` and `ones_like`.
+/// Emits `ones` and `ones_like`.
 pub(crate) fn ones(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     fill(lowering, 1.0)
 }
@@ -35,7 +43,7 @@ fn fill(lowering: &mut Lowering<'_>, value: f64) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `eye` and `eye_like`.
+/// Emits `eye` and `eye_like`.
 pub(crate) fn eye(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let diagonal = needed_number(lowering, "k")?.cast(DType::INT64);
     let out = lowering.output(0);
@@ -43,7 +51,7 @@ pub(crate) fn eye(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
         let dtype = builder.dtype(out);
         let on = match axes {
             [row, column] => (column.clone() - row.clone()).eq(diagonal),
-            // INVARIANT: a matrix, by the operator's rule.
+            // INVARIANT: the result is a matrix, by the struct-info rule.
             _ => Expr::bool(false),
         };
         Expr::select(on, Expr::number(1.0, dtype), Expr::number(0.0, dtype))
@@ -51,7 +59,7 @@ pub(crate) fn eye(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Keeps elements where `keep(row + k, column)`.
+/// Emits `tril` or `triu`: keeps elements for which `keep(row + k, column)` holds, and sets the others to 0.
 pub(crate) fn triangle(lowering: &mut Lowering<'_>, keep: fn(Expr, Expr) -> Expr) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let diagonal = needed_number(lowering, "k")?.cast(DType::INT64);
@@ -59,7 +67,7 @@ pub(crate) fn triangle(lowering: &mut Lowering<'_>, keep: fn(Expr, Expr) -> Expr
         let value = x.at(builder, axes);
         let kept = match axes {
             [.., row, column] => keep(row.clone() + diagonal, column.clone()),
-            // INVARIANT: at least a matrix, by the operator's rule.
+            // INVARIANT: the result has at least two axes, by the struct-info rule.
             _ => Expr::bool(true),
         };
         Expr::select(kept, value, Expr::number(0.0, x.dtype))
@@ -67,7 +75,7 @@ pub(crate) fn triangle(lowering: &mut Lowering<'_>, keep: fn(Expr, Expr) -> Expr
     Ok(())
 }
 
-/// `start + step * i`: of integers exact, else in `float64` and then rounded.
+/// Emits `start + step * i`: exact for integers, otherwise in `float64` with a final rounding.
 pub(crate) fn arange(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let from_zero = matches!(arguments::scalar(lowering.call, "end"), Ok(None));
     let start = if from_zero { Expr::int(0) } else { needed_number(lowering, "start")? };
@@ -86,7 +94,8 @@ pub(crate) fn arange(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `α - β·cos(2πn / M)`, where M is N of a periodic window and N - 1 of a symmetric one; a window of one value is 1.
+/// Emits `α - β·cos(2πn / M)`, where `M` is `N` for a periodic window and `N - 1` for a symmetric one. A window of one
+/// value is 1.
 pub(crate) fn hamming_window(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let size = needed_number(lowering, "window_size")?.cast(DType::INT64);
     let periodic = truth(needed_number(lowering, "periodic")?);
@@ -104,7 +113,7 @@ pub(crate) fn hamming_window(lowering: &mut Lowering<'_>) -> Result<(), Unsuppor
     Ok(())
 }
 
-/// `size`: the number of elements.
+/// Emits `size`: the number of elements.
 pub(crate) fn size(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let dims = dims_of(lowering, "expr")?;
     let count = lowering.builder.dim(&crate::tensor::operands::element_count(&dims));
@@ -112,7 +121,7 @@ pub(crate) fn size(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `shape_to_tensor`: element `i` is dim `i`.
+/// Emits `shape_to_tensor`: element `i` is dim `i`.
 pub(crate) fn shape_to_tensor(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let dims = lowering.dims("expr")?;
     let values = super::extents(&mut lowering.builder, &dims);

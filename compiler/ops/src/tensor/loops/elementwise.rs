@@ -1,4 +1,10 @@
-//! Operators of one tensor, `clip`, and of three: element by element.
+//! *Elementwise operators* of one tensor, `clip`, `astype`, `ewise_fma` and `where`.
+//!
+//! ```text
+//! exp(x), x: [n, 4]  →  for i, j in grid(n, 4): out[i, j] = exp(x[i, j])
+//! ```
+//!
+//! Reference: TVM include/tvm/topi/elemwise.h.
 
 use super::{greater, truth};
 use crate::arguments::{self, Scalar};
@@ -7,11 +13,11 @@ use rx_base::DType;
 use rx_base::dtype::TypeCode;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
-/// Every operator of the table `elementwise` but `clip`; which one is read off its name.
+/// Emits the operator of table `elementwise` that the call names, except `clip`.
 pub(crate) fn unary(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let (name, out) = (lowering.call.schema.name, lowering.output(0));
-    // Asked first for the sake of the answer: whether the dtype has the operator at all.
+    // Checks first, on a constant, whether the operator is defined for the dtype.
     element(name, Expr::number(0.0, x.dtype))?;
     lowering.builder.compute(out, |builder, axes| {
         let value = x.at(builder, axes);
@@ -20,7 +26,7 @@ pub(crate) fn unary(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The operator's value of one element (TVM's include/tvm/topi/elemwise.h).
+/// Returns the operator's value for one element (TVM's include/tvm/topi/elemwise.h).
 fn element(name: &str, x: Expr) -> Result<Expr, Unsupported> {
     use Intrinsic::*;
     let dtype = x.dtype();
@@ -80,7 +86,7 @@ fn absolute(x: Expr) -> Expr {
     }
 }
 
-/// -1, 0 or 1; 0 of a NaN, as in topi.
+/// Returns -1, 0 or 1; 0 for NaN, as in TOPI.
 fn sign(x: Expr) -> Expr {
     let dtype = x.dtype();
     let (zero, one) = (Expr::number(0.0, dtype), Expr::number(1.0, dtype));
@@ -94,7 +100,7 @@ fn sign(x: Expr) -> Expr {
     }
 }
 
-/// `max(min(x, max), min)`, so where the bounds cross the result is `min`.
+/// Emits `max(min(x, max), min)`: if the bounds cross, the result is `min`.
 pub(crate) fn clip(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let (low, high) = (Bound::of(lowering, "min", x.dtype)?, Bound::of(lowering, "max", x.dtype)?);
@@ -121,7 +127,7 @@ impl Bound {
             Scalar::Unknown(_) => return Err(unknown()),
             Scalar::Float(value) if value.is_nan() => return Ok(Bound::Open),
             Scalar::Float(value) if dtype.is_float() => return Ok(Bound::At(Expr::number(value, dtype))),
-            // The least integer that is not below it, or the largest that is not above.
+            // Rounds a lower bound up and an upper bound down to an integer.
             Scalar::Float(value) => i128::from((if is_low { value.ceil() } else { value.floor() }) as i64),
             Scalar::Int(dim) => match dim.as_constant() {
                 Some(value) if dtype.is_float() => return Ok(Bound::At(Expr::number(value as f64, dtype))),
@@ -154,7 +160,7 @@ impl Bound {
     }
 }
 
-/// The least and the largest value of an integer dtype or `bool`.
+/// Returns the minimum and maximum of an integer dtype or `bool`.
 pub(crate) fn integer_range(dtype: DType) -> (i128, i128) {
     match dtype.code {
         TypeCode::Bool => (0, 1),
@@ -163,7 +169,7 @@ pub(crate) fn integer_range(dtype: DType) -> (i128, i128) {
     }
 }
 
-/// `astype` and `wrap_param`.
+/// Emits `astype` and `wrap_param`.
 pub(crate) fn astype(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = match lowering.call.schema.name {
         "wrap_param" => lowering.tensor("data")?,
@@ -178,7 +184,7 @@ pub(crate) fn astype(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `x1 * x2 + x3`.
+/// Emits `x1 * x2 + x3`.
 pub(crate) fn ewise_fma(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (a, b, c) = (lowering.tensor("x1")?, lowering.tensor("x2")?, lowering.tensor("x3")?);
     lowering.compute(|builder, axes| {
@@ -188,7 +194,7 @@ pub(crate) fn ewise_fma(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     Ok(())
 }
 
-/// `where`: only the chosen operand is read.
+/// Emits `where`. Only the chosen operand is loaded.
 pub(crate) fn choose(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (condition, a, b) = (lowering.tensor("condition")?, lowering.tensor("x1")?, lowering.tensor("x2")?);
     let out = lowering.output(0);
@@ -200,7 +206,7 @@ pub(crate) fn choose(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `a != b`, of any two values of one dtype.
+/// Returns `a != b` for two values of the same dtype.
 pub(crate) fn differ(a: Expr, b: Expr) -> Expr {
     Expr::compare(CompareOp::Ne, a, b)
 }

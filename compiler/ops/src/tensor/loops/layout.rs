@@ -1,4 +1,11 @@
-//! `layout_transform`: each element is written where the index map says.
+//! *Layout transform* (`layout_transform`): writes each element to the index that the index map gives.
+//!
+//! ```text
+//! lambda i: (i // 4, i % 4), x: [10]
+//! fill out: [3, 4] with pad_value;  for i in range(10): out[i // 4, i % 4] = x[i]
+//! ```
+//!
+//! Requires: a parsed index map that is injective. Reference: TVM include/tvm/topi/transform.h (`layout_transform`).
 
 use crate::compute::{Lowering, Unsupported};
 use crate::tensor::index_map::{Index, IndexMap};
@@ -7,7 +14,8 @@ use rx_base::DType;
 use rx_ir::Attr;
 use rx_tir::Expr;
 
-/// `layout_transform`. Places that no element is moved to are filled before: with 0 where no value is given, as in TVM.
+/// Emits `layout_transform`. Fills the result first if no element is moved to some position: with the pad value, or
+/// with 0 as in TVM.
 pub(crate) fn layout_transform(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let unknown = || Unsupported::because("the index map is not known");
@@ -30,10 +38,10 @@ pub(crate) fn layout_transform(lowering: &mut Lowering<'_>) -> Result<(), Unsupp
     Ok(())
 }
 
-/// An index of the result in terms of those of the data.
+/// Returns an index of the result, given the indices of the data.
 fn place(index: &Index, axes: &[Expr]) -> Expr {
     match index {
-        // INVARIANT: the map takes as many indices as the data has axes, by the operator's rule.
+        // INVARIANT: the map has one parameter per axis of the data, by the struct-info rule.
         Index::Param(at) => axes.get(*at).cloned().unwrap_or(Expr::int(0)),
         Index::Add(a, b) => place(a, axes) + place(b, axes),
         Index::Scale(inner, by) => place(inner, axes) * Expr::int(*by),

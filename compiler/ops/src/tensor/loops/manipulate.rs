@@ -1,4 +1,13 @@
-//! Axes reordered, reversed and repeated; tensors broadcast and summed back.
+//! *Permutation, broadcast, repetition and reversal of axes*, and sums that undo a broadcast.
+//!
+//! ```text
+//! permute_dims(x, [1, 0]):  out[i, j] = x[j, i]
+//! repeat(x, 2, axis=0):     out[i] = x[i // 2]
+//! tile(x, [2]):             out[i] = x[i % n]
+//! ```
+//!
+//! Reference: TVM include/tvm/topi/transform.h (`transpose`, `repeat`, `tile`, `flip`, `reverse_sequence`) and ONNX
+//! GatherElements.
 
 use super::{axis, from_front, index, unravel, with_axis};
 use crate::axes::normalize_axes;
@@ -6,7 +15,7 @@ use crate::compute::{Lowering, Unsupported};
 use crate::tensor::operands::agree;
 use rx_tir::{BinaryOp, Expr};
 
-/// `permute_dims`.
+/// Emits `permute_dims`.
 pub(crate) fn permute_dims(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let axes = match lowering.call.ints("axes") {
@@ -17,7 +26,7 @@ pub(crate) fn permute_dims(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     lowering.compute(|builder, places| {
         let mut indices = vec![Expr::int(0); x.ndim()];
         for (place, axis) in places.iter().zip(&axes) {
-            // INVARIANT: a normalized axis is below the rank.
+            // INVARIANT: a normalized axis is less than the rank.
             indices[*axis] = place.clone();
         }
         x.at(builder, &indices)
@@ -25,19 +34,20 @@ pub(crate) fn permute_dims(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     Ok(())
 }
 
-/// `broadcast_to`.
+/// Emits `broadcast_to`.
 pub(crate) fn broadcast_to(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     lowering.compute(|builder, axes| x.broadcast_at(builder, axes));
     Ok(())
 }
 
-/// `collapse_sum_to` and `collapse_sum_like`: leading axes, and those the result has with length 1, are summed.
+/// Emits `collapse_sum_to` and `collapse_sum_like`: sums the leading axes, and the axes that have extent 1 only in the
+/// result.
 pub(crate) fn collapse_sum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let (out, target) = (lowering.output(0), lowering.output_shape(0).to_vec());
     let lead = data.ndim().saturating_sub(target.len());
-    // Which axes of the data are summed; the others are the result's.
+    // For each axis of the data, whether it is summed. The other axes are those of the result.
     let summed: Vec<bool> = (0..data.ndim())
         .map(|at| match at.checked_sub(lead).and_then(|at| target.get(at)) {
             Some(dim) => !agree(lowering.call, dim, &data.shape[at]),
@@ -62,7 +72,7 @@ pub(crate) fn collapse_sum(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     Ok(())
 }
 
-/// `repeat`: place `i` along the axis is place `i // repeats` of the data.
+/// Emits `repeat`: position `i` along the axis reads position `i // repeats` of the data.
 pub(crate) fn repeat(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let repeats = lowering.call.int("repeats").unwrap_or(1).max(1);
@@ -79,7 +89,7 @@ pub(crate) fn repeat(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `tile`: place `i` is place `i % extent` of the data.
+/// Emits `tile`: position `i` reads position `i % extent` of the data.
 pub(crate) fn tile(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let copied: Vec<bool> = {
@@ -100,7 +110,7 @@ pub(crate) fn tile(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `flip`.
+/// Emits `flip`.
 pub(crate) fn flip(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
@@ -112,7 +122,7 @@ pub(crate) fn flip(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `reverse_sequence`: the first `seq_lengths[b]` places of sequence `b` in reverse, the rest as they are.
+/// Emits `reverse_sequence`: reverses the first `seq_lengths[b]` positions of sequence `b` and keeps the rest.
 pub(crate) fn reverse_sequence(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, lengths) = (lowering.tensor("data")?, lowering.tensor("seq_lengths")?);
     let along = axis(lowering, "seq_axis", data.ndim(), lowering.call.int("seq_axis").unwrap_or(1))?;
@@ -127,8 +137,8 @@ pub(crate) fn reverse_sequence(lowering: &mut Lowering<'_>) -> Result<(), Unsupp
     Ok(())
 }
 
-/// `gather_elements`: the element at the same place but for the axis, where the index says; negative indices count from
-/// the end, as in ONNX.
+/// Emits `gather_elements`: reads the element at the same index, except that the axis is indexed by `indices`. Negative
+/// indices count from the end, as in ONNX.
 pub(crate) fn gather_elements(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, indices) = (lowering.tensor("data")?, lowering.tensor("indices")?);
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;

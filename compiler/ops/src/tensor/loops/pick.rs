@@ -1,7 +1,12 @@
-//! Elements picked by tensors of indices.
+//! *Gather and search*: `take`, `gather_nd`, `index_tensor`, `one_hot`, `argmax`, `argmin`, `bucketize`.
 //!
-//! Indices are loaded as they are where the operator takes `[0, extent)`; whether they lie in it is for the checks that
-//! later passes add.
+//! ```text
+//! take(x, indices, axis=0), x: [n, m], indices: [k]  →  out[i, j] = x[indices[i], j]
+//! ```
+//!
+//! Requires: if an operator accepts `[0, extent)` only, indices are in range. They are loaded without a check; a later
+//! pass adds bounds checks. Reference: TVM include/tvm/topi/transform.h (`take`, `gather_nd`, `one_hot`) and
+//! reduction.h.
 
 use super::ravel;
 use super::{axis, extents, from_front, index};
@@ -11,7 +16,7 @@ use rx_ir::StructInfo;
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, CompareOp, Expr, IterKind, KernelBuilder, Stmt};
 
-/// `take`, in its four modes.
+/// Emits `take` in its four modes.
 pub(crate) fn take(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let along = axis(lowering, "axis", x.ndim(), lowering.call.int("axis").unwrap_or(0))?;
@@ -26,7 +31,7 @@ pub(crate) fn take(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let mode = lowering.call.str("mode").unwrap_or("fast");
     let extent = lowering.builder.dim(&x.shape[along]);
     lowering.compute(|builder, axes| {
-        // INVARIANT: the indices' axes stand in place of the axis.
+        // INVARIANT: the axes of the indices replace the indexed axis.
         let (before, rest) = axes.split_at(along);
         let (places, after) = rest.split_at(picked);
         let place = index(match &indices {
@@ -40,7 +45,7 @@ pub(crate) fn take(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// What `take` makes of an index along an axis of this extent: the place that is read, and whether one is.
+/// Returns the position that `take` reads for an index along an axis of this extent, and whether it is in bounds.
 pub(super) fn taken(mode: &str, place: Expr, extent: Expr) -> (Expr, Expr) {
     match mode {
         "clip" => (Expr::int(0).max(place).min(extent - Expr::int(1)), Expr::bool(true)),
@@ -50,15 +55,16 @@ pub(super) fn taken(mode: &str, place: Expr, extent: Expr) -> (Expr, Expr) {
     }
 }
 
-/// `gather_nd`: the last axis of `indices` holds a place for each axis behind the `batch_dims` leading ones; negative
-/// places count from the end, as in ONNX.
+/// Emits `gather_nd`: the last axis of `indices` has one index per axis after the `batch_dims` leading axes. Negative
+/// indices count from the end, as in ONNX.
 pub(crate) fn gather_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, indices) = (lowering.tensor("data")?, lowering.tensor("indices")?);
     let batch = usize::try_from(lowering.call.int("batch_dims").unwrap_or(0)).unwrap_or(0);
     let width = tuple_width(&indices)?;
     let lengths = data.extents(&mut lowering.builder);
     lowering.compute(|builder, axes| {
-        // INVARIANT: the result has the axes of `indices` but the last, then those of `data` that are not indexed.
+        // INVARIANT: the result has the axes of `indices` except the last, then the axes of `data` that are not
+        // indexed.
         let (lead, rest) = axes.split_at(indices.ndim() - 1);
         let places = index_tuple(builder, &indices, lead, width, &lengths[batch..]);
         data.at(builder, &[&lead[..batch], &places, rest].concat())
@@ -66,10 +72,10 @@ pub(crate) fn gather_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     Ok(())
 }
 
-/// The length of the last axis of a tensor of index tuples.
+/// Returns the length of the last axis of a tensor of index tuples.
 ///
 /// # Errors
-/// Where it is no constant, or there is no axis.
+/// Fails if it is not constant, or if there is no axis.
 pub(super) fn tuple_width(indices: &Operand) -> Result<usize, Unsupported> {
     let width = indices.shape.last().and_then(rx_base::Dim::as_constant);
     width
@@ -77,7 +83,7 @@ pub(super) fn tuple_width(indices: &Operand) -> Result<usize, Unsupported> {
         .ok_or_else(|| Unsupported::because("the last length of `indices` is not known"))
 }
 
-/// The `width` places of the index tuple at `lead`, for axes of these extents.
+/// Returns the `width` components of the index tuple at `lead`, for axes with these extents.
 pub(super) fn index_tuple(
     builder: &KernelBuilder,
     indices: &Operand,
@@ -92,7 +98,7 @@ pub(super) fn index_tuple(
     extents.iter().take(width).enumerate().map(place).collect()
 }
 
-/// `index_tensor`: `data[i, j, …]`; negative indices count from the end, as in NumPy.
+/// Emits `index_tensor`: `data[i, j, …]`. Negative indices count from the end, as in NumPy.
 pub(crate) fn index_tensor(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let indices = lowering.tensors("indices")?;
@@ -107,7 +113,7 @@ pub(crate) fn index_tensor(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     Ok(())
 }
 
-/// What index tensors that are broadcast together hold at `axes`, for axes of these extents.
+/// Loads index tensors, broadcast together, at `axes`, for axes with these extents.
 pub(super) fn broadcast_indices(
     builder: &KernelBuilder,
     indices: &[Operand],
@@ -120,7 +126,7 @@ pub(super) fn broadcast_indices(
     std::iter::zip(indices, extents).map(place).collect()
 }
 
-/// `one_hot`: an index outside the depth turns nothing on.
+/// Emits `one_hot`. An index outside the depth sets no element.
 pub(crate) fn one_hot(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let indices = lowering.tensor("indices")?;
     let (on, off) = (lowering.scalar("on_value")?, lowering.scalar("off_value")?);
@@ -130,7 +136,7 @@ pub(crate) fn one_hot(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     lowering.builder.compute(out, |builder, axes| {
         let dtype = builder.dtype(out);
         let mut places = axes.to_vec();
-        // INVARIANT: a normalized axis is below the rank.
+        // INVARIANT: a normalized axis is less than the rank.
         let place = places.remove(along);
         let hit = index(indices.at(builder, &places)).eq(place);
         Expr::select(hit, super::number_as(on, dtype), super::number_as(off, dtype))
@@ -138,11 +144,12 @@ pub(crate) fn one_hot(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `argmax` and `argmin`: the first of the largest or smallest elements; NaN counts as larger and as smaller than any
-/// number, as in NumPy and PyTorch.
+/// Emits `argmax` and `argmin`: the index of the first maximum or minimum. NaN wins in both cases, as in NumPy and
+/// PyTorch.
 ///
-/// It is a reduction of two values, the element and its place. Of equal elements the smaller place is kept, so the order in which
-/// elements are compared does not matter (TVM's `MakeArgmaxReducer`, `include/tvm/topi/reduction.h`, and NaN).
+/// It is a tuple reduction of two values, the element and its index. Of equal elements the smaller index wins, so the
+/// reduction does not depend on the order (TVM's `MakeArgmaxReducer`, `include/tvm/topi/reduction.h`, extended by the
+/// rule for NaN).
 pub(crate) fn arg_extremum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", x.ndim(), value)).transpose()?;
@@ -186,8 +193,8 @@ pub(crate) fn arg_extremum(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
     Ok(())
 }
 
-/// `bucketize`: how many boundaries lie below the value, or with `right` not above it. A NaN lies above all, as in
-/// PyTorch's and NumPy's `searchsorted`.
+/// Emits `bucketize`: the number of boundaries less than the value (with `right`, less than or equal to it). NaN is
+/// greater than all boundaries, as in `searchsorted` of PyTorch and NumPy.
 pub(crate) fn bucketize(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (input, boundaries) = (lowering.tensor("input_tensor")?, lowering.tensor("boundaries")?);
     let right = lowering.call.bool("right") == Some(true);

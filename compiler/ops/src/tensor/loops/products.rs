@@ -1,5 +1,11 @@
-//! Products of matrices and vectors, and Einstein's notation. Products are taken and summed in the result's dtype, of
-//! narrow floats in `float32`.
+//! *Matrix products, outer products and einsum.*
+//!
+//! ```text
+//! matmul(x1: [m, k], x2: [k, n])  →  out[i, j] = Σ_k x1[i, k] * x2[k, j]
+//! ```
+//!
+//! Guarantees: products and sums have the dtype of the result, or `float32` for narrower floats. Reference: TVM
+//! python/tvm/relax/transform/legalize_ops/linear_algebra.py and include/tvm/topi/einsum.h.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{accumulator, reduce};
@@ -8,7 +14,7 @@ use rx_base::{DType, Dim};
 use rx_tir::func::BufferId;
 use rx_tir::{BinaryOp, Expr, KernelBuilder};
 
-/// `out[axes] = Σ element(axes, reduced)`, with `element` of the dtype it is given.
+/// Emits `out[axes] = Σ element(axes, reduced)`. `element` gets the accumulator's dtype.
 fn sum(
     lowering: &mut Lowering<'_>,
     reduced: &[Expr],
@@ -28,14 +34,14 @@ fn sum(
     }
 }
 
-/// `out[…, m, n] = Σ x1[…, m, k] * x2[…, k, n]`. Leading axes are broadcast; a vector has no `m` or `n`.
+/// Emits `out[…, m, n] = Σ x1[…, m, k] * x2[…, k, n]`. The batch axes are broadcast; a vector has no `m` or `n`.
 pub(crate) fn matmul(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (left, right) = (lowering.tensor("x1")?, lowering.tensor("x2")?);
     let (rows, columns) = (usize::from(left.ndim() > 1), usize::from(right.ndim() > 1));
     let Some(inner) = left.shape.last() else { return Err(Unsupported::because("`x1` has no axis")) };
     let inner = lowering.builder.dim(inner);
     sum(lowering, &[inner], |builder, axes, inner, dtype| {
-        // INVARIANT: the result has an axis of rows and one of columns where the operands have them.
+        // INVARIANT: the result has a row axis if `x1` has one and a column axis if `x2` has one.
         let (batch, matrix) = axes.split_at(axes.len() - rows - columns);
         let (row, column) = matrix.split_at(rows);
         let left = matrix_at(builder, &left, batch, [row, inner].concat());
@@ -45,7 +51,7 @@ pub(crate) fn matmul(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The element at `own` of the matrix or vector that stands at `batch` of a result it is broadcast to.
+/// Loads the element at `own` of the matrix or vector for batch index `batch`, which is broadcast.
 fn matrix_at(builder: &KernelBuilder, operand: &Operand, batch: &[Expr], own: Vec<Expr>) -> Expr {
     let leading = operand.ndim().saturating_sub(own.len());
     let skipped = batch.len().saturating_sub(leading);
@@ -57,12 +63,12 @@ fn matrix_at(builder: &KernelBuilder, operand: &Operand, batch: &[Expr], own: Ve
     operand.at(builder, &index)
 }
 
-/// The axis itself, 0 where the extent is 1 and repeated.
+/// Returns the axis itself, or 0 for an extent of 1, which is broadcast.
 fn repeated(axis: &Expr, extent: &Dim) -> Expr {
     if extent.as_constant() == Some(1) { Expr::int(0) } else { axis.clone() }
 }
 
-/// `out[i, j] = x1[i] * x2[j]`.
+/// Emits `out[i, j] = x1[i] * x2[j]`.
 pub(crate) fn outer(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (left, right) = (lowering.tensor("x1")?, lowering.tensor("x2")?);
     let out = lowering.output(0);
@@ -75,7 +81,7 @@ pub(crate) fn outer(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The sum of the products of the operands over every axis that the result does not name.
+/// Emits `einsum`: the sum of the products of all operands over the axes that the result does not have.
 pub(crate) fn einsum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let operands = lowering.tensors("operands")?;
     let text = lowering.call.str("subscripts").ok_or_else(|| Unsupported::because("the equation is not known"))?;

@@ -1,4 +1,11 @@
-//! `quantize` and `dequantize` (TVM's python/tvm/relax/transform/legalize_ops/qdq.py), computed in `float32`.
+//! *Affine quantization* (`quantize`, `dequantize`), computed in `float32`.
+//!
+//! ```text
+//! quantize(x, scale, zero): out[i] = clamp(round(x[i] / scale) + zero)
+//! dequantize(x, scale, zero): out[i] = (x[i] - zero) * scale
+//! ```
+//!
+//! Reference: TVM python/tvm/relax/transform/legalize_ops/qdq.py.
 
 use super::axis;
 use super::elementwise::integer_range;
@@ -7,7 +14,8 @@ use rx_base::DType;
 use rx_base::dtype::TypeCode;
 use rx_tir::{Expr, Intrinsic, KernelBuilder};
 
-/// `clamp(round(data / scale) + zero_point)`, halves rounded to even; not rounded for small floats.
+/// Emits `clamp(round(data / scale) + zero_point)`, with halves rounded to even. A result of small floats is not
+/// rounded to integers.
 pub(crate) fn quantize(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, scale, zero_point, along) = operands(lowering)?;
     let out = lowering.output(0);
@@ -25,7 +33,7 @@ pub(crate) fn quantize(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `scale * (data - zero_point)`; the difference of integers is exact.
+/// Emits `scale * (data - zero_point)`. The difference of integers is exact.
 pub(crate) fn dequantize(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, scale, zero_point, along) = operands(lowering)?;
     let out = lowering.output(0);
@@ -51,7 +59,7 @@ fn operands(lowering: &mut Lowering<'_>) -> Result<(Operand, Operand, Operand, O
     Ok((data, scale, zero_point, along))
 }
 
-/// A scale or zero point: its one element, or that of the place along the axis.
+/// Loads a scale or zero point: its only element, or the one at the position along the axis.
 fn parameter(builder: &KernelBuilder, parameter: &Operand, axes: &[Expr], along: Option<usize>) -> Expr {
     let single = parameter.shape.iter().all(|dim| dim.as_constant() == Some(1));
     match along.and_then(|along| axes.get(along)) {
@@ -60,7 +68,7 @@ fn parameter(builder: &KernelBuilder, parameter: &Operand, axes: &[Expr], along:
     }
 }
 
-/// A `float32` limited to what the dtype can hold, where it holds less.
+/// Clamps a `float32` to the range of the dtype, if that is smaller.
 fn clamp(value: Expr, dtype: DType) -> Expr {
     let (low, high) = match dtype.code {
         TypeCode::Int | TypeCode::UInt => {

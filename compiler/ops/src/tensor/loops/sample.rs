@@ -1,12 +1,16 @@
-//! Draws from distributions by samples that are given.
+//! *Multinomial sampling* by inversion of the cumulative distribution, from given uniform samples.
+//!
+//! ```text
+//! cumulative[r, c] = Σ_{c' <= c} prob[r, c'];  out[i] = count of classes c with cumulative[row[i], c] <= sample[i]
+//! ```
 
 use super::{at_most, common_dtype, index};
 use crate::compute::{Lowering, Unsupported};
 use crate::reduction::accumulator;
 use rx_tir::{BinaryOp, Expr, IterKind};
 
-/// `multinomial_from_uniform`: the first class whose cumulative probability exceeds the sample; the last one where
-/// rounding keeps the sum of all below it.
+/// Emits `multinomial_from_uniform`: the first class whose cumulative probability is greater than the sample. If
+/// rounding makes all cumulative probabilities smaller, it is the last class.
 pub(crate) fn multinomial_from_uniform(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let prob = lowering.tensor("prob")?;
     let (samples, rows) = (lowering.tensor("uniform_sample")?, lowering.tensor("sample_indices")?);
@@ -29,7 +33,8 @@ pub(crate) fn multinomial_from_uniform(lowering: &mut Lowering<'_>) -> Result<()
     let passed = builder.temporary("passed", &samples.shape, rx_base::DType::INT64);
     let shape = builder.shape(passed);
     let dtype = common_dtype(sum_dtype, samples.dtype);
-    // Probabilities are not negative: the classes at or below the sample come first.
+    // Probabilities are not negative, so the classes with a cumulative probability up to the sample come first and can
+    // be counted.
     builder.reduce(
         passed,
         &shape,

@@ -1,6 +1,13 @@
-//! Elements written to places given by indices: a copy of the data, then the updates in their order.
+//! *Scatter*: `scatter_elements`, `scatter_nd`, `index_put`, `slice_scatter`, `grad.take_backward`. Copies the data,
+//! then applies the updates in order.
 //!
-//! Several updates of one place are applied one after the other, so the axes that can lead to one place are ordered.
+//! ```text
+//! scatter_nd(data, indices, updates, "add"):
+//! out = data;  for i in serial(k): out[indices[i]] = out[indices[i]] + updates[i]
+//! ```
+//!
+//! Guarantees: several updates of one position are applied in order, because the axes along which positions may
+//! coincide are ordered (serial). Reference: TVM python/tvm/topi/scatter_elements.py and index_put.py.
 
 use super::pick::{broadcast_indices, index_tuple, taken, tuple_width};
 use super::{axis, copy_to_output, extents, from_front, index, ravel, unravel, with_axis};
@@ -10,7 +17,7 @@ use rx_base::Dim;
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, Expr, IterKind, KernelBuilder, Stmt};
 
-/// What becomes of the old value and an update.
+/// The combination of the old value and an update.
 #[derive(Clone, Copy)]
 enum Reduction {
     Update,
@@ -31,7 +38,7 @@ impl Reduction {
         })
     }
 
-    /// Writes `update` at `places` of `buffer`.
+    /// Stores the combination of the old value and `update` at index `places` of `buffer`.
     fn store(self, builder: &KernelBuilder, buffer: rx_tir::BufferId, places: Vec<Expr>, update: Expr) -> Stmt {
         let old = builder.load(buffer, &places);
         let value = match self {
@@ -46,7 +53,7 @@ impl Reduction {
     }
 }
 
-/// `scatter_elements`; negative indices count from the end.
+/// Emits `scatter_elements`. Negative indices count from the end.
 pub(crate) fn scatter_elements(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, indices, updates) = operands(lowering)?;
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
@@ -69,7 +76,7 @@ fn operands(lowering: &mut Lowering<'_>) -> Result<(Operand, Operand, Operand), 
     Ok((lowering.tensor("data")?, lowering.tensor("indices")?, lowering.tensor("updates")?))
 }
 
-/// `scatter_nd`; negative indices count from the end, as in ONNX.
+/// Emits `scatter_nd`. Negative indices count from the end, as in ONNX.
 pub(crate) fn scatter_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, indices, updates) = operands(lowering)?;
     let reduction = Reduction::of(lowering)?;
@@ -78,7 +85,7 @@ pub(crate) fn scatter_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     let out = lowering.output(0);
     let lengths = data.extents(&mut lowering.builder);
     let shape = indices.extents(&mut lowering.builder);
-    // INVARIANT: there is a last axis, of `width`.
+    // INVARIANT: there is a last axis, with extent `width`.
     let lead = shape.len() - 1;
     let ordered = shape.into_iter().take(lead).map(|extent| (extent, IterKind::Ordered));
     let slice = lengths.iter().skip(width).map(|extent| (extent.clone(), IterKind::Spatial));
@@ -92,7 +99,7 @@ pub(crate) fn scatter_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// `index_put`; negative indices count from the end.
+/// Emits `index_put`. Negative indices count from the end.
 pub(crate) fn index_put(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, indices) = (lowering.tensor("data")?, lowering.tensors("indices")?);
     let values = lowering.tensor("values")?;
@@ -102,7 +109,8 @@ pub(crate) fn index_put(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     if values.ndim() > common.len() {
         return Err(Unsupported::because("`values` has more dimensions than the indices broadcast together"));
     }
-    // As many values under another shape are taken in order, as TVM does (python/tvm/topi/index_put.py).
+    // Values with the right number of elements but another shape are used in row-major order, as in TVM
+    // (python/tvm/topi/index_put.py).
     let fits = |(own, common): (&Dim, &Dim)| own.as_constant() == Some(1) || !differ(lowering.call, own, common);
     let is_broadcast = std::iter::zip(values.shape.iter().rev(), common.iter().rev()).all(fits);
     if !is_broadcast && !agree(lowering.call, &element_count(&values.shape), &element_count(&common)) {
@@ -125,7 +133,8 @@ pub(crate) fn index_put(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     Ok(())
 }
 
-/// The dims that index tensors are broadcast to: at each axis, from the last, the first that is not 1.
+/// Returns the dims to which index tensors are broadcast: for each axis, aligned at the last, the first dim that is not
+/// 1.
 fn broadcast_dims(tensors: &[Operand]) -> Vec<Dim> {
     let rank = tensors.iter().map(Operand::ndim).max().unwrap_or(0);
     let mut result = vec![Dim::constant(1); rank];
@@ -139,7 +148,7 @@ fn broadcast_dims(tensors: &[Operand]) -> Vec<Dim> {
     result
 }
 
-/// `slice_scatter`: places `start`, `start + step`, … are those of `src`, as many as it has.
+/// Emits `slice_scatter`: positions `start`, `start + step`, … get the elements of `src`, as many as it has.
 pub(crate) fn slice_scatter(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (data, src) = (lowering.tensor("input_tensor")?, lowering.tensor("src")?);
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
@@ -157,8 +166,8 @@ pub(crate) fn slice_scatter(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
     Ok(())
 }
 
-/// `grad.take_backward`: zeros with the output's gradient added where `take` took. Without an axis the source is taken
-/// from as if it had one.
+/// Emits `grad.take_backward`: zeros, with the output's gradient added at the positions that `take` read. Without an
+/// axis, `x` is indexed as if it were flattened.
 pub(crate) fn take_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let (gradient, x, indices) = (lowering.tensor("output_grad")?, lowering.tensor("x")?, lowering.tensor("indices")?);
     let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", x.ndim(), value)).transpose()?;
@@ -179,7 +188,7 @@ pub(crate) fn take_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
         None => lengths.iter().cloned().fold(Expr::int(1), |count, length| count * length),
     };
     lowering.builder.block("take_backward", &axes, |builder, axes| {
-        // INVARIANT: the gradient has the indices' axes in place of the axis.
+        // INVARIANT: the axes of the indices replace the indexed axis in the gradient.
         let place = index(indices.at(builder, &axes[picked.clone()]));
         let (place, is_taken) = taken(mode, place, count);
         let target = match along {

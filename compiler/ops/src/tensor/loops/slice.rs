@@ -1,4 +1,10 @@
-//! Slices with a step.
+//! *Strided slice.*
+//!
+//! ```text
+//! strided_slice(x, axes=[0], begin=[b], end=[e], strides=[s])  →  out[i] = x[b + i * s]
+//! ```
+//!
+//! Reference: TVM include/tvm/topi/detail/strided_slice.h.
 
 use super::{axis, from_front};
 use crate::compute::{Lowering, Unsupported};
@@ -6,8 +12,8 @@ use crate::tensor::slice::SlicedAxis;
 use rx_base::{Answer, DType, Dim};
 use rx_tir::Expr;
 
-/// `strided_slice`: place `i` of an axis is place `begin + i * stride` of the data, where `begin` is counted from the front
-/// and clamped as in the rule.
+/// Emits `strided_slice`: position `i` of an axis reads position `begin + i * stride` of the data, where `begin` is
+/// counted from the front and clamped as in the struct-info rule.
 pub(crate) fn strided_slice(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let sliced = crate::tensor::slice::sliced_axes(lowering.call)
@@ -30,7 +36,7 @@ pub(crate) fn strided_slice(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
     Ok(())
 }
 
-/// The first place of a slice along an axis of this extent (topi's `CanonicalizeIndex`).
+/// Returns the first position of a slice along an axis of this extent (TOPI's `CanonicalizeIndex`).
 fn first_place(lowering: &mut Lowering<'_>, slice: &SlicedAxis, extent: &Dim) -> Result<Expr, Unsupported> {
     if lowering.call.bool("assume_inbound") == Some(true) {
         return Ok(lowering.builder.dim(&slice.begin));
@@ -44,7 +50,7 @@ fn first_place(lowering: &mut Lowering<'_>, slice: &SlicedAxis, extent: &Dim) ->
     let from_begin = match lowering.call.at_least(&slice.begin, &zero) {
         Answer::Proved => slice.begin.clone(),
         Answer::Refuted => &slice.begin + extent,
-        // Whether it counts from the end is known at run time only.
+        // It is unknown until run time whether the index counts from the end.
         Answer::Open => {
             let [begin, extent, low, high] = [&slice.begin, extent, &low, &high].map(|dim| lowering.builder.dim(dim));
             return Ok(from_front(begin, DType::INT64, extent).max(low).min(high));

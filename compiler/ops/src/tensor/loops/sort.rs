@@ -1,12 +1,19 @@
-//! Sorting along an axis, by rank: how many elements come before an element is its place. Quadratic in the length of the
-//! axis, with every element on its own.
+//! *Rank sort* along an axis (`sort`, `argsort`, `topk`): the number of elements that come before an element is its
+//! position.
+//!
+//! ```text
+//! rank[i] = Σ_j (x[j] < x[i] or (x[j] == x[i] and j < i));  out[rank[i]] = x[i]
+//! ```
+//!
+//! Guarantees: the sort is stable and all elements are independent, at a cost that is quadratic in the extent of the
+//! axis. A back end may replace the pattern by a faster sort.
 
 use super::{axis, either, with_axis};
 use crate::compute::{Lowering, Operand, Unsupported};
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, IterKind, Stmt};
 
-/// `sort`.
+/// Emits `sort`.
 pub(crate) fn sort(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let along = axis(lowering, "axis", x.ndim(), lowering.call.int("axis").unwrap_or(-1))?;
@@ -16,7 +23,7 @@ pub(crate) fn sort(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `argsort`; equal elements stay in order.
+/// Emits `argsort`. Equal elements keep their order.
 pub(crate) fn argsort(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(-1))?;
@@ -26,7 +33,7 @@ pub(crate) fn argsort(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `topk`; of equal elements the first come first.
+/// Emits `topk`. Equal elements keep their order.
 pub(crate) fn topk(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(-1))?;
@@ -41,14 +48,14 @@ pub(crate) fn topk(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// What an output is given of an element.
+/// The data that an output gets for each element: its value or its position.
 #[derive(Clone, Copy)]
 enum Given {
     Value,
     Place,
 }
 
-/// The number of elements that come before each, along the axis.
+/// Emits the ranks: the number of elements that come before each element along the axis.
 fn ranks(lowering: &mut Lowering<'_>, data: &Operand, along: usize, descending: bool) -> BufferId {
     let ranks = lowering.builder.temporary("ranks", &data.shape, DType::INT64);
     let shape = lowering.builder.shape(ranks);
@@ -65,14 +72,14 @@ fn ranks(lowering: &mut Lowering<'_>, data: &Operand, along: usize, descending: 
     ranks
 }
 
-/// Whether `a` comes before `b` for its value. A NaN is larger than any number, as in NumPy and PyTorch.
+/// Returns whether the value `a` comes before `b`. NaN is greater than any number, as in NumPy and PyTorch.
 fn theirs_first(a: Expr, b: Expr, descending: bool) -> Expr {
     let (a, b) = if descending { (b, a) } else { (a, b) };
     let nan_last = super::is_nan(b.clone()).and(!super::is_nan(a.clone()));
     either(Expr::compare(CompareOp::Lt, a, b), nan_last)
 }
 
-/// Writes each element where its rank says, below `taken` if given.
+/// Emits the stores of each element at its rank; only ranks less than `taken`, if given.
 fn write_ranked(
     lowering: &mut Lowering<'_>,
     data: &Operand,
@@ -82,7 +89,7 @@ fn write_ranked(
     taken: Option<Expr>,
 ) {
     let extents = lowering.builder.shape(ranks);
-    // Ranks along the axis are a permutation, so no two elements meet.
+    // Ranks along the axis are a permutation, so no two elements have the same target.
     let axes: Vec<(Expr, IterKind)> = extents.into_iter().map(|extent| (extent, IterKind::Spatial)).collect();
     lowering.builder.block(lowering.call.short_name(), &axes, |builder, axes| {
         let rank = builder.load(ranks, axes);

@@ -1,5 +1,12 @@
-//! Reductions and scans. Narrow floats are summed in `float32`, and what is divided after as [`wide_accumulator`] says;
-//! results are rounded once.
+//! *Reductions and scans.*
+//!
+//! ```text
+//! mean(x, axis=[1]), x: [n, k]: sum[i] = Σ_k x[i, k];  out[i] = sum[i] / k
+//! cumsum(x): out[0] = x[0];  out[i] = out[i - 1] + x[i]
+//! ```
+//!
+//! Guarantees: floats narrower than 32 bits are summed in `float32`, and sums that are divided afterwards have the
+//! dtype of [`wide_accumulator`]; results are rounded once. Reference: TVM include/tvm/topi/reduction.h.
 
 use super::{ravel, unravel};
 use crate::axes::{normalize_axes, normalize_axis};
@@ -9,7 +16,7 @@ use rx_base::{DType, Dim};
 use rx_tir::func::BufferId;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder, Stmt};
 
-/// A reduction's operand, and which of its axes are reduced.
+/// The operand of a reduction, and its reduced axes.
 struct Reduction {
     x: Operand,
     axes: Axes,
@@ -31,12 +38,12 @@ impl Reduction {
         (&self.x.shape, &self.axes)
     }
 
-    /// Extents of the rows, one per element of the result.
+    /// Returns the extents of the rows, one row per element of the result.
     fn extents(&self, builder: &mut KernelBuilder) -> Vec<Expr> {
         self.axes.kept(&self.x.extents(builder))
     }
 
-    /// `out[row] = value(row)`, of the result's dtype.
+    /// Stores `out[row] = value(row)`, where `value` has the dtype of the result.
     fn store(
         &self,
         builder: &mut KernelBuilder,
@@ -51,12 +58,12 @@ impl Reduction {
     }
 }
 
-/// `sum`, `prod`, `max` and `min` by their operations; of booleans, whether any or all hold.
+/// Emits `sum`, `prod`, `max` and `min`. For booleans, the sum and maximum are `any`, the product and minimum `all`.
 pub(crate) fn fold(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsupported> {
     let reduction = Reduction::of(lowering)?;
     let Reduction { x, axes, keepdims } = &reduction;
     let op = of_dtype(op, x.dtype);
-    // The largest and smallest of rounded values need no rounding.
+    // The maximum or minimum of rounded values is exact, so it needs no wider dtype.
     let dtype = if matches!(op, BinaryOp::Max | BinaryOp::Min) { x.dtype } else { accumulator(x.dtype) };
     let out = lowering.output(0);
     let builder = &mut lowering.builder;
@@ -74,7 +81,7 @@ pub(crate) fn fold(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsu
     Ok(())
 }
 
-/// `mean`: of integers toward zero.
+/// Emits `mean`. For integers, the division truncates towards zero.
 pub(crate) fn mean(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let reduction = Reduction::of(lowering)?;
     let out = lowering.output(0);
@@ -88,7 +95,7 @@ pub(crate) fn mean(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `std`: the square root of the variance.
+/// Emits `std`: the square root of the variance.
 pub(crate) fn std(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     deviation(lowering, |variance| {
         let dtype = if variance.dtype().is_float() { variance.dtype() } else { DType::FLOAT64 };
@@ -96,7 +103,7 @@ pub(crate) fn std(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     })
 }
 
-/// `variance`, in two passes, the mean first; `finish` makes the result from it.
+/// Emits `variance` in two passes, the mean first. The function `finish` computes the result from the variance.
 pub(crate) fn deviation(lowering: &mut Lowering<'_>, finish: impl FnOnce(Expr) -> Expr) -> Result<(), Unsupported> {
     let reduction = Reduction::of(lowering)?;
     let out = lowering.output(0);
@@ -116,8 +123,8 @@ pub(crate) fn deviation(lowering: &mut Lowering<'_>, finish: impl FnOnce(Expr) -
     Ok(())
 }
 
-/// `median`: the lower one of the two in the middle, and its place where the result has one. An element's rank is how
-/// many stand before it in a stable order.
+/// Emits `median`: of an even number of elements, the lower of the two in the middle; and its position, if the result
+/// has one. The rank of an element is the number of elements before it in a stable order.
 pub(crate) fn median(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let reduction = Reduction::of(lowering)?;
     let outputs: Vec<BufferId> = (0..lowering.output_count()).map(|at| lowering.output(at)).collect();
@@ -154,7 +161,8 @@ pub(crate) fn median(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// `cumsum` and `cumprod`: `out[k] = out[k - 1] op data[k]` along an axis, or along the elements in order.
+/// Emits `cumsum` and `cumprod`: `out[k] = out[k - 1] op data[k]` along an axis, or over all elements in row-major
+/// order.
 pub(crate) fn scan(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let along = match lowering.call.int("axis") {
@@ -175,7 +183,7 @@ pub(crate) fn scan(lowering: &mut Lowering<'_>, op: BinaryOp) -> Result<(), Unsu
     domain.extend(axes.reduced(&extents).into_iter().map(|extent| (extent, IterKind::Ordered)));
     let site_name = if op == BinaryOp::Mul { "cumprod" } else { "cumsum" };
     builder.block(site_name, &domain, |builder, parts| {
-        // INVARIANT: the scanned axis is the last of the domain; there is one, as the result has at least one axis.
+        // INVARIANT: the scanned axis is the last of the domain, which has at least one axis because the result has.
         let (kept, place) = (&parts[..parts.len() - 1], parts[parts.len() - 1].clone());
         let at = |place: Expr| axes.join(kept, &[place]);
         let element = |builder: &KernelBuilder, index: Vec<Expr>| {
