@@ -1,4 +1,4 @@
-//! `R.ccl.*`: collectives between the workers of a distributed run.
+//! Operators of `R.ccl`: collective communication between the workers of a distributed execution.
 
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
@@ -63,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .costing(Cost::Copy),
 ];
 
-/// The type of `x`; a distributed tensor becomes whole on every worker.
+/// Infers the type of `allreduce`, that of `x`. A distributed tensor becomes replicated on all workers.
 fn allreduce(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     call.tensor("x")?;
     let StructInfo::DTensor(distributed) = call.ty("x") else { return Ok(call.ty("x").clone()) };
@@ -73,7 +73,7 @@ fn allreduce(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::DTensor(distributed))
 }
 
-/// The number of workers.
+/// Returns the number of workers.
 fn workers(call: &CallInfo<'_>) -> Result<Dim, Problem> {
     match call.needed_int("num_workers")? {
         workers if workers >= 1 => Ok(workers.into()),
@@ -84,13 +84,14 @@ fn workers(call: &CallInfo<'_>) -> Result<Dim, Problem> {
     }
 }
 
-/// Tensors are put together along the first axis, which must be in front of the others.
+/// Layout rule of `allgather`. Parts are concatenated along the first axis of the type, so that axis must also be first
+/// in the layout.
 fn gathered_layout(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let in_front = relayout::places(call.layout("x")?, &[0])? == [0];
     if in_front { relayout::elementwise(call) } else { None }
 }
 
-/// TVM's `InferTypeAllGather`.
+/// Infers the type of `allgather` (TVM's `InferTypeAllGather`).
 fn allgather(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensor = call.tensor("x")?;
     let workers = workers(call)?;
@@ -104,7 +105,7 @@ fn allgather(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(Shape::known(dims), Element::of(tensor), tensor.vdevice))
 }
 
-/// What one worker gets of a tensor that is cut along `axis`; its dims must be known, as TVM asks.
+/// Infers the type of one worker's part of a tensor that is split along `axis`. As in TVM, the dims must be known.
 pub(crate) fn split_over_workers(
     call: &CallInfo<'_>,
     name: &'static str,
@@ -126,7 +127,7 @@ pub(crate) fn split_over_workers(
     }
     let axis = normalize_axis(call, "axis", dims.len(), given)?;
     let mut dims = dims.to_vec();
-    // INVARIANT: `normalize_axis` gives an axis of the shape.
+    // INVARIANT: `normalize_axis` returns an axis of the shape.
     let dim = &mut dims[axis];
     if call.equal(&dim.floor_mod(&workers), &Dim::constant(0)) == Answer::Refuted {
         let message = format_args!("axis {axis} of `{name}` is {dim}, not divisible by {workers} workers");

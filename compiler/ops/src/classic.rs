@@ -1,6 +1,6 @@
-//! Parameters as TVM 0.13 to 0.25 named and ordered them, where the schema has today's.
+//! Parameter names and orders of TVM 0.13 to 0.25 that differ from the current schemas.
 
-/// Of an operator, an old name of a parameter and today's.
+/// Renamed parameters: operator, old name, current name.
 const NAMES: &[(&str, &str, &str)] = &[
     ("call_tir", "func", "gvar"),
     ("call_py_func", "func_name", "py_func_name"),
@@ -9,19 +9,21 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("vm.alloc_storage", "size", "shape"),
 ];
 
-/// Operators whose parameters by position had another order: a string stands now where a number stood, or the other way round.
+/// Operators whose positional parameters were in another order. They can be distinguished because a string and a number
+/// have changed places.
 const ORDERS: &[(&str, &[&str])] = &[
-    // Up to 0.19.
+    // Until 0.19.
     ("nn.pad", &["data", "pad_width", "pad_value", "pad_mode"]),
 ];
 
-/// Today's name of a parameter of `operator` that was called `written`; other names as they are.
+/// Returns the current name of the parameter of `operator` that was called `written`; other names are returned
+/// unchanged.
 pub fn parameter<'w>(operator: &str, written: &'w str) -> &'w str {
     let is_old = |(of, old, _): &&(&str, &str, &'static str)| *of == operator && *old == written;
     NAMES.iter().find(is_old).map_or(written, |(_, _, name)| name)
 }
 
-/// The old order of the parameters of `operator`, if it had another.
+/// Returns the old order of the parameters of `operator`, if it differs.
 pub fn order(operator: &str) -> Option<&'static [&'static str]> {
     ORDERS.iter().find(|(of, _)| *of == operator).map(|(_, order)| *order)
 }

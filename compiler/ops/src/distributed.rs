@@ -1,4 +1,4 @@
-//! `R.dist.*`: tensors laid over a mesh of devices.
+//! Operators of `R.dist`, for tensors that are distributed over a mesh of devices.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::ccl::split_over_workers;
@@ -69,7 +69,7 @@ fn annotate_sharding(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }
 }
 
-/// The placement asked for.
+/// Returns the requested placement.
 fn placement(call: &CallInfo<'_>) -> Result<Placement, Problem> {
     let text = call.str("placement").ok_or(Problem::Propagate)?;
     Placement::parse(text).ok_or_else(|| {
@@ -78,7 +78,7 @@ fn placement(call: &CallInfo<'_>) -> Result<Placement, Problem> {
     })
 }
 
-/// TVM's `InferDistTypeRedistribute`.
+/// Infers the type of `redistribute` (TVM's `InferDistTypeRedistribute`).
 fn redistribute(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensor = match call.ty("value") {
         StructInfo::DTensor(value) => value.tensor.clone(),
@@ -90,7 +90,8 @@ fn redistribute(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh: name(mesh), placement })))
 }
 
-/// TVM's `InferTypeRtoS`; a distributed tensor keeps its shape and is marked as cut (`InferDistTypeRtoS`).
+/// Infers the type of `redistribute_replica_to_shard` (TVM's `InferTypeRtoS`). A distributed tensor keeps its shape and
+/// gets a sharded placement (`InferDistTypeRtoS`).
 fn replica_to_shard(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensor = call.tensor("input")?;
     let part = split_over_workers(call, "input", tensor)?;

@@ -1,4 +1,4 @@
-//! Operators that print, assert, stand for nothing, or say where a tensor lives.
+//! Operators that print or assert, null values, and operators that state the device of a tensor.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
@@ -63,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same)),
 ];
 
-/// TVM's `InferAssertType`: a boolean scalar, as far as is known.
+/// Infers the type of `assert_op`, whose condition must be a boolean scalar, as far as known (TVM's `InferAssertType`).
 fn assert_op(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let condition = call.ty("condition");
     let fits = match condition {
@@ -86,7 +86,7 @@ fn to_vdevice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(data.shape.clone(), Element::of(data), device))
 }
 
-/// A virtual device by its whole name: index 0 and `global` memory when left out.
+/// Returns the complete name of a virtual device: a missing index is 0, a missing memory scope is `global`.
 fn full_name(text: &str) -> VDevice {
     let mut parts = text.split(':');
     let mut next = |other| parts.next().filter(|part| !part.is_empty()).unwrap_or(other);

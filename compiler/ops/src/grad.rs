@@ -1,4 +1,4 @@
-//! `R.grad.*`: marks for automatic differentiation, and gradients that have an operator of their own.
+//! Operators of `R.grad`: annotations for automatic differentiation, and gradients that are separate operators.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
@@ -29,12 +29,13 @@ const POOL_PARAMS: [Param; 10] = [
     OUT_LAYOUT,
 ];
 
-/// A parameter of a pooling as its gradient takes it: TVM's gradients do not spread one integer over all axes.
+/// Returns a parameter of a pooling for its gradient. TVM's gradients do not expand a single integer to all axes.
 const fn listed(param: Param) -> Param {
     Param { kind: ParamKind::Attr(AttrKind::IntList), ..param }
 }
 
-// A gradient has the type of the operand that it is the gradient of. As in TVM, the output's gradient is not checked.
+// A gradient has the type of the operand for which it is the gradient. As in TVM, the type of the output's gradient is
+// not checked.
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new("grad.no_grad", "Stops differentiation: the value itself, through which no gradient flows.", |call| {
         Ok(call.ty("input").clone())
@@ -79,7 +80,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("x", "What was taken from."),
         Param::tensor("indices", "The indices that were taken."),
         Param::optional_attr("axis", AttrKind::Int, "The axis of the indices; needed unless `x` has one dimension."),
-        // Not in the Python signature, but printed: the operator shares its attributes with `take`.
+        // TVM prints this attribute, although the Python signature lacks it: the operator shares its attributes with
+        // `take`.
         Param::optional_attr(
             "mode",
             AttrKind::Choice(&["fast", "wrap", "clip", "nan", ""]),

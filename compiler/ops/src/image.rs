@@ -1,4 +1,4 @@
-//! `R.image.*`: resizing and sampling of images.
+//! Operators of `R.image`, for resizing and sampling images: schemas and struct-info rules.
 
 mod resize;
 mod sample;
@@ -153,16 +153,16 @@ fn resize(call: &CallInfo<'_>, letters: &str) -> Result<StructInfo, Problem> {
     Ok(tensor_type(computed_from(&[data], shape), element, data.vdevice))
 }
 
-/// The `size` operand.
+/// The value of the `size` operand.
 struct Size {
     /// The number of spatial axes.
     rank: usize,
-    /// The extents, where they are written in the call; a variable's are not used, as in TVM.
+    /// The extents, if they are written in the call. As in TVM, the dims of a shape variable are not used.
     extents: Option<Vec<Dim>>,
 }
 
 impl Size {
-    /// Reads `size`, which must have one of these ranks; a number stands for the first of them.
+    /// Reads `size`, which must have one of these ranks. A single number gives the first of them.
     fn read(call: &CallInfo<'_>, ranks: &[usize]) -> Result<Size, Problem> {
         let Some(operand) = call.operand("size") else { return Err(Problem::Propagate) };
         let rank = match (&operand.kind, &operand.ty) {
@@ -193,7 +193,7 @@ impl Size {
     }
 }
 
-/// TVM `InferTypeGridSample`.
+/// Infers the type of `grid_sample` (TVM `InferTypeGridSample`).
 fn grid_sample(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (data, grid) = (call.tensor("data")?, call.tensor("grid")?);
     let (letters, axes) = match call.str("layout") {
@@ -215,11 +215,11 @@ fn grid_sample(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_like(data, computed_from(&[data], shape)))
 }
 
-/// TVM `InferTypeAffineGrid`.
+/// Infers the type of `affine_grid` (TVM `InferTypeAffineGrid`).
 fn affine_grid(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let size = Size::read(call, &[2, 3])?;
-    // A rank is 2 or 3.
+    // The rank is 2 or 3.
     let spatial = if size.rank == 2 { 2 } else { 3 };
     require_ndim(call, "data", 3, "(batch, spatial axes, spatial axes + 1)")?;
     require_extent(call, AxisOf::new("data", 1), spatial, "for this size")?;
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(resize("n 32 32 3:int8", int("h"), "NHWC"), Ok(ty("n h h 3:int8")));
         assert_eq!(resize("n c h w k:float32", shape("8 8"), "NCHW16c"), Ok(ty("n c 8 8 16:float32")));
         assert_eq!(resize("*:?", shape("8 8"), "NCHW4c"), Ok(ty("?5:?")));
-        // The extents of a variable are not used, as in TVM.
+        // As in TVM, the dims of a shape variable are not used.
         assert_eq!(
             resize("2 3 4 5:float32", given(StructInfo::shape([8.into(), 8.into()])), "NCHW"),
             Ok(ty("?4:float32"))

@@ -1,4 +1,4 @@
-//! `R.inspect.*`: what a tensor says of itself when the program runs.
+//! Operators of `R.inspect`, which read properties of a tensor at run time.
 
 use crate::arguments::integer;
 use crate::call::{CallInfo, ParamPlace, Problem, Rule};
@@ -11,7 +11,7 @@ use rx_ir::StructInfo;
 const TENSOR: Param = Param::tensor("tensor", "The tensor.");
 const AXIS: Param = Param::operand("axis", ParamKind::Prim, "The axis, counted from 0.");
 
-/// A question about `tensor`.
+/// Creates an operator that reads a property of `tensor`.
 const fn inspect(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
     Schema::new(name, doc, infer).taking(&[TENSOR]).computed_as(Compute::Host).costing(Cost::Nothing)
 }
@@ -40,7 +40,7 @@ fn scalar(call: &CallInfo<'_>, dtype: DType) -> Result<StructInfo, Problem> {
     Ok(StructInfo::prim(dtype))
 }
 
-/// A question about one axis; it may not count from the end.
+/// Infers the type of a property of one axis. The axis must not be negative.
 fn of_axis(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let ndim = call.tensor("tensor")?.shape.ndim();
     let axis = integer(call, "axis")?.and_then(|axis| axis.as_constant());

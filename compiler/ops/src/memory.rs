@@ -1,4 +1,4 @@
-//! `R.memory.*` and `R.builtin.*`: storage, tensors in it, views.
+//! Operators of `R.memory` and `R.builtin`: storage, tensors in storage, and views.
 
 use crate::arguments::{dtype, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem};
@@ -94,7 +94,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
 ];
 
-/// The type of an operand, of whatever kind.
+/// Infers the type of an operand of any kind.
 fn known(call: &CallInfo<'_>, name: &'static str) -> Result<StructInfo, Problem> {
     match call.ty(name) {
         StructInfo::Error => Err(Problem::Propagate),
@@ -109,7 +109,7 @@ fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::Object)
 }
 
-/// TVM's `InferTypeAllocateTensor`: the shape must be written out.
+/// Infers the type of `builtin.alloc_tensor` (TVM's `InferTypeAllocateTensor`). The shape must be written out.
 fn builtin_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     scalar(call, "runtime_device_index")?;
     let shape = new_shape(call, "shape")?;
@@ -121,7 +121,7 @@ fn builtin_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, dtype(call, "dtype")?, None))
 }
 
-/// A tensor in a storage: its shape and dtype are the call's own arguments.
+/// Infers the type of a tensor in a storage, whose shape and dtype are arguments of the call.
 pub(crate) fn alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     scalar(call, "offset")?;
     scalar(call, "runtime_device_ind")?;

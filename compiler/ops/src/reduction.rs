@@ -1,20 +1,22 @@
-//! What compute definitions that sum, scan or search share: which axes are reduced, in which dtype, from which value.
+//! Helpers of compute definitions that reduce, scan or search: reduced axes, accumulator dtypes, identity elements.
 
 use rx_base::{DType, Dim};
 use rx_tir::func::BufferId;
 use rx_tir::{BinaryOp, Expr, KernelBuilder};
 
-/// The dtype in which values of `dtype` are summed: narrow floats in `float32`, the rest in themselves.
+/// Returns the dtype for sums of `dtype`: `float32` for narrower floats, otherwise `dtype`.
 pub(crate) fn accumulator(dtype: DType) -> DType {
     if dtype.is_float() && dtype.bits < 32 { DType::FLOAT32 } else { dtype }
 }
 
-/// As [`accumulator`], for what is divided after: integers in `int64`, so that the sum before the division does not wrap.
+/// Returns the dtype for sums that are divided afterwards: `int64` for integers, so that the sum does not wrap around;
+/// otherwise like [`accumulator`].
 pub(crate) fn wide_accumulator(dtype: DType) -> DType {
     if dtype.is_int() || dtype.is_bool() { DType::INT64 } else { accumulator(dtype) }
 }
 
-/// The value that changes nothing: 0 of a sum, 1 of a product, the lowest value of a maximum, and so on.
+/// Returns the identity element of an operation: 0 for a sum, 1 for a product, the minimum of the dtype for a maximum,
+/// and so on.
 pub(crate) fn identity(op: BinaryOp, dtype: DType) -> Expr {
     match op {
         BinaryOp::Mul => Expr::number(1.0, dtype),
@@ -25,7 +27,7 @@ pub(crate) fn identity(op: BinaryOp, dtype: DType) -> Expr {
     }
 }
 
-/// The value below all others: −∞ of floats.
+/// Returns the minimum of a dtype: −∞ for floats.
 fn lowest(dtype: DType) -> Expr {
     if dtype.is_float() {
         return Expr::Float { value: f64::NEG_INFINITY, dtype };
@@ -34,7 +36,7 @@ fn lowest(dtype: DType) -> Expr {
     Expr::Int { value: if signed { i64::MIN >> (64 - bits(dtype)) } else { 0 }, dtype }
 }
 
-/// The value above all others: +∞ of floats.
+/// Returns the maximum of a dtype: +∞ for floats.
 fn highest(dtype: DType) -> Expr {
     if dtype.is_float() {
         return Expr::Float { value: f64::INFINITY, dtype };
@@ -42,19 +44,19 @@ fn highest(dtype: DType) -> Expr {
     let signed = dtype.code == rx_base::dtype::TypeCode::Int;
     let value = match (signed, bits(dtype)) {
         (true, bits) => i64::MAX >> (64 - bits),
-        // All bits set, which is how `uint64` values above `i64::MAX` are kept.
+        // The constant has all bits set, which is the representation of `uint64` values above `i64::MAX`.
         (false, 64) => -1,
         (false, bits) => (1 << bits) - 1,
     };
     Expr::Int { value, dtype }
 }
 
-/// Bits of an integer dtype, from 1 to 64.
+/// Returns the number of bits of an integer dtype, from 1 to 64.
 fn bits(dtype: DType) -> u32 {
     u32::from(dtype.bits).clamp(1, 64)
 }
 
-/// The operator that reduces booleans where `op` reduces numbers; TVM sums them with `any`.
+/// Returns the operation for booleans that corresponds to `op`: TVM sums booleans with `any`.
 pub(crate) fn of_dtype(op: BinaryOp, dtype: DType) -> BinaryOp {
     match op {
         BinaryOp::Add | BinaryOp::Max if dtype.is_bool() => BinaryOp::Or,
@@ -63,24 +65,24 @@ pub(crate) fn of_dtype(op: BinaryOp, dtype: DType) -> BinaryOp {
     }
 }
 
-/// The axes of a tensor, as an operator parts them: some are reduced, the others kept.
+/// The axes of a tensor, divided into reduced and kept axes.
 #[derive(Clone, Debug)]
 pub(crate) struct Axes {
     is_reduced: Vec<bool>,
 }
 
 impl Axes {
-    /// Of a tensor of `ndim` axes those of `reduced`, counted from the front.
+    /// Creates the division of `ndim` axes in which those in `reduced` (non-negative) are reduced.
     pub(crate) fn new(ndim: usize, reduced: &[usize]) -> Axes {
         Axes { is_reduced: (0..ndim).map(|axis| reduced.contains(&axis)).collect() }
     }
 
-    /// The parts that stand at kept axes.
+    /// Returns the entries of `parts` at kept axes.
     pub(crate) fn kept<T: Clone>(&self, parts: &[T]) -> Vec<T> {
         self.select(parts, false)
     }
 
-    /// The parts that stand at reduced axes, in the order of the axes.
+    /// Returns the entries of `parts` at reduced axes, in the order of the axes.
     pub(crate) fn reduced<T: Clone>(&self, parts: &[T]) -> Vec<T> {
         self.select(parts, true)
     }
@@ -94,28 +96,28 @@ impl Axes {
             .collect()
     }
 
-    /// Parts for all axes: the inverse of [`Axes::kept`] and [`Axes::reduced`].
+    /// Merges entries for kept and for reduced axes: the inverse of [`Axes::kept`] and [`Axes::reduced`].
     pub(crate) fn join<T: Clone>(&self, kept: &[T], reduced: &[T]) -> Vec<T> {
         let (mut kept, mut reduced) = (kept.iter(), reduced.iter());
         let next = |is_reduced: &bool| if *is_reduced { reduced.next() } else { kept.next() };
         self.is_reduced.iter().filter_map(next).cloned().collect()
     }
 
-    /// The index in a result of which reduced axes are left out, or stay with extent 1.
+    /// Returns the index in the result, in which reduced axes are removed, or have extent 1 for `keepdims`.
     pub(crate) fn result_index(&self, kept: &[Expr], keepdims: bool) -> Vec<Expr> {
         let zeros = vec![Expr::int(0); self.is_reduced.len()];
         if keepdims { self.join(kept, &zeros) } else { kept.to_vec() }
     }
 
-    /// How many elements of `shape` go into one element of the result, in `dtype`.
+    /// Returns the number of elements of `shape` that are reduced to one element, in `dtype`.
     pub(crate) fn count(&self, builder: &mut KernelBuilder, shape: &[Dim], dtype: DType) -> Expr {
         let count = self.reduced(shape).iter().fold(Dim::constant(1), |product, dim| &product * dim);
         builder.dim(&count).cast(dtype)
     }
 }
 
-/// [`KernelBuilder::reduce`] from the operator's identity. Where a reduced extent is 0, no iteration would set the
-/// result: it is filled instead.
+/// Emits [`KernelBuilder::reduce`] with the operation's identity element. If a reduced extent may be 0, no iteration
+/// would initialize the result, so it is filled instead.
 pub(crate) fn reduce(
     builder: &mut KernelBuilder,
     buffer: BufferId,
@@ -133,8 +135,8 @@ pub(crate) fn reduce(
     }
 }
 
-/// A temporary of the kept dims of `shape` with `op` over `value(index)` in each element; `value` also gets the index of
-/// the element.
+/// Emits a temporary with the kept dims of `shape`, reduced by `op` over `value(index)`. The function `value` also gets
+/// the index of the temporary's element.
 pub(crate) fn reduce_rows(
     builder: &mut KernelBuilder,
     name: &str,

@@ -1,11 +1,11 @@
-//! All operators, and the way from a name to its schema.
+//! The table of all operators, and the lookup of a schema by name.
 
 use crate::{Schema, call_functions, ccl, distributed, effects, grad, image, inspect, memory, nn, tensor, vision, vm};
 use rustc_hash::FxHashMap;
 use rx_base::Name;
 use std::sync::LazyLock;
 
-/// The families in the order of the docs, each with the source that defines its operators.
+/// The families in the order of the documentation, each with the source that defines its operators.
 static FAMILIES: &[(&str, &[Schema])] = &[
     ("TVM src/relax/op/nn/nn.cc", nn::activation::OPERATORS),
     ("TVM src/relax/op/tensor/unary.cc", tensor::elementwise::OPERATORS),
@@ -59,12 +59,12 @@ static ALL: LazyLock<Vec<Schema>> = LazyLock::new(|| {
 static BY_NAME: LazyLock<FxHashMap<Name, &'static Schema>> =
     LazyLock::new(|| all().map(|schema| (Name::from(schema.name), schema)).collect());
 
-/// Every operator, family by family.
+/// Returns all operators, family by family.
 pub fn all() -> impl Iterator<Item = &'static Schema> {
     ALL.iter()
 }
 
-/// The operator called `name`, without `relax.` or `R.`: `nn.conv2d`.
+/// Returns the operator called `name`, without `relax.` or `R.`, such as `nn.conv2d`.
 pub fn find(name: Name) -> Option<&'static Schema> {
     BY_NAME.get(&name).copied()
 }

@@ -1,7 +1,8 @@
-//! Attributes under which a call would have the type that somebody declared it to have.
+//! Suggests attribute values for which a call would have the type that the program declares for it.
 //!
-//! Nothing is said here of any operator: its struct-info rule is run again with one attribute changed, as long as something
-//! near the given value makes it fit.
+//! No operator needs a description of its attributes' effects: its struct-info rule is run again with one attribute
+//! changed to nearby values, until a value fits. For example, for a convolution declared to keep its extents but called
+//! with `padding=0`, the suggestion is `padding=1`.
 
 use crate::call::{Arg, CallInfo};
 use crate::schema::{AttrKind, ParamKind};
@@ -10,13 +11,13 @@ use rx_base::symbolic::Bounds;
 use rx_base::symbolic::prove;
 use rx_ir::{Attr, Shape, StructInfo};
 
-/// Rules run for one mistake.
+/// The maximum number of rule runs per error.
 const MOST_RUNS: usize = 160;
 
-/// Values tried on each side of the given one.
+/// The number of values tried on each side of the given one.
 const NEAREST: i64 = 6;
 
-/// A value of one attribute.
+/// A suggested value of one attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repair {
     /// The attribute.
@@ -25,7 +26,7 @@ pub struct Repair {
     pub value: Attr,
 }
 
-/// The attributes that, changed alone, would make the call one of type `wanted`; those whose values lie nearest first.
+/// Returns the attributes for which a change of one alone gives the call the type `wanted`, nearest values first.
 pub fn repairs(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Repair> {
     let mut runs = MOST_RUNS;
     let mut found: Vec<(i64, Repair)> = Vec::new();
@@ -49,7 +50,7 @@ pub fn repairs(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Repair> {
     found.into_iter().map(|(_, repair)| repair).collect()
 }
 
-/// Whether the call is of type `wanted` when argument `at` is `value`.
+/// Whether the call has the type `wanted` if argument `at` is `value`.
 fn gives(call: &CallInfo<'_>, at: usize, value: &Attr, wanted: &StructInfo) -> bool {
     let mut args = call.args.to_vec();
     if let Some(slot) = args.get_mut(at) {
@@ -59,7 +60,8 @@ fn gives(call: &CallInfo<'_>, at: usize, value: &Attr, wanted: &StructInfo) -> b
     (call.schema.infer)(&changed).is_ok_and(|ty| fits(&ty, wanted, call.bounds))
 }
 
-/// Values near the given one with how far away they are, nearest first. Of a list all elements move alike, or one does.
+/// Returns values near the given one, with their distances, nearest first. In a list, either all elements change
+/// equally, or one element changes.
 fn candidates(kind: AttrKind, given: &Attr, wanted: &StructInfo) -> Vec<(i64, Attr)> {
     match (kind, given) {
         (AttrKind::Bool, Attr::Bool(value)) => vec![(0, Attr::Bool(!value))],
@@ -86,14 +88,14 @@ fn lists(items: &[Attr]) -> Vec<(i64, Attr)> {
     if let (true, Some(first)) = (alike, values.first()) {
         found.extend(near(*first).map(|(distance, other)| (distance, list(vec![other; values.len()]))));
     }
-    // Nobody means one side of a padding, or one of many equal steps.
+    // A change of one side of a padding, or of one of many equal strides, is unlikely to be intended.
     if values.len() > 1 && !(alike && values.len() > 3) {
         for (distance, step) in steps() {
             for at in 0..values.len().min(4) {
                 let mut other = values.clone();
                 if let Some(value) = other.get_mut(at).filter(|value| value.saturating_add(step) >= (**value).min(0)) {
                     *value = value.saturating_add(step);
-                    // One element alone is less likely meant than all of them.
+                    // A change of one element is less likely than an equal change of all.
                     found.push((distance + NEAREST, list(other)));
                 }
             }
@@ -102,12 +104,13 @@ fn lists(items: &[Attr]) -> Vec<(i64, Attr)> {
     found
 }
 
-/// `1, -1, 2, -2, …` with their distances.
+/// Returns `1, -1, 2, -2, …` with their distances.
 fn steps() -> impl Iterator<Item = (i64, i64)> {
     (1..=NEAREST).flat_map(|distance| [(distance, distance), (distance, -distance)])
 }
 
-/// Values near one, nearest first; below 0 only where it is: attributes count, and axes are found from the front.
+/// Returns values near `value`, nearest first. They are negative only if `value` is: most attributes are counts, and
+/// axes are suggested as non-negative.
 fn near(value: i64) -> impl Iterator<Item = (i64, i64)> {
     steps()
         .map(move |(distance, step)| (distance, value.saturating_add(step)))

@@ -1,4 +1,4 @@
-//! What the tests of the rules share: operands written briefly, and a call of a rule.
+//! Helpers for tests of the rules: a compact notation for operands, and calls of a rule.
 
 use crate::call::{Arg, CallInfo, Problem};
 use rx_base::name::name;
@@ -9,7 +9,7 @@ use rx_ir::{Argument, Attr, Expr, ExprKind, PrimValue, Shape, StructInfo, Tensor
 
 mod robustness;
 
-/// What a test passes for a parameter.
+/// An argument that a test passes for a parameter.
 pub(crate) enum Given {
     Operand(Expr),
     Operands(Vec<Expr>),
@@ -17,15 +17,15 @@ pub(crate) enum Given {
     Types(Vec<StructInfo>),
 }
 
-/// Dims separated by blanks; a dim is an integer, a symbol, or a symbol plus an integer: `2 n m+1`.
+/// Parses dims separated by spaces. A dim is an integer, a symbol, or a symbol plus an integer: `2 n m+1`.
 pub(crate) fn dims(text: &str) -> Vec<Dim> {
     let part = |text: &str| text.parse::<i64>().map_or_else(|_| Dim::symbol(name(text)), Dim::constant);
     let dim = |text: &str| text.split('+').map(part).reduce(|a, b| &a + &b).unwrap_or(Dim::ERROR);
     text.split_whitespace().map(dim).collect()
 }
 
-/// A tensor, `dims:dtype` or `dims:dtype@vdevice`. For the dims `*` is unknown, `?2` a rank, `$s` a variable of unknown
-/// rank and `$s/2` one of rank 2; the dtype `?` is unknown.
+/// Parses a tensor type, `dims:dtype` or `dims:dtype@vdevice`. The dims `*` are unknown, `?2` is a rank, `$s` a
+/// variable of unknown rank and `$s/2` one of rank 2. The dtype `?` is unknown.
 pub(crate) fn ty(text: &str) -> StructInfo {
     let (shape, rest) = text.split_once(':').unwrap_or((text, "?"));
     let (dtype, vdevice) = rest.split_once('@').map_or((rest, None), |(dtype, device)| (dtype, Some(device)));
@@ -42,73 +42,73 @@ pub(crate) fn ty(text: &str) -> StructInfo {
     TensorInfo { shape, dtype: DType::parse(dtype), vdevice, dtype_error: false, readings: None }.into()
 }
 
-/// A scalar of unknown value.
+/// Creates the type of a scalar with an unknown value.
 pub(crate) fn prim(dtype: &str) -> StructInfo {
     StructInfo::Prim(PrimInfo { dtype: DType::parse(dtype), value: None })
 }
 
-/// An operand of this type.
+/// Creates an operand of this type.
 pub(crate) fn given(ty: StructInfo) -> Given {
     Given::Operand(expr(ty))
 }
 
-/// A tensor operand, as [`ty`].
+/// Creates a tensor operand, written as for [`ty`].
 pub(crate) fn tensor(text: &str) -> Given {
     given(ty(text))
 }
 
-/// An integer operand, written as in [`dims`].
+/// Creates an integer operand, written as for [`dims`].
 pub(crate) fn int(text: &str) -> Given {
     let value = dims(text).remove(0);
     let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(value.clone()) });
     Given::Operand(Expr { kind: ExprKind::Prim(PrimValue::Int(value)), ty, span: Span::new(0, 0) })
 }
 
-/// A float operand.
+/// Creates a float operand.
 pub(crate) fn float(value: f64, dtype: &str) -> Given {
     Given::Operand(Expr { kind: ExprKind::Prim(PrimValue::Float(value)), ty: prim(dtype), span: Span::new(0, 0) })
 }
 
-/// A shape operand.
+/// Creates a shape operand.
 pub(crate) fn shape(text: &str) -> Given {
     let values = dims(text);
     let ty = StructInfo::shape(values.clone());
     Given::Operand(Expr { kind: ExprKind::Shape(values), ty, span: Span::new(0, 0) })
 }
 
-/// A tuple operand of tensors.
+/// Creates a tuple operand of tensors.
 pub(crate) fn tuple(fields: &[&str]) -> Given {
     let fields: Vec<Expr> = fields.iter().map(|field| expr(ty(field))).collect();
     let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
     Given::Operand(Expr { kind: ExprKind::Tuple(fields), ty: StructInfo::tuple(types), span: Span::new(0, 0) })
 }
 
-/// A string attribute.
+/// Creates a string attribute.
 pub(crate) fn text(value: &str) -> Given {
     Given::Attr(Attr::Str(value.into()))
 }
 
-/// An integer attribute.
+/// Creates an integer attribute.
 pub(crate) fn number(value: i64) -> Given {
     Given::Attr(Attr::Int(value.into()))
 }
 
-/// A list of integers as an attribute.
+/// Creates an attribute with a list of integers.
 pub(crate) fn numbers(values: &[i64]) -> Given {
     Given::Attr(Attr::List(values.iter().map(|value| Attr::Int((*value).into())).collect()))
 }
 
-/// A boolean attribute.
+/// Creates a boolean attribute.
 pub(crate) fn flag(value: bool) -> Given {
     Given::Attr(Attr::Bool(value))
 }
 
-/// A variable of this type.
+/// Creates a variable of this type.
 pub(crate) fn expr(ty: StructInfo) -> Expr {
     Expr { kind: ExprKind::Var(name("x")), ty, span: Span::new(0, 0) }
 }
 
-/// Binds `args` to the operator's parameters, defaults for the rest, and runs `check` on the call.
+/// Binds `args` to the operator's parameters, with defaults for the rest, and runs `check` on the call.
 pub(crate) fn call_of<T>(op: &str, args: &[(&str, Given)], check: impl FnOnce(&CallInfo<'_>) -> T) -> T {
     let schema = crate::find(name(op)).unwrap_or_else(|| panic!("no operator {op}"));
     for (given, _) in args {
@@ -128,7 +128,7 @@ pub(crate) fn call_of<T>(op: &str, args: &[(&str, Given)], check: impl FnOnce(&C
     check(&CallInfo::new(schema, &bound, &bounds))
 }
 
-/// As [`call_of`], as the call's owned arguments.
+/// Returns the operator and the owned arguments of the call that [`call_of`] would make.
 pub(crate) fn arguments_of(op: &str, args: &[(&str, Given)]) -> (&'static crate::Schema, Vec<Argument>) {
     call_of(op, args, |call| {
         let owned = call.args.iter().map(|arg| match arg {
@@ -142,12 +142,12 @@ pub(crate) fn arguments_of(op: &str, args: &[(&str, Given)]) -> (&'static crate:
     })
 }
 
-/// What the operator's rule gives; of an error its code, `None` where an error part is passed on.
+/// Runs the operator's rule. Returns the code of an error, or `None` if an error type is propagated.
 pub(crate) fn infer(op: &str, args: &[(&str, Given)]) -> Result<StructInfo, Option<Code>> {
     call_of(op, args, |call| (call.schema.infer)(call).map_err(code_of))
 }
 
-/// The code of a problem; `None` where an error part is passed on.
+/// Returns the code of a problem; `None` if an error type is propagated.
 pub(crate) fn code_of(problem: Problem) -> Option<Code> {
     match problem {
         Problem::Propagate => None,

@@ -1,4 +1,4 @@
-//! `R.vision.*`: detection.
+//! Operators of `R.vision`, for object detection.
 
 mod loops;
 pub(crate) mod multibox;

@@ -1,4 +1,4 @@
-//! `R.vm.*`: what the virtual machine executes.
+//! Operators of `R.vm`, which the virtual machine executes.
 
 use crate::arguments::{dtype, new_shape, scalar};
 use crate::call::{CallInfo, Problem};
@@ -51,8 +51,8 @@ fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::Object)
 }
 
-/// As `memory.alloc_tensor`, but a shape that is a variable gives its dims, or its rank where they are not known (TVM's
-/// `InferTypeVMAllocTensor`). Of a tuple it takes nothing, and says nothing.
+/// Infers the type of `vm.alloc_tensor` (TVM's `InferTypeVMAllocTensor`). It differs from `memory.alloc_tensor` for a
+/// shape variable, for which it uses the dims, or the rank if they are unknown. For a tuple, the shape is unknown.
 fn vm_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if call.ty("shape").as_tuple().is_some() {
         return Ok(tensor_type(Shape::of_rank(None), dtype(call, "dtype")?, None));

@@ -1,4 +1,13 @@
-//! `image.resize2d` and `image.resize3d` (TVM's python/tvm/topi/image/resize.py; ONNX `Resize`).
+//! *Image resizing* (`image.resize2d`, `image.resize3d`): nearest-neighbor, linear and cubic interpolation.
+//!
+//! ```text
+//! method "linear", one axis:
+//! c = coordinate(o);  p = floor(c);  f = c - p
+//! out[o] = data[clamp(p)] * (1 - f) + data[clamp(p + 1)] * f
+//! ```
+//!
+//! Guarantees: pixels outside the image are clamped to its border, unless `cubic_exclude` removes them. Reference: TVM
+//! python/tvm/topi/image/resize.py; ONNX `Resize`.
 
 use super::taps::{self, Lets, Taps};
 use crate::compute::{Lowering, Operand, Unsupported};
@@ -7,24 +16,24 @@ use crate::tensor::loops::{either, greater};
 use rx_base::{DType, Dim};
 use rx_tir::{CompareOp, Expr, Intrinsic, IterKind, KernelBuilder};
 
-/// Keeps a coordinate that is a pixel's but for rounding on that pixel.
+/// A tolerance that keeps a coordinate on its pixel when only rounding moves it below.
 const EPSILON: f64 = 1e-5;
 
-/// A spatial axis: its extents before and after, and the region sampled with `tf_crop_and_resize`.
+/// A spatial axis: its extents in the input and in the result, and the region that `tf_crop_and_resize` samples.
 struct Axis {
     from: Expr,
     to: Expr,
     region: (f64, f64),
 }
 
-/// How pixels of the result are computed.
+/// The operands and attributes of a resizing.
 struct Resize<'a> {
     data: Operand,
     layout: Layout,
     letters: &'static str,
     mode: &'a str,
     rounding: &'a str,
-    /// Of coordinates, weights and interpolated values.
+    /// The dtype of coordinates, weights and interpolated values.
     dtype: DType,
 }
 
@@ -79,7 +88,7 @@ impl Resize<'_> {
         Ok(std::iter::zip(&from, &to).enumerate().map(axis).collect())
     }
 
-    /// Where pixel `place` of the result lies in the input.
+    /// Returns the coordinate in the input of pixel `place` of the result.
     fn coordinate(&self, axis: &Axis, place: Expr) -> Expr {
         let number = |value: f64| Expr::number(value, self.dtype);
         let real = |value: &Expr| value.clone().cast(self.dtype);
@@ -106,7 +115,7 @@ impl Resize<'_> {
         }
     }
 
-    /// The pixel nearest to place `place` of the result, not yet clamped.
+    /// Returns the position of the input pixel nearest to pixel `place` of the result, before clamping.
     fn nearest_place(&self, axis: &Axis, place: Expr) -> Expr {
         if self.mode == "asymmetric" && self.rounding == "floor" {
             return (place * axis.from.clone()).floor_div(axis.to.clone());
@@ -123,7 +132,8 @@ impl Resize<'_> {
         Expr::call(function, vec![at]).cast(DType::INT64)
     }
 
-    /// The pixel at plain places of the spatial axes, each clamped to its axis, for the batch and channel of `lead`.
+    /// Loads the pixel at plain positions of the spatial axes, each clamped to its axis, for the batch and channel in
+    /// `lead`.
     fn pixel(&self, builder: &KernelBuilder, lead: &[Expr], axes: &[Axis], places: &[Expr]) -> Expr {
         let clamped = std::iter::zip(places, axes)
             .map(|(place, axis)| place.clone().min(axis.from.clone() - Expr::int(1)).max(Expr::int(0)));
@@ -172,7 +182,7 @@ impl Resize<'_> {
         });
     }
 
-    /// Whether a place of the result lies outside the input, which matters with `tf_crop_and_resize` only.
+    /// Returns whether a pixel of the result is outside the input, which only matters for `tf_crop_and_resize`.
     fn outside(&self, axes: &[Axis], places: &[Expr]) -> Expr {
         if self.mode != "tf_crop_and_resize" {
             return Expr::bool(false);
@@ -186,7 +196,7 @@ impl Resize<'_> {
     }
 }
 
-/// The taps with those outside the axis weightless, and the others scaled so that the weights sum to 1.
+/// Returns the taps with weight 0 for those outside the axis, and the other weights scaled to the sum 1.
 fn without_outside(builder: &mut KernelBuilder, lets: &mut Lets, axis: &Axis, taps: Taps) -> Taps {
     let mut kept = Vec::with_capacity(taps.taps.len());
     for (place, weight) in taps.taps {

@@ -1,5 +1,11 @@
-//! `image.grid_sample` and `image.affine_grid` (TVM's python/tvm/topi/image/grid_sample.py; PyTorch's functions of these
-//! names).
+//! *Grid sampling* (`image.grid_sample`) and affine grids (`image.affine_grid`).
+//!
+//! ```text
+//! grid_sample(data, grid): out[n, c, h, w] = interpolate(data[n, c], y = grid[n, 1, h, w], x = grid[n, 0, h, w])
+//! ```
+//!
+//! Guarantees: grid coordinates are from -1 to 1, as in PyTorch's functions with these names. Reference: TVM
+//! python/tvm/topi/image/grid_sample.py.
 
 use super::taps::{self, Lets, Taps};
 use crate::compute::{Lowering, Operand, Unsupported};
@@ -9,23 +15,23 @@ use rx_base::DType;
 use rx_tir::builder::in_range;
 use rx_tir::{Expr, Intrinsic, IterKind, KernelBuilder};
 
-/// The coefficient of PyTorch's bicubic sampling.
+/// The coefficient of PyTorch's bicubic interpolation.
 const CUBIC_ALPHA: f64 = -0.75;
 
-/// How a grid is read.
+/// The operands and attributes of a grid sampling.
 struct Sample<'a> {
     data: Operand,
     layout: Layout,
     letters: &'static str,
     padding: &'a str,
     align_corners: bool,
-    /// Of coordinates, weights and interpolated values.
+    /// The dtype of coordinates, weights and interpolated values.
     dtype: DType,
-    /// The data's spatial extents.
+    /// The spatial extents of the data.
     extents: Vec<Expr>,
 }
 
-/// `image.grid_sample`.
+/// Emits `image.grid_sample`.
 pub(super) fn grid_sample(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let call = lowering.call;
     let (data, grid) = (lowering.tensor("data")?, lowering.tensor("grid")?);
@@ -57,7 +63,7 @@ pub(super) fn grid_sample(lowering: &mut Lowering<'_>) -> Result<(), Unsupported
         let rank = sample.extents.len();
         let along: Vec<Taps> = (0..rank)
             .map(|axis| {
-                // The grid names x before y before z.
+                // The grid's components are x, y, z, in this order, while the axes are z, y, x.
                 let component = Expr::int((rank - 1 - axis) as i64);
                 let element = [&lead[..1], &[component], places].concat();
                 let value = grid.at(builder, &element).cast(sample.dtype);
@@ -76,7 +82,7 @@ impl Sample<'_> {
         Expr::number(value, self.dtype)
     }
 
-    /// The pixels along an axis that the grid's value, from -1 to 1, is made of.
+    /// Returns the pixels along an axis, with weights, that interpolate the grid's value (from -1 to 1).
     fn taps(&self, builder: &mut KernelBuilder, lets: &mut Lets, method: &str, axis: usize, value: Expr) -> Taps {
         let extent = self.extents[axis].clone();
         let size = extent.clone().cast(self.dtype);
@@ -104,7 +110,7 @@ impl Sample<'_> {
         }
     }
 
-    /// A coordinate after padding: limited to the axis, reflected into it, or as it is.
+    /// Returns a coordinate after padding: clamped to the axis, reflected into it, or unchanged.
     fn padded(&self, at: Expr, extent: &Expr) -> Expr {
         let limited = |at: Expr| {
             let last = (extent.clone() - Expr::int(1)).cast(self.dtype);
@@ -117,8 +123,8 @@ impl Sample<'_> {
         }
     }
 
-    /// A coordinate mirrored at the axis's ends, the centres or the outer edges of its outermost pixels, until it lies
-    /// between them.
+    /// Reflects a coordinate at the ends of the axis until it is between them. The ends are the centers of the
+    /// outermost pixels (`align_corners`), or their outer edges.
     fn reflected(&self, at: Expr, extent: &Expr) -> Expr {
         let (low, span) = match self.align_corners {
             true => (0.0, extent.clone() - Expr::int(1)),
@@ -135,7 +141,7 @@ impl Sample<'_> {
         Expr::select(single, self.number(0.0), inside)
     }
 
-    /// The pixel at these places; 0 outside the data.
+    /// Loads the pixel at these positions; 0 outside the data.
     fn pixel(&self, builder: &KernelBuilder, lead: &[Expr], places: &[Expr]) -> Expr {
         let inside = std::iter::zip(places, &self.extents).fold(Expr::bool(true), |inside, (place, extent)| {
             inside.and(in_range(place.clone(), Expr::int(0), extent.clone()))
@@ -145,7 +151,7 @@ impl Sample<'_> {
     }
 }
 
-/// `image.affine_grid`: the matrix applied to a regular grid over [-1, 1].
+/// Emits `image.affine_grid`: applies the matrix to a regular grid over [-1, 1].
 pub(super) fn affine_grid(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let align_corners = lowering.call.bool("align_corners") != Some(false);
@@ -169,7 +175,7 @@ pub(super) fn affine_grid(lowering: &mut Lowering<'_>) -> Result<(), Unsupported
                 false => (number(2.0) * place + number(1.0)) / length - number(1.0),
             }
         };
-        // The columns are for x, y, z; the axes of the grid are z, y, x.
+        // The matrix columns are for x, y, z; the axes of the grid are z, y, x.
         let rank = size.len();
         let terms = std::iter::zip(places, &size).enumerate();
         let value = terms

@@ -1,22 +1,23 @@
-//! Samples between pixels: per axis the pixels that matter and their weights.
+//! Separable interpolation: for each axis the contributing pixels (taps) with their weights. For example, linear
+//! interpolation at coordinate 2.25 has the taps 2 with weight 0.75 and 3 with weight 0.25.
 
 use rx_base::DType;
 use rx_tir::{Expr, KernelBuilder, Stmt, VarId};
 
-/// The pixels of one axis that a sample is made of.
+/// The pixels of one axis that contribute to a sample.
 pub(crate) struct Taps {
-    /// Places along the axis, `int64`, in range or not, each with its weight.
+    /// The positions along the axis (`int64`, possibly out of range), each with its weight.
     pub(crate) taps: Vec<(Expr, Expr)>,
 }
 
-/// Values that are named once and used often: `let`s around what is stored.
+/// Let-bindings around a statement, for values that are used several times.
 #[derive(Default)]
 pub(crate) struct Lets {
     bound: Vec<(VarId, Expr)>,
 }
 
 impl Lets {
-    /// Names a value.
+    /// Binds a value to a new variable and returns the variable; constants and variables are returned unchanged.
     pub(crate) fn name(&mut self, builder: &mut KernelBuilder, variable: &str, value: Expr) -> Expr {
         if matches!(value, Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. }) {
             return value;
@@ -26,14 +27,14 @@ impl Lets {
         named
     }
 
-    /// The statement inside the `let`s of all names.
+    /// Wraps the statement in all bindings.
     pub(crate) fn around(self, statement: Stmt) -> Stmt {
         let bind = |body: Stmt, (var, value)| Stmt::Let { var, value, body: Box::new(body) };
         self.bound.into_iter().rev().fold(statement, bind)
     }
 }
 
-/// The two pixels around a coordinate, weighted by nearness.
+/// Returns the two pixels around a coordinate, with linear weights.
 pub(crate) fn linear(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr) -> Taps {
     let dtype = coordinate.dtype();
     let (place, fraction) = split(builder, lets, coordinate);
@@ -41,7 +42,7 @@ pub(crate) fn linear(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: E
     Taps { taps: vec![(place.clone(), rest), (place + Expr::int(1), fraction)] }
 }
 
-/// The four pixels around a coordinate under Keys's cubic kernel with this coefficient.
+/// Returns the four pixels around a coordinate, with the weights of Keys's cubic kernel for coefficient `alpha`.
 pub(crate) fn cubic(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr, alpha: f64) -> Taps {
     let dtype = coordinate.dtype();
     let (place, fraction) = split(builder, lets, coordinate);
@@ -53,7 +54,7 @@ pub(crate) fn cubic(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Ex
     Taps { taps: taps.collect() }
 }
 
-/// The pixel below a coordinate, and how far the coordinate is beyond it.
+/// Returns the floor of a coordinate as a pixel position, and the fraction.
 fn split(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr) -> (Expr, Expr) {
     let coordinate = lets.name(builder, "coordinate", coordinate);
     let below = lets.name(builder, "below", Expr::call(rx_tir::Intrinsic::Floor, vec![coordinate.clone()]));
@@ -62,7 +63,8 @@ fn split(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr) -> (Exp
     (place, fraction)
 }
 
-/// Keys, "Cubic convolution interpolation for digital image processing" (1981), as polynomials in the fraction.
+/// Returns Keys's weights as polynomials in the fraction `t` (Keys, "Cubic convolution interpolation for digital image
+/// processing", 1981).
 fn cubic_weights(t: Expr, alpha: f64, dtype: DType) -> [Expr; 4] {
     let number = |value: f64| Expr::number(value, dtype);
     // c0 + t (c1 + t (c2 + t c3))
@@ -78,8 +80,8 @@ fn cubic_weights(t: Expr, alpha: f64, dtype: DType) -> [Expr; 4] {
     ]
 }
 
-/// The sum over all combinations of taps, one of each axis, of the pixel there times the weights. `pixel` takes one place
-/// for each axis.
+/// Returns the sum over all combinations of taps (one per axis) of the pixel times the product of the weights. `pixel`
+/// takes one position per axis.
 pub(crate) fn weighted(axes: &[Taps], dtype: DType, pixel: &dyn Fn(&[Expr]) -> Expr) -> Expr {
     sum_from(axes, dtype, &mut Vec::new(), pixel)
 }

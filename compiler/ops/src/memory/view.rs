@@ -1,4 +1,4 @@
-//! `R.memory.view` (TVM `src/relax/op/memory/view.cc`).
+//! `R.memory.view`: struct-info rule (TVM `src/relax/op/memory/view.cc`).
 
 use crate::arguments::{Scalar, dtype, is_void, new_shape, scalar};
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
@@ -7,7 +7,7 @@ use crate::tensor::operands::element_count;
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
-/// TVM's `InferTypeView`. A shape that is a variable of unknown dims gives its rank only.
+/// Infers the type of a view (TVM's `InferTypeView`). For a shape variable with unknown dims, only the rank is known.
 pub(super) fn view(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let shape = match is_void(call, "shape") {
@@ -31,8 +31,8 @@ pub(super) fn view(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, element, data.vdevice))
 }
 
-/// The dtype asked for; `None` where that of the data stays. A variable, which may hold `R.null_value()`, says nothing of
-/// the dtype.
+/// Returns the requested dtype; `None` if the dtype of the data is kept. A variable may be `R.null_value()`, so its
+/// dtype is unknown.
 fn view_dtype(call: &CallInfo<'_>) -> Result<Option<Element>, Problem> {
     if is_void(call, "dtype") {
         return Ok(None);
@@ -60,13 +60,13 @@ fn byte_offset(call: &CallInfo<'_>) -> Result<Option<Dim>, Problem> {
     })
 }
 
-/// The bytes of a tensor, where known.
+/// Returns the size of a tensor in bytes, if known.
 fn byte_count(shape: &Shape, element: Element) -> Option<Dim> {
     let bytes = i64::try_from(element.dtype.filter(|dtype| dtype.lanes > 0)?.bytes()).ok()?;
     Some(&element_count(shape.dims()?) * &Dim::constant(bytes))
 }
 
-/// A view must end where the data ends, or before. An offset that is not known counts as 0.
+/// Checks that the view ends at or before the end of the data. An unknown offset counts as 0.
 fn check_bounds(
     call: &CallInfo<'_>,
     data: &TensorInfo,
@@ -78,7 +78,7 @@ fn check_bounds(
     let (unit, available, end) = match (byte_count(&data.shape, Element::of(data)), byte_count(shape, element)) {
         (Some(available), Some(view)) => ("bytes", available, offset.map_or(view.clone(), |offset| &view + offset)),
         _ => match (data.shape.dims(), shape.dims()) {
-            // With one dtype, whatever it is, elements can be counted.
+            // If the dtype is unchanged, elements can be counted even if the dtype is unknown.
             (Some(from), Some(to)) if is_void(call, "dtype") && element == unknown => {
                 ("elements", element_count(from), element_count(to))
             }
@@ -98,7 +98,7 @@ fn check_bounds(
     Err(report.with_label(ParamPlace::Param("data"), call.ty("data").to_string()).into())
 }
 
-/// Where shape and dtype stay, a view that begins later ends beyond the data.
+/// Rejects a positive offset of a view that keeps shape and dtype, since it would end after the data.
 fn check_moved(call: &CallInfo<'_>, offset: Option<&Dim>) -> Result<(), Problem> {
     let stays = is_void(call, "shape") && is_void(call, "dtype");
     match offset.filter(|_| stays) {
@@ -111,7 +111,7 @@ fn check_moved(call: &CallInfo<'_>, offset: Option<&Dim>) -> Result<(), Problem>
     }
 }
 
-/// Where the shape stays and is not known, larger elements reach beyond the data.
+/// Rejects a larger dtype for a view that keeps an unknown shape, since it would end after the data.
 fn check_element_size(call: &CallInfo<'_>, data: &TensorInfo, element: Element) -> Result<(), Problem> {
     match (data.dtype, element.dtype) {
         (Some(from), Some(to)) if is_void(call, "shape") && to.bytes() > from.bytes() => {

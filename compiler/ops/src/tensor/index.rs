@@ -83,7 +83,7 @@ fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     ))
 }
 
-/// The shape and dtype of the indices; a scalar has the shape `()`.
+/// Returns the shape and dtype of the indices. A scalar has the shape `()`.
 fn indices(call: &CallInfo<'_>) -> Result<(Shape, Option<DType>), Problem> {
     let ty = call.ty("indices");
     match (ty, ty.as_tensor()) {

@@ -1,5 +1,5 @@
-//! What the operators on tensors make of values. One file per family, as for their loops; a rule is named by the table
-//! that lists the operator.
+//! Value rules of the tensor operators, one file per family as for their loops. The tables of the families refer to
+//! them.
 
 pub(crate) mod arrange;
 pub(crate) mod binary;

@@ -1,4 +1,4 @@
-//! Rules against arguments that make no sense: each must answer, and none may panic.
+//! Tests the rules with nonsensical arguments: each rule must return, and none may panic.
 
 use super::{
     Given, arguments_of, call_of, expr, flag, float, given, int, number, numbers, prim, shape, text, tuple, ty,
@@ -9,7 +9,7 @@ use crate::{Arg, AttrKind, CallInfo, ParamKind, all};
 use rx_base::symbolic::Bounds;
 use rx_ir::{Attr, Elements, End, Known, Shape, StructInfo, TensorValues, Values};
 
-/// A generator of numbers that look random and are the same in every run.
+/// A deterministic pseudo-random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -85,7 +85,7 @@ fn attr(dice: &mut Dice, kind: AttrKind) -> Given {
     }
 }
 
-/// Something known of a tensor's elements, which need not be possible.
+/// Creates facts about a tensor's elements, which may be contradictory.
 fn known(dice: &mut Dice, ty: &StructInfo) -> Known {
     const NUMBERS: &[i64] = &[0, 1, -1, 3, 255, i64::MAX, i64::MIN];
     if let StructInfo::Tuple(fields) = ty {
@@ -148,7 +148,7 @@ fn no_rule_panics_whatever_it_is_given() {
                 };
                 args.push((param.name, value));
             }
-            // Neither the result nor a report is looked at: that there is one is the test.
+            // Neither the result nor the error is checked; the test only requires that the rule returns.
             let _ = call_of(schema.name, &args, |call| {
                 (schema.infer)(call).map(|ty| {
                     follow_values(&mut dice, call, &ty);

@@ -30,9 +30,9 @@ pub enum Instead {
     Operand(&'static str),
     /// `R.outer(R.inner(first, second), third)`.
     Composed {
-        /// Applied to the inner call and the third operand.
+        /// The operator applied to the inner call and the third operand.
         outer: &'static str,
-        /// Applied to the first two operands.
+        /// The operator applied to the first two operands.
         inner: &'static str,
     },
 }

@@ -1,6 +1,6 @@
-//! What a declaration says of types: patterns over dim variables, dtype variables and attributes.
+//! Type patterns of declared operators: types over dim variables, dtype variables and attributes.
 //!
-//! | pattern | meets |
+//! | pattern | matches |
 //! |---|---|
 //! | `R.Tensor(("m", "k * 2"), dtype="d")` | a tensor of two dimensions; `m` is bound, `k * 2` is compared |
 //! | `R.Tensor(("*batch", "n"))` | a tensor of one dimension or more; several `*batch` are broadcast |
@@ -8,14 +8,14 @@
 //! | `R.Shape(("m", "n"))` | a shape |
 //! | `R.Prim("int64", value="k")` | a scalar, whose value is a dim |
 //! | `R.Tuple(A, B)`, `R.Tuple(A, ...)` | a tuple of these fields, of any number of `A` |
-//! | `A if condition else B` | one of both, as attributes say |
+//! | `A if condition else B` | one of the two, selected by attributes |
 
 use rx_base::{DType, Name};
 
-/// The type of an operand or result.
+/// The type pattern of an operand or result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypePattern {
-    /// Anything.
+    /// Any type.
     Any,
     /// A string.
     String,
@@ -32,31 +32,31 @@ pub enum TypePattern {
     Prim {
         /// Its dtype.
         dtype: DtypePattern,
-        /// Its value, of an integer.
+        /// Its value, if it is an integer.
         value: Option<DimPattern>,
     },
     /// A tuple of these fields.
     Tuple(Vec<TypePattern>),
-    /// A tuple of any number of fields.
+    /// A tuple of any number of fields with the same pattern.
     Repeated(Box<TypePattern>),
-    /// The type of an operand.
+    /// The type of the operand with this name.
     Like(Name),
     /// `then if condition else otherwise`.
     Choice(Condition, Box<TypePattern>, Box<TypePattern>),
 }
 
-/// A shape.
+/// A shape pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShapePattern {
     /// Any shape.
     Any,
     /// Any shape of this many dims.
     Rank(usize),
-    /// These dims, of which one may stand for any number.
+    /// These dims, of which one may match any number of dims.
     Dims(Vec<AxisPattern>),
 }
 
-/// A part of a shape.
+/// A part of a shape pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AxisPattern {
     /// One dim.
@@ -65,22 +65,22 @@ pub enum AxisPattern {
     Rest(Name),
 }
 
-/// An integer over dim variables and attributes.
+/// An integer expression over dim variables and attributes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DimPattern {
-    /// A number.
+    /// A constant.
     Constant(i64),
     /// A dim variable, or an integer attribute.
     Name(Name),
     /// `sizes[1]`: an element of an attribute of integers.
     Element(Name, usize),
-    /// An infix operator or function of two.
+    /// An infix operator or a binary function.
     Binary(DimOp, Box<DimPattern>, Box<DimPattern>),
     /// `then if condition else otherwise`.
     Choice(Box<Condition>, Box<DimPattern>, Box<DimPattern>),
 }
 
-/// A function of two integers.
+/// A binary function of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DimOp {
     /// `+`
@@ -101,20 +101,20 @@ pub enum DimOp {
     CeilDiv,
 }
 
-/// A dtype.
+/// A dtype pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DtypePattern {
     /// Any dtype.
     Any,
-    /// This one.
+    /// This dtype.
     Is(DType),
     /// A dtype variable, or an attribute that names a dtype.
     Name(Name),
-    /// `"out_dtype or d"`: the attribute, and the variable where that is `None`.
+    /// `"out_dtype or d"`: the attribute, or the variable if the attribute is `None`.
     Or(Name, Box<DtypePattern>),
 }
 
-/// A condition over attributes, and dims where it is a constraint.
+/// A condition over attributes; in a constraint also over dims.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// A boolean attribute.
@@ -125,15 +125,15 @@ pub enum Condition {
     All(Vec<Condition>),
     /// `a or b`.
     Either(Vec<Condition>),
-    /// `a is None`, of an attribute or operand.
+    /// `a is None`, for an attribute or operand.
     IsNone(Name),
     /// `mode == "same"`.
     IsText(Name, String),
-    /// `a op b` of integers.
+    /// `a op b` for integers.
     Compare(Relation, DimPattern, DimPattern),
 }
 
-/// How two integers compare.
+/// A comparison of two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `==`
@@ -147,7 +147,7 @@ pub enum Relation {
 }
 
 impl TypePattern {
-    /// Calls `visit` on every dim of the pattern and on every condition's.
+    /// Calls `visit` on each dim of the pattern, including both branches of choices.
     pub fn each_axis(&self, visit: &mut dyn FnMut(&AxisPattern)) {
         match self {
             TypePattern::Tensor { shape: ShapePattern::Dims(axes), .. }
@@ -163,7 +163,7 @@ impl TypePattern {
         }
     }
 
-    /// Calls `visit` on every dtype of the pattern.
+    /// Calls `visit` on each dtype of the pattern.
     pub fn each_dtype(&self, visit: &mut dyn FnMut(&DtypePattern)) {
         match self {
             TypePattern::Tensor { dtype, .. } | TypePattern::Prim { dtype, .. } => visit(dtype),
@@ -179,7 +179,7 @@ impl TypePattern {
 }
 
 impl DimPattern {
-    /// Calls `visit` on every name of the expression.
+    /// Calls `visit` on each name in the expression.
     pub fn each_name(&self, visit: &mut dyn FnMut(Name)) {
         match self {
             DimPattern::Constant(_) => {}
@@ -198,7 +198,7 @@ impl DimPattern {
 }
 
 impl Condition {
-    /// Calls `visit` on every name of the condition.
+    /// Calls `visit` on each name in the condition.
     pub fn each_name(&self, visit: &mut dyn FnMut(Name)) {
         match self {
             Condition::Name(name) | Condition::IsNone(name) | Condition::IsText(name, _) => visit(*name),

@@ -1,7 +1,9 @@
-//! A call met with a declaration: variables bound from left to right, then everything compared, then the result.
+//! Matches a call with the declaration of its operator: binds variables from left to right, then checks all equalities
+//! and constraints, then computes the result type.
 //!
-//! As for the symbols of a prim_func, the first bare occurrence of a dim variable binds it, and every other is an equality:
-//! *refuted* is a mistake, *open* shows when the program runs.
+//! As for the symbols of a prim_func, the first bare occurrence of a dim variable binds it, and each other occurrence
+//! is an equality. A refuted equality is an error; an undecided one is left to run time. For example, for the operands
+//! `("m", "k")` and `("k", "n")`, the call with `[2, 3]` and `[4, 5]` is an error because `k` is 3 and 4.
 
 mod condition;
 mod result;
@@ -15,10 +17,10 @@ use rx_base::name::NameMap;
 use rx_base::{Answer, Code, DType, Dim, Name};
 use rx_ir::{Attr, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
 
-/// The type of a call of a declared operator.
+/// Infers the type of a call of a declared operator.
 ///
 /// # Errors
-/// What of the call contradicts the declaration; propagates error parts.
+/// Reports the part of the call that contradicts the declaration; propagates error types.
 pub fn infer(operator: &'static Operator, call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let mut matching = Matching {
         call,
@@ -42,16 +44,16 @@ pub fn infer(operator: &'static Operator, call: &CallInfo<'_>) -> Result<StructI
     Ok(matching.result(&operator.declaration.result))
 }
 
-/// What a variable stands for, and what says so.
+/// The value of a variable, with its origin.
 #[derive(Clone)]
 struct Known<T> {
     value: T,
-    /// `axis 1 of \`a\``.
+    /// The origin for messages: ``axis 1 of `a` ``.
     by: String,
     param: &'static str,
 }
 
-/// A dim that is compared once every variable that can be is bound.
+/// A dim that is compared after all variables are bound.
 struct Compared<'d> {
     pattern: &'d DimPattern,
     actual: Dim,
@@ -68,12 +70,12 @@ struct Matching<'a, 'c, 'd> {
     compared: Vec<Compared<'d>>,
 }
 
-/// Where a type stands in a call.
+/// The location of a type in a call.
 #[derive(Clone)]
 struct At {
     place: ParamPlace,
     param: &'static str,
-    /// `\`a\``, `element 1 of \`a\``.
+    /// The location for messages: `` `a` ``, ``element 1 of `a` ``.
     what: String,
 }
 
@@ -174,7 +176,7 @@ impl<'d> Matching<'_, '_, 'd> {
         if let (Some(pattern), Some(actual)) = (value, &prim.value) {
             self.dim(pattern, actual, at, format!("the value of {}", at.what))?;
         }
-        // A number as it is written has the dtype that is wanted of it.
+        // An untyped literal takes the dtype that the pattern requires.
         match (dtype, prim.dtype) {
             (DtypePattern::Is(wanted), Some(actual)) if wanted.is_float() == actual.is_float() || actual.is_int() => {
                 Ok(())
@@ -280,7 +282,7 @@ impl<'d> Matching<'_, '_, 'd> {
         }
     }
 
-    /// A part of a shape that stands for any number of dims: several of one name are broadcast.
+    /// Matches a part of a shape that stands for any number of dims; several with the same name are broadcast.
     fn rest(&mut self, name: Name, shape: Shape, at: &At) -> Result<(), Problem> {
         let merged = match self.rests.get(&name) {
             None => shape,
@@ -308,7 +310,7 @@ impl<'d> Matching<'_, '_, 'd> {
     fn dim(&mut self, pattern: &'d DimPattern, actual: &Dim, at: &At, what: String) -> Result<(), Problem> {
         match self.resolve(pattern) {
             DimPattern::Name(name) if self.integer(*name).is_none() && !self.dims.contains_key(name) => {
-                // An attribute that is None leaves its dim free, and binds nothing.
+                // An attribute that is `None` accepts any dim and binds nothing.
                 if self.call.param(name).is_none() {
                     self.dims.insert(*name, Known { value: actual.clone(), by: what, param: at.param });
                 }
@@ -321,7 +323,7 @@ impl<'d> Matching<'_, '_, 'd> {
         }
     }
 
-    /// The branch of a choice that attributes decide.
+    /// Returns the branch of a choice that the attributes select.
     fn resolve(&self, pattern: &'d DimPattern) -> &'d DimPattern {
         let mut pattern = pattern;
         while let DimPattern::Choice(condition, then, otherwise) = pattern {
@@ -363,7 +365,7 @@ impl<'d> Matching<'_, '_, 'd> {
         Ok(())
     }
 
-    /// Labels where the variables of an expression get their values.
+    /// Adds labels that show where the variables of an expression get their values.
     fn explained(
         &self,
         mut report: rx_base::Diagnostic<ParamPlace>,
@@ -404,7 +406,7 @@ impl At {
     }
 }
 
-/// The names that a walk visits, each once.
+/// Returns the names that a walk visits, without duplicates.
 fn names_of(walk: impl FnOnce(&mut dyn FnMut(Name))) -> Vec<Name> {
     let mut found = Vec::new();
     walk(&mut |name| {

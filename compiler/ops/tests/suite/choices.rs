@@ -1,7 +1,7 @@
-//! Every choice that schemas offer: what an operator's rule accepts has loops.
+//! Tests that every call that an operator's struct-info rule accepts can be lowered to loops.
 //!
-//! The calls are those of `tests/operators`, each with every attribute set to every value its schema lets one think of,
-//! with every combination of what is chosen from lists, and with tensors of every dtype.
+//! The calls are those of `tests/operators`. Each attribute is set to each value that its schema suggests, choices are
+//! tried in all combinations, and tensors in all dtypes.
 
 use crate::values::Outcome;
 use rx_base::name::name;
@@ -13,13 +13,14 @@ use std::path::Path;
 const DTYPES: &[&str] =
     &["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "uint32", "bool"];
 
-/// How many cases of an operator all combinations of choices are tried on.
+/// The number of cases per operator for which all combinations of choices are tried.
 const COMBINED: usize = 3;
 
-/// Where one attribute's many values would multiply with those of the others.
+/// The maximum number of combinations: an attribute whose values would exceed it is not varied.
 const MOST_COMBINATIONS: usize = 5000;
 
-/// Calls that are accepted, as TVM accepts them, and mean nothing: which operators, words of the reason, and why.
+/// Calls that are accepted, as in TVM, although they have no meaning: operators, a part of the reason, and an
+/// explanation.
 const ARGUED: &[(&str, &str, &str)] = &[
     ("bitwise_", "is not defined for", "floats have no bits to combine"),
     ("bitwise_not", "has no bits to flip", "floats have none"),
@@ -34,7 +35,7 @@ const ARGUED: &[(&str, &str, &str)] = &[
     ("meshgrid", "does not fit its values", "TVM infers the shape of \"ij\" for \"xy\""),
 ];
 
-/// The cases that have results.
+/// Returns the cases that have results.
 fn cases() -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators");
     let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -53,7 +54,7 @@ fn cases() -> Vec<(String, Value)> {
     cases
 }
 
-/// Values worth trying for an attribute; of one that holds a list as long as the case's.
+/// Returns values to try for an attribute; lists have the length of the case's list.
 fn values_of(kind: AttrKind, given: Option<&Value>) -> Vec<Value> {
     let length = given.and_then(Value::as_array).map_or(1, Vec::len);
     match kind {
@@ -78,7 +79,7 @@ fn values_of(kind: AttrKind, given: Option<&Value>) -> Vec<Value> {
     }
 }
 
-/// The values of each attribute for a case.
+/// Returns the values to try for each attribute of a case.
 fn attributes(schema: &'static Schema, case: &Value) -> Vec<(&'static str, AttrKind, Vec<Value>)> {
     let of = |param: &rx_ops::Param| match param.kind {
         ParamKind::Attr(kind) => {
@@ -91,7 +92,7 @@ fn attributes(schema: &'static Schema, case: &Value) -> Vec<(&'static str, AttrK
     schema.params.iter().filter_map(of).collect()
 }
 
-/// The case with each attribute set to each of its values, the others as they are.
+/// Returns the case with each attribute set to each of its values, one at a time.
 fn one_changed(schema: &'static Schema, case: &Value) -> Vec<Value> {
     let mut changed = Vec::new();
     for (name, _, values) in attributes(schema, case) {
@@ -104,7 +105,7 @@ fn one_changed(schema: &'static Schema, case: &Value) -> Vec<Value> {
     changed
 }
 
-/// The case with all combinations of attributes that are chosen from a list.
+/// Returns the case with all combinations of the attributes that are booleans or choices.
 fn all_combined(schema: &'static Schema, case: &Value) -> Vec<Value> {
     let mut changed = vec![case.clone()];
     for (name, kind, values) in attributes(schema, case) {
@@ -121,7 +122,7 @@ fn all_combined(schema: &'static Schema, case: &Value) -> Vec<Value> {
     changed
 }
 
-/// The case with the dtype of its first tensor replaced wherever it stands, by each other dtype.
+/// Returns the case with the dtype of its first tensor replaced by each other dtype, in all tensors that have it.
 fn other_dtypes(case: &Value) -> Vec<Value> {
     let mut dtypes = BTreeSet::new();
     visit(&mut case["args"].clone(), &mut |tensor| {
@@ -134,7 +135,7 @@ fn other_dtypes(case: &Value) -> Vec<Value> {
             visit(&mut case["args"], &mut |tensor| {
                 if tensor["dtype"] == json!(own) {
                     tensor["dtype"] = json!(dtype);
-                    // What it holds is not asked for.
+                    // The elements are not used.
                     tensor["data"] = json!([]);
                 }
             });
@@ -144,7 +145,7 @@ fn other_dtypes(case: &Value) -> Vec<Value> {
     changed
 }
 
-/// Calls `visit` on every tensor.
+/// Calls `visitor` on each tensor.
 fn visit(value: &mut Value, visitor: &mut impl FnMut(&mut Value)) {
     if value.get("tensor").is_some() {
         visitor(value);
@@ -166,7 +167,7 @@ fn what_a_rule_accepts_has_loops() {
     for (place, case) in cases() {
         let operator = case["operator"].as_str().unwrap().to_owned();
         let schema = rx_ops::find(name(&operator)).unwrap();
-        // The host computes it from values, where the program runs.
+        // The runtime computes the operator from values.
         if matches!(schema.compute, Some(Compute::Host)) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The index maps of convolutions, by enumeration: over random ones of any rank, layout, grouping and direction, every
-//! access has its buffer's rank, and every map is a bijection onto what it claims.
+//! Tests the index maps of convolutions by enumeration, for random convolutions of any rank, layout, groups and
+//! direction: each access must have its buffer's rank, and each map must be a bijection onto its range.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -12,13 +12,13 @@ use rx_ops::{Arg, CallInfo};
 use rx_tir::{Block, BufferId, Expr, IterKind, Stmt, VarId, evaluate_index};
 use std::collections::{HashMap, HashSet};
 
-/// A convolution in plain extents, and how its operands are laid out.
+/// A convolution with plain extents and the layouts of its operands.
 #[derive(Clone, Debug)]
 struct Convolution {
     transposed: bool,
     batch: i64,
     groups: i64,
-    /// Channels of a group.
+    /// The number of channels per group.
     in_channels: i64,
     out_channels: i64,
     spatial: Vec<Axis>,
@@ -44,7 +44,7 @@ const SPATIAL: [&str; 3] = ["W", "HW", "DHW"];
 fn axis() -> impl Strategy<Value = Axis> {
     (1i64..6, 1i64..4, 1i64..4, 1i64..3, 0i64..3, 0i64..3, 0i64..3).prop_map(
         |(input, kernel, stride, dilation, before, after, output_padding)| Axis {
-            // The kernel fits.
+            // The input is large enough for the kernel.
             input: input.max(dilation * (kernel - 1) + 1),
             kernel,
             stride,
@@ -56,7 +56,7 @@ fn axis() -> impl Strategy<Value = Axis> {
     )
 }
 
-/// The letters in some order; some of `splits` with a piece split off, which goes to the end.
+/// Generates a permutation of the letters. For some of `splits`, a piece is split off and appended.
 fn layout(letters: String, splits: Vec<(char, i64)>) -> impl Strategy<Value = String> {
     let pieces = proptest::sample::subsequence(splits.clone(), 0..=splits.len()).prop_shuffle();
     let letters: Vec<char> = letters.chars().collect();
@@ -72,7 +72,7 @@ fn layout(letters: String, splits: Vec<(char, i64)>) -> impl Strategy<Value = St
 fn convolution() -> impl Strategy<Value = Convolution> {
     let shape = (1usize..=3, any::<bool>(), 1i64..3, 1i64..4, 1i64..3, 1i64..3);
     shape.prop_flat_map(|(rank, transposed, batch, groups, ins, outs)| {
-        // Channels are multiples of the pieces.
+        // The channel counts are multiples of the pieces.
         let (in_channels, out_channels) = (ins * 2, outs * 3);
         let data = format!("NC{}", SPATIAL[rank - 1]);
         let kernel = format!("OI{}", SPATIAL[rank - 1]);
@@ -80,7 +80,7 @@ fn convolution() -> impl Strategy<Value = Convolution> {
             proptest::collection::vec(axis(), rank),
             layout(data.clone(), vec![('C', 2)]),
             layout(kernel, vec![('O', 3), ('I', 2)]),
-            // A piece that does not divide makes a padded result.
+            // A piece that does not divide its extent gives a padded result.
             layout(data, vec![('C', 4), ('W', 2)]),
             prop::bool::weighted(0.2),
         )
@@ -99,7 +99,7 @@ fn convolution() -> impl Strategy<Value = Convolution> {
     })
 }
 
-/// The physical shape of plain extents.
+/// Returns the physical shape of plain extents.
 fn physical(layout: &str, letters: &str, extents: &[i64]) -> Vec<i64> {
     let mut shape: Vec<i64> = Vec::new();
     let mut order: Vec<char> = Vec::new();
@@ -150,7 +150,7 @@ impl Convolution {
         channels.into_iter().chain(self.spatial.iter().map(|axis| axis.kernel)).collect()
     }
 
-    /// The kernel, where the output is not empty.
+    /// Returns the lowered convolution, if the output is not empty.
     fn lower(&self) -> Option<Kernel> {
         let [data_letters, kernel_letters] = self.letters();
         let dtype = if self.float16 { DType::FLOAT16 } else { DType::FLOAT32 };
@@ -195,7 +195,7 @@ impl Convolution {
 
 type Values = HashMap<VarId, i64>;
 
-/// Every instance of a block, as the values of its axes.
+/// Returns all instances of a block, as the values of its axes.
 fn instances(block: &Block, kinds: &[IterKind]) -> Vec<Values> {
     let mut instances = vec![Values::new()];
     for iter in block.iters.iter().filter(|iter| kinds.contains(&iter.kind)) {
@@ -218,7 +218,8 @@ fn value(expr: &Expr, values: &Values) -> i64 {
     evaluate_index(expr, &|var| values.get(&var).copied()).unwrap()
 }
 
-/// The row-major place of an access, which must have the buffer's rank and be in range.
+/// Returns the row-major position of an access. Panics if the access does not have the buffer's rank or is out of
+/// range.
 fn place(kernel: &Kernel, buffer: BufferId, indices: &[Expr], values: &Values) -> i64 {
     let shape = &kernel.func.buffer(buffer).shape;
     assert_eq!(indices.len(), shape.len(), "an access has its buffer's rank");
@@ -252,7 +253,7 @@ fn store(block: &Block) -> (BufferId, &[Expr], &Expr) {
     }
 }
 
-/// Each block writes each element of its buffer once.
+/// Checks that each block writes each element of its buffer exactly once.
 fn check_stores(kernel: &Kernel) {
     for block in blocks(kernel) {
         let (buffer, indices, _) = store(block);
@@ -264,7 +265,7 @@ fn check_stores(kernel: &Kernel) {
     }
 }
 
-/// The load of a buffer in an expression, and the conditions it is evaluated under.
+/// Returns the indices of the load of a buffer in an expression, with the conditions under which it is evaluated.
 fn load(expr: &Expr, wanted: BufferId) -> Option<(Vec<&Expr>, &[Expr])> {
     match expr {
         Expr::Load { buffer, indices, .. } if *buffer == wanted => Some((Vec::new(), indices)),
@@ -277,7 +278,7 @@ fn load(expr: &Expr, wanted: BufferId) -> Option<(Vec<&Expr>, &[Expr])> {
     }
 }
 
-/// The blocks that sum.
+/// Returns the blocks that are reductions.
 fn sums(kernel: &Kernel) -> Vec<&Block> {
     blocks(kernel).into_iter().filter(|block| block.init.is_some()).collect()
 }
@@ -290,7 +291,7 @@ fn check_loads(convolution: &Convolution, kernel: &Kernel) {
     let (inside, data_indices) = load(summed, data).expect("the data is read");
     let (always, weight_indices) = load(summed, weight).expect("the weight is read");
     assert!(always.is_empty(), "the weight is read without condition");
-    // The axes by role: batch, group, output channel, outputs; input channel, taps.
+    // The axes in order of roles: batch, group, output channel, output positions; then input channel and taps.
     let axes: Vec<VarId> = reduction.iters.iter().map(|iter| iter.var).collect();
     let rank = convolution.spatial.len();
     let (spatial, reduced) = axes.split_at(3 + rank);
@@ -322,11 +323,11 @@ fn check_loads(convolution: &Convolution, kernel: &Kernel) {
     assert_eq!(places.len(), elements_read.len(), "different coordinates read different elements");
 }
 
-/// As [`check_loads`], of a transposed convolution whose products are kept and gathered.
+/// Checks the same as [`check_loads`] for a transposed convolution whose products are stored and then gathered.
 fn check_spread(convolution: &Convolution, kernel: &Kernel, products: &Block, gathered: &Block) {
     let params: Vec<BufferId> = kernel.func.buffer_params().collect();
     let (kept, _, product) = store(products);
-    // The axes by role: batch, group, output channel, taps, positions; input channel.
+    // The axes in order of roles: batch, group, output channel, taps, positions; then input channel.
     let axes: Vec<VarId> = products.iters.iter().map(|iter| iter.var).collect();
     let rank = convolution.spatial.len();
     let of = |vars: &[VarId], values: &Values| vars.iter().map(|var| values[var]).collect::<Vec<i64>>();
@@ -346,7 +347,7 @@ fn check_spread(convolution: &Convolution, kernel: &Kernel, products: &Block, ga
         assert_eq!(places.len(), read.len(), "different roles read different elements");
         assert_eq!(places.len(), elements(kernel, buffer), "every element is read");
     }
-    // Every output gathers the product of every tap that meets an input there, once.
+    // Each output must gather the product of each tap that meets an input at this output, exactly once.
     let outputs: Vec<VarId> = gathered.iters[..3 + rank].iter().map(|iter| iter.var).collect();
     let (_, _, summed) = store(gathered);
     let (inside, indices) = load(summed, kept).expect("products are read");
@@ -374,7 +375,7 @@ fn check_spread(convolution: &Convolution, kernel: &Kernel, products: &Block, ga
 }
 
 impl Axis {
-    /// Where on the data an output meets a tap, if there is an element.
+    /// Returns the position in the data at which an output meets a tap, if it is in bounds.
     fn position(&self, transposed: bool, out: i64, tap: i64) -> Option<i64> {
         let position = match transposed {
             false => out * self.stride + tap * self.dilation - self.before,
@@ -391,7 +392,7 @@ impl Axis {
 }
 
 proptest! {
-    // One seed, so that a failure is the same on every run.
+    // A fixed seed makes failures reproducible.
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, rng_seed: RngSeed::Fixed(17), ..ProptestConfig::default() })]
 
     #[test]

@@ -1,7 +1,8 @@
-//! Which operators, and which of their choices, have values that this project did not compute itself.
+//! Tests that every operator, and every choice of its attributes, has reference values that are independent of this
+//! project.
 //!
-//! The values stand in `tests/operators`: calls in `*.jsonl`, and programs in `programs`, each with an `.npz`. Scripts in
-//! `tests/scripts` took them from NumPy, PyTorch and ONNX.
+//! The values are in `tests/operators`: calls in `*.jsonl`, and programs in `programs`, each with an `.npz`. Scripts in
+//! `tests/scripts` computed them with NumPy, PyTorch and ONNX.
 
 use rx_base::name::name;
 use rx_ops::{AttrKind, ParamKind, Schema};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Operators without values, and why.
+/// Operators without reference values, with the reason.
 const WITHOUT: &[(&str, &str)] = &[
     ("call_dps_packed", "what it calls is a library's: rx knows no packed function that writes into its last argument"),
     ("call_py_func", "what it calls is Python"),
@@ -21,13 +22,13 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
 }
 
-/// The calls that have values.
+/// Returns the calls that have reference values.
 fn calls() -> Vec<Value> {
     let texts = files("", "jsonl").into_iter().map(|path| std::fs::read_to_string(path).unwrap());
     texts.flat_map(|text| text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>()).collect()
 }
 
-/// The operators that programs with values call.
+/// Returns the operators that are called by programs with reference values.
 fn called() -> BTreeSet<String> {
     let mut called = BTreeSet::new();
     for path in files("programs", "rx") {
@@ -39,7 +40,7 @@ fn called() -> BTreeSet<String> {
     called
 }
 
-/// What may be chosen for a parameter, where that is a list.
+/// Returns the possible values of a parameter, if they can be listed.
 fn offered(kind: ParamKind) -> Vec<Value> {
     match kind {
         ParamKind::Attr(AttrKind::Bool) => vec![json!(false), json!(true)],
@@ -48,7 +49,7 @@ fn offered(kind: ParamKind) -> Vec<Value> {
     }
 }
 
-/// What a call chooses, by parameter; what it leaves out is the default.
+/// Returns the values that a call gives to its parameters; an omitted one has its default.
 fn chosen(schema: &Schema, call: &Value) -> Vec<(&'static str, Value)> {
     let default = |param: &rx_ops::Param| match param.default {
         rx_ops::Default::Bool(value) => json!(value),

@@ -1,4 +1,4 @@
-//! The integration tests of `rx-ops`: one module a subject, one program to link.
+//! The integration tests of `rx-ops`: one module per subject, linked into one program.
 
 mod choices;
 mod convolution_maps;

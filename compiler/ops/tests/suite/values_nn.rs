@@ -1,5 +1,5 @@
-//! The neural-network operators, products and reductions compute what PyTorch does:
-//! `tests/scripts/operator_values_nn.py` has the reference.
+//! Tests the results of neural-network operators, products and reductions against PyTorch:
+//! `tests/scripts/operator_values_nn.py` computes the reference.
 
 use crate::values;
 
@@ -14,7 +14,7 @@ macro_rules! families {
 }
 families! { convolution pooling activation normalisation rearrange product reduction gradient detection }
 
-/// TVM's rule looks at `predictions` alone, so weights of any rank get this far.
+/// TVM's struct-info rule only checks `predictions`, so weights of any rank pass it.
 #[test]
 fn nll_loss_backward_with_weights_of_two_dims_has_no_loops() {
     let tensor = |shape: &[i64], dtype: &str| serde_json::json!({ "tensor": shape, "dtype": dtype, "data": [] });

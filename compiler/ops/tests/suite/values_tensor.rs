@@ -1,4 +1,5 @@
-//! The operators on tensors compute what NumPy does: `tests/scripts/operator_values_tensor.py` has the reference.
+//! Tests the results of tensor operators against NumPy: `tests/scripts/operator_values_tensor.py` computes the
+//! reference.
 
 use crate::values;
 

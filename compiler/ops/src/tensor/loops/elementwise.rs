@@ -113,9 +113,9 @@ pub(crate) fn clip(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 
 /// A bound of `clip`.
 enum Bound {
-    /// None: it lies beyond every value of the dtype, or is NaN.
+    /// A bound outside the dtype's range, or NaN, which has no effect.
     Open,
-    /// A value, of the dtype of the data, or `int64` for narrower data and a bound known at run time.
+    /// A value of the data's dtype, or of `int64` for narrower data and a bound that is known at run time.
     At(Expr),
 }
 

@@ -1,12 +1,13 @@
-//! Elements of one tensor in another order, repeated, or some of them.
+//! Value rules of operators that reorder, repeat or select elements of one tensor. For example, `flip` of the known
+//! elements `[1, 2, 3]` has the elements `[3, 2, 1]`.
 
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::tensor::slice::sliced_axes;
 use crate::values::{Operand, ValueCall, broadcast_places, places};
 use rx_ir::{TensorValues, Values};
 
-/// The operand that the result's elements are of, where something is known of it. Without elements there is nothing to
-/// place, so its dims are dropped.
+/// Returns the operand that supplies the result's elements, if anything is known about it. Drops its dims if its
+/// elements are unknown, since only known elements need positions.
 fn source(call: &ValueCall<'_>) -> Option<Operand> {
     let param = call.call.schema.flow.kept?;
     call.known(param)?;
@@ -17,32 +18,32 @@ fn source(call: &ValueCall<'_>) -> Option<Operand> {
     Some(operand)
 }
 
-/// The same elements in the same order: `reshape`, `squeeze`, `to_vdevice`.
+/// Value rule of operators that keep elements and their order: `reshape`, `squeeze`, `to_vdevice`.
 pub(crate) fn same(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let all = x.elements.as_ref().map(|elements| (0..elements.len()).collect());
     call.moved(&x, false, all)
 }
 
-/// Some of the elements, which ones is not followed.
+/// Value rule of operators that return some of the elements, without tracking which.
 pub(crate) fn some(call: &ValueCall<'_>) -> Option<Values> {
     call.moved(&source(call)?, true, None)
 }
 
-/// All elements in an order that is not followed: `reverse_sequence`.
+/// Value rule of operators that reorder all elements, without tracking the order: `reverse_sequence`.
 pub(crate) fn reordered(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     call.moved(&x, false, None)
 }
 
-/// `broadcast_to`.
+/// Value rule of `broadcast_to`.
 pub(crate) fn broadcast(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let places = call.dims().zip(x.dims.as_ref()).and_then(|(to, from)| broadcast_places(&to, from));
     call.moved(&x, false, places)
 }
 
-/// `permute_dims`.
+/// Value rule of `permute_dims`.
 pub(crate) fn permute(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let order = x.dims.as_ref().and_then(|dims| match call.call.ints("axes") {
@@ -61,7 +62,8 @@ pub(crate) fn permute(call: &ValueCall<'_>) -> Option<Values> {
     call.moved(&x, false, at_source)
 }
 
-/// The places of the result, each led back along one axis; `axis` is the attribute's name.
+/// Returns the source positions of the result, where `source` maps the index along one axis and `axis` is the
+/// attribute's name.
 fn along(
     call: &ValueCall<'_>,
     x: &Operand,
@@ -79,14 +81,14 @@ fn along(
     })
 }
 
-/// `flip`.
+/// Value rule of `flip`.
 pub(crate) fn flip(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let places = along(call, &x, "axis", |index, extent| extent.saturating_sub(1 + index));
     call.moved(&x, false, places)
 }
 
-/// `repeat`.
+/// Value rule of `repeat`.
 pub(crate) fn repeat(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let repeats = usize::try_from(call.call.int("repeats")?).ok().filter(|repeats| *repeats > 0)?;
@@ -97,7 +99,7 @@ pub(crate) fn repeat(call: &ValueCall<'_>) -> Option<Values> {
     call.moved(&x, false, places)
 }
 
-/// `tile`.
+/// Value rule of `tile`.
 pub(crate) fn tile(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let places = call.dims().zip(x.dims.as_ref()).and_then(|(to, from)| {
@@ -107,7 +109,7 @@ pub(crate) fn tile(call: &ValueCall<'_>) -> Option<Values> {
     call.moved(&x, false, places)
 }
 
-/// `strided_slice`.
+/// Value rule of `strided_slice`.
 pub(crate) fn strided_slice(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let at_source = slice_places(call, &x);
@@ -122,7 +124,7 @@ fn slice_places(call: &ValueCall<'_>, x: &Operand) -> Option<Vec<usize>> {
         let axis = normalize_axis(call.call, "axes", from.len(), slice.axis).ok()?;
         let extent = i64::try_from(*from.get(axis)?).ok()?;
         let (begin, stride) = (slice.begin.as_constant()?, slice.stride.as_constant()?);
-        // Counted from the front and clamped, as in the struct-info rule.
+        // The begin is counted from the front and clamped, as in the struct-info rule.
         let begin = match (inbound, stride > 0) {
             (true, _) => begin,
             (false, true) => if begin < 0 { begin.checked_add(extent)? } else { begin }.clamp(0, extent),
@@ -138,7 +140,7 @@ fn slice_places(call: &ValueCall<'_>, x: &Operand) -> Option<Vec<usize>> {
     })
 }
 
-/// `split`: parts along an axis, one behind the other.
+/// Value rule of `split`: consecutive parts along an axis.
 pub(crate) fn split(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     let fields = call.result.as_tuple()?;

@@ -1,4 +1,5 @@
-//! Operators of two operands: elements where both are known, else ranges.
+//! Value rules of binary operators: exact elements if both operands' elements are known, otherwise ranges. For example,
+//! `x + y` for `x` in `[0, n - 1]` and `y` in `[1, 2]` is in `[1, n + 1]`.
 
 use crate::values::range::{higher_of, lower_of};
 use crate::values::{Operand, ValueCall, broadcast_places};
@@ -8,7 +9,7 @@ use rx_base::{DType, Dim};
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, TensorValues, Values};
 
-/// Every operator of the table `binary`; which one is read off its name.
+/// Value rule of the operators of table `binary`, selected by name.
 pub(crate) fn binary(call: &ValueCall<'_>) -> Option<Values> {
     let name = call.call.schema.name;
     let known = |param| call.known(param).is_some();
@@ -29,7 +30,7 @@ pub(crate) fn binary(call: &ValueCall<'_>) -> Option<Values> {
         "subtract" => add(&left, &negated(&right)),
         "multiply" => multiply(&left, &right, bounds)?,
         "floor_divide" => divide(&left, &right, bounds)?,
-        // Rounded toward zero, which of what is not negative is down.
+        // Division truncates, which is a floor division for operands that are not negative.
         "divide" if is_int && is_positive(&left, 0, bounds) => divide(&left, &right, bounds)?,
         "floor_mod" => remainder(&left, &right, bounds)?,
         "mod" if is_positive(&left, 0, bounds) => remainder(&left, &right, bounds)?,
@@ -50,13 +51,13 @@ fn are_bools(a: &Operand, b: &Operand) -> bool {
     [a, b].iter().all(|operand| operand.dtype.is_some_and(DType::is_bool))
 }
 
-/// The value of a comparison that is the same everywhere.
+/// Returns the facts about a comparison that has the same result everywhere.
 fn of_truth(holds: bool) -> TensorValues {
     let end = Some(End::attained(i64::from(holds)));
     TensorValues::between(end.clone(), end)
 }
 
-/// Whether a comparison holds everywhere or nowhere, as the ranges of its sides say.
+/// Returns the result of a comparison, if the ranges of its operands determine it.
 fn decided(name: &str, a: &Operand, b: &Operand, bounds: &Bounds) -> Option<bool> {
     let answer = |a: &Option<End>, b: &Option<End>| {
         let (a, b) = a.as_ref().zip(b.as_ref()).filter(|(a, b)| !a.value.is_error() && !b.value.is_error())?;
@@ -76,7 +77,7 @@ fn decided(name: &str, a: &Operand, b: &Operand, bounds: &Bounds) -> Option<bool
     }
 }
 
-/// Whether one known operand, a scalar, may limit the result whatever the other is.
+/// Whether one known scalar operand limits the result, whatever the other operand is.
 fn limits_alone(name: &str) -> bool {
     matches!(name, "floor_mod" | "mod" | "minimum" | "maximum" | "bitwise_and")
 }
@@ -161,7 +162,8 @@ fn of_floats(name: &str, a: f64, b: f64) -> Option<f64> {
     }
 }
 
-/// What an end computed of two ends rests on: a value is attained where one operand is the same everywhere.
+/// Returns the basis of an end that is computed from two ends. An attained end stays attained only if one operand is
+/// the same everywhere.
 fn joint(a: &End, b: &End, one_is_single: bool) -> Basis {
     let basis = a.basis.min(b.basis);
     if one_is_single { basis } else { basis.min(Basis::Stated) }
@@ -180,13 +182,13 @@ fn add(a: &Operand, b: &Operand) -> TensorValues {
     TensorValues::between(sum(&a.low, &b.low), sum(&a.high, &b.high))
 }
 
-/// The operand with its sign changed.
+/// Returns the facts about the negated operand.
 pub(super) fn negated(operand: &Operand) -> Operand {
     let swap = |end: &Option<End>| end.as_ref().map(|end| End { value: -&end.value, basis: end.basis });
     Operand { low: swap(&operand.high), high: swap(&operand.low), ..operand.clone() }
 }
 
-/// Whether every element is at least `least`.
+/// Whether all elements are at least `least`.
 pub(super) fn is_positive(operand: &Operand, least: i64, bounds: &Bounds) -> bool {
     let least = Dim::constant(least);
     operand
@@ -208,7 +210,8 @@ fn multiply(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
         let (a, b) = (a.as_ref()?, b.as_ref()?);
         Some(End { value: &a.value * &b.value, basis: joint(a, b, single) })
     };
-    // Of what is not negative, the smallest product is that of the smallest factors, unless the other may be negative.
+    // If `b` is not negative, the minimum of the product is the product of the minima. If `b` is not positive, the
+    // roles of its ends are exchanged.
     Some(match (is_positive(b, 0, bounds), is_positive(&negated(b), 0, bounds)) {
         (true, _) => TensorValues::between(product(&a.low, &b.low), product(&a.high, &b.high)),
         (_, true) => TensorValues::between(product(&a.high, &b.low), product(&a.low, &b.high)),
@@ -216,14 +219,14 @@ fn multiply(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
     })
 }
 
-/// Rounded down, by one positive number.
+/// Returns the range of a floor division by one positive number.
 fn divide(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
     let by = b.single().filter(|_| is_positive(b, 1, bounds))?;
     let quotient = |end: &Option<End>| end.as_ref().map(|end| End { value: end.value.floor_div(by), basis: end.basis });
     Some(TensorValues::between(quotient(&a.low), quotient(&a.high)))
 }
 
-/// The remainder of [`divide`].
+/// Returns the range of the remainder of [`divide`].
 fn remainder(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
     let by = b.single().filter(|_| is_positive(b, 0, bounds))?;
     let below = |end: &End| !end.value.is_error() && at_least(&end.value, by, bounds) == Answer::Refuted;
@@ -236,14 +239,14 @@ fn remainder(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> 
     Some(TensorValues::between(Some(End::stated(0)), Some(End { value: largest, basis })))
 }
 
-/// The remainder of a division rounded toward zero, of the sign of a number that is not known.
+/// Returns the range of the remainder of a truncating division. Its sign is that of the dividend, which is unknown.
 fn signed_remainder(b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
     let by = b.single().filter(|_| is_positive(b, 1, bounds))?;
     let largest = by - &Dim::constant(1);
     Some(TensorValues::between(Some(End { value: -&largest, basis: Basis::Loose }), Some(End::stated(largest))))
 }
 
-/// As far as one operand goes; both are needed at the other end.
+/// Returns the range of a minimum. One upper end is enough for the upper end; the lower end needs both.
 fn minimum(a: &Operand, b: &Operand, bounds: &Bounds) -> TensorValues {
     let high = match (&a.high, &b.high) {
         (Some(a), Some(b)) => Some(lower_of(a.clone(), b.clone(), bounds)),
@@ -262,24 +265,25 @@ fn maximum(a: &Operand, b: &Operand, bounds: &Bounds) -> TensorValues {
     TensorValues::between(low.map(may), high.map(may))
 }
 
-/// The end, which need not be reached.
+/// Returns the end, marked as not necessarily attained.
 fn may(end: End) -> End {
     end.at_most(Basis::Stated)
 }
 
-/// Bits that are not in a mask are not in the result.
+/// Returns the range of a bitwise `and` with a constant mask: from 0 to the mask.
 fn mask(a: &Operand, b: &Operand) -> Option<TensorValues> {
     let constant = |operand: &Operand| operand.single().and_then(Dim::as_constant).filter(|mask| *mask >= 0);
     let mask = constant(b).or_else(|| constant(a))?;
     Some(TensorValues::between(Some(End::stated(0)), Some(End::stated(mask))))
 }
 
-/// Of what is not negative: no bit above those of the operands, and, of an or, no bit of them left out.
+/// Returns the range of `or` and `xor` of operands that are not negative: no bit is higher than the operands' highest
+/// bit. An `or` is also at least as large as each operand.
 fn union_of_bits(name: &str, a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
     (is_positive(a, 0, bounds) && is_positive(b, 0, bounds)).then_some(())?;
     let constant = |end: &Option<End>| end.as_ref().and_then(|end| end.value.as_constant());
     let high = constant(&a.high).zip(constant(&b.high)).map(|(a, b)| {
-        // All bits up to the highest one; neither number has the sign's bit.
+        // All bits up to the highest one of either operand. Neither operand has the sign bit.
         let unused = (a | b).leading_zeros().clamp(1, 64) - 1;
         End { value: Dim::constant(i64::MAX.checked_shr(unused).unwrap_or(0)), basis: Basis::Loose }
     });

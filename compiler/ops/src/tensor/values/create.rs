@@ -1,4 +1,5 @@
-//! Tensors made from nothing, and the triangular parts of one.
+//! Value rules of operators that create tensors, and of triangular parts. For example, `arange(n)` is in `[0, n - 1]`
+//! and attains both ends.
 
 use crate::arguments::{Scalar, scalar};
 use crate::values::range::hull;
@@ -8,18 +9,18 @@ use rx_base::{DType, Dim};
 use rx_ir::values::MAX_ELEMENTS;
 use rx_ir::{Elements, End, Shape, StructInfo, TensorValues, Values};
 
-/// One value everywhere: `full`, `full_like`.
+/// Value rule of `full` and `full_like`: one value everywhere.
 pub(crate) fn full(call: &ValueCall<'_>) -> Option<Values> {
     call.known("fill_value")?;
     call.filled(&call.operand("fill_value"))
 }
 
-/// `zeros`, `zeros_like`.
+/// Value rule of `zeros` and `zeros_like`.
 pub(crate) fn zeros(call: &ValueCall<'_>) -> Option<Values> {
     call.filled(&one_value(0))
 }
 
-/// `ones`, `ones_like`.
+/// Value rule of `ones` and `ones_like`.
 pub(crate) fn ones(call: &ValueCall<'_>) -> Option<Values> {
     call.filled(&one_value(1))
 }
@@ -29,7 +30,7 @@ fn one_value(value: i64) -> Operand {
     Operand { elements: Some(Elements::Ints([value].into())), low: end.clone(), high: end, ..Operand::default() }
 }
 
-/// `eye`, `eye_like`: 1 on a diagonal, 0 elsewhere.
+/// Value rule of `eye` and `eye_like`: 1 on a diagonal, 0 elsewhere.
 pub(crate) fn eye(call: &ValueCall<'_>) -> Option<Values> {
     let diagonal = constant(call, "k");
     if let (Some(dims), Some(diagonal)) = (call.dims(), diagonal)
@@ -49,7 +50,7 @@ fn constant(call: &ValueCall<'_>, param: &'static str) -> Option<i64> {
     }
 }
 
-/// `arange`: `start`, `start + step`, …
+/// Value rule of `arange`: `start`, `start + step`, ….
 pub(crate) fn arange(call: &ValueCall<'_>) -> Option<Values> {
     let given = |param| scalar(call.call, param).ok().flatten();
     let (first, second) = (given("start")?, given("end"));
@@ -78,7 +79,8 @@ fn arange_elements(call: &ValueCall<'_>, start: &Scalar, step: &Scalar, dtype: D
             let element = |at: usize| start.checked_add(step.checked_mul(i64::try_from(at).ok()?)?);
             (0..count).map(element).collect::<Option<_>>().map(Elements::Ints)
         }
-        // Sums of fractions are rounded in an order that is the kernel's: whole numbers, halves and the like are not rounded.
+        // Rounding of general fractions depends on the kernel's order of operations. Multiples of a power of two, such
+        // as halves, are exact.
         _ => {
             let whole = |scalar: &Scalar| match scalar {
                 Scalar::Int(value) => value.as_constant().map(|value| value as f64),
@@ -95,7 +97,7 @@ fn arange_elements(call: &ValueCall<'_>, start: &Scalar, step: &Scalar, dtype: D
     }
 }
 
-/// `tril`, `triu`: the elements of one side, 0 on the other.
+/// Value rule of `tril` and `triu`: the elements of one side, 0 on the other.
 pub(crate) fn triangle(call: &ValueCall<'_>) -> Option<Values> {
     call.known("x")?;
     let x = call.operand("x");
@@ -121,7 +123,7 @@ fn masked<T: Copy>(values: &[T], kept: &[bool], other: T) -> std::sync::Arc<[T]>
     values.iter().zip(kept).map(|(value, kept)| if *kept { *value } else { other }).collect()
 }
 
-/// `shape_to_tensor`: the dims of a shape value.
+/// Value rule of `shape_to_tensor`: the dims of a shape value.
 pub(crate) fn shape_to_tensor(call: &ValueCall<'_>) -> Option<Values> {
     let StructInfo::Shape(Shape::Known(dims)) = call.call.ty("expr") else { return None };
     if dims.len() > MAX_ELEMENTS {
@@ -135,7 +137,7 @@ pub(crate) fn shape_to_tensor(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(TensorValues::between(low, high))
 }
 
-/// `size`: the number of elements.
+/// Value rule of `size`: the number of elements.
 pub(crate) fn size(call: &ValueCall<'_>) -> Option<Values> {
     let dims = call.call.ty("expr").as_tensor()?.shape.dims()?;
     let count = dims.iter().fold(Dim::constant(1), |count, dim| &count * dim);

@@ -1,4 +1,4 @@
-//! Operators of one tensor, `clip`, `astype`, `where` and `ewise_fma`.
+//! Value rules of unary operators, `clip`, `astype`, `where` and `ewise_fma`.
 
 use super::binary::{is_positive, negated};
 use crate::values::range::{cast_elements, higher_of, lower_of};
@@ -8,7 +8,7 @@ use rx_base::{DType, Dim};
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, TensorValues, Values};
 
-/// Every operator of the table `elementwise` but `clip`; which one is read off its name.
+/// Value rule of the operators of table `elementwise`, except `clip`, selected by name.
 pub(crate) fn unary(call: &ValueCall<'_>) -> Option<Values> {
     let name = call.call.schema.name;
     let range =
@@ -41,7 +41,7 @@ pub(crate) fn unary(call: &ValueCall<'_>) -> Option<Values> {
             let one_more = |end: Option<End>| end.map(|end| End { value: &end.value + &Dim::constant(1), ..end });
             TensorValues::between(one_more(low), one_more(high))
         }
-        // The ends are integers, and these are monotone.
+        // These functions are monotone and map integers to themselves, and the ends are integers.
         "floor" | "ceil" | "round" | "trunc" => TensorValues::between(x.low, x.high),
         _ => return None,
     })
@@ -92,7 +92,7 @@ fn of_float(name: &str, value: f64) -> Option<f64> {
     }
 }
 
-/// -1, 0 or 1, as far as the ends of `x` say which.
+/// Returns the range of the sign, -1, 0 or 1, as far as the ends of `x` determine it.
 fn sign(x: &Operand, bounds: &Bounds) -> TensorValues {
     let least = |x: &Operand| match (is_positive(x, 1, bounds), is_positive(x, 0, bounds)) {
         (true, _) => 1,
@@ -111,7 +111,7 @@ fn absolute(x: &Operand, bounds: &Bounds) -> TensorValues {
     TensorValues::between(Some(End::stated(0)), high)
 }
 
-/// `max(x, 0)`.
+/// Value rule of `relu`: `max(x, 0)`.
 pub(crate) fn relu(call: &ValueCall<'_>) -> Option<Values> {
     let param = call.call.schema.params.first()?.name;
     call.known(param)?;
@@ -119,7 +119,7 @@ pub(crate) fn relu(call: &ValueCall<'_>) -> Option<Values> {
     limited(call, &call.operand(param), Some(&zero), None)
 }
 
-/// `max(min(x, max), min)`: the bounds limit whatever is known of `x`.
+/// Value rule of `clip`, `max(min(x, max), min)`. The bounds limit the result even if nothing is known about `x`.
 pub(crate) fn clip(call: &ValueCall<'_>) -> Option<Values> {
     limited(call, &call.operand("x"), Some(&call.operand("min")), Some(&call.operand("max")))
 }
@@ -145,7 +145,7 @@ fn limited(call: &ValueCall<'_>, x: &Operand, min: Option<&Operand>, max: Option
         (Some(end), Some(least)) => Some(higher_of(end, least, bounds)),
         (one, other) => one.or(other),
     };
-    // What is not known of `x` is no bound: the low end is then that of `min`, the high end that of `max`.
+    // If an end of `x` is unknown, the result's lower end is that of `min`, and its upper end that of `max`.
     let low = x.low.clone().map_or(least.clone(), |low| above(below(Some(low))));
     let high = match (x.high.clone(), most.clone()) {
         (None, None) => None,
@@ -154,10 +154,10 @@ fn limited(call: &ValueCall<'_>, x: &Operand, min: Option<&Operand>, max: Option
     call.tensor(TensorValues::between(low, high))
 }
 
-/// A bound that is the same everywhere may be reached.
+/// Returns the basis of a bound. A bound that is the same everywhere may be attained.
 fn end_basis(operand: Option<&Operand>) -> Basis {
     match operand.and_then(|operand| operand.elements.as_ref()) {
-        // A fraction is a bound that no integer reaches.
+        // A fractional bound is not attained by an integer.
         Some(Elements::Floats(values)) if values.iter().any(|value| value.fract() != 0.0) => Basis::Loose,
         _ => Basis::Stated,
     }
@@ -173,7 +173,7 @@ fn limit_elements(x: &Elements, min: Option<&Elements>, max: Option<&Elements>) 
     Some(match x {
         Elements::Floats(values) => Elements::Floats(values.iter().map(|value| value.min(high).max(low)).collect()),
         Elements::Ints(values) => {
-            // Integers are limited by the integers between the bounds.
+            // Integers are limited by the nearest integers inside the bounds.
             let (low, high) = (low.ceil(), high.floor());
             let exact = |bound: f64| bound.is_infinite() || bound.abs() <= 9_007_199_254_740_992.0;
             (exact(low) && exact(high)).then_some(())?;
@@ -183,7 +183,7 @@ fn limit_elements(x: &Elements, min: Option<&Elements>, max: Option<&Elements>) 
     })
 }
 
-/// `astype`, `wrap_param`.
+/// Value rule of `astype` and `wrap_param`.
 pub(crate) fn cast(call: &ValueCall<'_>) -> Option<Values> {
     let param = call.call.schema.flow.kept?;
     let x = call.operand(param);
@@ -191,7 +191,7 @@ pub(crate) fn cast(call: &ValueCall<'_>) -> Option<Values> {
     if let Some(elements) = &x.elements {
         return call.tensor(TensorValues::of(cast_elements(elements, dtype)?)?);
     }
-    // What a small dtype can hold, its wider copy holds too.
+    // The range of a narrow dtype also holds after a conversion to a wider one.
     let is_small = x.dtype.is_some_and(|dtype| dtype.bits <= 16);
     if dtype.is_bool() || !x.is_known() && !is_small {
         return None;
@@ -199,7 +199,7 @@ pub(crate) fn cast(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(TensorValues::between(x.low, x.high))
 }
 
-/// `where`: elements of either, each where the condition lets it be.
+/// Value rule of `where`: elements of both branches, each restricted by the condition.
 pub(crate) fn choose(call: &ValueCall<'_>) -> Option<Values> {
     let (a, b) = (call.operand("x1"), call.operand("x2"));
     let condition = call.operand("condition");
@@ -244,7 +244,7 @@ fn mix<T: Copy>(chosen: &[bool], a: &[T], b: &[T]) -> std::sync::Arc<[T]> {
     chosen.iter().zip(a.iter().zip(b)).map(|(first, (a, b))| if *first { *a } else { *b }).collect()
 }
 
-/// A tensor of numbers from 0 to 1.
+/// Value rule of operators with results from 0 to 1.
 pub(crate) fn probabilities(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(TensorValues::between(Some(End::stated(Dim::constant(0))), Some(End::stated(Dim::constant(1)))))
 }

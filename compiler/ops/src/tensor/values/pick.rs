@@ -1,4 +1,5 @@
-//! Elements picked by indices, and operators that give indices.
+//! Value rules of operators that pick elements by indices, and of operators that return indices. For example, `argmax`
+//! along an axis of extent `n` is in `[0, n - 1]`.
 
 use crate::axes::normalize_axis;
 use crate::tensor::operands::{element_count, integer_value};
@@ -9,19 +10,19 @@ use rx_base::symbolic::Answer;
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, Known, TensorValues, Values};
 
-/// The dims of the tensor passed for `param`.
+/// Returns the dims of the tensor passed for `param`.
 fn dims<'a>(call: &ValueCall<'a>, param: &str) -> Option<&'a [Dim]> {
     call.call.ty(param).as_tensor()?.shape.dims()
 }
 
-/// The extent of the axis that attribute `axis` names.
+/// Returns the extent of the axis that attribute `axis` names.
 fn extent<'a>(call: &ValueCall<'a>, param: &str, default: i64) -> Option<&'a Dim> {
     let dims = dims(call, param)?;
     let axis = call.call.int("axis").unwrap_or(default);
     dims.get(normalize_axis(call.call, "axis", dims.len(), axis).ok()?)
 }
 
-/// `argmax`, `argmin`: a place along the axis, or in the flattened input.
+/// Value rule of `argmax` and `argmin`: an index along the axis, or into the flattened input.
 pub(crate) fn arg_extremum(call: &ValueCall<'_>) -> Option<Values> {
     let searched = match call.call.attr("axis") {
         Some(_) => extent(call, "x", 0)?.clone(),
@@ -30,12 +31,12 @@ pub(crate) fn arg_extremum(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(indices_of(&searched, Basis::Stated))
 }
 
-/// `argsort`: every place along the axis occurs.
+/// Value rule of `argsort`: every index along the axis occurs.
 pub(crate) fn argsort(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(indices_of(extent(call, "data", -1)?, Basis::Attained))
 }
 
-/// `topk`: elements, and places along the axis; all of them where all are taken.
+/// Value rule of `topk`: elements, and indices along the axis. All of them occur if `k` is the whole axis.
 pub(crate) fn topk(call: &ValueCall<'_>) -> Option<Values> {
     let extent = extent(call, "data", -1);
     let count = call.call.int("k").unwrap_or(1);
@@ -55,7 +56,7 @@ fn pair(first: Known, second: Known) -> Option<Values> {
     Values::tuple(vec![first, second]).map(|values| Values::clone(&values))
 }
 
-/// `median` over one axis: medians, and their places.
+/// Value rule of `median` over one axis: the medians and their indices.
 pub(crate) fn median(call: &ValueCall<'_>) -> Option<Values> {
     call.result.as_tuple()?;
     let dims = dims(call, "x")?;
@@ -64,19 +65,20 @@ pub(crate) fn median(call: &ValueCall<'_>) -> Option<Values> {
     pair(None, indices_of(extent, Basis::Stated).into())
 }
 
-/// `bucketize`: how many boundaries lie below, from none to all.
+/// Value rule of `bucketize`: from 0 to the number of boundaries.
 pub(crate) fn bucketize(call: &ValueCall<'_>) -> Option<Values> {
     let [count] = dims(call, "boundaries")? else { return None };
     call.tensor(TensorValues::between(Some(End::stated(0)), Some(End::stated(count.clone()))))
 }
 
-/// `nonzero`: places along each axis.
+/// Value rule of `nonzero`: indices along each axis.
 pub(crate) fn nonzero(call: &ValueCall<'_>) -> Option<Values> {
     let longest = dims(call, "x")?.iter().cloned().reduce(|a, b| a.maximum(&b))?;
     call.tensor(indices_of(&longest, Basis::Stated))
 }
 
-/// `unique`: all values of the input, then places in it, places among the values, and counts, as far as asked for.
+/// Value rule of `unique`: all values of the input, then, if requested, indices into the input, indices into the unique
+/// values, and counts.
 pub(crate) fn unique(call: &ValueCall<'_>) -> Option<Values> {
     let values: Known = call.operand("x").moved(false, None).unwrap_or_default().into();
     if call.result.as_tuple().is_none() {
@@ -108,22 +110,22 @@ pub(crate) fn unique(call: &ValueCall<'_>) -> Option<Values> {
     Values::tuple(fields).map(|values| Values::clone(&values))
 }
 
-/// `multinomial_from_uniform`: a class.
+/// Value rule of `multinomial_from_uniform`: the index of a class.
 pub(crate) fn multinomial(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(indices_of(dims(call, "prob")?.last()?, Basis::Stated))
 }
 
-/// `one_hot`: the two values.
+/// Value rule of `one_hot`: the on and off values.
 pub(crate) fn one_hot(call: &ValueCall<'_>) -> Option<Values> {
     let (on, off) = (call.operand("on_value"), call.operand("off_value"));
     call.either((on.low, on.high), (off.low, off.high))
 }
 
-/// `take`: elements picked where indices and data are known, else some of the data's.
+/// Value rule of `take`: the picked elements if indices and data are known, otherwise a subset of the data.
 pub(crate) fn take(call: &ValueCall<'_>) -> Option<Values> {
     call.known("x")?;
     let x = call.operand("x");
-    // Beside the data there is NaN, which is no number.
+    // Mode `nan` also produces NaN, which value analysis ignores.
     let picked = take_places(call, &x);
     call.moved(&x, true, picked)
 }
@@ -151,7 +153,7 @@ fn take_places(call: &ValueCall<'_>, x: &Operand) -> Option<Vec<usize>> {
     })
 }
 
-/// `gather_elements`: as [`take`].
+/// Value rule of `gather_elements`, like [`take`].
 pub(crate) fn gather_elements(call: &ValueCall<'_>) -> Option<Values> {
     call.known("data")?;
     let data = call.operand("data");

@@ -1,4 +1,4 @@
-//! Reductions and scans.
+//! Value rules of reductions and scans.
 
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::values::{Operand, ValueCall, places};
@@ -7,7 +7,8 @@ use rx_base::symbolic::Answer;
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, TensorValues, Values};
 
-/// `max` and `min`: elements of the input; `sum` and `prod` of elements that are known.
+/// Value rule of reductions: the result of `max` and `min` has elements of the input; `sum` and `prod` are computed
+/// from known elements.
 pub(crate) fn reduction(call: &ValueCall<'_>) -> Option<Values> {
     call.known("x")?;
     let x = call.operand("x");
@@ -18,7 +19,7 @@ pub(crate) fn reduction(call: &ValueCall<'_>) -> Option<Values> {
     if !x.is_known() || !matches!(name, "max" | "min" | "mean" | "median") {
         return None;
     }
-    // The largest element of all is the largest of its row, too.
+    // The maximum over all elements is also the maximum of its row, so it is attained.
     let end = |end: &Option<End>, kept: bool| {
         end.clone().map(|end| end.at_most(if kept { Basis::Attained } else { Basis::Stated }))
     };
@@ -57,7 +58,7 @@ fn reduced(call: &ValueCall<'_>, x: &Operand, name: &str) -> Option<Elements> {
     result.into_iter().collect::<Option<_>>().map(Elements::Ints)
 }
 
-/// `cumsum` and `cumprod` of integers.
+/// Value rule of `cumsum` and `cumprod` of integers.
 pub(crate) fn scan(call: &ValueCall<'_>) -> Option<Values> {
     call.known("data")?;
     let data = call.operand("data");
@@ -69,7 +70,7 @@ pub(crate) fn scan(call: &ValueCall<'_>) -> Option<Values> {
     is_sum.then(|| sums(call, &data, exclusive)).flatten()
 }
 
-/// The axis, and the extents in row-major order; of a scan without axis one of all elements.
+/// Computes the scan of known elements along the axis, or over all elements if there is no axis.
 fn scanned(call: &ValueCall<'_>, data: &Operand, exclusive: bool, is_sum: bool) -> Option<Elements> {
     let (Some(Elements::Ints(values)), Some(dims)) = (&data.elements, &data.dims) else { return None };
     let (inner, extent): (usize, usize) = match call.call.int("axis") {
@@ -87,7 +88,8 @@ fn scanned(call: &ValueCall<'_>, data: &Operand, exclusive: bool, is_sum: bool) 
             0 => neutral,
             _ => {
                 let previous = at - inner;
-                // INVARIANT: a place that is not the axis' first has one `inner` before it.
+                // INVARIANT: a position that is not the first along the axis has a predecessor `inner` positions before
+                // it.
                 let own = if exclusive { values[previous] } else { neutral };
                 if is_sum { result[previous].checked_add(own)? } else { result[previous].checked_mul(own)? }
             }
@@ -101,7 +103,7 @@ fn scanned(call: &ValueCall<'_>, data: &Operand, exclusive: bool, is_sum: bool) 
     Some(Elements::Ints(result.into()))
 }
 
-/// Sums of what is not negative grow along the axis.
+/// Returns the range of a cumulative sum of elements that are not negative: the sums grow along the axis.
 fn sums(call: &ValueCall<'_>, data: &Operand, exclusive: bool) -> Option<Values> {
     if call.dtype().is_none_or(|dtype| !dtype.is_int()) {
         return None;

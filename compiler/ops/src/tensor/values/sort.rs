@@ -1,4 +1,4 @@
-//! Elements in order, and their places: `sort`, `argsort`.
+//! Value rules of `sort` and `argsort`.
 
 use super::pick;
 use crate::axes::normalize_axis;
@@ -6,7 +6,7 @@ use crate::values::{Operand, ValueCall};
 use rx_ir::{Elements, TensorValues, Values};
 use std::cmp::Ordering;
 
-/// `sort`: the same elements, in order where they are known.
+/// Value rule of `sort`: the same elements, in order if they are known.
 pub(crate) fn sort(call: &ValueCall<'_>) -> Option<Values> {
     call.known("x")?;
     let x = call.operand("x");
@@ -14,7 +14,8 @@ pub(crate) fn sort(call: &ValueCall<'_>) -> Option<Values> {
     call.moved(&x, false, places)
 }
 
-/// `argsort`: every place along the axis occurs; which one stands where is known of elements that differ.
+/// Value rule of `argsort`: every index along the axis occurs. The exact indices are known if no two elements are
+/// equal.
 pub(crate) fn argsort(call: &ValueCall<'_>) -> Option<Values> {
     let known = call.known("data").and_then(|_| order(call, &call.operand("data"))).filter(|order| !order.has_ties);
     match known {
@@ -23,13 +24,13 @@ pub(crate) fn argsort(call: &ValueCall<'_>) -> Option<Values> {
     }
 }
 
-/// Where each element of a sorted tensor comes from.
+/// The source of each element of a sorted tensor.
 struct Order {
-    /// Its place among all elements.
+    /// The row-major position in the operand.
     places: Vec<usize>,
-    /// Its place along the axis.
+    /// The index along the axis.
     along: Vec<i64>,
-    /// Whether two of one line are equal: which comes first is the kernel's to say.
+    /// Whether two elements of one row are equal; their order then depends on the kernel.
     has_ties: bool,
 }
 
@@ -41,7 +42,7 @@ fn order(call: &ValueCall<'_>, x: &Operand) -> Option<Order> {
     let descending = call.call.bool("descending").unwrap_or(false);
     let count = elements.len();
     let mut found = Order { places: vec![0; count], along: vec![0; count], has_ties: false };
-    // A line starts at each place whose index along the axis is 0.
+    // A row begins at each position whose index along the axis is 0.
     for start in (0..count).filter(|place| (place / inner.max(1)).is_multiple_of(extent.max(1))) {
         let mut line: Vec<usize> = (0..extent).map(|at| start + at * inner).collect();
         let mut ties = false;
@@ -59,7 +60,7 @@ fn order(call: &ValueCall<'_>, x: &Operand) -> Option<Order> {
     Some(found)
 }
 
-/// No float is a NaN.
+/// Compares two elements; value analysis has no NaN.
 fn compare(elements: &Elements, a: usize, b: usize) -> Ordering {
     match elements {
         Elements::Ints(values) => values.get(a).cmp(&values.get(b)),

@@ -1,4 +1,4 @@
-//! What attributes, dims and conditions of a declaration come to in a call.
+//! Evaluates attributes, dim expressions and conditions of a declaration for one call.
 
 use super::{Matching, names_of, shown_attr};
 use crate::call::{Arg, ParamPlace, Problem};
@@ -8,7 +8,7 @@ use rx_base::{Answer, Code, DType, Dim, Name};
 use rx_ir::{Attr, StructInfo};
 
 impl Matching<'_, '_, '_> {
-    /// Attributes with a range.
+    /// Checks the attributes that have a declared range.
     pub(super) fn attributes(&self, params: &[DeclaredParam]) -> Result<(), Problem> {
         for param in params {
             let Takes::Attr { least, most, .. } = &param.takes else { continue };
@@ -56,17 +56,17 @@ impl Matching<'_, '_, '_> {
         Err(self.explained(report, names_of(|visit| constraint.each_name(visit)), place).into())
     }
 
-    /// The attribute of this name.
+    /// Returns the attribute with this name.
     pub(super) fn attr(&self, name: Name) -> Option<&Attr> {
         self.call.param(&name).and_then(|_| self.call.attr(&name))
     }
 
-    /// The dtype that an attribute names.
+    /// Returns the dtype that an attribute names.
     pub(super) fn dtype_attribute(&self, name: Name) -> Option<DType> {
         self.attr(name).and_then(Attr::as_str).and_then(DType::parse)
     }
 
-    /// The value of an integer attribute, or of a scalar operand.
+    /// Returns the value of an integer attribute or of a scalar operand.
     pub(super) fn integer(&self, name: Name) -> Option<Dim> {
         match self.call.param(&name).map(|_| self.call.arg(&name))? {
             Arg::Attr(Attr::Int(value)) => Some(value.clone()),
@@ -79,7 +79,7 @@ impl Matching<'_, '_, '_> {
         }
     }
 
-    /// The value of an expression, where all of it is known.
+    /// Returns the value of an expression, if all of it is known.
     pub(super) fn value(&self, pattern: &DimPattern) -> Option<Dim> {
         match pattern {
             DimPattern::Constant(value) => Some(Dim::constant(*value)),
@@ -91,7 +91,7 @@ impl Matching<'_, '_, '_> {
                     Attr::Int(value) => Some(value.clone()),
                     _ => None,
                 },
-                // A single integer stands for all.
+                // A single integer is used for all elements.
                 Attr::Int(value) => Some(value.clone()),
                 _ => None,
             },
@@ -157,7 +157,7 @@ impl Matching<'_, '_, '_> {
         }
     }
 
-    /// `neutral` if all parts are, `deciding` if one is.
+    /// Evaluates `and` or `or`: returns `deciding` if one part has that answer, and `neutral` if all parts do.
     pub(super) fn all(&self, parts: &[Condition], neutral: Answer, deciding: Answer) -> Answer {
         let mut answer = neutral;
         for part in parts {

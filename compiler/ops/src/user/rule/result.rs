@@ -1,4 +1,4 @@
-//! The result of a call, as its declaration says it of what the variables stand for.
+//! Computes the result type of a declared operator from the values of its variables.
 
 use super::Matching;
 use crate::user::pattern::{AxisPattern, DtypePattern, ShapePattern, TypePattern};
@@ -47,7 +47,7 @@ impl Matching<'_, '_, '_> {
         }
     }
 
-    /// The dims, where all are known; else as much of the rank as is.
+    /// Returns the dims if all are known; otherwise the rank, if that is known.
     pub(super) fn result_shape(&self, pattern: &ShapePattern) -> Shape {
         let axes = match pattern {
             ShapePattern::Any => return Shape::Unknown,

@@ -1,4 +1,4 @@
-//! What rules say of values before a program runs, held against the values it computes.
+//! Compares the facts that value rules derive before a program runs with the values that it computes.
 
 use super::value_of;
 use rx_base::DType;
@@ -11,18 +11,18 @@ use rx_ops::{Arg, CallInfo};
 use rx_tensor::{Scalar, Tensor};
 use std::collections::BTreeMap;
 
-/// How much is told of the operands.
+/// The amount of information about the operands that the value rule gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Told {
     /// Every element.
     Elements,
-    /// The smallest and the largest.
+    /// The minimum and maximum.
     Ends,
     /// Nothing.
     Nothing,
 }
 
-/// Holds what the operator's rule says against the results; `data` is what the operands held.
+/// Compares the facts that the operator's rule derives with the results. `data` has the contents of the operands.
 pub fn check(
     call: &CallInfo<'_>,
     result: &StructInfo,
@@ -85,7 +85,7 @@ fn less(known: Known, told: Told) -> Known {
     }
 }
 
-/// Whether a tensor is as the rule says.
+/// Checks that a tensor satisfies the facts.
 fn agree(values: &TensorValues, tensor: &Tensor, symbols: &BTreeMap<String, i64>) -> Result<(), String> {
     let held: Vec<f64> = (0..tensor.len()).filter_map(|at| tensor.get(at)).map(Scalar::as_float).collect();
     let told: Option<Vec<f64>> = values.elements.as_ref().map(|elements| match elements {

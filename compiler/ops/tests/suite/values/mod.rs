@@ -1,7 +1,8 @@
-//! A table of calls with their values: read, lowered, interpreted, compared.
+//! Runs a table of calls with reference values: parses, lowers, interprets and compares them.
 //!
-//! A file has one case a line, as `tests/scripts/operator_values_*.py` write them: the operator, its operands and
-//! attributes by parameter, the values of symbols, inputs and wanted results, or words of the error the run ends with.
+//! A file has one case per line, written by `tests/scripts/operator_values_*.py`: the operator, its operands and
+//! attributes by parameter, the values of symbols, the inputs, and the expected results or a part of the expected
+//! error.
 
 mod known;
 
@@ -19,16 +20,16 @@ use rx_tir::Param;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How far floats may be from what is wanted, relative and absolute, where a case says nothing.
+/// The tolerance of floats, relative and absolute, if the case states none.
 const TOLERANCE: f64 = 1e-6;
 
-/// What a case passes for a parameter.
+/// The argument of a case for one parameter.
 enum Given {
     Operand(Expr),
     Attr(Attr),
 }
 
-/// Runs every case of a file and panics with all that failed.
+/// Runs every case of a file, and panics with a list of all failures.
 pub fn check_file(path: &str, text: &str) {
     let mut failures = Vec::new();
     let mut cases = 0;
@@ -45,13 +46,14 @@ pub fn check_file(path: &str, text: &str) {
 
 fn check(case: &Value) -> Result<(), String> {
     check_told(case, &[Told::Ends, Told::Nothing])?;
-    // Elements are followed where extents are known: the same case once more with numbers for its symbols.
+    // Value rules track elements only for constant extents, so the case runs again with its symbols replaced by
+    // numbers.
     let mut constant = case.clone();
     put_in(&mut constant["args"], &case["symbols"]);
     check_told(&constant, &[Told::Elements, Told::Ends])
 }
 
-/// Puts the values of symbols in their places.
+/// Replaces symbols by their values.
 fn put_in(value: &mut Value, symbols: &Value) {
     match value {
         Value::String(text) => {
@@ -68,18 +70,18 @@ fn put_in(value: &mut Value, symbols: &Value) {
     }
 }
 
-/// What becomes of a case's call.
+/// The outcome of lowering a case's call.
 #[allow(dead_code, reason = "each test reads what it asks of")]
 pub enum Outcome {
-    /// The operator's rule refuses it, or does not know the result's shape.
+    /// The struct-info rule rejects the call, or does not determine the result's shape.
     Refused,
-    /// It has loops that are well-formed, or needs none.
+    /// The call has well-formed loops, or needs none.
     Lowered,
-    /// It is accepted and has no loops.
+    /// The call is accepted but cannot be lowered, for this reason.
     Failed(String),
 }
 
-/// Lowers the call of a case, whatever the results it wants.
+/// Lowers the call of a case, without comparing results.
 #[allow(dead_code, reason = "asked by one of the tests that read cases")]
 pub fn outcome(case: &Value) -> Result<Outcome, String> {
     with_call(case, |call, _, _| {
@@ -105,10 +107,10 @@ fn is_known(ty: &&StructInfo) -> bool {
     ty.as_tensor().is_some_and(|tensor| tensor.dtype.is_some() && tensor.shape.dims().is_some_and(known))
 }
 
-/// The tensors of a case, by parameter and element of a tuple.
+/// The tensors of a case, by parameter and index in a tuple.
 type Data = [(String, Option<usize>, Tensor)];
 
-/// The call of a case, its symbols and tensors.
+/// Calls `ask` with the call of a case, its symbols and its tensors.
 fn with_call<T>(
     case: &Value,
     ask: impl FnOnce(&CallInfo<'_>, &BTreeMap<String, i64>, &Data) -> Result<T, String>,
@@ -148,7 +150,7 @@ fn check_call(
     told: &[Told],
 ) -> Result<(), String> {
     let result = (call.schema.infer)(call).map_err(|problem| format!("{problem:?}"))?;
-    // A rule may know less of numbers than of symbols: batch_norm of two dimensions.
+    // A rule may infer less for numbers than for symbols, as for `batch_norm` of two dimensions.
     if told.contains(&Told::Elements) && !flatten(&result).iter().all(is_known) {
         return Ok(());
     }
@@ -175,7 +177,7 @@ fn check_call(
     Ok(())
 }
 
-/// Lowers the call and runs it; of a view the operand's elements under the result's shape.
+/// Lowers the call and interprets it. For a view, returns the operand's elements with the result's shape.
 fn run(
     call: &CallInfo<'_>,
     result: &StructInfo,
@@ -227,7 +229,7 @@ fn compare(result: &Tensor, wanted: &Value, symbols: &BTreeMap<String, i64>, tol
     if result.shape() != shape || result.dtype() != dtype {
         return Err(format!("{:?} {}, wanted {shape:?} {dtype}", result.shape(), result.dtype()));
     }
-    // What is written is exact; rounding to a narrow dtype may fall to the other side.
+    // The expected values are exact; conversion to a narrow dtype may round to the other neighbor.
     let tolerance =
         if dtype.bits == 16 { tolerance.max(if dtype == DType::FLOAT16 { 1e-3 } else { 8e-3 }) } else { tolerance };
     let values = wanted["data"].as_array().ok_or("no data")?;
@@ -345,7 +347,7 @@ fn dims(value: &Value) -> Result<Vec<Dim>, String> {
     value.as_array().ok_or("no shape")?.iter().map(dim).collect()
 }
 
-/// An integer, or a symbol.
+/// Parses an integer or a symbol.
 fn dim(value: &Value) -> Result<Dim, String> {
     match value {
         Value::String(symbol) => Ok(Dim::symbol(name(symbol))),
@@ -358,7 +360,7 @@ fn value_of(dim: &Dim, symbols: &BTreeMap<String, i64>) -> Result<i64, String> {
     dim.substitute(&of).as_constant().ok_or_else(|| format!("the value of {dim} is not known"))
 }
 
-/// An element: a number, or the name of one that JSON has no number for.
+/// Parses an element: a number, or the name of a value that JSON cannot represent.
 fn scalar(value: &Value) -> Result<Scalar, String> {
     match value {
         Value::Bool(value) => Some(Scalar::Int(i64::from(*value))),
