@@ -48,7 +48,7 @@ impl From<Diagnostic<ParamPlace>> for Problem {
 pub struct Derivation {
     /// The index of the result tuple's field. `None` means the result itself, or each field of a result tuple.
     pub field: Option<usize>,
-    /// The axis.
+    /// The axis of the result.
     pub axis: usize,
     /// The formula with the values filled in.
     pub formula: String,

@@ -180,7 +180,7 @@ impl<'a> Lowering<'a> {
     /// Returns the tensor passed for `param`, if one is passed.
     ///
     /// # Errors
-    /// As [`Lowering::tensor`].
+    /// Fails like [`Lowering::tensor`].
     pub fn optional_tensor(&mut self, param: &'static str) -> Result<Option<Operand>, Unsupported> {
         match self.call.operand(param) {
             None => Ok(None),
@@ -191,7 +191,7 @@ impl<'a> Lowering<'a> {
     /// Returns the tensors of the tuple passed for `param`, which may be written inline or be a variable.
     ///
     /// # Errors
-    /// As [`Lowering::tensor`].
+    /// Fails like [`Lowering::tensor`].
     pub fn tensors(&mut self, param: &'static str) -> Result<Vec<Operand>, Unsupported> {
         let expr = self.call.operand(param).ok_or_else(|| Unsupported(format!("nothing is passed for `{param}`")))?;
         let fields: Vec<IrExpr> = match (&expr.kind, &expr.ty) {

@@ -229,7 +229,7 @@ pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &st
 /// requires a proof.
 ///
 /// # Errors
-/// As [`require_equal`].
+/// Fails like [`require_equal`].
 pub(crate) fn require_proved_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
     let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
     let report = match call.equal(x, y) {

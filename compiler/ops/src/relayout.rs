@@ -6,10 +6,10 @@
 //! →  R.nn.softmax(x, axis=3), result stored as "ACDB"
 //! ```
 //!
-//! Requires: the operands' types stay those of the original program, with axes called A, B, C, …. Guarantees: the
-//! changed call computes the same elements in the layouts that the rule returns. Reference: TVM's `FRelaxInferLayout`,
-//! src/relax/transform/infer_layout_utils.h. An operator's rule is part of its [`Flow`](crate::Flow). This module
-//! defines the input and output of rules, and the rules that many operators share.
+//! Requires: the operands' types stay those of the original program, with axes called A, B, C, ….
+//! Guarantees: the changed call computes the same elements in the layouts that the rule returns.
+//! Reference: TVM's `FRelaxInferLayout`, src/relax/transform/infer_layout_utils.h. An operator's rule is part of its
+//! [`Flow`](crate::Flow). This module defines the input and output of rules, and the rules that many operators share.
 
 use crate::axes::normalize_axis;
 use crate::call::CallInfo;
@@ -101,7 +101,7 @@ pub struct LayoutRule {
     /// The layout attributes that a program may request, in TVM's order. Empty for an operator that follows the layouts
     /// of its operands.
     pub choices: &'static [&'static str],
-    /// The rule.
+    /// The function that computes the layouts of a call.
     pub rule: Rule,
 }
 

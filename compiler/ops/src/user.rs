@@ -258,7 +258,8 @@ fn operator_doc(declaration: &Declaration) -> String {
     doc + "."
 }
 
-/// Returns the documentation of a parameter: its `doc` text with the type or range that is declared.
+/// Returns the documentation of a parameter: its `doc` text, then its declared type or, for a choice, the allowed
+/// strings.
 fn doc_of(param: &DeclaredParam) -> String {
     let declared = match &param.takes {
         Takes::Operand { text, .. } => format!("`{text}`"),

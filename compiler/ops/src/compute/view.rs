@@ -6,8 +6,9 @@
 //! for i, j, k in grid(2, 3, 4): y[i, j, k] = x[i, j * 4 + k]
 //! ```
 //!
-//! Requires: both shapes have the same number of elements. Guarantees: index arithmetic is limited to the axes that are
-//! split or merged; other axes keep their loop variable, so that later passes recognize them.
+//! Requires: both shapes have the same number of elements.
+//! Guarantees: index arithmetic is limited to the axes that are split or merged; other axes keep their loop variable,
+//! so that later passes recognize them.
 
 use super::{Lowering, Unsupported};
 use crate::tensor::loops::{extents, ravel, unravel};

@@ -6,8 +6,8 @@
 //! out[o] = data[clamp(p)] * (1 - f) + data[clamp(p + 1)] * f
 //! ```
 //!
-//! Guarantees: pixels outside the image are clamped to its border, unless `cubic_exclude` removes them. Reference: TVM
-//! python/tvm/topi/image/resize.py; ONNX `Resize`.
+//! Guarantees: pixels outside the image are clamped to its border, unless `cubic_exclude` removes them.
+//! Reference: TVM python/tvm/topi/image/resize.py; ONNX `Resize`.
 
 use super::taps::{self, Lets, Taps};
 use crate::compute::{Lowering, Operand, Unsupported};

@@ -4,8 +4,8 @@
 //! grid_sample(data, grid): out[n, c, h, w] = interpolate(data[n, c], y = grid[n, 1, h, w], x = grid[n, 0, h, w])
 //! ```
 //!
-//! Guarantees: grid coordinates are from -1 to 1, as in PyTorch's functions with these names. Reference: TVM
-//! python/tvm/topi/image/grid_sample.py.
+//! Guarantees: grid coordinates are from -1 to 1, as in PyTorch's functions with these names.
+//! Reference: TVM python/tvm/topi/image/grid_sample.py.
 
 use super::taps::{self, Lets, Taps};
 use crate::compute::{Lowering, Operand, Unsupported};
@@ -151,7 +151,7 @@ impl Sample<'_> {
     }
 }
 
-/// Emits `image.affine_grid`: applies the matrix to a regular grid over [-1, 1].
+/// Emits `image.affine_grid`: applies the matrix to a regular grid over `[-1, 1]`.
 pub(super) fn affine_grid(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let data = lowering.tensor("data")?;
     let align_corners = lowering.call.bool("align_corners") != Some(false);

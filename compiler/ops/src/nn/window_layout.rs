@@ -5,8 +5,8 @@
 //! →  conv2d(x in "ACDB", w in "ACDB", data_layout="NHWC", kernel_layout="OHWI"), result in "ACDB"
 //! ```
 //!
-//! Requires: layout attributes of the original call are plain. Guarantees: attributes and storage layouts change
-//! together, so the call computes the same elements.
+//! Requires: layout attributes of the original call are plain.
+//! Guarantees: attributes and storage layouts change together, so the call computes the same elements.
 //! Reference: TVM src/relax/op/nn/convolution.cc, src/relax/op/nn/pooling.cc and src/relax/op/image/resize.cc.
 
 use crate::layout::Layout;

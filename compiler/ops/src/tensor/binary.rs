@@ -117,10 +117,12 @@ fn infer_comparison(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     infer_broadcast(call, &left, &right, Element::known(Some(DType::BOOL)))
 }
 
-/// Layout rule of binary operators (TVM's `InferLayoutBinaryEwise`, except for the choice by rank). The operand with
-/// fewer axes determines the layout of the result, and the other operand follows; the left operand, if the ranks are
-/// equal. For equal ranks, a layout that splits axes is used if the other operand can also have it; otherwise axes are
-/// not split. A scalar has no layout.
+/// Layout rule of binary operators (TVM's `InferLayoutBinaryEwise`). The operand of lower rank (the left one, if the
+/// ranks are equal) determines the order of the last axes, and the other operand gets that layout with its additional
+/// axes first. For equal ranks, a layout that splits axes is used if the other operand can also have it. In all other
+/// cases axes are not split. A scalar has no layout.
+///
+/// For example, `x1` of rank 4 and `x2` of rank 2 in layout `BA` give `x1` and the result the layout `ABDC`.
 fn layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let (left, right) = match (call.layout("x1"), call.layout("x2")) {
         (Some(left), Some(right)) => (left, right),

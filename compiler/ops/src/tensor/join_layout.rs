@@ -5,7 +5,8 @@
 //! stack((x, y), axis=1), both in "BA"               →  stack(…, axis=0), result in "BCA"
 //! ```
 //!
-//! Requires: the layouts of all tensors are known. Guarantees: all joined tensors get the same layout.
+//! Requires: the layouts of all tensors are known.
+//! Guarantees: all joined tensors get the same layout.
 //! Reference: TVM src/relax/op/tensor/manipulate.cc.
 
 use crate::axes::normalize_axis;

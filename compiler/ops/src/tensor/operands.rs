@@ -52,7 +52,7 @@ pub(crate) fn tensors<'a>(call: &CallInfo<'a>, name: &'static str) -> Result<Vec
 /// Returns the tensors of the tuple passed for `name`; a single tensor counts as a tuple of one.
 ///
 /// # Errors
-/// As [`tensors`].
+/// Fails like [`tensors`].
 pub(crate) fn tensor_or_tensors<'a>(call: &CallInfo<'a>, name: &'static str) -> Result<Vec<&'a TensorInfo>, Problem> {
     match call.ty(name).as_tensor() {
         Some(tensor) => Ok(vec![tensor]),
@@ -137,7 +137,7 @@ pub(crate) fn int_attr(call: &CallInfo<'_>, name: &'static str) -> Result<Option
 /// Returns the attribute `name` as a list of integers; a single integer is a list of one.
 ///
 /// # Errors
-/// As [`int_attr`].
+/// Fails like [`int_attr`].
 pub(crate) fn ints_attr(call: &CallInfo<'_>, name: &'static str) -> Result<Option<Vec<i64>>, Problem> {
     match call.attr(name) {
         None => Ok(None),

@@ -282,7 +282,7 @@ impl<'d> Matching<'_, '_, 'd> {
         }
     }
 
-    /// Matches a part of a shape that stands for any number of dims; several with the same name are broadcast.
+    /// Matches a part of a shape that matches any number of dims; several with the same name are broadcast.
     fn rest(&mut self, name: Name, shape: Shape, at: &At) -> Result<(), Problem> {
         let merged = match self.rests.get(&name) {
             None => shape,

@@ -117,8 +117,7 @@ fn all_class_non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Prob
     ]))
 }
 
-/// Rejects an index into a row of known length if the index is below `least` or fewer than `width` elements follow it
-/// (inclusive).
+/// Rejects an index into a row of known length that is less than `least`, or at which fewer than `width` elements begin.
 fn require_index(call: &CallInfo<'_>, name: &'static str, least: i64, width: i64) -> Result<(), Problem> {
     let (index, elements) = (call.needed_int(name)?, AxisOf::new("data", 2).dim(call).and_then(Dim::as_constant));
     let Some(elements) = elements else { return Ok(()) };

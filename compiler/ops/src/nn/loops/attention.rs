@@ -6,8 +6,9 @@
 //! out[b, i, h, e] = Σ_j softmax_j(score)[b, h, i, j] * value[b, j, h // group, e]
 //! ```
 //!
-//! Requires: operands of shape (batch, sequence, heads, head dimension). Guarantees: sums are in the accumulator's
-//! dtype. The `cuda` and `cpu` crates may match this pattern and replace it by a fused kernel.
+//! Requires: operands of shape (batch, sequence, heads, head dimension).
+//! Guarantees: sums are in the accumulator's dtype. The `cuda` and `cpu` crates may match this pattern and replace it
+//! by a fused kernel.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce, reduce_rows};

@@ -7,10 +7,11 @@
 //!         out[n, g*O + o, y, x] += data[n, g*I + i, y*stride + ky*dilation - pad, …] * weight[g*O + o, i, ky, kx]
 //! ```
 //!
-//! Requires: the struct-info rule has accepted the call. Guarantees: axes are canonical and have one role each: batch,
-//! group, output channel and output position are spatial, input channel and kernel taps are reduced. Layouts only
-//! affect the buffer indices, through [`Access`]. Later passes identify the role of an axis by the buffers that use it.
-//! Elements outside the data are not loaded and contribute `0 * weight`.
+//! Requires: the struct-info rule has accepted the call.
+//! Guarantees: axes are canonical and have one role each: batch, group, output channel and output position are spatial,
+//! input channel and kernel taps are reduced. Layouts only affect the buffer indices, through [`Access`]. Later passes
+//! identify the role of an axis by the buffers that use it. Elements outside the data are not loaded and contribute
+//! `0 * weight`.
 //! Reference: TVM python/tvm/topi/nn/conv2d.py and conv2d_transpose.py.
 
 mod scattered;

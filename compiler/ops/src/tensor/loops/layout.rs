@@ -5,7 +5,8 @@
 //! fill out: [3, 4] with pad_value;  for i in range(10): out[i // 4, i % 4] = x[i]
 //! ```
 //!
-//! Requires: a parsed index map that is injective. Reference: TVM include/tvm/topi/transform.h (`layout_transform`).
+//! Requires: a parsed index map that is injective.
+//! Reference: TVM include/tvm/topi/transform.h (`layout_transform`).
 
 use crate::compute::{Lowering, Unsupported};
 use crate::tensor::index_map::{Index, IndexMap};

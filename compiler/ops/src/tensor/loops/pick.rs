@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Requires: if an operator accepts `[0, extent)` only, indices are in range. They are loaded without a check; a later
-//! pass adds bounds checks. Reference: TVM include/tvm/topi/transform.h (`take`, `gather_nd`, `one_hot`) and
-//! reduction.h.
+//! pass adds bounds checks.
+//! Reference: TVM include/tvm/topi/transform.h (`take`, `gather_nd`, `one_hot`) and reduction.h.
 
 use super::ravel;
 use super::{axis, extents, from_front, index};

@@ -4,8 +4,8 @@
 //! matmul(x1: [m, k], x2: [k, n])  →  out[i, j] = Σ_k x1[i, k] * x2[k, j]
 //! ```
 //!
-//! Guarantees: products and sums have the dtype of the result, or `float32` for narrower floats. Reference: TVM
-//! python/tvm/relax/transform/legalize_ops/linear_algebra.py and include/tvm/topi/einsum.h.
+//! Guarantees: products and sums have the dtype of the result, or `float32` for narrower floats.
+//! Reference: TVM python/tvm/relax/transform/legalize_ops/linear_algebra.py and include/tvm/topi/einsum.h.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{accumulator, reduce};

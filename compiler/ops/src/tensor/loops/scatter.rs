@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Guarantees: several updates of one position are applied in order, because the axes along which positions may
-//! coincide are ordered (serial). Reference: TVM python/tvm/topi/scatter_elements.py and index_put.py.
+//! coincide are ordered (serial).
+//! Reference: TVM python/tvm/topi/scatter_elements.py and index_put.py.
 
 use super::pick::{broadcast_indices, index_tuple, taken, tuple_width};
 use super::{axis, copy_to_output, extents, from_front, index, ravel, unravel, with_axis};

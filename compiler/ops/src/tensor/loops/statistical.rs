@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Guarantees: floats narrower than 32 bits are summed in `float32`, and sums that are divided afterwards have the
-//! dtype of [`wide_accumulator`]; results are rounded once. Reference: TVM include/tvm/topi/reduction.h.
+//! dtype of [`wide_accumulator`]; results are rounded once.
+//! Reference: TVM include/tvm/topi/reduction.h.
 
 use super::{ravel, unravel};
 use crate::axes::{normalize_axes, normalize_axis};

@@ -8,9 +8,9 @@
 //!         out[r, c, h, w] = op(out[r, c, h, w], data[image[r], c, i, j])
 //! ```
 //!
-//! Requires: `rois` has five values per region: image index, x1, y1, x2, y2. Guarantees: a cell without elements is 0.
-//! The number of elements in a cell depends on the values of `rois`, so the loops over them are serial loops inside the
-//! block, not reduction axes.
+//! Requires: `rois` has five values per region: image index, x1, y1, x2, y2.
+//! Guarantees: a cell without elements is 0. The number of elements in a cell depends on the values of `rois`, so the
+//! loops over them are serial loops inside the block, not reduction axes.
 //! Reference: TVM python/tvm/topi/vision/roi_align.py and roi_pool.py.
 
 use crate::compute::{Lowering, Operand, Unsupported};

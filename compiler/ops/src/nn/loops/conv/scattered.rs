@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Requires: more outputs than inputs, so that the direct definition would multiply mostly with the zeros between the
-//! dilated inputs (three of four for a stride of 2 in 2-D). Guarantees: no multiplication with these zeros, at the cost
-//! of a temporary for the products.
+//! dilated inputs (three of four for a stride of 2 in 2-D).
+//! Guarantees: no multiplication with these zeros, at the cost of a temporary for the products.
 
 use super::{Access, Loops, bounds};
 use crate::nn::conv_rule::{Convolution, Direction};
