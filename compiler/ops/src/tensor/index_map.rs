@@ -28,7 +28,7 @@ pub(crate) enum Index {
     Div(Box<Index>, i64),
     /// A floor modulo by a constant.
     Mod(Box<Index>, i64),
-    /// The constant 0, the only supported summand that is not an expression of parameters.
+    /// The constant 0, the only constant that may be a summand.
     Zero,
 }
 

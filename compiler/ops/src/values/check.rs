@@ -1,4 +1,5 @@
-//! Bounds checks of indices: compares the known range of indices with the extent of the indexed axis.
+//! Bounds checks of indices: compares the known range of indices with the extent of the indexed axis. For example,
+//! indices in `[0, n]` for an axis of extent `n` may be out of bounds, and the index 7 for an extent of 5 always is.
 
 use super::Operand;
 use crate::call::CallInfo;

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Requires: operands of shape (batch, sequence, heads, head dimension).
-//! Guarantees: sums are in the accumulator's dtype. The `cuda` and `cpu` crates may match this pattern and replace it
-//! by a fused kernel.
+//! Guarantees: sums are in the accumulator's dtype. The `cuda` crate matches these stages to emit a fused kernel.
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce, reduce_rows};
