@@ -1,9 +1,9 @@
-//! A file as items of segments, kept across edits.
+//! A file's text as a list of items, each a list of segments, with incremental updates.
 //!
-//! The text is cut into [`Item`]s (functions, module headers, what stands between them) and those into [`Segment`]s of
-//! some 32 statements. Both cuts are decided by a forward scan (`outline`) whose state at every segment's start is
-//! kept (`layout`), so that an edit is answered by scanning from the segment before it to the first old segment where
-//! the state is as it was (`edit`). Where segments are cut affects no result.
+//! The text is split into [`Item`]s (functions, module headers, and the statements between them), and each item into
+//! [`Segment`]s of about 32 statements. A forward scan (`outline`) decides both. `layout` stores the scan's state at
+//! each segment's start. An edit therefore rescans only from the segment before it to the first old segment whose
+//! stored state equals the scan's (`edit`). Where segments are cut affects no result.
 
 mod alone;
 mod edit;
@@ -27,17 +27,17 @@ use rx_base::{Diagnostic, Name, Span};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What kind of file a text is.
+/// The kind of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
-    /// Nothing but TVMScript.
+    /// Only TVMScript.
     Rx,
-    /// Python that may hold decorated TVMScript.
+    /// Python that may contain decorated TVMScript.
     Python,
 }
 
 impl FileKind {
-    /// The kind of the file at `path`, by its extension: `.py` is Python, everything else plain TVMScript.
+    /// Returns the kind of the file at `path`, by its extension: `.py` is Python, everything else is TVMScript.
     pub fn of_path(path: impl AsRef<Path>) -> FileKind {
         if path.as_ref().extension().is_some_and(|extension| extension == "py") {
             FileKind::Python
@@ -47,55 +47,57 @@ impl FileKind {
     }
 }
 
-/// What kind of function a `def` is, by its decorators.
+/// The kind of function that a `def` defines, determined by its decorators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
     /// `@R.function`.
     Relax,
     /// `@T.prim_func`.
     Prim,
-    /// `@T.macro`, `@T.inline`: expanded where prim_funcs call it.
+    /// `@T.macro`, `@T.inline`: expanded at its calls in prim_funcs.
     Macro,
-    /// Any other.
+    /// Any other function.
     Other,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemKind {
-    /// Imports, `TypeVar` lines, comments: whatever stands outside classes in an `.rx` file and is no function. In
-    /// Python files, imports and `TypeVar` lines alone.
+    /// Statements outside classes that are no function: imports, `TypeVar` lines, comments. In a Python file only
+    /// imports and `TypeVar` lines; the other statements are [`ItemKind::Foreign`].
     Prelude,
     /// `metadata = tvm.ir.load_json("""…""")`.
     Metadata,
-    /// `@I.ir_module` with its `class X:`.
+    /// `@I.ir_module` with its `class X:` line.
     ModuleHeader,
-    /// Statements of the class that are no function.
+    /// Statements of a module class that are no function.
     ModuleStatement,
-    /// A function. Decorators and header are the first segment; the body follows. A decorator without a `def` is one too.
+    /// A function. The decorators and the header are the first segment; the body follows. Decorators without a `def`
+    /// are a function item too.
     Function(FunctionKind),
-    /// Python that is not looked at.
+    /// Python that is not TVMScript and is not analyzed.
     Foreign,
 }
 
-/// A part of a file.
+/// A part of a file: a function, a module header, or a run of other statements.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
-    /// The column of its first statement.
+    /// The column of its first statement, from 0.
     pub indent: u32,
-    /// The name of its function or class.
+    /// The name of the function or class; `None` for other items.
     pub name: Option<Name>,
-    /// Its text.
+    /// The segments, whose texts in order are the item's text.
     pub segments: Arc<[Arc<Segment>]>,
-    /// The class it belongs to: how many module headers precede that class's own. A header belongs to itself.
+    /// The index of its module class: the number of module headers before that class's header. A header has the index
+    /// of its own class; `None` outside module classes.
     pub module: Option<u32>,
     layout: Arc<Layout>,
 }
 
 impl Item {
-    /// Its text's length in bytes.
+    /// The length of its text in bytes.
     pub fn byte_len(&self) -> usize {
         self.layout.byte_len() as usize
     }
@@ -105,12 +107,13 @@ impl Item {
         self.layout.line_count()
     }
 
-    /// Where a segment starts, in bytes from the item's start; the item's length for one past the last.
+    /// The byte offset of a segment from the item's start. For the index after the last segment, the item's length.
     pub fn segment_start(&self, segment: usize) -> usize {
         self.layout.start(segment) as usize
     }
 
-    /// The comments that speak to rx, in order, each with its segment. Looks at the segments that may have one only.
+    /// The directives for rx, in order, each with the index of its segment. Only segments that contain the marker are
+    /// lexed.
     pub fn directives(&self) -> impl Iterator<Item = (usize, &Directive)> + '_ {
         self.layout.directed().iter().flat_map(|segment| {
             let at = *segment as usize;
@@ -119,27 +122,28 @@ impl Item {
         })
     }
 
-    /// Lines that no block can hold, and blocks without a line: segment and diagnostic with a place in that segment.
+    /// Indentation errors: lines in a column of no enclosing block, and blocks without a statement. Each comes with the
+    /// index of its segment; the diagnostic's span is relative to that segment.
     pub fn indentation_diagnostics(&self) -> impl Iterator<Item = (usize, Diagnostic<Span>)> + '_ {
         self.layout.indentation_diagnostics()
     }
 }
 
-/// A file's text.
+/// A file's text, split into items.
 #[derive(Clone, Debug)]
 pub struct Document {
     kind: FileKind,
-    /// What the namespaces of TVMScript are called here; Python files only.
+    /// The names that the imports give to TVMScript's namespaces; empty except in Python files.
     imports: Arc<Imports>,
     items: Vec<Item>,
-    /// Bytes before each item, and in all.
+    /// The byte offset of each item, then the total length.
     starts: Vec<usize>,
-    /// Line breaks before each item, and in all.
+    /// The number of line breaks before each item, then the total.
     lines: Vec<usize>,
 }
 
 impl Document {
-    /// The document of `text`.
+    /// Creates the document of `text`.
     pub fn new(text: &str, kind: FileKind) -> Document {
         let imports = match kind {
             FileKind::Rx => Imports::default(),
@@ -151,12 +155,12 @@ impl Document {
         document
     }
 
-    /// What kind of file it is.
+    /// The kind of the file.
     pub fn kind(&self) -> FileKind {
         self.kind
     }
 
-    /// The items, which follow one another without a gap.
+    /// The items, in order and without gaps.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
@@ -171,7 +175,7 @@ impl Document {
         self.len() == 0
     }
 
-    /// The text.
+    /// The whole text.
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(self.len());
         for segment in self.items.iter().flat_map(|item| item.segments.iter()) {
@@ -180,18 +184,18 @@ impl Document {
         text
     }
 
-    /// How the first line ends; `\n` where there is one line only.
+    /// The line break that ends the first line; `\n` if the text has no line break.
     pub fn line_end(&self) -> &'static str {
         let mut texts = self.items.iter().flat_map(|item| item.segments.iter()).map(|segment| segment.text());
         texts.find(|text| text.contains(['\n', '\r'])).map_or("\n", rx_base::fix::line_end)
     }
 
-    /// The item that is the header of a module class, by [`Item::module`].
+    /// Returns the header item of the module class with this index (see [`Item::module`]).
     pub fn module_header(&self, module: u32) -> Option<&Item> {
         self.items.iter().find(|item| item.kind == ItemKind::ModuleHeader && item.module == Some(module))
     }
 
-    /// Recounts what stands before each item, from item `first` on.
+    /// Recomputes the byte and line offsets from item `first` on.
     fn recount(&mut self, first: usize) {
         self.starts.truncate(first + 1);
         self.lines.truncate(first + 1);
@@ -214,7 +218,7 @@ impl Document {
 mod tests {
     use super::{Document, FileKind, Item, ItemKind};
 
-    /// The items as lines: kind, name, module, number of segments.
+    /// Formats the items, one a line: kind, name, module, number of segments.
     fn outline(text: &str, kind: FileKind) -> Vec<String> {
         let document = Document::new(text, kind);
         assert_eq!(document.text(), text);

@@ -1,22 +1,25 @@
-//! TVMScript text: segments, tokens, statement trees, and the document that they form.
+//! TVMScript text: the document, its segments, tokens and statement trees.
 //!
-//! - [`Document`] cuts a file into [`Item`]s and those into [`Segment`]s, and keeps them across edits.
-//! - [`Segment::tree`] is a segment's tokens and statements ([`ast`]); [`Cursor`] leads from a tree back to its text.
-//! - [`printer::print`] and [`format::format`] go back to text, in any [`dialect::Dialect`]; [`printer::tree_eq`] compares trees.
-//! - [`directive`]: comments that address rx, such as `# rx: ignore[RX0651]`.
-//! - [`syntax_diagnostics`], [`numbered_names`] and [`Item::indentation_diagnostics`] report mistakes of syntax.
+//! - [`Document`] splits a file into [`Item`]s and those into [`Segment`]s, and keeps unchanged ones across edits.
+//! - [`Segment::tree`] returns a segment's tokens and statements ([`ast`]). A tree holds no text: [`Cursor`] maps its
+//!   tokens back to text.
+//! - [`printer::print`] and [`format::format`] print text, in any [`dialect::Dialect`]; [`printer::tree_eq`] compares
+//!   trees.
+//! - [`directive`]: comments that configure rx, such as `# rx: ignore[RX0651]`.
+//! - [`syntax_diagnostics`], [`numbered_names`] and [`Item::indentation_diagnostics`] report syntax errors.
 //!
-//! The crate knows Python's grammar as far as TVMScript uses it. It knows no operators and no types.
+//! The crate parses the part of Python's grammar that TVMScript uses. It knows no operators and no types.
 //!
 //! # Invariants
 //!
-//! - A segment is immutable, and its tree is a pure function of its text. Positions inside a segment are relative to its start.
+//! - A segment is immutable, and its tree is a pure function of its text. Positions inside a segment are relative to
+//!   its start.
 //! - A statement tree depends on token kinds only; it contains neither text nor positions.
-//! - The end of a statement can be found from its start alone. So an edit reads only its surroundings again, and afterwards the
-//!   document has the items and statements of a new document of the same text.
+//! - The end of a statement can be found from its start alone. So an edit parses only the surrounding segments again,
+//!   and the edited document has the same items and statements as a new document of the same text.
 //! - Parsing never fails: a broken statement becomes a tree with an error node, and one diagnostic.
-//! - The differences between spellings are in one table ([`dialect`]). `rx-analysis` asks it for keywords, but names both `Any`
-//!   and `Object` itself where it reads types.
+//! - The differences between dialects are in one table ([`dialect`]). `rx-analysis` looks keywords up there, except
+//!   that it accepts both `Any` and `Object` itself where it parses types.
 
 pub mod ast;
 pub mod cursor;

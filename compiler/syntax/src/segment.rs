@@ -1,4 +1,5 @@
-//! A piece of text with its tokens and trees, immutable and position-free.
+//! A segment: a piece of a file's text with its tokens and statement trees. It is immutable, and its positions are
+//! relative to its own start, so that an edit elsewhere in the file leaves it unchanged.
 
 use crate::ast::{StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::cursor::Cursor;
@@ -11,7 +12,8 @@ use rx_base::{Code, Span};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
-/// A piece of text that starts at a statement's line. Its tree is a pure function of the text, made when first asked for.
+/// A piece of text that starts at the beginning of a statement's line. Its tree is a pure function of the text,
+/// computed on first use.
 #[derive(Debug)]
 pub struct Segment {
     text: Arc<str>,
@@ -23,41 +25,44 @@ pub struct Segment {
     evidence: OnceLock<Evidence>,
 }
 
-/// The statements of a segment, in order; blocks follow from their indentation.
+/// The tokens and statements of a segment, in source order. The statements are a flat list: block nesting follows from
+/// [`Statement::indent`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SegmentTree {
-    /// The significant tokens, and where the comments are.
+    /// The significant tokens, and the spans of the comments.
     pub tokens: TokenTable,
     /// The statements.
     pub statements: Box<[Statement]>,
 }
 
-/// A statement: one logical line, or a part of one that `;` or a block's `:` cuts off.
+/// A statement: one logical line, or a part of one between `;` or after a block header's `:`. For example, `if x: y =
+/// 1; z` is three statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// The column of its line's first token; a tab leads to the next multiple of 8, as in Python.
+    /// The column of the first token of the line, from 0. A tab advances to the next multiple of 8, as in Python.
     pub indent: u32,
-    /// Its first token in the segment's table.
+    /// The index of its first token in the segment's table.
     pub first_token: u32,
     /// Its number of tokens, a block header's colon included; at least 1.
     pub token_count: u32,
-    /// Its bytes in the segment, from the first token to the last.
+    /// Its bytes in the segment, from the start of the first token to the end of the last.
     pub span: Span,
-    /// What it says.
+    /// The statement tree.
     pub tree: Arc<StatementTree>,
-    /// Whether it stands after `:` or `;` on the line of another.
+    /// Whether it follows `:` or `;` on the line of another statement.
     pub inline: bool,
 }
 
 impl Segment {
-    /// A segment of `text`.
+    /// Creates a segment of `text`.
     pub fn new(text: Arc<str>) -> Segment {
         let (newlines, ascii) = line::count_newlines(&text);
         let (line_starts, tree, directives, evidence) = Default::default();
         Segment { newlines, ascii, text, line_starts, tree, directives, evidence }
     }
 
-    /// The same text read as these statements, whose trees name `literals` by the tokens after the text's own.
+    /// Returns a segment with the same text but the given statements. Their trees refer to `literals` by token indices
+    /// that follow those of the text's own tokens.
     pub fn substituted(&self, statements: Box<[Statement]>, literals: Vec<Literal>) -> Segment {
         let tree = SegmentTree { tokens: self.tree().tokens.with_literals(literals), statements };
         Segment { tree: tree.into(), ..Segment::new(self.text.clone()) }
@@ -73,7 +78,7 @@ impl Segment {
         self.newlines
     }
 
-    /// Where lines start, but the first, in bytes.
+    /// The byte offsets of all line starts except the first.
     pub(crate) fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| line::line_starts(&self.text))
     }
@@ -83,17 +88,17 @@ impl Segment {
         self.ascii
     }
 
-    /// The tokens and statements.
+    /// The tokens and statements, parsed on first use.
     pub fn tree(&self) -> &SegmentTree {
         self.tree.get_or_init(|| SegmentTree::read(&self.text))
     }
 
-    /// Access to the text behind a statement's tree.
+    /// Returns a cursor that maps the tokens of a statement's tree to the segment's text.
     pub fn cursor<'a>(&'a self, statement: &Statement) -> Cursor<'a> {
         Cursor::new(&self.text, &self.tree().tokens, statement.first_token)
     }
 
-    /// The comments that speak to rx, in order.
+    /// The directives for rx in comments, in order.
     pub fn directives(&self) -> &[Directive] {
         self.directives.get_or_init(|| match self.may_have_directives() {
             true => directive::directives(&self.text, self.tree()),
@@ -101,23 +106,24 @@ impl Segment {
         })
     }
 
-    /// What it says of the dialect it is written in.
+    /// The evidence for a dialect that the text contains.
     pub(crate) fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| Evidence::of(self))
     }
 
-    /// Whether there may be one, by a look at the text alone.
+    /// Whether the text contains the marker of a directive. Cheap: it searches the text without lexing it.
     pub(crate) fn may_have_directives(&self) -> bool {
         self.text.contains(directive::MARK)
     }
 
-    /// The comments, `#` included, without the line's end.
+    /// The spans of the comments, `#` included, without the line break.
     pub fn comments(&self) -> impl Iterator<Item = Span> + '_ {
         self.tree().tokens.comments().iter().copied()
     }
 }
 
-/// Segments are equal when their texts are, and what stands in place of names in them.
+/// Two segments are equal if their texts are, and, where either was made by [`Segment::substituted`], if their trees
+/// are too.
 impl PartialEq for Segment {
     fn eq(&self, other: &Segment) -> bool {
         let tree = |segment: &Segment| segment.tree.get().is_some_and(|tree| tree.tokens.is_substituted());
@@ -132,15 +138,15 @@ impl PartialEq for Segment {
 
 impl Eq for Segment {}
 
-/// Longer tables are not kept for the next segment.
+/// The largest scratch table, in tokens, that is kept for the next segment.
 const MAX_SCRATCH: u32 = 1 << 16;
 
 thread_local! {
-    /// Where tokens are gathered before their number is known.
+    /// A table that collects tokens before their number is known, reused between segments.
     static SCRATCH: RefCell<TokenTable> = RefCell::default();
 }
 
-/// A statement before it is read: its line's column, its tokens, whether it is inline.
+/// A statement before it is parsed: its line's column, its token range, and whether it is inline.
 struct Piece {
     indent: u32,
     first: usize,
@@ -179,7 +185,7 @@ impl SegmentTree {
     }
 }
 
-/// A statement on the line of another, where a header or a decorator is a mistake.
+/// Adds an error to an inline statement that is a block header or a decorator; returns any other statement unchanged.
 fn simple(tree: Arc<StatementTree>) -> Arc<StatementTree> {
     if tree.error.is_some() || !(tree.kind.opens_block() || matches!(tree.kind, StatementKind::Decorator(_))) {
         return tree;
@@ -193,7 +199,7 @@ fn simple(tree: Arc<StatementTree>) -> Arc<StatementTree> {
     Arc::new(StatementTree { kind: tree.kind.clone(), error: Some(error) })
 }
 
-/// Fills the table and finds the statements.
+/// Fills the token table and returns the token ranges of the statements.
 fn lex(text: &str, table: &mut TokenTable) -> Vec<Piece> {
     let bytes = text.as_bytes();
     let mut pieces = Vec::new();
@@ -209,7 +215,7 @@ fn lex(text: &str, table: &mut TokenTable) -> Vec<Piece> {
     pieces
 }
 
-/// Whether a logical line is a block's header with the block behind its colon: `if x: y = 1`.
+/// Whether a logical line is a block header with its block on the same line, as in `if x: y = 1`.
 pub(crate) fn holds_its_block(line: &str) -> bool {
     let mut table = TokenTable::with_capacity(line.len());
     push_tokens(line, 0, line.len(), &mut table);
@@ -220,7 +226,7 @@ pub(crate) fn holds_its_block(line: &str) -> bool {
 }
 
 fn push_tokens(text: &str, start: usize, end: usize, table: &mut TokenTable) {
-    // Both offsets are line starts or the text's end, so this slice is whole characters.
+    // Both offsets are line starts or the text's end, so they are character boundaries.
     let slice = text.get(start..end).unwrap_or_default();
     for mut token in tokens(slice) {
         token.span = token.span.shift(start as u32);
@@ -228,8 +234,8 @@ fn push_tokens(text: &str, start: usize, end: usize, table: &mut TokenTable) {
     }
 }
 
-/// Cuts a logical line's tokens, from `first` to the end, at `;` and after the colon of a block's header. A decorator has
-/// its line for itself.
+/// Splits a logical line's tokens, from `first` to the end, at `;` and after the colon of a block header. A line that
+/// starts with `@` is not split at `;`: a decorator must be alone on its line.
 fn split_inline(kinds: &[TokenKind], first: usize, indent: u32, pieces: &mut Vec<Piece>) {
     let mut start = first;
     let mut inline = false;
@@ -264,7 +270,7 @@ fn split_inline(kinds: &[TokenKind], first: usize, indent: u32, pieces: &mut Vec
     add(start, kinds.len());
 }
 
-/// Whether a line that starts with the token is a block's header.
+/// Whether a line that starts with this token is a block header.
 fn opens_block(kind: TokenKind) -> bool {
     use TokenKind::*;
     matches!(kind, If | Elif | Else | For | While | With | Def | Class | Try | Except | Finally | Async)

@@ -1,18 +1,19 @@
-//! One module of a file for itself.
+//! Extraction of one module from a file, as the text of a separate file.
 
 use super::{Document, FileKind, FunctionKind, Item, ItemKind};
 use rx_base::Name;
 
 impl Document {
-    /// The file's modules in order, each as [`Item::module`] has it, with the name of its class.
+    /// The file's modules in order: the index that [`Item::module`] holds, and the name of the class.
     pub fn modules(&self) -> impl Iterator<Item = (u32, Option<Name>)> + '_ {
         let headers = self.items.iter().filter(|item| item.kind == ItemKind::ModuleHeader);
         headers.filter_map(|header| Some((header.module?, header.name)))
     }
 
-    /// The text of a file with one module alone: imports, macros and other items outside of modules, then the module. With `None` the
-    /// functions outside of modules take the module's place. Other Python is left out, and indented items are moved to column 0.
-    /// `text_of(index)` replaces the text of an item where it gives one.
+    /// Returns the text of a file that contains only one module: the imports, macros and other items outside all
+    /// modules, then the module. With `None`, the functions outside all modules take the module's place. Other Python
+    /// code is left out, and indented items are moved to column 0. `text_of(index)` replaces the text of an item where
+    /// it returns `Some`.
     pub fn alone(&self, module: Option<u32>, text_of: &dyn Fn(usize) -> Option<String>) -> String {
         let text = |at: usize, item: &Item| text_of(at).unwrap_or_else(|| item.text());
         let is_elsewhere =
@@ -41,7 +42,7 @@ impl Document {
 }
 
 impl Item {
-    /// The columns in front of its statements: blank lines and comments count for nothing.
+    /// The column of its leftmost statement, at least the item's indent. Blank lines and comments are ignored.
     fn margin(&self) -> u32 {
         let lines = self.segments.iter().flat_map(|segment| segment.text().lines());
         let statements = lines.filter(|line| !matches!(line.trim_start().chars().next(), None | Some('#')));
@@ -55,7 +56,7 @@ impl Item {
     }
 }
 
-/// Adds the lines of a text, with up to `columns` blanks fewer in front of each.
+/// Appends the lines of `text`, each with up to `columns` leading spaces removed.
 fn push_dedented(text: &str, columns: u32, to: &mut String) {
     if !to.is_empty() && !to.ends_with('\n') {
         to.push('\n');

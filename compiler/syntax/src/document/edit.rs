@@ -1,4 +1,8 @@
-//! Edits: scanning again from the segment before an edit to where all is as it was.
+//! Incremental edits.
+//!
+//! An edit rescans from the segment before it until the scan reaches the start of an old segment, after the edit, in
+//! the state that is stored for that segment. From there on the old segments remain valid. For example, after a change
+//! inside one function body, usually two or three segments are lexed again.
 
 use super::lead::{IMPORT, imports};
 use super::outline::{Cut, Entry, Step};
@@ -9,41 +13,43 @@ use crate::segment::Segment;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which items an edit replaced. All others are untouched, those after it moved.
+/// The items that an edit replaced. All other items are unchanged; those after it have only moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// Indices among the items before.
+    /// Their indices before the edit.
     pub old: Range<usize>,
-    /// Indices among the items now.
+    /// The indices of the new items.
     pub new: Range<usize>,
 }
 
-/// A segment shorter than this after an edit takes in the next one.
+/// A segment with fewer statements than this after an edit is merged with the next one.
 const FEW_STATEMENTS: u32 = 8;
 
-/// A segment is cut before it grows beyond this by edits.
+/// The largest number of statements that a segment may have after edits.
 const MANY_STATEMENTS: u32 = 2 * SEGMENT_STATEMENTS;
 
-/// The part of a document that is scanned again: whole old segments with the edit made in them.
+/// The text that is rescanned: whole old segments, with the edit applied.
 struct Window {
     text: String,
-    /// Starts of old segments at or before the edit, in the window; their text may have changed.
+    /// The starts of old segments at or before the edit, as offsets in the window. The text of these segments may have
+    /// changed.
     before: Vec<(usize, Location)>,
-    /// Starts of old segments at or after the edit, in the window.
+    /// The starts of old segments at or after the edit, as offsets in the window.
     after: Vec<(usize, Location)>,
-    /// Whether the window ends where the text does.
+    /// Whether the window ends at the text's end.
     to_end: bool,
 }
 
-/// What a scan of a window found.
+/// The result of scanning a window.
 struct Scan<'t> {
     parts: Vec<Part<'t>>,
-    /// The old segment from which on all is as it was; none if the scan went to the text's end.
+    /// The first old segment that stays valid, with all segments after it; `None` if the scan reached the text's end.
     rest: Option<Location>,
 }
 
 impl Document {
-    /// Replaces the bytes `range` by `new`. A range beyond the text or inside characters is cut down to whole ones.
+    /// Replaces the bytes `range` by `new`. A range that exceeds the text or cuts through a character is clamped to
+    /// character boundaries.
     pub fn edit(&mut self, range: Range<usize>, new: &str) -> Edit {
         let start = self.char_boundary(range.start);
         let end = self.char_boundary(range.end.max(range.start)).max(start);
@@ -66,14 +72,14 @@ impl Document {
         }
     }
 
-    /// Makes the document anew.
+    /// Replaces the whole text and builds all items again.
     fn rebuild(&mut self, text: &str) -> Edit {
         let old = 0..self.items.len();
         self.build(text);
         Edit { old, new: 0..self.items.len() }
     }
 
-    /// Whether the text around an edit holds an import, before or after it.
+    /// Whether the text near an edit contains the word `import`, before or after the edit.
     fn holds_import(&self, restart: Location, last: Location, range: &Range<usize>, new: &str) -> bool {
         let (old, base, _) = self.texts(restart, last, 1);
         let mut edited = old.clone();
@@ -81,7 +87,7 @@ impl Document {
         old.contains(IMPORT) || edited.contains(IMPORT)
     }
 
-    /// The nearest start of a character at or before `offset`.
+    /// The last character boundary at or before `offset`.
     fn char_boundary(&self, offset: usize) -> usize {
         let Some(location) = self.locate(offset) else { return 0 };
         let text = self.segment(location).map_or("", Segment::text);
@@ -105,8 +111,8 @@ impl Document {
         (item + 1 < self.items.len()).then_some(Location { item: item + 1, segment: 0, offset: 0 })
     }
 
-    /// The text from segment `first` to `more` segments behind `last`, where it starts, and its segments' starts in the
-    /// document.
+    /// Returns the text from segment `first` to the segment `more` segments after `last`, its start in the document,
+    /// and the starts of its segments in the document.
     fn texts(&self, first: Location, last: Location, more: usize) -> (String, usize, Vec<(usize, Location)>) {
         let base = self.segment_start(first.item, first.segment);
         let mut text = String::new();
@@ -125,7 +131,7 @@ impl Document {
         (text, base, starts)
     }
 
-    /// The text of whole characters.
+    /// Returns the text in `range`, whose ends must be character boundaries.
     pub(super) fn slice(&self, range: Range<usize>) -> String {
         let Some((first, last)) = self.locate(range.start).zip(self.locate(range.end)) else { return String::new() };
         let (text, base, _) = self.texts(first, last, 0);
@@ -149,7 +155,8 @@ impl Document {
         }
     }
 
-    /// Scans a window; `None` if it was too short to say.
+    /// Scans a window. `None` if the window ended before the scan reached an old segment in its stored state; the
+    /// caller then retries with a longer one.
     fn scan<'w>(&self, restart: Location, window: &'w Window) -> Option<Scan<'w>> {
         let entry = self.entry(restart)?;
         let choose = |step: &Step<'_>, so_far: u32| {
@@ -173,7 +180,7 @@ impl Document {
         self.items.get(location.item)?.layout.entry(location.segment)
     }
 
-    /// Puts a scan's parts in the place of the segments from `restart` up to the scan's rest.
+    /// Replaces the segments from `restart` to the scan's `rest` by the parts that the scan found.
     fn replace(&mut self, restart: Location, window: &Window, scan: Scan<'_>) -> Edit {
         // INVARIANT: locations come from `locate` and its neighbours, and name items that exist.
         let mut first = restart.item;
@@ -203,17 +210,18 @@ impl Document {
         self.splice(first..end, assembly.items)
     }
 
-    /// The segment at a location if its text is `text`.
+    /// Returns the segment at a location if its text equals `text`, so that an unchanged segment is shared.
     fn shared(&self, location: Location, text: &str) -> Option<Arc<Segment>> {
         let segment = self.items.get(location.item)?.segments.get(location.segment)?;
         (segment.text() == text).then(|| segment.clone())
     }
 
-    /// Replaces items, but those at either end that did not change.
+    /// Replaces items, except those at either end that did not change.
     fn splice(&mut self, old: Range<usize>, mut items: Vec<Item>) -> Edit {
         let replaced = self.items.get(old.clone()).unwrap_or_default();
         let front = replaced.iter().zip(&items).take_while(|(old, new)| same(old, new)).count();
-        // INVARIANT: `front` counts pairs, so neither list is shorter; nor is what is left than `back`.
+        // INVARIANT: `front` counts pairs, so neither list is shorter than `front`, and neither remaining list is
+        // shorter than `back`.
         let (replaced, rest) = (&replaced[front..], &items[front..]);
         let back = replaced.iter().rev().zip(rest.iter().rev()).take_while(|(old, new)| same(old, new)).count();
         items.truncate(items.len() - back);
@@ -226,7 +234,7 @@ impl Document {
     }
 }
 
-/// Whether nothing of an item changed.
+/// Whether an item is unchanged, with the same segments.
 fn same(old: &Item, new: &Item) -> bool {
     let heads = |item: &Item| (item.kind, item.indent, item.name, item.module, item.segments.len());
     heads(old) == heads(new)

@@ -1,44 +1,46 @@
-//! Several changes of a document, one after the other, as one edit.
+//! Joins several successive changes of a document into one edit.
 //!
-//! Each change names places of the text that those before it have made. They are made in a window of whole lines, which
-//! grows as they need it, so that the document is read again once and not per change.
+//! The positions of each change refer to the text after the changes before it, as in the language server protocol. The
+//! changes are applied to a window of whole lines, which grows as needed. So the document is parsed again once, and not
+//! once per change.
 
 use super::Document;
 use super::position::{Encoding, bytes_of_column};
 use crate::line;
 use std::ops::Range;
 
-/// Changes further apart are edits of their own.
+/// The maximal size of a window in bytes. Changes further apart become separate edits.
 const MAX_WINDOW: usize = 1 << 16;
 
-/// Line and column, from 0.
+/// A line and a column, both from 0.
 pub type Point = (u32, u32);
 
-/// What successive changes come to.
+/// One edit that has the effect of several successive changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinedEdit {
-    /// The bytes that are replaced.
+    /// The bytes of the document to replace.
     pub range: Range<usize>,
-    /// What replaces them.
+    /// The replacement.
     pub text: String,
-    /// How many of the changes this is.
+    /// The number of changes that it contains.
     pub count: usize,
 }
 
-/// Whole lines of a document, and what has become of them.
+/// A range of whole lines of a document, with the changes so far applied.
 struct Window<'d> {
     document: &'d Document,
     encoding: Encoding,
-    /// The lines' bytes in the document.
+    /// The lines' bytes in the unchanged document.
     range: Range<usize>,
-    /// The first line, and the first behind the last.
+    /// The lines in the unchanged document; the end is exclusive.
     lines: Range<u32>,
     text: String,
 }
 
 impl Document {
-    /// The first of `changes`, with as many of the next as can be made together with it. A place outside the text is cut
-    /// down as [`Document::offset_of`] does, an end before its start is its start. `None`: there are no changes.
+    /// Joins the first of `changes` with as many of the following ones as fit into one window. Positions outside the
+    /// text are clamped as in [`Document::offset_of`], and an end before its start is taken as the start. `None` if
+    /// there are no changes.
     pub fn join<'c>(
         &self,
         changes: impl IntoIterator<Item = (Point, Point, &'c str)>,
@@ -57,7 +59,7 @@ impl Document {
             return Some(joined);
         }
         for change in std::iter::once(second).chain(changes) {
-            // What a change that goes too far has done to the window is left out.
+            // If this change does not fit into the window, undo its partial effect.
             let so_far = (window.range.clone(), window.text.clone());
             if !window.change(change) {
                 (window.range, window.text) = so_far;
@@ -73,7 +75,7 @@ impl Document {
 }
 
 impl Window<'_> {
-    /// Makes a change. False: it goes too far; the window is then not to be used.
+    /// Applies a change. Returns `false` if the window would become too large; the window must then not be used.
     fn change(&mut self, (start, end, new): (Point, Point, &str)) -> bool {
         if !self.cover(start.0) || !self.cover(end.0) {
             return false;
@@ -84,7 +86,7 @@ impl Window<'_> {
         self.end_in_a_line_break()
     }
 
-    /// Takes in the lines up to one of the changed text.
+    /// Extends the window upwards or downwards to include a line of the changed text.
     fn cover(&mut self, line: u32) -> bool {
         if line < self.lines.start {
             let start = self.document.offset_of(line, 0, self.encoding);
@@ -99,7 +101,7 @@ impl Window<'_> {
         line < behind || self.extend(line - behind)
     }
 
-    /// Takes in the next line of the document and `more`.
+    /// Extends the window by the next line of the document and `more` further ones.
     fn extend(&mut self, more: u32) -> bool {
         self.lines.end = self.lines.end.saturating_add(more).saturating_add(1);
         let end = self.document.offset_of(self.lines.end, 0, self.encoding);
@@ -111,7 +113,7 @@ impl Window<'_> {
         true
     }
 
-    /// The byte of the window at a place of a line that it covers, or its end where the text has no such line.
+    /// The offset in the window of a position in a line that it covers; the window's end if the text has no such line.
     fn offset(&self, (line, column): Point) -> usize {
         let starts = line::line_starts(&self.text);
         let start = match line.saturating_sub(self.lines.start).checked_sub(1) {
@@ -121,8 +123,9 @@ impl Window<'_> {
         start + bytes_of_column(self.text.get(start..).unwrap_or_default(), column, self.encoding)
     }
 
-    /// Takes in the line that the last one was joined with. A lone `\r` next to the window could become half of a line break:
-    /// no window stands there.
+    /// Extends the window until it ends in a line break, because a change may have joined its last line with the next
+    /// one. Returns `false` after a lone `\r`: text in the window that begins with `\n` would form one line break with
+    /// it.
     fn end_in_a_line_break(&mut self) -> bool {
         let is_whole = |window: &Self| window.text.is_empty() || window.text.ends_with('\n');
         while self.range.end < self.document.len() && !is_whole(self) {

@@ -1,26 +1,27 @@
-//! What an item knows of its segments beside their texts: sums, scan states, mistakes of indentation.
+//! Data that an item stores for its segments in addition to their texts: offsets, scan states and indentation errors.
 
 use super::outline::{Entry, IndentationError};
 use rx_base::{Diagnostic, Span};
 
-/// Columns over an item's segments. Edits carry over what lies before and after them.
+/// A table with one row for each segment of an item, stored by columns. After an edit, the rows before and after the
+/// edit are reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Bytes before each segment, and in all.
+    /// The byte offset of each segment in the item, then the total length.
     starts: Vec<u32>,
-    /// Line breaks before each segment, and in all.
+    /// The number of line breaks before each segment, then the total.
     lines: Vec<u32>,
     /// The scan's state at each segment's start.
     entries: Vec<Entry>,
-    /// Logical lines of each segment.
+    /// The number of logical lines of each segment.
     statements: Vec<u32>,
-    /// Mistakes, in order, by segment; places count from the segment's start.
+    /// Indentation errors, in order, each with its segment; spans are relative to the segment's start.
     errors: Vec<(u32, IndentationError)>,
-    /// Segments that may have comments for rx, in order.
+    /// The segments that may contain directives for rx, in order.
     directed: Vec<u32>,
 }
 
-/// One segment's row.
+/// The table's row for one segment.
 pub(super) struct Row {
     pub(super) bytes: u32,
     pub(super) lines: u32,
@@ -31,7 +32,7 @@ pub(super) struct Row {
 }
 
 impl Layout {
-    /// No segments.
+    /// Creates a table without rows.
     pub(super) fn new() -> Layout {
         Layout {
             starts: vec![0],
@@ -43,7 +44,7 @@ impl Layout {
         }
     }
 
-    /// The first `count` segments of this layout.
+    /// Returns the rows of the first `count` segments.
     pub(super) fn prefix(&self, count: usize) -> Layout {
         let errors = self.errors.partition_point(|(segment, _)| (*segment as usize) < count);
         let mut layout = self.clone();
@@ -56,7 +57,7 @@ impl Layout {
         layout
     }
 
-    /// Adds a segment.
+    /// Appends a row.
     pub(super) fn push(&mut self, row: Row) {
         let segment = self.entries.len() as u32;
         self.starts.push(self.byte_len() + row.bytes);
@@ -67,7 +68,7 @@ impl Layout {
         self.directed.extend(row.directed.then_some(segment));
     }
 
-    /// Adds the segments of `other` from `first` on.
+    /// Appends the rows of `other` from segment `first` on.
     pub(super) fn extend(&mut self, other: &Layout, first: usize) {
         let (bytes, lines) = (self.byte_len(), self.line_count());
         let segments = self.entries.len() as u32;
@@ -82,17 +83,17 @@ impl Layout {
         self.directed.extend(directed.map(|segment| segment - first as u32 + segments));
     }
 
-    /// Whether the same mistakes are known of both.
+    /// Whether both have the same indentation errors.
     pub(super) fn same_errors(&self, other: &Layout) -> bool {
         self.errors == other.errors
     }
 
-    /// Segments that may have comments for rx.
+    /// The segments that may contain directives for rx.
     pub(super) fn directed(&self) -> &[u32] {
         &self.directed
     }
 
-    /// Number of segments.
+    /// The number of segments.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -105,27 +106,27 @@ impl Layout {
         self.lines.last().copied().unwrap_or(0)
     }
 
-    /// Bytes before a segment; all bytes for one past the last.
+    /// The byte offset of a segment; the total length for the index after the last.
     pub(super) fn start(&self, segment: usize) -> u32 {
         self.starts.get(segment).copied().unwrap_or(self.byte_len())
     }
 
-    /// Line breaks before a segment.
+    /// The number of line breaks before a segment.
     pub(super) fn line(&self, segment: usize) -> u32 {
         self.lines.get(segment).copied().unwrap_or(self.line_count())
     }
 
-    /// The scan's state before a segment.
+    /// The scan's state at a segment's start.
     pub(super) fn entry(&self, segment: usize) -> Option<Entry> {
         self.entries.get(segment).copied()
     }
 
-    /// Logical lines of a segment.
+    /// The number of logical lines of a segment.
     pub(super) fn statements(&self, segment: usize) -> u32 {
         self.statements.get(segment).copied().unwrap_or(0)
     }
 
-    /// The last segment that starts at or before a byte.
+    /// The last segment that starts at or before a byte offset.
     pub(super) fn segment_at(&self, offset: u32) -> usize {
         last_at_or_before(&self.starts, offset, self.len())
     }
@@ -142,7 +143,7 @@ impl Layout {
     }
 }
 
-/// The last of the first `len` values that is at most `wanted`; 0 where there is none.
+/// The index of the last of the first `len` values that is at most `wanted`; 0 if there is none. The values are sorted.
 pub(super) fn last_at_or_before<T: Ord + Copy>(values: &[T], wanted: T, len: usize) -> usize {
     let values = values.get(..len).unwrap_or(values);
     values.partition_point(|value| *value <= wanted).saturating_sub(1)

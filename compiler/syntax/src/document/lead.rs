@@ -1,23 +1,24 @@
-//! What a statement's first words say to the outline.
+//! Classification of a statement for the outline, by its first words: decorator, `def`, import, and so on. The module
+//! also collects the names that a Python file's imports give to TVMScript's namespaces.
 
 use super::{FileKind, FunctionKind};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// A statement as the outline sees it.
+/// The kind of a statement, as the outline needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lead<'t> {
-    /// `@path` with or without a call; the dotted path.
+    /// `@path`, with or without a call; holds the dotted path.
     Decorator(&'t str),
     /// `class name`.
     Class(&'t str),
-    /// `def name`, also after `async`.
+    /// `def name` or `async def name`.
     Def(&'t str),
-    /// `elif`, `else`, `except`, `finally`: belongs to the block before it.
+    /// `elif`, `else`, `except`, `finally`: continues the statement of the block before it.
     Continuation,
     /// `with …`.
     With,
-    /// Another keyword that only a function's body holds.
+    /// Another statement whose keyword is allowed only in a function's body, such as `return`.
     Body,
     /// `import …`, `from …`, `x = TypeVar(…)`.
     Prelude,
@@ -28,18 +29,18 @@ pub(super) enum Lead<'t> {
 }
 
 impl Lead<'_> {
-    /// Whether an item starts here.
+    /// Whether the statement starts an item.
     pub(super) fn starts_item(self) -> bool {
         matches!(self, Lead::Decorator(_) | Lead::Class(_) | Lead::Def(_))
     }
 
-    /// Whether only a function's body can hold the statement.
+    /// Whether the statement is allowed only in a function's body.
     pub(super) fn is_body(self) -> bool {
         matches!(self, Lead::Continuation | Lead::With | Lead::Body)
     }
 }
 
-/// Classifies a statement by its text, from its first token.
+/// Classifies a statement by its text, which begins with its first token.
 pub(super) fn lead(statement: &str) -> Lead<'_> {
     if let Some(path) = statement.strip_prefix('@') {
         return Lead::Decorator(dotted_path(path));
@@ -70,7 +71,7 @@ fn assignment_lead<'t>(word: &str, rest: &'t str) -> Lead<'t> {
     }
 }
 
-/// Whether the statement's text is a block's header: it opens a block that the next lines hold.
+/// Whether the statement's text is a block header whose block is on the following lines.
 pub(super) fn opens_block(statement: &str) -> bool {
     const OPENERS: [&str; 14] = [
         "if", "elif", "else", "for", "while", "with", "def", "class", "try", "except", "finally", "async", "match",
@@ -80,7 +81,7 @@ pub(super) fn opens_block(statement: &str) -> bool {
     rest.trim_end().ends_with(':') && OPENERS.contains(&word) && !is_soft_name(word, rest)
 }
 
-/// Whether `match` or `case` before `rest` is a name.
+/// Whether `match` or `case` is a name here and not a keyword, given the text after it. For example, `match = 1`.
 fn is_soft_name(word: &str, rest: &str) -> bool {
     matches!(word, "match" | "case")
         && !rest.trim_start().starts_with(|c: char| c.is_alphanumeric() || "_([{'\"-".contains(c))
@@ -90,10 +91,10 @@ fn first_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len()))
 }
 
-/// The leading `a.b.c` of a text, with the blanks around its dots.
+/// Returns the leading `a.b.c` of a text, with any blanks around the dots.
 fn dotted_path(text: &str) -> &str {
     let text = text.trim_start();
-    // `0.5.real` is a member of a number.
+    // `0.5.real` is an attribute of a number, not a dotted path.
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return "";
     }
@@ -101,7 +102,7 @@ fn dotted_path(text: &str) -> &str {
     let mut end = 0;
     let mut wants_dot = false;
     loop {
-        // INVARIANT: `end` is a place behind whole characters of `text`.
+        // INVARIANT: `end` is a character boundary of `text`: the end of a dot or of a word.
         let rest = text[end..].trim_start_matches(is_blank);
         let part = match (rest.strip_prefix('.'), wants_dot) {
             (Some(_), _) => 1,
@@ -116,7 +117,7 @@ fn dotted_path(text: &str) -> &str {
     }
 }
 
-/// A dotted path without the blanks around its dots.
+/// Returns a dotted path without the blanks around its dots.
 fn without_blanks(path: &str) -> Cow<'_, str> {
     match path.contains([' ', '\t']) {
         false => path.into(),
@@ -124,16 +125,16 @@ fn without_blanks(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a decorator makes of the `def` or `class` below it.
+/// The effect of a decorator on the `def` or `class` below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decoration {
-    /// A module class.
+    /// Marks a module class.
     Module,
-    /// A function.
+    /// Marks a function of this kind.
     Function(FunctionKind),
 }
 
-/// The meaning of a decorator's path; `None` if it has none in TVMScript.
+/// Returns the meaning of a decorator's path; `None` if it is not one of TVMScript's decorators.
 pub(super) fn decoration(path: &str, kind: FileKind, imports: &Imports) -> Option<Decoration> {
     let path = &*without_blanks(path);
     let (prefix, last) = path.rsplit_once('.').unwrap_or(("", path));
@@ -141,7 +142,7 @@ pub(super) fn decoration(path: &str, kind: FileKind, imports: &Imports) -> Optio
         "ir_module" => Decoration::Module,
         "function" => Decoration::Function(FunctionKind::Relax),
         "prim_func" => Decoration::Function(FunctionKind::Prim),
-        // Relax has macros, too, which are not expanded.
+        // `R.macro` is excluded: rx does not expand Relax macros.
         "macro" | "inline" if !matches!(prefix.rsplit('.').next(), Some("" | "R" | "relax")) => {
             Decoration::Function(FunctionKind::Macro)
         }
@@ -157,23 +158,23 @@ pub(super) fn decoration(path: &str, kind: FileKind, imports: &Imports) -> Optio
     known.then_some(decoration)
 }
 
-/// A word of every import.
+/// A word that every import contains.
 pub(super) const IMPORT: &str = "import";
 
-/// How much of a text after an import's start is searched for the names it imports.
+/// The number of bytes after an import's start that are searched for imported names.
 const IMPORT_REACH: usize = 2048;
 
-/// What a Python text calls the namespaces of TVMScript.
+/// The names that a Python file's imports give to TVMScript's namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Imports {
-    /// Parts of `tvm.script`: `from tvm.script import relax as rx` gives `rx`.
+    /// Names for parts of `tvm.script`: `from tvm.script import relax as rx` gives `rx`.
     script: BTreeSet<String>,
-    /// Those of `R`, `T` and `I` that come from elsewhere only: `import tilelang.language as T`.
+    /// Those of `R`, `T` and `I` that are imported only from other packages: `import tilelang.language as T` gives `T`.
     elsewhere: BTreeSet<String>,
 }
 
-/// Whether an import brings in a namespace of TVM's own script: `name` of `module`, or all of the module `name`. A relative
-/// path is one of TVM's tree where it names `script`.
+/// Whether an import loads one of TVM's script namespaces: `name` from `module`, or the module `name` itself. A
+/// relative path counts as part of TVM's source tree if it contains `script`.
 pub fn is_script_import(module: Option<&str>, name: &str) -> bool {
     const NAMESPACES: [&str; 4] = ["relax", "tir", "tirx", "ir"];
     let last = name.rsplit('.').next().unwrap_or(name).trim();
@@ -185,8 +186,8 @@ pub fn is_script_import(module: Option<&str>, name: &str) -> bool {
     }
 }
 
-/// What the imports of a text bind the namespaces to. Every line counts, wherever it stands, so that the answer changes
-/// only with lines that hold [`IMPORT`].
+/// Collects the names that a text's imports give to TVMScript's namespaces. Every line counts, also inside functions,
+/// so the result can change only if a line with [`IMPORT`] does.
 pub(super) fn imports(text: &str) -> Imports {
     let mut imports = Imports::default();
     let mut from_tvm = BTreeSet::new();
@@ -214,7 +215,7 @@ pub(super) fn imports(text: &str) -> Imports {
     imports
 }
 
-/// The names that `a as b, c` brings in: each path, and what it is called.
+/// Parses `a as b, c`; returns each imported path with the name that it is bound to.
 fn imported_names(names: &str) -> Vec<(&str, &str)> {
     let names = match names.trim_start().strip_prefix('(') {
         Some(inner) => inner.split(')').next().unwrap_or_default(),
@@ -226,7 +227,7 @@ fn imported_names(names: &str) -> Vec<(&str, &str)> {
         found.push(match (words.next(), words.next(), words.next(), words.next()) {
             (Some(name), None, ..) => (name, name),
             (Some(name), Some("as"), Some(alias), None) => (name, alias),
-            // A bracket that is never closed ends where no name is.
+            // An unclosed bracket ends at the first text that is not a name.
             _ => break,
         });
     }

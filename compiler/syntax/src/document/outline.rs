@@ -1,4 +1,9 @@
-//! The forward scan over a text's statements: which item each belongs to, and where segments may be cut.
+//! The outline: a forward scan over a text's statements that assigns each to an item and finds where segments may be
+//! cut.
+//!
+//! The scan classifies statements by their first words and columns only, without parsing them. Its state between
+//! segments is an [`Entry`], which is small and comparable: an incremental edit stops as soon as the state equals the
+//! stored one.
 
 use super::lead::{Decoration, Imports, Lead, decoration, lead, opens_block};
 use super::{FileKind, FunctionKind, ItemKind};
@@ -7,19 +12,19 @@ use crate::segment::holds_its_block;
 use rx_base::{Code, Span};
 use smallvec::SmallVec;
 
-/// Blocks nested deeper are reported.
+/// The limit on nested blocks. A deeper block is reported.
 const MAX_BLOCKS: usize = 256;
 
 const NO_BLOCK: &str = "the line is indented to no enclosing block";
 
-/// What the scan knows at a place where a segment starts; all that follows depends on it and on the text alone.
+/// The scan's state at a segment's start. The rest of the scan depends only on this state and on the rest of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Module headers so far.
+    /// The number of module headers so far.
     pub(super) classes: u32,
-    /// The last module header whose class can still have members.
+    /// The last module class, as long as it can have further members.
     pub(super) class: Option<Class>,
-    /// The item that is open.
+    /// The open item.
     pub(super) open: Open,
 }
 
@@ -28,33 +33,33 @@ pub(super) struct Entry {
 pub(super) struct Class {
     /// The header's column.
     pub(super) indent: u32,
-    /// The first member's column.
+    /// The column of the first member; `None` before it.
     pub(super) members: Option<u32>,
-    /// Whether the header's own line holds the block, so that lines below can be no members.
+    /// Whether the block is on the header's own line, so that no line below can be a member.
     pub(super) closed: bool,
 }
 
-/// The open item, as far as it decides what comes next.
+/// The open item, with the facts that affect the statements after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
-    /// The text's start.
+    /// No item: the start of the text.
     Start,
-    /// A run of statements that a further one of the same kind prolongs; whether the last one was misplaced, so that
-    /// the next one is not reported again.
+    /// A run of statements of one kind, which the next statement of the same kind extends. The flag is whether the last
+    /// statement was in a wrong column; if so, the next one is not reported again.
     Run(ItemKind, bool),
     /// A function.
     Function {
-        /// Which kind.
+        /// The kind of the function.
         kind: FunctionKind,
-        /// The `def`'s column.
+        /// The column of the `def`.
         indent: u32,
         /// Whether it is a member of a module class.
         member: bool,
-        /// The body's column; none before its first statement.
+        /// The column of the body; `None` before its first statement.
         body: Option<u32>,
-        /// The column inside the `with` block of the body that is open.
+        /// The column of the statements in the open `with` block of the body, if there is one.
         with: Option<u32>,
-        /// Whether the header's own line holds the body, so that lines below stand in no block.
+        /// Whether the body is on the header's own line, so that lines below belong to no block.
         closed: bool,
     },
 }
@@ -63,7 +68,8 @@ impl Entry {
     /// The state at a text's start.
     pub(super) const START: Entry = Entry { classes: 0, class: None, open: Open::Start };
 
-    /// What of the state matters where the next statement starts an item: the blocks of a function that ends do not.
+    /// Returns the state without the open blocks of a function. Where the next statement starts an item, they have no
+    /// effect on the rest of the scan.
     fn at_item(mut self) -> Entry {
         if let Open::Function { body, with, closed, .. } = &mut self.open {
             *body = None;
@@ -74,7 +80,7 @@ impl Entry {
     }
 }
 
-/// What a new item is.
+/// The description of a new item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head<'t> {
     pub(super) kind: ItemKind,
@@ -86,38 +92,38 @@ pub(super) struct Head<'t> {
 /// Whether a segment may start at a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// It must.
+    /// A segment must start here.
     Must,
-    /// It may.
+    /// A segment may start here.
     May,
-    /// It may not: the statement is part of a block that stays whole.
+    /// No segment may start here: the statement is part of a block that is not split.
     No,
 }
 
-/// A mistake of indentation.
+/// An indentation error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IndentationError {
     pub(super) code: Code,
     pub(super) message: &'static str,
-    /// The guilty statement, in bytes of the scanned text.
+    /// The statement at fault, as bytes of the scanned text.
     pub(super) span: Span,
 }
 
 /// One statement, or an item's decorators and header together.
 pub(super) struct Step<'t> {
-    /// Its line start.
+    /// The start of its line, in bytes.
     pub(super) start: usize,
-    /// The next statement's line start, or the text's end.
+    /// The start of the next statement's line, or the text's end.
     pub(super) next: usize,
-    /// The state before it.
+    /// The scan's state before it.
     pub(super) entry: Entry,
-    /// The item it starts.
+    /// The item that it starts, if it starts one.
     pub(super) head: Option<Head<'t>>,
     /// Whether a segment may start with it.
     pub(super) cut: Cut,
-    /// Number of logical lines.
+    /// The number of logical lines.
     pub(super) statements: u32,
-    /// Mistakes of indentation.
+    /// Its indentation errors.
     pub(super) errors: SmallVec<[IndentationError; 1]>,
 }
 
@@ -134,20 +140,22 @@ pub(super) struct Outline<'t, 'a> {
     imports: &'a Imports,
     at: usize,
     entry: Entry,
-    /// Blocks of the open function, the body first.
+    /// The open blocks of the open function, outermost first: the first is the body.
     blocks: SmallVec<[Block; 8]>,
-    /// Whether the last statement was a header, and of a `with`.
+    /// Whether the last statement was a block header; if so, whether it was a `with`.
     opened: Option<bool>,
     /// Whether the last statement was a decorator inside a body.
     decorated: bool,
-    /// Whether the last statement was indented less than the function it stands in: the next one is not reported again.
+    /// Whether the last statement was indented less than the function that contains it. If so, the next one is not
+    /// reported again.
     strayed: bool,
-    /// The column of the last statement, where no block has it: lines beside it are not reported again.
+    /// The column of the last statement if no open block has that column. Further lines in the same column are not
+    /// reported again.
     astray: Option<u32>,
 }
 
 impl<'t, 'a> Outline<'t, 'a> {
-    /// A scan of `text` from its start, where the state is `entry`.
+    /// Creates a scan of `text` from its start, in the state `entry`.
     pub(super) fn new(text: &'t str, kind: FileKind, imports: &'a Imports, entry: Entry) -> Outline<'t, 'a> {
         let mut blocks = SmallVec::new();
         if let Open::Function { body, with, .. } = entry.open {
@@ -168,12 +176,13 @@ impl<'t, 'a> Outline<'t, 'a> {
         }
     }
 
-    /// The state where the scan stands.
+    /// The current state.
     fn state(&self) -> Entry {
         let mut entry = self.entry;
         if let Open::Function { body, with, .. } = &mut entry.open {
             *body = self.blocks.first().map(|block| block.indent);
-            // Blocks that no `Entry` can tell make a state that no segment starts in.
+            // An `Entry` can hold the body and one `with` block. Deeper nesting is mapped to a state at which no
+            // segment starts.
             *with = match self.blocks.as_slice() {
                 [] | [_] => None,
                 [_, block] if block.with => Some(block.indent),
@@ -183,7 +192,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         entry
     }
 
-    /// The next step; `None` at the text's end.
+    /// Returns the next step; `None` at the text's end.
     pub(super) fn step(&mut self) -> Option<Step<'t>> {
         if self.at >= self.text.len() {
             return None;
@@ -222,8 +231,9 @@ impl<'t, 'a> Outline<'t, 'a> {
         step
     }
 
-    /// Whether a statement belongs to the open function. In `.rx` files a line that cannot stand outside a function
-    /// stays in it even where it is indented too little, so that a line being typed does not tear the function apart.
+    /// Whether a statement belongs to the open function. In `.rx` files a statement that is invalid outside functions
+    /// stays in the open function even if it is indented too little. So a line that is being typed does not split the
+    /// function in two.
     fn in_body(&self, column: u32, lead: Lead<'_>) -> bool {
         let Open::Function { indent, member, .. } = self.entry.open else { return false };
         if column > indent {
@@ -237,7 +247,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         self.text.get(line.start..line.end).unwrap_or_default()
     }
 
-    /// The error of a header whose block has no line.
+    /// Returns the error of a header whose block has no line.
     fn empty_block(&self, line: LogicalLine) -> Option<IndentationError> {
         let bytes = self.text.as_bytes();
         if line.next < bytes.len() && indentation(bytes, line.next).0 > line.indent {
@@ -262,7 +272,7 @@ impl<'t, 'a> Outline<'t, 'a> {
             errors.extend(self.empty_block(line));
         }
         let prim = matches!(self.entry.open, Open::Function { kind: FunctionKind::Prim | FunctionKind::Macro, .. });
-        // Where the open blocks can be told from an `Entry`.
+        // Whether an `Entry` can represent the open blocks.
         let shallow = match self.blocks.as_slice() {
             [_] => true,
             [_, block] => block.with,
@@ -278,8 +288,9 @@ impl<'t, 'a> Outline<'t, 'a> {
         Step { start: self.at, next: line.next, entry, head: None, cut, statements: 1, errors }
     }
 
-    /// Opens and closes blocks for a body's statement; whether it is the first of a block. A line between the columns of
-    /// blocks, or deeper without a header, counts as the first: no segment starts there.
+    /// Opens and closes blocks for a statement of a body; returns whether it is the first statement of a block. A line
+    /// in a column between those of the blocks, or indented without a header, also counts as the first: no segment may
+    /// start there.
     fn enter(&mut self, line: LogicalLine, errors: &mut SmallVec<[IndentationError; 1]>) -> bool {
         let opened = self.opened.take();
         if self.blocks.is_empty() {
@@ -298,8 +309,8 @@ impl<'t, 'a> Outline<'t, 'a> {
             self.blocks.push(Block { indent: line.indent, with });
             return true;
         }
-        // A line at no open block's column is reported and taken for one of the innermost block: a line being typed
-        // does not end the blocks around it.
+        // A line in the column of no open block is reported and treated as part of the innermost block, so that a line
+        // that is being typed does not end the blocks around it.
         match self.blocks.iter().rposition(|block| block.indent == line.indent) {
             Some(at) => self.blocks.truncate(at + 1),
             None if self.astray != Some(line.indent) => {
@@ -313,7 +324,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         false
     }
 
-    /// A statement outside functions, or a function's or class's decorators and header.
+    /// Handles a statement outside functions, or the decorators and header of a function or class.
     fn item_step(&mut self, line: LogicalLine, first_lead: Lead<'t>, bounded: bool) -> Step<'t> {
         let entry = self.state().at_item();
         self.blocks.clear();
@@ -376,7 +387,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         step
     }
 
-    /// The error of decorators without a header, or of a header without a body.
+    /// Returns the error of decorators without a header, or of a header without a body.
     fn header_error(&self, group: &Group<'t>, first: LogicalLine) -> Option<IndentationError> {
         match group.header {
             Lead::Decorator(_) => {
@@ -388,7 +399,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         }
     }
 
-    /// What is wrong with the column of a member of the open class.
+    /// Returns the error message for a member of the open class in a wrong column.
     fn misplaced_member(&mut self, column: u32) -> Option<&'static str> {
         let class = self.entry.class.as_mut()?;
         match class.members {
@@ -403,13 +414,14 @@ impl<'t, 'a> Outline<'t, 'a> {
         }
     }
 
-    /// Whether the block of a function or class stands behind its header's colon. One that ends with a colon is not read.
+    /// Whether a function or class has its block on the header's line, after the colon. A header that ends with a colon
+    /// is not lexed.
     fn holds_its_block(&self, group: &Group<'t>) -> bool {
         let header = self.statement(group.last);
         matches!(group.header, Lead::Def(_) | Lead::Class(_)) && !opens_block(header) && holds_its_block(header)
     }
 
-    /// The decorators that start at `line` with the header below them, or `line` alone.
+    /// Collects the decorators that start at `line` with the header below them, or `line` alone.
     fn decorated_group(&self, line: LogicalLine, first_lead: Lead<'t>, bounded: bool) -> Group<'t> {
         let mut group = Group { header: first_lead, last: line, statements: 1, decoration: None };
         while let Lead::Decorator(path) = group.header {
@@ -429,7 +441,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         group
     }
 
-    /// Which kind of item a statement outside functions is or belongs to.
+    /// Returns the kind of the item that a statement outside functions starts or extends.
     fn meaning(&self, group: &Group<'t>, member: bool) -> ItemKind {
         let script = self.kind == FileKind::Rx;
         match (group.header, group.decoration) {
@@ -447,9 +459,9 @@ impl<'t, 'a> Outline<'t, 'a> {
     }
 }
 
-/// Decorators and what they decorate.
+/// Decorators with the header below them.
 struct Group<'t> {
-    /// The last line's lead: a `def`, a `class`, or a decorator where they are missing.
+    /// The lead of the last line: a `def`, a `class`, or a decorator if the header is missing.
     header: Lead<'t>,
     last: LogicalLine,
     statements: u32,

@@ -1,10 +1,10 @@
-//! Between bytes, segments, and lines and columns.
+//! Conversions between byte offsets, segments, and lines and columns.
 
 use super::Document;
 use super::layout::last_at_or_before;
 use crate::segment::Segment;
 
-/// What a column counts.
+/// The unit in which columns are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// Bytes.
@@ -15,7 +15,7 @@ pub enum Encoding {
     Utf32,
 }
 
-/// A place in a document as its segment holds it.
+/// A position in a document, relative to the segment that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The item's index.
@@ -27,18 +27,19 @@ pub struct Location {
 }
 
 impl Document {
-    /// Where an item starts, in bytes; the text's length for one past the last.
+    /// The byte offset of an item; the text's length for the index after the last.
     pub fn item_start(&self, item: usize) -> usize {
         self.starts.get(item).copied().unwrap_or(self.len())
     }
 
-    /// Where a segment of an item starts, in bytes of the text.
+    /// The byte offset in the text of a segment of an item.
     pub fn segment_start(&self, item: usize, segment: usize) -> usize {
         let within = self.items.get(item).map_or(0, |item| item.segment_start(segment));
         self.item_start(item) + within
     }
 
-    /// The segment that holds the byte at `offset`, or ends the text before it. `None` in an empty document alone.
+    /// Returns the segment that contains the byte at `offset`; at the text's end, the last segment. `None` only in an
+    /// empty document.
     pub fn locate(&self, offset: usize) -> Option<Location> {
         let offset = offset.min(self.len());
         let item = last_at_or_before(&self.starts, offset, self.items.len());
@@ -48,13 +49,13 @@ impl Document {
         Some(Location { item, segment, offset: within - layout.start(segment) as usize })
     }
 
-    /// The segment at a location.
+    /// Returns the segment at a location.
     pub fn segment(&self, location: Location) -> Option<&Segment> {
         Some(self.items.get(location.item)?.segments.get(location.segment)?)
     }
 
-    /// Line and column, from 0, of a byte; one inside a character counts as the character's start. Characters and lines
-    /// for people are [`Encoding::Utf32`] with 1 added to both.
+    /// Returns the line and column, both from 0, of a byte offset. An offset inside a character counts as the
+    /// character's start. For output to users, use [`Encoding::Utf32`] and add 1 to both.
     pub fn line_column(&self, offset: usize, encoding: Encoding) -> (u32, u32) {
         let Some(location) = self.locate(offset) else { return (0, 0) };
         let Some((item, segment)) = self.items.get(location.item).zip(self.segment(location)) else { return (0, 0) };
@@ -68,7 +69,8 @@ impl Document {
         (line, columns(text.get(line_start..end).unwrap_or_default(), encoding, segment.is_ascii()))
     }
 
-    /// The byte at a line and column, from 0. A line past the end is the text's end, a column past the line the line's.
+    /// Returns the byte offset of a line and column, both from 0. A line after the last gives the text's end, a column
+    /// after the end of the line gives the line's end.
     pub fn offset_of(&self, line: u32, column: u32, encoding: Encoding) -> usize {
         if line as usize > self.lines.last().copied().unwrap_or(0) {
             return self.len();
@@ -96,8 +98,8 @@ fn columns(text: &str, encoding: Encoding, ascii: bool) -> u32 {
     count as u32
 }
 
-/// The bytes before a column of the line that `text` starts with, at most the line's own; a column inside a character
-/// is the character's start.
+/// Returns the number of bytes before a column of the first line of `text`, at most that line's length. A column inside
+/// a character counts as the character's start.
 pub(super) fn bytes_of_column(text: &str, column: u32, encoding: Encoding) -> usize {
     let mut left = column as usize;
     for (at, character) in text.char_indices() {

@@ -1,4 +1,5 @@
-//! Cutting a scanned text into segments.
+//! Splitting of a scanned text into segments, and assembly of segments into items. Both a new document and an edit use
+//! it.
 
 use super::layout::{Layout, Row};
 use super::lead::{Imports, imports};
@@ -10,10 +11,10 @@ use rx_base::name::name;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Statements of a segment, where nothing stands against a cut.
+/// The number of statements after which a segment is cut at the next allowed place.
 pub(super) const SEGMENT_STATEMENTS: u32 = 32;
 
-/// A segment to be made.
+/// The description of a segment to create.
 pub(super) struct Part<'t> {
     /// Its bytes in the scanned text.
     pub(super) range: Range<usize>,
@@ -23,28 +24,29 @@ pub(super) struct Part<'t> {
     pub(super) errors: Vec<IndentationError>,
 }
 
-/// What to do at a place where a segment may start.
+/// The action at a place where a segment may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Go on with the segment.
+    /// Continue the current segment.
     Join,
-    /// Start a segment.
+    /// Start a new segment.
     Cut,
-    /// The scan is done: all that follows is as it was.
+    /// Stop the scan: all that follows is unchanged.
     Stop,
 }
 
-/// Why a scan ended.
+/// The reason why a scan ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// At the text's end.
+    /// It reached the text's end.
     Text,
-    /// By [`Choice::Stop`] at this offset.
+    /// [`Choice::Stop`] was chosen at this offset.
     Stopped(usize),
 }
 
-/// Scans `text` and cuts it where `choose` says, which is asked at every place where a segment may or must start, with
-/// the step and the statements of the segment so far. What it answers where one must start only matters if it stops.
+/// Scans `text` and splits it into parts. At each place where a segment may or must start, `choose` gets the step and
+/// the number of statements of the current segment, and decides. Where a segment must start, the answers `Join` and
+/// `Cut` have the same effect.
 pub(super) fn split<'t>(
     text: &'t str,
     kind: FileKind,
@@ -81,7 +83,7 @@ pub(super) fn split<'t>(
     (parts, End::Text)
 }
 
-/// Items being put together.
+/// The items that are being assembled, and the open one.
 #[derive(Default)]
 pub(super) struct Assembly {
     pub(super) items: Vec<Item>,
@@ -90,13 +92,13 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Goes on with an item of which the first `count` segments stay.
+    /// Continues an item of which the first `count` segments are kept.
     pub(super) fn resume(item: &Item, count: usize) -> Assembly {
         let segments = item.segments.iter().take(count).cloned().collect();
         Assembly { items: Vec::new(), segments, open: Some((item.clone(), item.layout.prefix(count))) }
     }
 
-    /// Adds a segment, with a head to a new item.
+    /// Appends a segment: to a new item if the part has a head, otherwise to the open item.
     pub(super) fn push(&mut self, part: Part<'_>, segment: Arc<Segment>) {
         if let Some(head) = part.head {
             self.close();
@@ -119,14 +121,14 @@ impl Assembly {
         self.segments.push(segment);
     }
 
-    /// Adds the segments of an old item from `first` on to the open item.
+    /// Appends the segments of an old item, from `first` on, to the open item.
     pub(super) fn append_rest(&mut self, item: &Item, first: usize) {
         let Some((_, layout)) = &mut self.open else { return };
         layout.extend(&item.layout, first);
         self.segments.extend(item.segments.iter().skip(first).cloned());
     }
 
-    /// Ends the open item. One without segments is dropped.
+    /// Finishes the open item. An item without segments is dropped.
     pub(super) fn close(&mut self) {
         let segments = std::mem::take(&mut self.segments);
         if let Some((mut item, layout)) = self.open.take()
@@ -151,7 +153,7 @@ fn item(head: Head<'_>) -> Item {
 }
 
 impl Document {
-    /// Makes all items anew from `text`.
+    /// Builds all items from `text`.
     pub(super) fn build(&mut self, text: &str) {
         if self.kind == FileKind::Python {
             self.imports = Arc::new(imports(text));
