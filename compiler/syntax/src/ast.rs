@@ -1,12 +1,13 @@
-//! Statement trees: the Python subset TVMScript is written in.
+//! The syntax trees of statements and expressions, for the subset of Python in which TVMScript is written.
 //!
-//! A tree holds *no text and no positions*, only token indices relative to the first token of its statement (or of the
-//! parameter it belongs to). Two statements whose tokens are of the same kinds therefore have the same tree, and share it
-//! (`docs/decisions/0003`). Text is reached through [`crate::Cursor`].
+//! A tree contains *no text and no positions*, only token indices relative to the first token of its statement (for a
+//! parameter's tree: of the parameter). Two statements whose tokens have the same kinds therefore have the same tree,
+//! and share it (`docs/decisions/0003`). For example, `a = R.add(b, c)` and `x = R.mul(y, z)` share one tree.
+//! [`crate::Cursor`] maps a tree to its text.
 
 use std::sync::Arc;
 
-/// A token's index, counted from the tree's first token.
+/// The index of a token, counted from the tree's first token.
 pub type TokenIndex = u32;
 
 /// A half-open range of token indices, counted from the tree's first token.
@@ -14,12 +15,12 @@ pub type TokenIndex = u32;
 pub struct TokenRange {
     /// The first token.
     pub start: TokenIndex,
-    /// After the last token.
+    /// The end, exclusive.
     pub end: TokenIndex,
 }
 
 impl TokenRange {
-    /// One token.
+    /// Returns the range of a single token.
     pub fn one(token: TokenIndex) -> TokenRange {
         TokenRange { start: token, end: token + 1 }
     }
@@ -28,14 +29,15 @@ impl TokenRange {
 /// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of the expression.
     pub kind: ExprKind,
-    /// The tokens it covers, parentheses included.
+    /// The tokens of the expression, parentheses included.
     pub tokens: TokenRange,
 }
 
 impl Expr {
-    /// Whether this is a dotted name, `R.nn.relu`: not a member of a call's result, `R.add(x, y).astype`.
+    /// Whether the expression is a dotted name such as `R.nn.relu`. An attribute of a call's result, as in `R.add(x,
+    /// y).astype`, is none.
     pub fn is_dotted_name(&self) -> bool {
         let mut expr = self;
         while let ExprKind::Attribute { value, .. } = &expr.kind {
@@ -44,7 +46,7 @@ impl Expr {
         matches!(expr.kind, ExprKind::Name)
     }
 
-    /// The children of an expression, left to right, without lambda parameters.
+    /// Returns the direct children, left to right, without lambda parameters.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Attribute { value, .. } | ExprKind::Starred { value, .. } | ExprKind::Walrus { value, .. } => {
@@ -74,7 +76,7 @@ impl Expr {
 }
 
 impl Expr {
-    /// As [`Expr::children`], to be changed.
+    /// Returns the direct children as in [`Expr::children`], mutably.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Attribute { value, .. } | ExprKind::Starred { value, .. } | ExprKind::Walrus { value, .. } => {
@@ -105,16 +107,16 @@ impl Expr {
     }
 }
 
-/// The kinds of expression.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExprKind {
-    /// An identifier; its text is the first token.
+    /// An identifier. Its text is that of the first token.
     Name,
-    /// An integer literal, decimal, hex, octal or binary, underscores allowed.
+    /// An integer literal: decimal, hexadecimal, octal or binary, with optional underscores.
     Integer,
     /// A float literal.
     Float,
-    /// One string literal, or several side by side, prefixes included.
+    /// A string literal, or several adjacent ones, which Python concatenates. Prefixes are included.
     String,
     /// `True` or `False`.
     Bool(bool),
@@ -124,100 +126,100 @@ pub enum ExprKind {
     Ellipsis,
     /// `value.name`.
     Attribute {
-        /// What stands before the dot.
+        /// The expression before the dot.
         value: Box<Expr>,
-        /// The token after the dot.
+        /// The token of the attribute's name.
         name: TokenIndex,
     },
-    /// `value[index]`; several indices are a tuple.
+    /// `value[index]`. With several indices, `index` is a tuple.
     Subscript {
-        /// What is indexed.
+        /// The indexed expression.
         value: Box<Expr>,
-        /// Between the brackets.
+        /// The expression between the brackets.
         index: Box<Expr>,
     },
     /// `callee(arguments)`.
     Call {
-        /// What is called.
+        /// The called expression.
         callee: Box<Expr>,
-        /// In order.
+        /// The arguments, in order.
         arguments: Vec<Argument>,
     },
     /// `(a, b)`, `a, b`, `()`.
     Tuple(Vec<Expr>),
-    /// `(a)`: parentheses that make no tuple.
+    /// `(a)`: a parenthesized expression that is not a tuple.
     Parenthesized(Box<Expr>),
     /// `[a, b]`.
     List(Vec<Expr>),
-    /// `{k: v}`; a key is `None` for `**v`.
+    /// `{k: v}`. For `**v`, the key is `None`.
     Dict(Vec<(Option<Expr>, Expr)>),
     /// `{a, b}`.
     Set(Vec<Expr>),
-    /// `lower:upper:step`, inside a subscript only.
+    /// `lower:upper:step`, only inside a subscript.
     Slice {
-        /// Before the first colon.
+        /// The expression before the first colon.
         lower: Option<Box<Expr>>,
-        /// After the first colon.
+        /// The expression between the colons.
         upper: Option<Box<Expr>>,
-        /// After the second colon.
+        /// The expression after the second colon.
         step: Option<Box<Expr>>,
     },
-    /// A prefix operator.
+    /// A unary operation.
     Unary(UnaryOp, Box<Expr>),
-    /// An infix operator.
+    /// A binary operation, except comparisons and `and`/`or`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `first op operand op operand …`.
+    /// A chain of comparisons: `first op operand op operand …`.
     Compare(Box<Expr>, Vec<(CompareOp, Expr)>),
-    /// `a and b and c`, `a or b`.
+    /// A chain of one boolean operator: `a and b and c`, `a or b`.
     Bool2(BoolOp, Vec<Expr>),
     /// `then if test else otherwise`.
     Conditional {
-        /// The value if true.
+        /// The value if the condition is true.
         then: Box<Expr>,
         /// The condition.
         test: Box<Expr>,
-        /// The value if false.
+        /// The value if the condition is false.
         otherwise: Box<Expr>,
     },
     /// `lambda a, b: body`.
     Lambda {
-        /// Its parameters; no annotations.
+        /// The parameters, without annotations.
         params: Vec<Parameter>,
-        /// Its value.
+        /// The value.
         body: Box<Expr>,
     },
     /// `*value`, or `**value` in a call.
     Starred {
-        /// Two stars.
+        /// Whether there are two stars.
         double: bool,
-        /// What is spread.
+        /// The unpacked expression.
         value: Box<Expr>,
     },
     /// `name := value`.
     Walrus {
-        /// The name's token.
+        /// The token of the name.
         name: TokenIndex,
         /// The value.
         value: Box<Expr>,
     },
-    /// A comprehension of any kind; its parts are Python that rx does not look into.
+    /// A comprehension of any kind. Its parts are not represented.
     Comprehension,
-    /// `await value` and `yield value`, kept only so that Python files can be read.
+    /// `await value` or `yield value`, without its parts. Accepted only so that Python files parse.
     Python,
-    /// What could not be read as an expression; may cover no token. The statement carries the error.
+    /// Tokens that do not form an expression; the range may be empty. The statement's tree contains the error.
     Error,
 }
 
 /// A call's argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// The keyword's token, for `keyword=value`.
+    /// The token of the keyword in `keyword=value`; `None` for a positional argument.
     pub keyword: Option<TokenIndex>,
     /// The value.
     pub value: Expr,
 }
 
-/// Prefix operators.
+/// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     /// `-`.
@@ -230,7 +232,7 @@ pub enum UnaryOp {
     Not,
 }
 
-/// Infix operators but comparisons and `and`/`or`.
+/// Binary operators, except comparisons and `and`/`or`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`.
@@ -286,7 +288,7 @@ pub enum CompareOp {
     NotIn,
 }
 
-/// `and`, `or`.
+/// The boolean operators `and` and `or`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BoolOp {
     /// `and`.
@@ -295,71 +297,74 @@ pub enum BoolOp {
     Or,
 }
 
-/// A function's or lambda's parameter. Its tree is shared like a statement's, so its indices count from `first_token`.
+/// A parameter of a function or lambda. Parameter trees are shared between functions like statement trees, so their
+/// token indices count from `first_token`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// The parameter's first token, counted from the statement's first.
+    /// The index of the parameter's first token, counted from the statement's first token.
     pub first_token: TokenIndex,
-    /// Its parts.
+    /// The parameter's tree.
     pub tree: Arc<ParameterTree>,
 }
 
-/// The parts of a parameter; indices count from the parameter's first token.
+/// The tree of a parameter. Token indices count from the parameter's first token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterTree {
-    /// `*`, `**` or nothing.
+    /// The number of stars: 1 for `*args`, 2 for `**kwargs`, otherwise 0.
     pub stars: u8,
-    /// The name; `None` for a bare `*` or `/`, or where a mistake was reported.
+    /// The token of the name; `None` for a bare `*` or `/`, or if the parameter is broken.
     pub name: Option<TokenIndex>,
-    /// After the colon.
+    /// The expression after the colon.
     pub annotation: Option<Expr>,
-    /// After `=`.
+    /// The expression after `=`.
     pub default: Option<Expr>,
-    /// Tokens of the whole parameter.
+    /// The tokens of the whole parameter.
     pub tokens: TokenRange,
-    /// What was wrong with it.
+    /// The syntax error, if the parameter has one.
     pub error: Option<SyntaxError>,
 }
 
-/// One logical line.
+/// The tree of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementTree {
-    /// What it is. With an `error`, as much of it as could be kept: a broken `x: T = …` is still a binding of `x`.
+    /// The kind of the statement. If there is an `error`, this is the part that could be recovered: a broken `x: T = …`
+    /// is still a binding of `x`.
     pub kind: StatementKind,
-    /// What was wrong with it; at most one mistake is reported of a statement.
+    /// The syntax error, if there is one. At most one error is reported for each statement.
     pub error: Option<SyntaxError>,
 }
 
-/// The kinds of statement. Compound statements are their header line alone; blocks follow from indentation.
+/// The kinds of statements. A compound statement is only its header line; its block follows from the indentation of the
+/// lines below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// `@expr`.
     Decorator(Expr),
     /// `class Name(bases):`.
     Class {
-        /// The name's token.
+        /// The token of the name.
         name: TokenIndex,
-        /// In the parentheses.
+        /// The arguments in the parentheses.
         bases: Vec<Argument>,
     },
     /// `def name[type_params](params) -> ret:`.
     Def {
-        /// The name's token.
+        /// The token of the name.
         name: TokenIndex,
-        /// PEP 695 type parameters' tokens.
+        /// The tokens of the PEP 695 type parameters.
         type_params: Vec<TokenIndex>,
-        /// In the parentheses.
+        /// The parameters in the parentheses.
         params: Vec<Parameter>,
-        /// After the arrow.
+        /// The expression after the arrow.
         ret: Option<Expr>,
     },
     /// `with a as b, c:`.
     With(Vec<WithItem>),
     /// `for target in iter:`.
     For {
-        /// Bound by each turn.
+        /// The loop variable or variables.
         target: Expr,
-        /// What is run through.
+        /// The iterated expression.
         iter: Expr,
     },
     /// `while test:`.
@@ -370,29 +375,29 @@ pub enum StatementKind {
     Elif(Expr),
     /// `else:`.
     Else,
-    /// `target = value`; chained targets in order.
+    /// `target = value`, or `a = b = value` with the targets in order.
     Assign {
-        /// Left of the last `=`.
+        /// The expressions before the last `=`.
         targets: Vec<Expr>,
-        /// Right of it.
+        /// The expression after the last `=`.
         value: Expr,
     },
     /// `target: annotation = value`.
     AnnAssign {
-        /// What is bound.
+        /// The bound expression, usually a name.
         target: Expr,
-        /// Its declared type.
+        /// The declared type.
         annotation: Expr,
-        /// Absent in `x: T`.
+        /// The value; `None` for `x: T`.
         value: Option<Expr>,
     },
     /// `target += value`.
     AugAssign {
-        /// What is changed.
+        /// The updated expression.
         target: Expr,
-        /// How.
+        /// The operator, without `=`.
         op: BinaryOp,
-        /// By what.
+        /// The right operand.
         value: Expr,
     },
     /// A bare expression.
@@ -401,9 +406,9 @@ pub enum StatementKind {
     Return(Option<Expr>),
     /// `assert test, message`.
     Assert {
-        /// What must hold.
+        /// The condition.
         test: Expr,
-        /// Said when it does not.
+        /// The message of a failed assertion.
         message: Option<Expr>,
     },
     /// `pass`.
@@ -416,22 +421,23 @@ pub enum StatementKind {
     Import(Vec<ImportedName>),
     /// `from a.b import c as d`.
     FromImport {
-        /// The module's tokens, dots included.
+        /// The tokens of the module path, with any leading dots.
         module: TokenRange,
-        /// Empty for `*`.
+        /// The imported names; empty for `*`.
         names: Vec<ImportedName>,
     },
-    /// Python that has no meaning in TVMScript: `try`, `raise`, `del`, `global`, `async`, `yield`, `match` …
+    /// Python statements that have no meaning in TVMScript: `try`, `raise`, `del`, `global`, `async`, `yield`, `match`
+    /// …
     Python {
-        /// Whether it opens a block.
+        /// Whether the statement opens a block.
         block: bool,
     },
-    /// Nothing could be kept.
+    /// A broken statement of which nothing was recovered.
     Error,
 }
 
 impl StatementKind {
-    /// Whether a block follows it.
+    /// Whether the statement is the header of a block.
     pub fn opens_block(&self) -> bool {
         matches!(
             self,
@@ -448,33 +454,34 @@ impl StatementKind {
     }
 }
 
-/// `context as target` of a `with`.
+/// A part `context as target` of a `with`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithItem {
-    /// What is entered.
+    /// The context manager.
     pub context: Expr,
-    /// What it is called inside.
+    /// The expression after `as`.
     pub target: Option<Expr>,
 }
 
-/// `a.b as c` of an import.
+/// A part `a.b as c` of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedName {
-    /// The dotted name's tokens.
+    /// The tokens of the dotted name.
     pub path: TokenRange,
-    /// The token after `as`.
+    /// The token of the name after `as`.
     pub alias: Option<TokenIndex>,
 }
 
-/// A mistake of syntax, position-free.
+/// A syntax error. Its tokens are relative, like those of the tree that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Which kind: `SyntaxError`, `UnclosedBracket`, `NestingTooDeep`, ….
+    /// The diagnostic code: `SyntaxError`, `UnclosedBracket`, `NestingTooDeep`, ….
     pub code: rx_base::Code,
-    /// The guilty tokens; empty at the statement's end.
+    /// The tokens at fault; empty at the statement's end.
     pub tokens: TokenRange,
-    /// What was wanted there, as phrases (`an expression`, `` `)` ``); empty when `message` says it all.
+    /// The alternatives that the parser expected here, as phrases (`an expression`, `` `)` ``); empty if `message` is
+    /// complete.
     pub expected: Vec<&'static str>,
-    /// A message that stands for itself; empty to have one made of `expected` and the token found.
+    /// A complete message; if empty, the message is built from `expected` and the token found.
     pub message: &'static str,
 }

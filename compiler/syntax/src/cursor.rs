@@ -1,4 +1,4 @@
-//! From a tree's token indices back to text.
+//! Cursors, which map the token indices of a tree to the text that it was parsed from.
 
 use crate::ast::{Expr, ExprKind, Parameter, TokenIndex, TokenRange};
 use crate::literal;
@@ -8,25 +8,26 @@ use rx_base::{Name, Span};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// The names of `a.b.c`, outermost first.
+/// The names of `a.b.c`, in source order.
 pub type SmallPath = SmallVec<[Name; 4]>;
 
-/// The text behind one tree: a statement's or a parameter's. Indices that lie outside the text yield empty answers.
+/// The text of one tree: a statement's or a parameter's. Methods return an empty result for an index outside the text.
 #[derive(Clone, Copy)]
 pub struct Cursor<'a> {
     text: &'a str,
     tokens: &'a TokenTable,
     base: u32,
-    /// Where all of it stands, if its own places are none of the text around it.
+    /// If the text is the content of a string: the span of that string in the text around it. All spans are then this
+    /// one.
     quoted: Option<Span>,
 }
 
-/// Some tokens of a tree, with the cursor that reads them.
+/// Tokens of a tree, with the cursor that reads their text.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    /// The tree's text.
+    /// The text of the tree.
     pub cursor: Cursor<'a>,
-    /// Which tokens.
+    /// The tokens.
     pub tokens: TokenRange,
 }
 
@@ -35,12 +36,13 @@ impl<'a> Cursor<'a> {
         Cursor { text, tokens, base, quoted: None }
     }
 
-    /// The same text as the content of a string at `place`: whatever is asked for stands there.
+    /// Returns a cursor over the same text as the content of a string literal at `place`: [`Cursor::span`] then always
+    /// returns `place`.
     pub fn quoted_at(self, place: Span) -> Cursor<'a> {
         Cursor { quoted: Some(place), ..self }
     }
 
-    /// These tokens of the text.
+    /// Returns these tokens together with the cursor.
     pub fn at(self, tokens: TokenRange) -> At<'a> {
         At { cursor: self, tokens }
     }
@@ -54,7 +56,7 @@ impl<'a> Cursor<'a> {
         self.tokens.kind(self.base.checked_add(token)?)
     }
 
-    /// A token's text.
+    /// The text of a token.
     pub fn text(&self, token: TokenIndex) -> &'a str {
         if self.tokens.is_substituted()
             && let Some(literal) = self.base.checked_add(token).and_then(|token| self.tokens.literal(token))
@@ -64,23 +66,24 @@ impl<'a> Cursor<'a> {
         self.token_span(token).and_then(|span| self.text.get(span.range())).unwrap_or_default()
     }
 
-    /// Whether trees of this text may have literals that stand nowhere in it, so that equal texts may mean different things.
+    /// Whether trees over this text may contain literals that are not written in it (see
+    /// [`crate::Segment::substituted`]). Equal texts may then have different meanings.
     pub fn is_substituted(&self) -> bool {
         self.tokens.is_substituted()
     }
 
-    /// The index, for this cursor's trees, of the literal with number `literal` of a substituted segment.
+    /// Returns the token index, relative to this cursor's tree, of literal number `literal` of a substituted segment.
     pub fn literal_token(&self, literal: u32) -> Option<TokenIndex> {
         self.tokens.len().checked_add(literal)?.checked_sub(self.base)
     }
 
-    /// A token's text, interned.
+    /// The text of a token, interned.
     pub fn name(&self, token: TokenIndex) -> Name {
         name(self.text(token))
     }
 
-    /// The bytes of some tokens in the segment; for none, the empty place after the token before them. Of quoted text it
-    /// is the whole string.
+    /// The bytes of a token range in the segment. For an empty range, the empty span after the token before it. For the
+    /// content of a string literal, the span of the whole literal.
     pub fn span(&self, range: TokenRange) -> Span {
         self.quoted.unwrap_or_else(|| self.own_span(range))
     }
@@ -103,12 +106,12 @@ impl<'a> Cursor<'a> {
         Span::new(first.start, last.end.max(first.start))
     }
 
-    /// The text of some tokens, blanks and comments between them included.
+    /// The text of a token range, with the blanks and comments between the tokens.
     pub fn source(&self, range: TokenRange) -> &'a str {
         self.text.get(self.own_span(range).range()).unwrap_or_default()
     }
 
-    /// The text of a dotted name, without what Python allows around its dots: `R.add` of `R . add`.
+    /// The text of a dotted name, without blanks around its dots: `R.add` for `R . add`.
     pub fn path(&self, range: TokenRange) -> &'a str {
         let source = self.source(range);
         let is_part = |token| self.kind(token).is_some_and(|kind| kind == TokenKind::Dot || kind.is_name());
@@ -120,13 +123,13 @@ impl<'a> Cursor<'a> {
         name(&parts).as_str()
     }
 
-    /// The text behind a parameter's tree.
+    /// Returns the cursor for a parameter's tree.
     pub fn parameter(&self, parameter: &Parameter) -> Cursor<'a> {
         Cursor { base: self.base.saturating_add(parameter.first_token), ..*self }
     }
 
-    /// The value of a string literal, or of several side by side; `None` for other expressions, for bytes and for
-    /// f-strings, and where an escape is wrong.
+    /// The value of a string literal, or of several adjacent ones. `None` for other expressions, for bytes and
+    /// f-strings, and if an escape is invalid.
     pub fn string_value(&self, expr: &Expr) -> Option<Cow<'a, str>> {
         let ExprKind::String = expr.kind else { return None };
         let mut value = literal::string(self.text(expr.tokens.start))?;
@@ -136,7 +139,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The boolean that a call passes for a keyword: `pure` of `@R.function(pure=False)`.
+    /// The boolean that a call passes for a keyword: for `pure` in `@R.function(pure=False)`, `false`.
     pub fn flag(&self, call: &Expr, keyword: &str) -> Option<bool> {
         let ExprKind::Call { arguments, .. } = &call.kind else { return None };
         arguments.iter().find_map(|argument| match argument.value.kind {
@@ -145,19 +148,19 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The value of an integer literal; `None` for other expressions and beyond 127 bits.
+    /// The value of an integer literal; `None` for other expressions and for values that do not fit into an `i128`.
     pub fn integer_value(&self, expr: &Expr) -> Option<i128> {
         let ExprKind::Integer = expr.kind else { return None };
         literal::integer(self.text(expr.tokens.start))
     }
 
-    /// The value of a float literal; `None` for other expressions and imaginary numbers.
+    /// The value of a float literal; `None` for other expressions and for imaginary literals.
     pub fn float_value(&self, expr: &Expr) -> Option<f64> {
         let ExprKind::Float = expr.kind else { return None };
         literal::float(self.text(expr.tokens.start))
     }
 
-    /// The names of `a.b.c`; `None` for other expressions.
+    /// The names of a dotted name `a.b.c`; `None` for other expressions.
     pub fn dotted(&self, expr: &Expr) -> Option<SmallPath> {
         let mut names = SmallPath::new();
         let mut expr = expr;

@@ -1,4 +1,4 @@
-//! Mistakes of syntax as diagnostics.
+//! Conversion of the syntax errors in trees to diagnostics with spans and messages.
 
 use crate::ast::SyntaxError;
 use crate::header;
@@ -6,8 +6,8 @@ use crate::segment::{Segment, Statement};
 use crate::token::TokenKind;
 use rx_base::{Code, Diagnostic, Span};
 
-/// The mistakes of a segment's statements, one at most per statement, with places in the segment. Indentation is not
-/// judged here: see [`crate::Item::indentation_diagnostics`].
+/// Returns the syntax errors of a segment's statements, at most one a statement, with spans in the segment. Indentation
+/// errors are not included: see [`crate::Item::indentation_diagnostics`].
 pub fn syntax_diagnostics(segment: &Segment) -> Vec<Diagnostic<Span>> {
     let tree = segment.tree();
     tree.statements.iter().filter_map(|statement| statement_diagnostic(segment, statement)).collect()
@@ -29,7 +29,7 @@ fn statement_diagnostic(segment: &Segment, statement: &Statement) -> Option<Diag
     Some(diagnostic)
 }
 
-/// `expected an expression or `)`, found `=``.
+/// Builds a message such as ``expected an expression or `)`, found `=` ``.
 fn message(error: &SyntaxError, found: Option<TokenKind>, text: &str) -> String {
     let found = match found.filter(|_| error.tokens.start < error.tokens.end) {
         None => "the end of the line".to_owned(),

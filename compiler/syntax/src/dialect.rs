@@ -1,7 +1,8 @@
-//! The spellings of TVMScript: what each TVM prints and reads, as one table.
+//! The dialects of TVMScript, which differ in the spelling of some names and in the declaration of symbolic dims.
 //!
-//! *Canonical* means: as TVM 0.27 spells it. Whoever reads text asks [`Dialect::canonical_call`] and its siblings and then
-//! knows only the current spelling; whoever prints asks [`Dialect::spell_call`] and its siblings.
+//! The *canonical* spelling is that of TVM 0.27. Code that reads text converts it with [`Dialect::canonical_call`] and
+//! its siblings, and then handles only the canonical spelling. Code that prints text uses [`Dialect::spell_call`] and
+//! its siblings. For example, `R.call_tir(f, (x,), out_sinfo=t)` in classic text has the canonical keyword `out_ty`.
 
 mod detect;
 
@@ -11,58 +12,60 @@ use rx_base::TvmVersion;
 use std::fmt;
 use std::str::FromStr;
 
-/// A spelling of TVMScript.
+/// A dialect of TVMScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Dialect {
-    /// What TVM 0.27 prints on Python before 3.12: `n = TypeVar("n")` in front of the module.
+    /// The output of TVM 0.27 on Python before 3.12: `n = TypeVar("n")` before the module.
     #[default]
     Tvm027,
-    /// What TVM 0.27 prints on Python 3.12 and later: `def main[n](…)`.
+    /// The output of TVM 0.27 on Python 3.12 and later: `def main[n](…)`.
     Tvm027Py312,
     /// TVM 0.13 to 0.2x: `R.Object`, `out_sinfo=`, `T.block`, `"n"` in signatures with `n = T.int64()` in the body.
     Classic,
 }
 
-/// How a dialect declares the symbolic dims of a signature.
+/// The way in which a dialect declares the symbolic dims of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DimStyle {
-    /// `n = TypeVar("n")` in front of the module; in the signature a bare `n`, and `"n + 1"` quoted.
+    /// `n = TypeVar("n")` before the module. In the signature a single name is bare, `n`, and an expression is quoted,
+    /// `"n + 1"`.
     TypeVar,
-    /// `def f[n](…)`; everything in the signature is bare.
+    /// `def f[n](…)`. In the signature all dims are bare.
     TypeParam,
-    /// `"n"` and `"n + 1"` quoted in the signature; `n = T.int64()` at the head of the body.
+    /// `"n"` and `"n + 1"`, quoted in the signature, and `n = T.int64()` at the start of the body.
     Body,
 }
 
-/// Where a spelling of [`SPELLINGS`] stands.
+/// The syntactic position to which a row of [`SPELLINGS`] applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A dotted name, called or not.
     Path,
-    /// A keyword of a call.
+    /// A keyword argument's name.
     Keyword,
-    /// The front of a key of `func_attr`, `sblock_attr` and `module_attrs`.
+    /// The prefix of a key in `func_attr`, `sblock_attr` and `module_attrs`.
     AttrPrefix,
     /// The key in `metadata["key"][0]`.
     MetadataKey,
-    /// `from tvm.script import …`.
+    /// The name in `from tvm.script import …`.
     Import,
 }
 
-/// One difference between the current and the classic dialect.
+/// One spelling that differs between the current and the classic dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spelling {
-    /// Where it stands.
+    /// The syntactic position.
     pub place: Place,
-    /// As TVM 0.27 spells it.
+    /// The spelling in TVM 0.27.
     pub current: &'static str,
-    /// As TVM up to 0.2x spelt it.
+    /// The spelling in TVM up to 0.2x.
     pub classic: &'static str,
-    /// The classic spelling has another meaning in current text, so only a file known to be classic is read this way.
+    /// Whether the classic spelling has another meaning in current text. It is then converted only in files in the
+    /// classic dialect.
     pub ambiguous: bool,
-    /// The first of the known releases that reads the current spelling.
+    /// The first known release that accepts the current spelling.
     pub since: TvmVersion,
-    /// Whether releases that read the current spelling read the classic one too.
+    /// Whether releases that accept the current spelling also accept the classic one.
     pub still_read: bool,
 }
 
@@ -70,15 +73,15 @@ const fn row(place: Place, current: &'static str, classic: &'static str) -> Spel
     Spelling { place, current, classic, ambiguous: false, since: TvmVersion::V0_25, still_read: false }
 }
 
-/// A name that was changed in 0.26, when struct info became types.
+/// A row for a name that changed in 0.26, when struct info became types.
 const fn row_026(place: Place, current: &'static str, classic: &'static str) -> Spelling {
     Spelling { since: TvmVersion::V0_26, ..row(place, current, classic) }
 }
 
-/// Every name that differs between the dialects.
+/// All names that differ between the dialects.
 ///
-/// `T.alloc_buffer` is two things: the buffer of a block (now `T.sblock_alloc_buffer`) in classic text, a statement of its own
-/// (classic `T.decl_buffer` without `data=`) in current text.
+/// `T.alloc_buffer` has two meanings. In classic text it allocates a buffer of a block (now `T.sblock_alloc_buffer`).
+/// In current text it is a separate statement (in classic text, `T.decl_buffer` without `data=`).
 pub const SPELLINGS: &[Spelling] = &[
     Spelling { still_read: true, ..row_026(Place::Path, "R.Any", "R.Object") },
     row(Place::Path, "T.sblock", "T.block"),
@@ -91,14 +94,15 @@ pub const SPELLINGS: &[Spelling] = &[
     row(Place::Import, "tirx", "tir"),
 ];
 
-/// The statement that allocates a buffer in current text, and how classic text says it (without `data=`).
+/// The statement that allocates a buffer: its current name, and its classic name, which has this meaning only without
+/// `data=`.
 pub(crate) const ALLOC_BUFFER: (&str, &str) = ("T.alloc_buffer", "T.decl_buffer");
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Dialect; 3] = [Dialect::Tvm027, Dialect::Tvm027Py312, Dialect::Classic];
 
-    /// Its name on the command line: `tvm-0.27`, `tvm-0.27-py312`, `classic`.
+    /// The name of the dialect on the command line: `tvm-0.27`, `tvm-0.27-py312`, `classic`.
     pub const fn name(self) -> &'static str {
         match self {
             Dialect::Tvm027 => "tvm-0.27",
@@ -107,12 +111,12 @@ impl Dialect {
         }
     }
 
-    /// Whether it is the spelling before 0.27.
+    /// Whether this is the dialect of TVM before 0.27.
     pub const fn is_classic(self) -> bool {
         matches!(self, Dialect::Classic)
     }
 
-    /// How it declares the symbolic dims of signatures.
+    /// The way in which it declares the symbolic dims of signatures.
     pub const fn dim_style(self) -> DimStyle {
         match self {
             Dialect::Tvm027 => DimStyle::TypeVar,
@@ -121,27 +125,28 @@ impl Dialect {
         }
     }
 
-    /// The current spelling of a dotted name of a file in this dialect: `T.block` is `T.sblock`; others as they are.
+    /// Returns the canonical spelling of a dotted name in a file of this dialect: for `T.block`, `T.sblock`. Other
+    /// names are returned unchanged.
     pub fn canonical_call(self, path: &str) -> &str {
         self.canonical(Place::Path, path)
     }
 
-    /// The current spelling of a call's keyword: `out_sinfo` is `out_ty`.
+    /// Returns the canonical spelling of a keyword: for `out_sinfo`, `out_ty`.
     pub fn canonical_keyword(self, keyword: &str) -> &str {
         self.canonical(Place::Keyword, keyword)
     }
 
-    /// The current spelling of the key in `metadata["key"]`.
+    /// Returns the canonical spelling of the key in `metadata["key"]`.
     pub fn canonical_metadata_key(self, key: &str) -> &str {
         self.canonical(Place::MetadataKey, key)
     }
 
-    /// The current spelling of an attribute's key: `tir.noalias` is `tirx.noalias`.
+    /// Returns the canonical spelling of an attribute's key: for `tir.noalias`, `tirx.noalias`.
     pub fn canonical_attr_key(self, key: &str) -> String {
         swap_prefix(key, |row| (row.classic, row.current))
     }
 
-    /// How this dialect spells a canonical dotted name.
+    /// Returns this dialect's spelling of a canonical dotted name.
     pub fn spell_call(self, canonical: &str) -> &str {
         if self.is_classic() && canonical == ALLOC_BUFFER.0 {
             return ALLOC_BUFFER.1;
@@ -149,22 +154,22 @@ impl Dialect {
         self.spell(Place::Path, canonical)
     }
 
-    /// How this dialect spells a canonical keyword.
+    /// Returns this dialect's spelling of a canonical keyword.
     pub fn spell_keyword(self, canonical: &str) -> &str {
         self.spell(Place::Keyword, canonical)
     }
 
-    /// How this dialect spells a canonical metadata key.
+    /// Returns this dialect's spelling of a canonical metadata key.
     pub fn spell_metadata_key(self, canonical: &str) -> &str {
         self.spell(Place::MetadataKey, canonical)
     }
 
-    /// How this dialect spells a canonical attribute key.
+    /// Returns this dialect's spelling of a canonical attribute key.
     pub fn spell_attr_key(self, canonical: &str) -> String {
         if self.is_classic() { swap_prefix(canonical, |row| (row.current, row.classic)) } else { canonical.to_owned() }
     }
 
-    /// How this dialect spells a name imported from `tvm.script`.
+    /// Returns this dialect's spelling of a name imported from `tvm.script`.
     pub fn spell_import(self, name: &str) -> &str {
         let canonical = self.canonical(Place::Import, name);
         self.spell(Place::Import, canonical)
@@ -185,7 +190,7 @@ impl Dialect {
     }
 }
 
-/// `key` with the front that `pick` names first replaced by the one it names second.
+/// Replaces the prefix of `key`: for each row, `pick` returns the prefix to match and its replacement.
 fn swap_prefix(key: &str, pick: impl Fn(&Spelling) -> (&'static str, &'static str)) -> String {
     let swapped = SPELLINGS.iter().filter(|row| row.place == Place::AttrPrefix).find_map(|row| {
         let (from, to) = pick(row);
@@ -200,10 +205,10 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// A dialect's name that is none.
+/// The error for an unknown dialect name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownDialect(
-    /// What was given.
+    /// The given name.
     pub String,
 );
 

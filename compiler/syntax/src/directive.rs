@@ -1,68 +1,69 @@
-//! Comments that speak to rx: `# rx: ignore[RX0651]`, `# rx: ignore-file[slice-end-clamped]`.
+//! Directives: comments that configure rx, such as `# rx: ignore[RX0651]` or `# rx: ignore-file[slice-end-clamped]`.
 //!
-//! A directive stands behind the code of a line, or alone in front of a statement or of a line inside one; what follows its
-//! bracket is for people. Which codes there are is not known here.
+//! A directive follows the code of a line, or is alone on the line before a statement or before a line inside one. Text
+//! after its bracket is an explanation for the reader and is ignored. This module does not know which codes exist.
 
 use crate::segment::{Segment, SegmentTree};
 use rx_base::Span;
 use rx_base::edit_distance::nearest;
 
-/// What every directive has in it: a text without it has none.
+/// The marker in every directive. A text without it contains no directive.
 pub(crate) const MARK: &str = "rx:";
 
 const IGNORE: &str = "ignore";
 const IGNORE_FILE: &str = "ignore-file";
 
-/// A comment that speaks to rx. Places are bytes of its segment.
+/// A directive. Spans are relative to its segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directive {
-    /// From its `#` to its end, without what is written for people.
+    /// The span from its `#` to its end, without the explanation after it.
     pub span: Span,
-    /// What goes when the directive goes: with what follows it and the blanks before; the whole line where nothing is left.
+    /// The text to delete when the directive is removed: the directive, the explanation and the blanks before it. If
+    /// nothing else is on the line, the whole line.
     pub removal: Span,
-    /// What it says.
+    /// The directive's kind and arguments.
     pub kind: DirectiveKind,
-    /// What it speaks of.
+    /// The code that it applies to.
     pub target: Target,
 }
 
-/// What a directive says.
+/// The kind of a directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectiveKind {
-    /// What is reported where it points is not wanted.
+    /// `ignore`: suppresses diagnostics at its target.
     Ignore(Named),
-    /// The same, of the whole file.
+    /// `ignore-file`: suppresses diagnostics in the whole file.
     IgnoreFile(Named),
-    /// It begins like a directive and is none; why.
+    /// A comment that begins like a directive but is invalid, with the reason.
     Malformed(&'static str),
 }
 
-/// Which diagnostics are meant.
+/// The diagnostics that a directive suppresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// All there are.
+    /// All diagnostics.
     All,
-    /// Those called this, each with its place; at least one.
+    /// The diagnostics with these codes or slugs, given as spans of their text; at least one.
     Codes(Box<[Span]>),
 }
 
-/// What a directive speaks of.
+/// The code that a directive applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A line, and the statements that begin or end on it.
     Here {
-        /// The line, without its end.
+        /// The line, without its line break.
         line: Span,
-        /// From the first of those statements to the last.
+        /// The span from the first of those statements to the last.
         statements: Option<Span>,
     },
-    /// The first statement of the next segment that has one.
+    /// The first statement of the next segment that has a statement.
     Next,
 }
 
 impl Target {
-    /// The line of the first statement of a segment, with decorators the function they decorate; `None` in a segment
-    /// without statements.
+    /// Returns the line of a segment's first statement; if that is a decorator, with the statements up to the decorated
+    /// function. `None` for a segment without statements.
     pub fn head_of(segment: &Segment) -> Option<Target> {
         let tree = segment.tree();
         let first = tree.statements.first()?;
@@ -74,7 +75,7 @@ impl Target {
     }
 }
 
-/// The directives of a segment, in order.
+/// Returns the directives of a segment, in order.
 pub(crate) fn directives(text: &str, tree: &SegmentTree) -> Box<[Directive]> {
     let comments = tree.tokens.comments().iter();
     comments.filter_map(|comment| directive(text, tree, *comment)).collect()
@@ -87,7 +88,7 @@ fn directive(text: &str, tree: &SegmentTree, comment: Span) -> Option<Directive>
         Some((at, rest.strip_prefix(MARK)?.trim_start_matches([' ', '\t'])))
     })?;
     let start = comment.start + at as u32;
-    // `rest` is the end of the comment.
+    // `rest` ends where the comment ends.
     let rest_start = comment.end - rest.len() as u32;
     let (kind, length) = read(rest, rest_start)?;
     let line = line_at(text, comment.start);
@@ -101,13 +102,14 @@ fn directive(text: &str, tree: &SegmentTree, comment: Span) -> Option<Directive>
     Some(Directive { span: Span::new(start, rest_start + length), removal, kind, target })
 }
 
-/// Reads what follows `rx:`, which stands at `start`; and how many bytes of it are the directive.
+/// Parses the text after `rx:`, which begins at byte `start`. Returns the kind and the number of bytes that belong to
+/// the directive.
 fn read(rest: &str, start: u32) -> Option<(DirectiveKind, u32)> {
     let word = rest.split(|c: char| !c.is_ascii_alphabetic() && c != '-').next().unwrap_or_default();
     let make = match word {
         IGNORE => DirectiveKind::Ignore,
         IGNORE_FILE => DirectiveKind::IgnoreFile,
-        // Other words are people's.
+        // Any other word is ordinary prose, unless it looks like a misspelt directive.
         _ => {
             nearest(word, [IGNORE, IGNORE_FILE])?;
             let why = "rx knows `# rx: ignore[…]` and `# rx: ignore-file[…]`";
@@ -144,7 +146,7 @@ fn read(rest: &str, start: u32) -> Option<(DirectiveKind, u32)> {
     Some((make(Named::Codes(codes.into())), length))
 }
 
-/// The line of the next token behind `offset`.
+/// Returns the line of the next token after `offset`.
 fn following(text: &str, tree: &SegmentTree, offset: u32) -> Target {
     match tree.tokens.span(tree.tokens.at_or_after(offset)) {
         Some(token) => here(tree, line_at(text, token.start)),
@@ -152,7 +154,7 @@ fn following(text: &str, tree: &SegmentTree, offset: u32) -> Target {
     }
 }
 
-/// A line with the statements that begin or end on it.
+/// Returns a line with the statements that begin or end on it.
 fn here(tree: &SegmentTree, line: Span) -> Target {
     let on = |offset: u32| line.start <= offset && offset <= line.end;
     // Statements are in order and do not overlap.
@@ -163,7 +165,7 @@ fn here(tree: &SegmentTree, line: Span) -> Target {
     Target::Here { line, statements }
 }
 
-/// The physical line around `offset`, without its end.
+/// Returns the physical line that contains `offset`, without its line break.
 fn line_at(text: &str, offset: u32) -> Span {
     let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let (before, after) = text.as_bytes().split_at((offset as usize).min(text.len()));
@@ -172,7 +174,7 @@ fn line_at(text: &str, offset: u32) -> Span {
     Span::new(start as u32, end as u32)
 }
 
-/// Behind the line break at `offset`, if there is one.
+/// Returns the offset after the line break at `offset`; `offset` if there is none.
 fn line_break_end(text: &str, offset: u32) -> u32 {
     match text.as_bytes().get(offset as usize..).unwrap_or_default() {
         [b'\r', b'\n', ..] => offset + 2,
@@ -186,7 +188,7 @@ mod tests {
     use super::{DirectiveKind, Named, Target};
     use crate::segment::Segment;
 
-    /// Each directive: what it says, and the text it speaks of.
+    /// Formats each directive: its kind, and the text that it applies to.
     fn directives(text: &str) -> Vec<(String, String)> {
         let segment = Segment::new(text.into());
         let show = |named: &Named| match named {

@@ -1,23 +1,24 @@
-//! The expressions of statements, with the text that they were parsed from.
+//! Access to the expressions of statements, together with the text that they were parsed from.
 
 use crate::ast::{Expr, ExprKind, StatementKind, TokenRange};
 use crate::cursor::Cursor;
 use crate::segment::{Segment, Statement};
 use rx_base::Span;
 
-/// An expression of a statement that is no part of another: a target, a value, an annotation, an argument of a class.
+/// An outermost expression of a statement: a target, a value, an annotation, or an argument of a class.
 #[derive(Clone, Copy)]
 pub struct Root<'a> {
-    /// The first token that its tree counts from, in the segment's table.
+    /// The token, in the segment's table, from which the token indices of its tree count.
     pub base: u32,
-    /// The text that its tree was parsed from.
+    /// The cursor for its tree.
     pub cursor: Cursor<'a>,
     /// The expression.
     pub expr: &'a Expr,
 }
 
 impl StatementKind {
-    /// The outermost expressions of a statement, in order. Those of parameters count their tokens from the parameter.
+    /// Returns the outermost expressions of a statement, in order. Token indices in those of a parameter count from the
+    /// parameter's first token.
     pub fn expressions(&self) -> Vec<&Expr> {
         match self {
             StatementKind::Decorator(expr)
@@ -47,7 +48,7 @@ impl StatementKind {
 }
 
 impl Segment {
-    /// The outermost expressions of a statement, in order.
+    /// Returns the outermost expressions of a statement, in order, with their cursors.
     pub fn roots<'a>(&'a self, statement: &'a Statement) -> Vec<Root<'a>> {
         let (base, cursor) = (statement.first_token, self.cursor(statement));
         let root = |expr| Root { base, cursor, expr };
@@ -61,7 +62,7 @@ impl Segment {
         of_params.chain(ret.iter().map(root)).collect()
     }
 
-    /// Visits every expression of a statement, outer ones before their parts.
+    /// Visits every expression of a statement, in pre-order.
     pub fn each_expr<'a>(&'a self, statement: &'a Statement, visit: &mut dyn FnMut(Cursor<'a>, &'a Expr)) {
         let mut open: Vec<_> = self.roots(statement).into_iter().map(|root| (root.cursor, root.expr)).rev().collect();
         while let Some((cursor, expr)) = open.pop() {
@@ -70,14 +71,14 @@ impl Segment {
         }
     }
 
-    /// The statement that holds a byte, or the last before it, and its index.
+    /// Returns the last statement that starts at or before a byte, with its index.
     pub fn statement_before(&self, at: u32) -> Option<(usize, &Statement)> {
         let statements = &self.tree().statements;
         let index = statements.partition_point(|statement| statement.span.start <= at).checked_sub(1)?;
         Some((index, statements.get(index)?))
     }
 
-    /// The call that covers exactly these bytes.
+    /// Returns the call expression with exactly this span.
     pub fn call_at(&self, span: Span) -> Option<(Cursor<'_>, &Expr)> {
         let (_, statement) = self.statement_before(span.start)?;
         let mut found = None;
@@ -89,7 +90,7 @@ impl Segment {
         found
     }
 
-    /// The name in the function's header that the segment holds.
+    /// Returns the span of the name in the function header that the segment contains.
     pub fn function_name(&self) -> Option<Span> {
         self.tree().statements.iter().find_map(|statement| match &statement.tree.kind {
             StatementKind::Def { name, .. } => Some(self.cursor(statement).span(TokenRange::one(*name))),

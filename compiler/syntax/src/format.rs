@@ -1,4 +1,4 @@
-//! The formatter: a document in the printer's layout, kept in its own dialect or brought into another.
+//! The formatter: prints a document in the printer's layout, in its own dialect or converted to another.
 
 use crate::dialect::Dialect;
 use crate::document::{Document, ItemKind};
@@ -6,28 +6,25 @@ use crate::printer::{self, Difference, tree_eq_as};
 use crate::{numbered_names, syntax_diagnostics};
 use rx_base::{Diagnostic, Severity, Span};
 
-/// `document` in the layout of TVM's `mod.script()` and the spelling of `dialect`; [`Dialect::detect`] gives the one it has.
+/// Formats `document` in the layout of TVM's `mod.script()` and the spelling of `dialect`. To keep the document's
+/// dialect, pass the result of [`Dialect::detect`].
 ///
-/// Formatting changes no tree and loses no comment; done twice it gives the same text. Of a Python file only the decorated
-/// functions and classes change. Broken statements stand as written: a caller that may overwrite a file asks
-/// for [`errors`] first.
+/// Formatting changes no tree, loses no comment, and is idempotent. In a Python file only the decorated functions and
+/// classes change. Broken statements are kept as written: a caller that overwrites a file checks [`errors`] first.
 pub fn format(document: &Document, dialect: Dialect) -> String {
     printer::print(document, dialect)
 }
 
-/// As [`format()`], for those that overwrite a text: `document`, which is in dialect `own`, in the spelling of `dialect`, once
-/// it was seen that its trees are the same. The formatter changes none; should it ever, the text must not pay for it.
-///
-/// # Errors
-/// The first difference of the trees.
+/// Formats as [`format()`] does, for callers that overwrite a file: converts `document` from dialect `own` to
+/// `dialect`, then compares the trees of both texts. The comparison protects the file from a bug in the formatter.
 pub fn checked(document: &Document, own: Dialect, dialect: Dialect) -> Result<String, Difference> {
     let formatted = format(document, dialect);
     tree_eq_as((document, own), (&Document::new(&formatted, document.kind()), dialect))?;
     Ok(formatted)
 }
 
-/// The syntax errors of a document's items but for Python's own text, in order: item, segment, and a place in the segment. A
-/// text that has some is not overwritten.
+/// The syntax errors of a document's items, in order, each as item index, segment index and a diagnostic with a span in
+/// that segment. Python code outside TVMScript is not checked. A file with such errors must not be overwritten.
 pub fn errors(document: &Document) -> impl Iterator<Item = (usize, usize, Diagnostic<Span>)> + '_ {
     let items = document.items().iter().enumerate().filter(|(_, item)| item.kind != ItemKind::Foreign);
     items.flat_map(|(at, item)| {

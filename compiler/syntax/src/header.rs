@@ -1,4 +1,5 @@
-//! `def` headers: read piece by piece, since a model's can hold tens of thousands of parameters.
+//! Parsing of `def` headers, one parameter at a time, since a model's function can have tens of thousands of
+//! parameters.
 
 use crate::ast::{Expr, Parameter, StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::shape::{Reader, syntax_error};
@@ -10,7 +11,7 @@ fn error(code: Code, start: usize, end: usize, expected: Vec<&'static str>) -> S
     SyntaxError { code, tokens: TokenRange { start: start as u32, end: end as u32 }, expected, message: "" }
 }
 
-/// Reads `def name[type_params](params) -> ret:`. What can be read of a broken header is kept.
+/// Parses `def name[type_params](params) -> ret:`. A broken header keeps the parts that can be parsed.
 pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> StatementTree {
     let wanted = |at: usize, what: &'static str| error(Code::SyntaxError, at, (at + 1).min(kinds.len()), vec![what]);
     let nesting_error = nesting::check(kinds);
@@ -54,14 +55,14 @@ pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> Sta
     StatementTree { kind, error: first_error }
 }
 
-/// The type after the arrow.
+/// Parses the return annotation, between the arrow and `end`.
 fn return_annotation<'k>(
     reader: &Reader<'k>,
     kinds: &'k [TokenKind],
     start: usize,
     end: usize,
 ) -> (Expr, Option<SyntaxError>) {
-    // INVARIANT: the arrow stands before `end`, so the range is not reversed.
+    // INVARIANT: the arrow is before `end`, so the range is not reversed.
     let annotation = &kinds[start..end];
     let broken = match nesting::check(annotation) {
         Some(error) => error,
@@ -73,8 +74,8 @@ fn return_annotation<'k>(
     (recover::expression(reader, kinds, start, end), Some(broken.shifted(start as u32)))
 }
 
-/// PEP 695 type parameters from token `at`, if there are any, the token after them, and the first token that is neither
-/// a name nor a separator: bounds and defaults say nothing of a symbolic dim.
+/// Parses PEP 695 type parameters from token `at`, if there are any. Returns the names, the token after the closing
+/// bracket, and the first token that is neither a name nor a separator: a symbolic dim has no bound and no default.
 fn type_parameters(kinds: &[TokenKind], at: usize) -> (Vec<u32>, usize, Option<usize>) {
     if kinds.get(at) != Some(&LeftBracket) {
         return (Vec::new(), at, None);
@@ -102,13 +103,14 @@ fn type_parameters(kinds: &[TokenKind], at: usize) -> (Vec<u32>, usize, Option<u
             stray.get_or_insert(index);
         }
     }
-    // A header whose bracket is never closed goes on at its parameters; that mistake has been reported.
+    // The bracket is never closed, which is already reported: continue at the parameters.
     let paren = kinds.iter().position(|kind| *kind == LeftParen).unwrap_or(kinds.len());
     names.retain(|name| (*name as usize) < paren);
     (names, paren, None)
 }
 
-/// The `)` of the `(` at `open`; where it is missing, the last `)` before the arrow or the end, or else the end.
+/// Returns the `)` that matches the `(` at `open`. If it is missing, the last `)` before the arrow or the end; if there
+/// is none either, the arrow or the end.
 fn closing_paren(kinds: &[TokenKind], open: usize, end: usize) -> usize {
     let mut depth = 0usize;
     for (at, kind) in kinds.iter().enumerate().take(end).skip(open) {
@@ -128,7 +130,7 @@ fn closing_paren(kinds: &[TokenKind], open: usize, end: usize) -> usize {
     close.filter(|close| *close > open).unwrap_or(arrow)
 }
 
-/// The parameters between two tokens. Where brackets do not balance, `, name:` starts a parameter at any depth.
+/// Parses the parameters between two tokens. If brackets do not balance, `, name:` starts a parameter at any depth.
 fn parameters<'k>(
     reader: &Reader<'k>,
     kinds: &'k [TokenKind],
@@ -148,7 +150,7 @@ fn parameters<'k>(
         } else if kind.is_closer() {
             depth = depth.saturating_sub(1);
         } else if at == end || kind == Comma && (depth == 0 || !balanced && starts_parameter()) {
-            // A last comma may have nothing after it.
+            // The last comma may be a trailing one.
             if at > first || at < end {
                 // INVARIANT: `at` is at most the end, which is in `kinds`, and `first` at most `at`.
                 let tree = reader.parameter(&kinds[first..at]);
@@ -161,7 +163,8 @@ fn parameters<'k>(
     params
 }
 
-/// The first error of a header's own or of its parameters, by the statement's tokens.
+/// Returns the error of a statement, or the first error of its parameters, with token indices that count from the
+/// statement's first token.
 pub(crate) fn first_error(tree: &StatementTree) -> Option<SyntaxError> {
     if tree.error.is_some() {
         return tree.error.clone();
@@ -170,7 +173,7 @@ pub(crate) fn first_error(tree: &StatementTree) -> Option<SyntaxError> {
     params.iter().find_map(parameter_error)
 }
 
-/// A parameter's error, by the statement's tokens.
+/// Returns a parameter's error, with token indices that count from the statement's first token.
 fn parameter_error(param: &Parameter) -> Option<SyntaxError> {
     Some(param.tree.error.clone()?.shifted(param.first_token))
 }

@@ -1,33 +1,39 @@
-//! Logical lines: where a statement ends.
+//! Logical lines: finding the end of a statement.
 //!
-//! A statement's end is decided by a forward scan from its own start that remembers nothing of the text before, so any
-//! part of a text splits as the whole does. Inside brackets a newline ends the statement when the next line cannot be
-//! meant as its continuation ([`starts_statement`]): an unclosed bracket then costs one statement, not the file.
+//! The end is found by a forward scan from the statement's start that does not depend on the text before it. So a part
+//! of a text is split in the same way as the whole text. Inside brackets a line break ends the statement if the next
+//! line cannot be its continuation ([`starts_statement`]). An unclosed bracket then breaks one statement and not the
+//! rest of the file:
+//!
+//! ```text
+//! x = R.add(a, b          # unclosed: the statement ends here, because the next
+//! y = R.mul(x, x)         # line is a binding in the same column
+//! ```
 
-/// A logical line's place; offsets are bytes of the scanned text.
+/// The position of a logical line. Offsets are bytes of the scanned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogicalLine {
-    /// Column of the first token, as Python counts: a tab leads to the next multiple of 8.
+    /// The column of the first token, as Python counts: a tab advances to the next multiple of 8.
     pub(crate) indent: u32,
-    /// The first token.
+    /// The first token's start.
     pub(crate) start: usize,
-    /// After the last code; blanks may precede it, and blanks or a comment follow.
+    /// The offset after the code. Blanks may precede it; blanks or a comment may follow.
     pub(crate) end: usize,
     /// The line start of the next statement, or the text's end.
     pub(crate) next: usize,
 }
 
-/// Where a string literal ends.
+/// The position where a string literal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StringEnd {
-    /// After the closing quotes, or where the scan gave up.
+    /// The offset after the closing quotes; if there are none, where the scan stopped.
     pub(crate) offset: usize,
-    /// Whether there were closing quotes.
+    /// Whether the string has closing quotes.
     pub(crate) closed: bool,
 }
 
-/// The end of the string whose first quote stands at `at`. One on a single line ends with it, a triple-quoted one with
-/// the text.
+/// Finds the end of the string whose first quote is at `at`. Without closing quotes, a string in single quote
+/// characters ends at the end of its line, and a triple-quoted one at the text's end.
 pub(crate) fn string_end(bytes: &[u8], at: usize, quote: u8) -> StringEnd {
     if is_triple(bytes, at, quote) {
         triple_end(bytes, at + 3, quote, None)
@@ -52,8 +58,8 @@ fn line_string_end(bytes: &[u8], mut at: usize, quote: u8) -> StringEnd {
     StringEnd { offset: bytes.len(), closed: false }
 }
 
-/// A triple-quoted string's end. With `limit`, it also ends before a line that starts a decorated item, a function or a
-/// class no deeper than `limit` columns: text that is missing its closing quotes is not swallowed whole.
+/// Finds the end of a triple-quoted string. With `limit`, the string also ends before a line that starts a decorator,
+/// function or class in a column of at most `limit`, so that missing quotes do not consume the rest of the file.
 fn triple_end(bytes: &[u8], mut at: usize, quote: u8, limit: Option<u32>) -> StringEnd {
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -71,13 +77,13 @@ fn triple_end(bytes: &[u8], mut at: usize, quote: u8, limit: Option<u32>) -> Str
     StringEnd { offset: bytes.len(), closed: false }
 }
 
-/// Bytes of a backslash and the character it escapes; a line's end counts as one character.
+/// The number of bytes of a backslash and the character after it. A line break counts as one character.
 fn escape_width(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at + 1) {
         None => 1,
         Some(b'\n' | b'\r') => 1 + newline_width(bytes, at + 1),
         Some(byte) if byte.is_ascii() => 2,
-        // The first byte of a longer character; its other bytes are no quotes and no newlines.
+        // The first byte of a multi-byte character. Its other bytes are no quotes and no line breaks.
         Some(_) => 1,
     }
 }
@@ -86,15 +92,15 @@ fn newline_width(bytes: &[u8], at: usize) -> usize {
     if bytes.get(at..at + 2) == Some(b"\r\n") { 2 } else { 1 }
 }
 
-/// Whether the line at `at` starts a decorator, function or class no deeper than `limit` columns.
+/// Whether the line at `at` starts a decorator, function or class in a column of at most `limit`.
 fn starts_item(bytes: &[u8], at: usize, limit: u32) -> bool {
     let (column, at) = indentation(bytes, at);
     let rest = bytes.get(at..).unwrap_or_default();
     column <= limit && (rest.starts_with(b"@") || rest.starts_with(b"def ") || rest.starts_with(b"class "))
 }
 
-/// The column of the first character that is no blank, and where it stands. A byte order mark is a blank without width
-/// wherever it stands: a segment does not know whether the file starts with it.
+/// Returns the column and the offset of the first character that is not a blank. A byte order mark counts as a blank of
+/// width 0 at any position, because a segment does not know whether it is at the file's start.
 pub(crate) fn indentation(bytes: &[u8], mut at: usize) -> (u32, usize) {
     let mut column = 0u32;
     while let Some(&byte) = bytes.get(at) {
@@ -112,7 +118,7 @@ pub(crate) fn indentation(bytes: &[u8], mut at: usize) -> (u32, usize) {
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// The line start of the first statement at or after the line start `at`: blank lines and comments are passed over.
+/// Returns the line start of the first statement at or after the line start `at`, skipping blank lines and comments.
 pub(crate) fn skip_trivia(bytes: &[u8], at: usize) -> usize {
     let mut line = at;
     loop {
@@ -133,7 +139,7 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
     at + rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())
 }
 
-/// Number of line breaks, a `\r\n` being one, and whether all bytes are ASCII.
+/// Returns the number of line breaks, where `\r\n` is one, and whether all bytes are ASCII.
 pub(crate) fn count_newlines(text: &str) -> (u32, bool) {
     let bytes = text.as_bytes();
     let line_feeds = memchr::memchr_iter(b'\n', bytes).count();
@@ -142,7 +148,7 @@ pub(crate) fn count_newlines(text: &str) -> (u32, bool) {
     ((line_feeds + returns - pairs) as u32, text.is_ascii())
 }
 
-/// The offsets after every line break.
+/// Returns the offset after each line break.
 pub(crate) fn line_starts(text: &str) -> Box<[u32]> {
     let bytes = text.as_bytes();
     let breaks = bytes.iter().enumerate().filter(|(at, byte)| match byte {
@@ -153,7 +159,7 @@ pub(crate) fn line_starts(text: &str) -> Box<[u32]> {
     breaks.map(|(at, _)| at as u32 + 1).collect()
 }
 
-/// Bytes the scan has to look at; all others are passed over.
+/// The bytes that the scan has to examine. All others are skipped.
 const SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let special = b"\n\r\"'#\\()[]{}";
@@ -165,14 +171,14 @@ const SPECIAL: [bool; 256] = {
     table
 };
 
-/// The logical line whose physical line starts at `line_start`, where a statement must start. `bounded` ends unclosed
-/// triple-quoted strings before the next item; Python text outside TVMScript may hold items in strings and is scanned
-/// without.
+/// Finds the end of the logical line whose physical line starts at `line_start`, which must be the start of a
+/// statement. With `bounded`, an unclosed triple-quoted string ends before the next item. Python text outside TVMScript
+/// may contain items in strings, and is scanned without `bounded`.
 pub(crate) fn logical_line(bytes: &[u8], line_start: usize, bounded: bool) -> LogicalLine {
     let (indent, start) = indentation(bytes, line_start);
     let mut depth = 0u32;
     let mut at = start;
-    // Where the physical line's comment starts.
+    // The start of the comment on the current physical line.
     let mut comment = None;
     let ends = |end: usize, next: usize| LogicalLine { indent, start, end, next };
     while let Some(&byte) = bytes.get(at) {
@@ -216,7 +222,7 @@ pub(crate) fn logical_line(bytes: &[u8], line_start: usize, bounded: bool) -> Lo
     ends(comment.unwrap_or(bytes.len()), bytes.len())
 }
 
-/// Bytes of the newline a backslash joins, 0 where none follows.
+/// The number of bytes of the line break after a backslash; 0 if none follows.
 fn escaped_newline_width(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at + 1) {
         Some(b'\n' | b'\r') => newline_width(bytes, at + 1),
@@ -224,12 +230,13 @@ fn escaped_newline_width(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Calls that are statements and never arguments: `R.output(x)`.
+/// Calls that occur only as statements, never as arguments: for example `R.output(x)`.
 const STATEMENT_CALLS: [&[u8]; 5] = [b".output(", b".func_attr(", b".evaluate(", b".reads(", b".writes("];
 
-/// Whether the physical line at `line_start`, met inside the brackets of a statement indented by `indent`, starts a
-/// statement of its own. `before` is the statement so far. Brackets may go on at any column, as in Python: behind a comma, an opened
-/// bracket or an operator only what no argument looks like is a statement; elsewhere all that stands further left is one, too.
+/// Whether the physical line at `line_start`, inside the open brackets of a statement indented by `indent`, starts a
+/// new statement. `before` is the statement so far. In Python, text inside brackets may continue in any column. So
+/// after a comma, an opening bracket or an operator, only a line that cannot be an argument starts a statement;
+/// otherwise a line further to the left than the statement does so too.
 fn starts_statement(bytes: &[u8], line_start: usize, indent: u32, before: &[u8]) -> bool {
     let (column, start) = indentation(bytes, line_start);
     // INVARIANT: a line's end is not before its start, nor is `word` empty where it is indexed below.
@@ -252,7 +259,7 @@ fn starts_statement(bytes: &[u8], line_start: usize, indent: u32, before: &[u8])
     }
 }
 
-/// Whether what stands inside brackets so far cannot end there: it ends with a comma, an opened bracket or an operator.
+/// Whether the bracketed text so far cannot end here, because it ends with a comma, an opening bracket or an operator.
 fn wants_operand(before: &[u8]) -> bool {
     let before = before.trim_ascii_end();
     match before.last() {
@@ -265,8 +272,8 @@ fn wants_operand(before: &[u8]) -> bool {
     }
 }
 
-/// Whether the physical line at `line_start` is `name: type = …`, however deep it stands: inside brackets nothing is but
-/// the parameters of a `def`.
+/// Whether the physical line at `line_start` has the form `name: type = …`, in any column. Inside brackets only
+/// parameters of a `def` have this form.
 fn starts_annotated_binding(bytes: &[u8], line_start: usize) -> bool {
     let (_, start) = indentation(bytes, line_start);
     let line = bytes.get(start..line_end(bytes, start)).unwrap_or_default();
@@ -275,8 +282,8 @@ fn starts_annotated_binding(bytes: &[u8], line_start: usize) -> bool {
     !word.is_empty() && word != b"lambda" && annotation.first() != Some(&b'=') && LineShape::of(annotation).binds()
 }
 
-/// Whether a block's header whose brackets are open ends with this line: its last word is the colon. A dict's key may
-/// stand there too, if it is a string.
+/// Whether a block header with open brackets ends with this line, because its last character is a colon. A string
+/// before the colon may be the key of a dict, and does not count.
 fn ends_header(statement: &[u8]) -> bool {
     let Some(before) = statement.trim_ascii_end().strip_suffix(b":") else { return false };
     let header = matches!(first_word(statement).0, b"def" | b"class" | b"with" | b"for" | b"while" | b"if" | b"elif");
@@ -291,16 +298,16 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// How a line goes on after its first word.
+/// The form of a line after its first word.
 #[derive(Clone, Copy, Debug, Default)]
 struct LineShape {
-    /// `name: …`.
+    /// It has the form `name: …`.
     declares: bool,
-    /// `name = …`, `name[i], other = …`. A tight `name=value` is an argument.
+    /// It has the form `name = …` or `name[i], other = …`. `name=value` without blanks is an argument.
     assigns: bool,
     /// It closes a bracket that it does not open.
     closes: bool,
-    /// It ends with a comma outside its own brackets.
+    /// It ends with a comma outside brackets of this line.
     has_last_comma: bool,
 }
 
@@ -310,7 +317,7 @@ impl LineShape {
         let declares = after.first() == Some(&b':') && after.get(1) != Some(&b'=');
         let mut shape = LineShape { declares, ..LineShape::default() };
         let mut depth = 0u32;
-        // Only the first `=` outside of brackets can be the statement's.
+        // Only the first `=` outside brackets can be an assignment.
         let mut is_decided = false;
         let mut at = 0;
         while let Some(&byte) = rest.get(at) {
@@ -336,18 +343,19 @@ impl LineShape {
         shape
     }
 
-    /// Whether it is a statement, wherever the line before ends.
+    /// Whether the line is a statement, if the line before it is complete.
     fn binds(self) -> bool {
         self.declares || self.assigns
     }
 
-    /// Whether it is a statement behind a line that asks for another argument or operand: no parameter and no argument is written so.
+    /// Whether the line is a statement after a line that ends with a comma or an operator. Parameters and arguments
+    /// never have this form.
     fn binds_after_comma(self) -> bool {
         self.assigns && !self.closes && !self.has_last_comma
     }
 }
 
-/// The last byte of a line that is no blank and in no comment.
+/// The last byte of a line that is neither a blank nor in a comment.
 fn last_code_byte(line: &[u8]) -> Option<u8> {
     let mut at = 0;
     let mut last = None;

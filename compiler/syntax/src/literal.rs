@@ -1,9 +1,9 @@
-//! Values of literals, as Python reads them.
+//! Evaluation of Python literals: strings, integers and floats.
 
 use std::borrow::Cow;
 
-/// The value of one string literal with prefix and quotes. `None` for bytes, f-strings, unclosed strings and wrong
-/// escapes; characters by name (`\N{…}`) are not known here either.
+/// The value of one string literal, given with prefix and quotes. `None` for bytes, f-strings, unclosed strings and
+/// invalid escapes, and for characters by name (`\N{…}`), which are not supported.
 pub(crate) fn string(literal: &str) -> Option<Cow<'_, str>> {
     let quote = literal.find(['"', '\''])?;
     let (prefix, quoted) = literal.split_at(quote);
@@ -26,7 +26,7 @@ fn unescape(inner: &str) -> Option<String> {
     let mut value = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(at) = rest.find('\\') {
-        // INVARIANT: offsets stand at ASCII characters that were found in `rest`, or one behind them.
+        // INVARIANT: offsets are at ASCII characters that were found in `rest`, or one after them.
         value.push_str(&rest[..at]);
         let mut chars = rest[at + 1..].chars();
         let escaped = chars.next()?;
@@ -54,7 +54,7 @@ fn unescape(inner: &str) -> Option<String> {
                 let digits = rest.bytes().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                 code_point(&mut rest, digits, 8)?
             }
-            // Python keeps the backslash of an escape it does not know.
+            // Python keeps the backslash of an unknown escape.
             other => {
                 value.push('\\');
                 other
@@ -66,7 +66,7 @@ fn unescape(inner: &str) -> Option<String> {
     Some(value)
 }
 
-/// Reads `digits` digits off `rest`.
+/// Parses `digits` digits from the start of `rest` as a code point, and removes them.
 fn code_point(rest: &mut &str, digits: usize, radix: u32) -> Option<char> {
     let (number, after) = rest.split_at_checked(digits)?;
     if !number.chars().all(|digit| digit.is_digit(radix)) {

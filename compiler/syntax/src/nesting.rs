@@ -1,18 +1,19 @@
-//! Brackets: balance and depth, checked in one pass before the grammar sees a line.
+//! Checks of bracket balance and nesting depth, made in one pass before the grammar parses a line.
 //!
-//! The grammar and everything that walks a tree recurse; the limits here are what keeps that recursion shallow.
+//! The grammar and everything that walks a tree are recursive. The limits here bound that recursion.
 
 use crate::ast::{SyntaxError, TokenRange};
 use crate::token::TokenKind::{self, *};
 use rx_base::Code;
 
-/// The most brackets open at once.
+/// The largest number of brackets that may be open at once.
 pub(crate) const MAX_BRACKETS: usize = 256;
 
-/// The most operators, calls, subscripts and attributes that may hang on one another: a bound on a tree's depth.
+/// The largest number of operators, calls, subscripts and attributes in a chain of nested expressions: a bound on a
+/// tree's depth.
 pub(crate) const MAX_CHAIN: u32 = 1000;
 
-/// The first mistake of nesting in a line.
+/// Returns the first nesting error in a line.
 pub(crate) fn check(kinds: &[TokenKind]) -> Option<SyntaxError> {
     too_deep(kinds).or_else(|| unbalanced(kinds))
 }
@@ -22,14 +23,14 @@ fn error(code: Code, at: usize, message: &'static str) -> SyntaxError {
     SyntaxError { code, tokens: TokenRange::one(at), expected: Vec::new(), message }
 }
 
-/// Inside one pair of brackets, or outside all: how high the trees can be.
+/// The possible tree height at one bracket level: inside a pair of brackets, or outside all.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    /// The highest tree before the last comma.
+    /// The height of the highest tree before the last comma.
     finished: u32,
-    /// Links since the last comma.
+    /// The number of tree levels that tokens since the last comma may add.
     links: u32,
-    /// The highest bracket since the last comma; links after it may stand on it.
+    /// The height of the highest bracket content since the last comma. Later links may be above it in the tree.
     inner: u32,
 }
 
@@ -39,7 +40,7 @@ impl Level {
     }
 }
 
-/// Where brackets or chains of operators exceed their limit.
+/// Returns an error if brackets or operator chains exceed their limit.
 pub(crate) fn too_deep(kinds: &[TokenKind]) -> Option<SyntaxError> {
     let mut outer: Vec<Level> = Vec::new();
     let mut level = Level::default();
@@ -61,7 +62,7 @@ pub(crate) fn too_deep(kinds: &[TokenKind]) -> Option<SyntaxError> {
             return Some(error(Code::NestingTooDeep, at, "more than 1000 operators hang on one another"));
         }
     }
-    // A bracket that is never closed may be closed by recovery.
+    // Error recovery may close a bracket that is never closed.
     while let Some(outside) = outer.pop() {
         close(&mut level, Some(outside));
     }
@@ -77,13 +78,13 @@ fn close(level: &mut Level, outside: Option<Level>) {
     }
 }
 
-/// Whether the token makes a tree one level deeper.
+/// Whether the token can make a tree one level deeper.
 fn is_link(kind: TokenKind) -> bool {
     let operator = (Plus as u8..=NotEqual as u8).contains(&(kind as u8));
     operator || matches!(kind, Dot | Not | And | Or | If | Lambda | In | Is | Await | Yield | Walrus)
 }
 
-/// The first bracket without its counterpart.
+/// Returns an error for the first bracket without a counterpart.
 fn unbalanced(kinds: &[TokenKind]) -> Option<SyntaxError> {
     let mut open: Vec<usize> = Vec::new();
     for (at, &kind) in kinds.iter().enumerate() {

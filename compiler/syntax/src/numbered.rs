@@ -1,12 +1,13 @@
-//! Names that begin with a digit, as importers of PyTorch and ONNX models call parameters: `0_bias`.
+//! Errors for names that begin with a digit, such as `0_bias`. Importers of PyTorch and ONNX models create such
+//! parameter names.
 
 use crate::document::Item;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, Diagnostic, Fix, Span};
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// One error for each name of an item that begins with a digit, where it is written first, with the fix that renames it wherever the
-/// item has it. Places are a segment and bytes of it.
+/// Returns one error for each name of an item that begins with a digit, at its first occurrence, with a fix that
+/// renames all occurrences. Positions are a segment's index and a span in it.
 pub fn numbered_names(item: &Item) -> Vec<Diagnostic<(usize, Span)>> {
     let mut places: BTreeMap<(usize, u32), Vec<(usize, Span)>> = BTreeMap::new();
     let mut first: NameMap<(usize, u32)> = NameMap::default();

@@ -1,7 +1,9 @@
-//! What can be kept of a line that does not parse.
+//! Error recovery for a line that does not parse.
 //!
-//! The line is cut by hand where its statement's form cuts it (`target : annotation = value`), each part is read by the
-//! grammar, and only the part that is broken becomes [`ExprKind::Error`], or a call with a broken argument.
+//! The line is split according to the form of its statement (`target : annotation = value`), and the grammar parses
+//! each part separately. Only the broken part becomes [`ExprKind::Error`], or a call with a broken argument. For
+//! example, `x: T = f(a, , b)` remains a binding of `x` to a call with three arguments, the second of which is an
+//! error.
 
 use crate::ast::{Argument, BinaryOp, Expr, ExprKind, ParameterTree, StatementKind, SyntaxError, TokenRange, WithItem};
 use crate::shape::Reader;
@@ -9,19 +11,19 @@ use crate::token::TokenKind::{self, *};
 use crate::{nesting, shift};
 use std::cell::Cell;
 
-/// Tokens the grammar may be given while one line is taken apart; parts of parts are read again.
+/// The number of tokens that the grammar may process in the recovery of one line. Nested parts are parsed repeatedly.
 const BUDGET: usize = 1 << 15;
 
-/// A line that is being taken apart.
+/// A line in recovery.
 ///
-/// INVARIANT: ranges of tokens given to its methods end at `kinds.len()` at most; [`Line::expr`] cuts them down.
+/// INVARIANT: ranges of tokens given to its methods end at `kinds.len()` at most; [`Line::expr`] clamps them.
 struct Line<'r, 'k> {
     reader: &'r Reader<'k>,
     kinds: &'k [TokenKind],
     budget: Cell<usize>,
 }
 
-/// The statement that a broken line still is.
+/// Returns the statement that a broken line can be recovered to.
 pub(crate) fn statement<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> StatementKind {
     let line = Line { reader, kinds, budget: Cell::new(BUDGET) };
     let end = kinds.len();
@@ -55,12 +57,12 @@ pub(crate) fn statement<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> Stat
     }
 }
 
-/// The expression between two tokens of a line that does not parse there.
+/// Recovers the expression between two tokens of a broken line.
 pub(crate) fn expression<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind], start: usize, end: usize) -> Expr {
     Line { reader, kinds, budget: Cell::new(BUDGET) }.expr(start, end)
 }
 
-/// What can be kept of a broken parameter.
+/// Recovers a broken parameter.
 pub(crate) fn parameter<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind], error: SyntaxError) -> ParameterTree {
     let line = Line { reader, kinds, budget: Cell::new(BUDGET) };
     let end = kinds.len();
@@ -88,7 +90,7 @@ impl<'k> Line<'_, 'k> {
         TokenRange { start: start as u32, end: end.max(start) as u32 }
     }
 
-    /// The first token outside brackets that is `wanted`. A closer too many is passed over.
+    /// Returns the first token outside brackets that is `wanted`. A surplus closing bracket is skipped.
     fn position(&self, start: usize, end: usize, wanted: impl Fn(TokenKind) -> bool) -> Option<usize> {
         let mut depth = 0usize;
         for at in start..end.min(self.kinds.len()) {
@@ -100,14 +102,14 @@ impl<'k> Line<'_, 'k> {
             } else if depth == 0 && wanted(kind) {
                 return Some(at);
             } else if kind == Equal && wanted(Equal) && !self.kinds[at - usize::from(at > 0)].is_name() {
-                // Inside a bracket that was left open, `=` after anything but a name is no keyword argument's.
+                // Inside an unclosed bracket, an `=` that does not follow a name is no keyword argument's.
                 return Some(at);
             }
         }
         None
     }
 
-    /// The parts between two tokens that commas outside brackets separate.
+    /// Splits a token range at commas outside brackets.
     fn split(&self, start: usize, end: usize) -> Vec<(usize, usize)> {
         let mut parts = Vec::new();
         let mut first = start;
@@ -158,7 +160,7 @@ impl<'k> Line<'_, 'k> {
         StatementKind::Assign { targets, value: self.expr(at + 1, end) }
     }
 
-    /// Reads the tokens as an expression if the grammar can.
+    /// Parses the tokens as an expression; `None` if that fails.
     fn read(&self, start: usize, end: usize) -> Option<Expr> {
         let kinds = self.kinds.get(start..end)?;
         self.budget.set(self.budget.get().checked_sub(kinds.len())?);
@@ -169,7 +171,8 @@ impl<'k> Line<'_, 'k> {
         Some(shift::expr(value, start as u32))
     }
 
-    /// The expression between two tokens: read, or taken apart, or an error.
+    /// Returns the expression between two tokens: parsed as a whole, otherwise recovered from its parts, otherwise an
+    /// error.
     fn expr(&self, start: usize, end: usize) -> Expr {
         let end = end.min(self.kinds.len());
         let start = start.min(end);
@@ -184,13 +187,13 @@ impl<'k> Line<'_, 'k> {
         self.take_apart(start, end).or_else(|| self.without_last_closer(start, end)).unwrap_or(broken)
     }
 
-    /// The expression that is left without a closer too many at the end.
+    /// Parses the tokens without a surplus closing bracket at the end.
     fn without_last_closer(&self, start: usize, end: usize) -> Option<Expr> {
         let last = end.checked_sub(1).filter(|last| *last > start && self.kinds[*last].is_closer())?;
         self.read(start, last)
     }
 
-    /// A broken call, subscript or bracket with its parts; nothing for other expressions.
+    /// Recovers a broken call, subscript or bracket from its parts; `None` for other expressions.
     fn take_apart(&self, start: usize, end: usize) -> Option<Expr> {
         let open = (start..end).find(|at| self.kinds[*at].is_opener())?;
         let close = self.closing(open, end);
@@ -225,7 +228,7 @@ impl<'k> Line<'_, 'k> {
         }
     }
 
-    /// The closer of the bracket at `open`, or `end`.
+    /// Returns the bracket that closes the one at `open`, or `end`.
     fn closing(&self, open: usize, end: usize) -> usize {
         let mut depth = 0usize;
         for at in open..end {
@@ -246,7 +249,7 @@ fn update_op(kinds: &[TokenKind], at: usize) -> Option<BinaryOp> {
     update(*kinds.get(at)?)
 }
 
-/// The operator of `+=` and its like.
+/// Returns the operator of an assignment such as `+=`.
 fn update(kind: TokenKind) -> Option<BinaryOp> {
     Some(match kind {
         PlusEqual => BinaryOp::Add,

@@ -1,10 +1,11 @@
-//! Trees as short text, for tests.
+//! Compact rendering of trees as text, for tests.
 
 use crate::Segment;
 use crate::ast::{Argument, Expr, ExprKind, StatementKind};
 use crate::cursor::Cursor;
 
-/// The first statement of `text`: parts bracketed as they bind, `‹…›` where nothing could be read.
+/// Renders the first statement of `text`: operators in brackets that show precedence, and `‹…›` around text that could
+/// not be parsed.
 pub(crate) fn statement(text: &str) -> String {
     let segment = Segment::new(text.into());
     let Some(statement) = segment.tree().statements.first() else { return String::new() };
@@ -41,7 +42,7 @@ pub(crate) fn statement(text: &str) -> String {
     }
 }
 
-/// The error of the first statement of `text`, with the text it points at.
+/// Returns the error of the first statement of `text`: its message, and the text at its span.
 pub(crate) fn error(text: &str) -> Option<(String, String)> {
     let segment = Segment::new(text.into());
     let diagnostic = crate::syntax_diagnostics(&segment).into_iter().next()?;

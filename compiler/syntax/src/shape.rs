@@ -1,8 +1,8 @@
-//! From token kinds to trees, each shape once.
+//! Parsing of statements from token kinds, with memoization.
 //!
-//! A tree depends on the kinds of its tokens alone, and models repeat the same few hundred lines. So trees are kept per
-//! thread by their kinds, and chumsky runs once per distinct sequence. The table is bounded, and nothing observable
-//! depends on it.
+//! A tree depends only on the kinds of its tokens, and models repeat the same few hundred line shapes. So each thread
+//! caches trees by their token kinds, and the chumsky grammar runs once for each distinct sequence. For example, all
+//! lines `lvN = R.add(lvA, lvB)` of a model are one entry. The cache is bounded, and no result depends on it.
 
 use crate::ast::{ParameterTree, StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::grammar::{Failure, Grammar};
@@ -13,22 +13,23 @@ use rx_base::Code;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-/// Longer lines are rarely met twice.
+/// The longest line, in tokens, that is cached. Longer lines are rarely repeated.
 const MAX_KEY: usize = 512;
 
-/// The most tokens of a statement: a tree takes some 110 bytes a token, so half a GB. A `def` is read by the parameter.
+/// The largest number of tokens of a statement. A tree takes about 110 bytes a token, so at most about half a GB. The
+/// limit does not apply to a `def`, which is parsed one parameter at a time.
 const MAX_STATEMENT: usize = 1 << 22;
 
-/// Beyond it the table is emptied.
+/// The number of entries at which the cache is emptied.
 const MAX_ENTRIES: usize = 4096;
 
-/// Trees by the kinds of their tokens.
+/// A cache of trees, keyed by the kinds of their tokens.
 struct Table<T> {
     buckets: FxHashMap<u64, Bucket<T>>,
     entries: usize,
 }
 
-/// Trees whose kinds have one hash.
+/// The entries with the same hash.
 type Bucket<T> = Vec<(Box<[TokenKind]>, Arc<T>)>;
 
 impl<T> Table<T> {
@@ -56,7 +57,7 @@ thread_local! {
     static PARAMETERS: RefCell<Table<ParameterTree>> = RefCell::new(Table::new());
 }
 
-/// A hash of eight kinds at a time.
+/// Hashes the kinds, eight at a time.
 fn hash(kinds: &[TokenKind]) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut hash = kinds.len() as u64;
@@ -87,33 +88,34 @@ fn memoized<T>(
     tree
 }
 
-/// Reads the lines of one token table; the grammar is built when the first unknown shape is met.
+/// A parser for the lines of one token table. It builds the grammar when a line is not in the cache.
 pub(crate) struct Reader<'k> {
     grammar: OnceCell<Grammar<'k>>,
 }
 
 impl<'k> Reader<'k> {
-    /// A reader for kinds that live as long as `'k`.
+    /// Creates a parser for kinds that live as long as `'k`.
     pub(crate) fn new() -> Reader<'k> {
         Reader { grammar: OnceCell::new() }
     }
 
-    /// The grammar. It must see only kinds that [`nesting::too_deep`] has passed.
+    /// The grammar. Only kinds that [`nesting::too_deep`] accepts may be given to it, because it recurses.
     pub(crate) fn grammar(&self) -> &Grammar<'k> {
         self.grammar.get_or_init(Grammar::new)
     }
 
-    /// The tree of a statement.
+    /// Parses a statement.
     pub(crate) fn statement(&self, kinds: &'k [TokenKind]) -> Arc<StatementTree> {
         memoized(&STATEMENTS, kinds, || self.read_statement(kinds))
     }
 
-    /// The tree of a `def`'s parameter.
+    /// Parses a parameter of a `def`.
     pub(crate) fn parameter(&self, kinds: &'k [TokenKind]) -> Arc<ParameterTree> {
         memoized(&PARAMETERS, kinds, || self.read_parameter(kinds))
     }
 
-    /// One error: an unclosed string goes before the bracket it hides, a bracket before what the grammar says.
+    /// Parses a statement that is not in the cache. If it has several errors, the tree contains one: an unclosed string
+    /// before the bracket error that it causes, and a bracket error before the grammar's.
     fn read_statement(&self, kinds: &'k [TokenKind]) -> StatementTree {
         if kinds.first() == Some(&Def) {
             return header::definition(self, kinds);
@@ -153,7 +155,7 @@ impl<'k> Reader<'k> {
     }
 }
 
-/// The diagnosis of a failed parse.
+/// Builds the error for a failed parse.
 pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure) -> SyntaxError {
     let end = kinds.len() as u32;
     let start = failure.at.min(end);
@@ -167,7 +169,7 @@ pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure) -> SyntaxError
     SyntaxError { code, tokens, expected, message }
 }
 
-/// The error of a statement of more tokens than are read.
+/// Returns an error for a statement that exceeds [`MAX_STATEMENT`].
 fn too_long(kinds: &[TokenKind]) -> Option<SyntaxError> {
     (kinds.len() > MAX_STATEMENT).then(|| SyntaxError {
         code: Code::StatementTooLong,
@@ -177,7 +179,8 @@ fn too_long(kinds: &[TokenKind]) -> Option<SyntaxError> {
     })
 }
 
-/// The grammar takes an unclosed string for a string, to keep the line's structure; this is its error.
+/// Returns the error of an unclosed string. The grammar accepts an unclosed string as a string, to keep the line's
+/// structure.
 fn unclosed_string(kinds: &[TokenKind]) -> Option<SyntaxError> {
     let at = kinds.iter().position(|kind| *kind == UnclosedString)? as u32;
     Some(SyntaxError {
@@ -188,7 +191,7 @@ fn unclosed_string(kinds: &[TokenKind]) -> Option<SyntaxError> {
     })
 }
 
-/// Whether a line is Python without meaning in TVMScript, and if so whether it opens a block.
+/// Whether a line is a Python statement without meaning in TVMScript; if so, whether it opens a block.
 fn python(kinds: &[TokenKind]) -> Option<bool> {
     let opens = kinds.last() == Some(&Colon);
     match (kinds.first()?, kinds.get(1)) {
@@ -200,7 +203,7 @@ fn python(kinds: &[TokenKind]) -> Option<bool> {
     }
 }
 
-/// Whether `match` or `case` before the token can be a keyword only.
+/// Whether this token, after `match` or `case`, shows that the word is a keyword and not a name.
 fn starts_operand(kind: TokenKind) -> bool {
     kind.is_name()
         || matches!(

@@ -1,4 +1,5 @@
-//! Moving trees along their token sequence: the parts of a long line are read one by one, from token 0 each.
+//! Shifting of token indices in trees: the parts of a long line are parsed separately, each with indices from 0, and
+//! then moved to their position in the line.
 
 use crate::ast::{Argument, Expr, ExprKind, SyntaxError, TokenRange};
 
@@ -8,14 +9,14 @@ fn range(tokens: &mut TokenRange, by: u32) {
 }
 
 impl SyntaxError {
-    /// The error `by` tokens further on.
+    /// Returns the error with its token indices increased by `by`.
     pub(crate) fn shifted(mut self, by: u32) -> SyntaxError {
         range(&mut self.tokens, by);
         self
     }
 }
 
-/// The expression with every index `by` tokens further on.
+/// Returns the expression with all token indices increased by `by`.
 pub(crate) fn expr(mut value: Expr, by: u32) -> Expr {
     if by != 0 {
         shift(&mut value, by);
@@ -86,7 +87,7 @@ fn shift(value: &mut Expr, by: u32) {
     }
 }
 
-/// Moves a call's arguments.
+/// Shifts a call's arguments.
 fn arguments(list: &mut [Argument], by: u32) {
     for argument in list {
         if let Some(keyword) = &mut argument.keyword {

@@ -1,9 +1,9 @@
-//! What may stand left of `=`.
+//! The check of assignment targets.
 
 use crate::ast::{Expr, ExprKind, StatementKind, SyntaxError};
 use rx_base::Code;
 
-/// The first target that nothing can be assigned to.
+/// Returns an error for the first expression that is used as a target but cannot be assigned to.
 pub(crate) fn check(kind: &StatementKind) -> Option<SyntaxError> {
     let wrong = match kind {
         StatementKind::Assign { targets, .. } => targets.iter().find_map(wrong_part),

@@ -1,4 +1,4 @@
-//! Token kinds and the table of a segment's tokens.
+//! The kinds of tokens, the lexer, and the table that stores a segment's tokens.
 
 use crate::ast::TokenIndex;
 use logos::{Lexer, Logos};
@@ -6,7 +6,7 @@ use rx_base::Span;
 
 macro_rules! token_kinds {
     ($($(#[doc = $doc:literal])* $kind:ident $text:tt;)*) => {
-        /// What a token is. Trees depend on nothing else of a token (`docs/decisions/0003`).
+        /// The kind of a token. Trees depend on no other property of tokens (`docs/decisions/0003`).
         #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum TokenKind {
@@ -14,7 +14,8 @@ macro_rules! token_kinds {
             /// An identifier.
             #[regex(r"[\p{XID_Start}_]\p{XID_Continue}*")]
             Name,
-            /// A word that begins with a digit, as importers name parameters: `0_bias`. A [`TokenTable`] keeps it as a [`TokenKind::Name`].
+            /// A word that begins with a digit, such as the parameter name `0_bias` that model importers create. A
+            /// [`TokenTable`] stores it as a [`TokenKind::Name`].
             #[regex(r"[0-9][0-9_]*\p{XID_Start}\p{XID_Continue}*", priority = 4)]
             NumberedName,
             /// An integer literal.
@@ -37,18 +38,18 @@ macro_rules! token_kinds {
             /// Blanks within a line.
             #[regex(r"[ \t\x0c\u{feff}]+")]
             Whitespace,
-            /// A line's end where a bracket or a backslash continues the statement.
+            /// A line break that does not end the statement, inside a bracket or after a backslash.
             #[regex(r"\\?(\r\n|\n|\r)")]
             Newline,
-            /// `# …` to the line's end.
+            /// A comment: `# …` up to the line break.
             #[regex(r"#[^\r\n]*", allow_greedy = true)]
             Comment,
-            /// A character no token starts with.
+            /// A character with which no token starts.
             Unknown,
         }
 
         impl TokenKind {
-            /// The text of tokens that are always spelled alike.
+            /// The text of a token with a fixed spelling.
             pub const fn text(self) -> Option<&'static str> {
                 match self {
                     $(TokenKind::$kind => Some($text),)*
@@ -56,7 +57,7 @@ macro_rules! token_kinds {
                 }
             }
 
-            /// How a message names it: `` `:` ``, `a name`.
+            /// The token's name in messages: `` `:` ``, `a name`.
             pub const fn phrase(self) -> &'static str {
                 match self {
                     $(TokenKind::$kind => concat!("`", $text, "`"),)*
@@ -164,12 +165,12 @@ token_kinds! {
 }
 
 impl TokenKind {
-    /// Whether the token can be an identifier; `match`, `case` and `type` are keywords only at some places.
+    /// Whether the token can be an identifier. `match`, `case` and `type` are keywords only in some positions.
     pub const fn is_name(self) -> bool {
         matches!(self, TokenKind::Name | TokenKind::Match | TokenKind::Case | TokenKind::Type)
     }
 
-    /// Whether the token has no meaning to the grammar.
+    /// Whether the grammar ignores the token.
     pub const fn is_trivia(self) -> bool {
         matches!(self, TokenKind::Whitespace | TokenKind::Newline | TokenKind::Comment)
     }
@@ -189,7 +190,7 @@ impl TokenKind {
         matches!(self, TokenKind::RightParen | TokenKind::RightBracket | TokenKind::RightBrace)
     }
 
-    /// The closer of an opener, the opener of a closer.
+    /// The closing bracket for an opening one, and the reverse.
     pub const fn counterpart(self) -> Option<TokenKind> {
         Some(match self {
             TokenKind::LeftParen => TokenKind::RightParen,
@@ -203,7 +204,7 @@ impl TokenKind {
     }
 }
 
-/// Reads a string's rest, after its prefix and first quote.
+/// Lexes the rest of a string, after its prefix and first quote.
 fn lex_string(lexer: &mut Lexer<'_, TokenKind>) -> TokenKind {
     let bytes = lexer.source().as_bytes();
     // INVARIANT: the pattern ends with a quote, so the slice is not empty.
@@ -213,16 +214,16 @@ fn lex_string(lexer: &mut Lexer<'_, TokenKind>) -> TokenKind {
     if end.closed { TokenKind::String } else { TokenKind::UnclosedString }
 }
 
-/// One token with its place, trivia included.
+/// A token with its position, trivia included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of the token.
     pub kind: TokenKind,
     /// Its bytes.
     pub span: Span,
 }
 
-/// The tokens of `text`, trivia included; nothing is left out, so their texts together are `text`.
+/// Lexes `text` into tokens, trivia included. The concatenated token texts are `text`.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
     let mut lexer = TokenKind::lexer(text);
     let mut keyword = None;
@@ -244,7 +245,8 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
     })
 }
 
-/// The length of a word's digits and the keyword that is the rest of it: Python reads `1if` as two tokens.
+/// Splits a word into its leading digits and a keyword, as in `1if`, which Python lexes as two tokens. Returns the
+/// number of digits and the keyword.
 fn keyword_after_digits(word: &str) -> Option<(u32, TokenKind)> {
     let digits = word.find(|letter: char| !letter.is_ascii_digit())?;
     let mut rest = TokenKind::lexer(word.get(digits..)?);
@@ -253,35 +255,35 @@ fn keyword_after_digits(word: &str) -> Option<(u32, TokenKind)> {
     is_keyword.then_some((digits as u32, kind))
 }
 
-/// The significant tokens of a segment, in 7 bytes each, and where its comments are.
+/// The significant tokens of a segment, in 7 bytes each, and the spans of its comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenTable {
     kinds: Vec<TokenKind>,
     starts: Vec<u32>,
-    /// `u16::MAX` where the length stands in `long`.
+    /// The length in bytes, or `u16::MAX` if `long` contains the token.
     lengths: Vec<u16>,
-    /// Ends of the tokens too long for `lengths`, by token.
+    /// The ends of the tokens that are too long for `lengths`, sorted by token.
     long: Vec<(TokenIndex, u32)>,
     comments: Vec<Span>,
-    /// Names that begin with a digit.
+    /// The tokens that are names beginning with a digit.
     numbered: Vec<TokenIndex>,
-    /// Tokens after the text's own, in a table whose trees have literals in place of names.
+    /// Literals with token indices after those of the text's own tokens, for trees in which literals replace names.
     literals: Option<Box<[Literal]>>,
 }
 
-/// A literal in place of an expression that the text writes otherwise: `WIDTH`, after `WIDTH = 24`.
+/// A literal that replaces an expression of the text: for example, `24` in place of `WIDTH` after `WIDTH = 24`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// What it is.
+    /// The kind of the literal.
     pub kind: TokenKind,
-    /// How it would be written.
+    /// The text of the literal.
     pub text: Box<str>,
-    /// The expression it replaces.
+    /// The span of the expression that it replaces.
     pub place: Span,
 }
 
 impl TokenTable {
-    /// An empty table with room for the tokens of `bytes` bytes of text.
+    /// Creates an empty table with capacity for the tokens of a text of `bytes` bytes.
     pub(crate) fn with_capacity(bytes: usize) -> TokenTable {
         let tokens = bytes / 3;
         TokenTable {
@@ -292,7 +294,7 @@ impl TokenTable {
         }
     }
 
-    /// Adds a token; trivia but comments are dropped.
+    /// Appends a token. Trivia is dropped; comments are stored separately.
     pub(crate) fn push(&mut self, mut token: Token) {
         if token.kind.is_trivia() {
             if token.kind == TokenKind::Comment {
@@ -313,27 +315,27 @@ impl TokenTable {
         self.lengths.push(length);
     }
 
-    /// A copy without room for more.
+    /// Returns a copy without excess capacity.
     pub(crate) fn of_exact_size(&self) -> TokenTable {
         self.clone()
     }
 
-    /// The same tokens with `literals` after them.
+    /// Returns a copy with `literals` after the tokens.
     pub(crate) fn with_literals(&self, literals: Vec<Literal>) -> TokenTable {
         TokenTable { literals: Some(literals.into()), ..self.clone() }
     }
 
-    /// Whether trees over this table have literals in place of names.
+    /// Whether trees over this table contain literals in place of names.
     pub(crate) fn is_substituted(&self) -> bool {
         self.literals.is_some()
     }
 
-    /// The literal that a token past the text's own is.
+    /// Returns the literal with this token index; `None` for the index of a token of the text.
     pub(crate) fn literal(&self, token: TokenIndex) -> Option<&Literal> {
         self.literals.as_ref()?.get((token as usize).checked_sub(self.kinds.len())?)
     }
 
-    /// Removes all tokens; their room stays.
+    /// Removes all tokens and keeps the capacity.
     pub(crate) fn clear(&mut self) {
         self.kinds.clear();
         self.starts.clear();
@@ -343,12 +345,12 @@ impl TokenTable {
         self.numbered.clear();
     }
 
-    /// Number of tokens.
+    /// The number of tokens.
     pub fn len(&self) -> u32 {
         self.kinds.len() as u32
     }
 
-    /// Whether there is no token.
+    /// Whether the table has no tokens.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
@@ -358,12 +360,12 @@ impl TokenTable {
         &self.kinds
     }
 
-    /// The kind of a token; `None` past the end.
+    /// The kind of a token; `None` for an index past the end.
     pub fn kind(&self, token: TokenIndex) -> Option<TokenKind> {
         self.kinds.get(token as usize).copied().or_else(|| Some(self.literal(token)?.kind))
     }
 
-    /// The bytes of a token; `None` past the end.
+    /// The bytes of a token; `None` for an index past the end.
     pub fn span(&self, token: TokenIndex) -> Option<Span> {
         let Some(&start) = self.starts.get(token as usize) else { return Some(self.literal(token)?.place) };
         let length = *self.lengths.get(token as usize)?;
@@ -374,7 +376,8 @@ impl TokenTable {
         self.long.get(long).map(|(_, end)| Span::new(start, *end))
     }
 
-    /// The token at `offset`, or else the first one after it; [`TokenTable::len`] past the last.
+    /// Returns the token at `offset`; if there is none, the first one after it. [`TokenTable::len`] after the last
+    /// token.
     pub fn at_or_after(&self, offset: u32) -> TokenIndex {
         let index = self.starts.partition_point(|start| *start <= offset) as u32;
         match index.checked_sub(1).and_then(|before| self.span(before)) {
@@ -383,12 +386,12 @@ impl TokenTable {
         }
     }
 
-    /// The names that begin with a digit, which no name may.
+    /// The tokens that are names beginning with a digit, which Python does not allow.
     pub fn numbered(&self) -> &[TokenIndex] {
         &self.numbered
     }
 
-    /// Where the comments are, `#` included.
+    /// The spans of the comments, `#` included.
     pub fn comments(&self) -> &[Span] {
         &self.comments
     }

@@ -1,4 +1,4 @@
-//! Which dialect a file is written in.
+//! Detection of the dialect of a file from the names that occur in it.
 
 use super::Dialect;
 use crate::ast::StatementKind;
@@ -6,7 +6,8 @@ use crate::document::{Document, ItemKind};
 use crate::printer::signature::{Signature, has_quoted_name};
 use crate::{Cursor, Segment};
 
-/// What speaks for each dialect. `weak` marks are spellings that 0.27 still reads; they decide only where nothing else does.
+/// The number of occurrences that indicate each dialect. `weak` counts classic spellings that 0.27 still accepts; they
+/// count only if there is no other evidence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Evidence {
     current: u32,
@@ -16,13 +17,13 @@ pub(crate) struct Evidence {
 }
 
 impl Dialect {
-    /// The dialect `document` is written in; [`Dialect::Tvm027`] where nothing tells.
+    /// Returns the dialect of `document`; [`Dialect::Tvm027`] if there is no evidence.
     pub fn detect(document: &Document) -> Dialect {
         Evidence::of_document(document).verdict()
     }
 
-    /// The dialect to print in: as [`Dialect::detect`], but a text that every dialect reads, as `R.Tensor(("n",))` with `n =
-    /// T.int64()`, is TVM 0.27's.
+    /// Returns the dialect in which to print: as [`Dialect::detect`], except that a text that is valid in every
+    /// dialect, such as `R.Tensor(("n",))` with `n = T.int64()`, is printed as TVM 0.27.
     pub fn to_print(document: &Document) -> Dialect {
         Evidence { weak: 0, ..Evidence::of_document(document) }.verdict()
     }
@@ -42,7 +43,7 @@ impl Evidence {
         evidence
     }
 
-    /// What one segment says.
+    /// Counts the evidence in one segment.
     pub(crate) fn of(segment: &Segment) -> Evidence {
         let mut evidence = Evidence::default();
         evidence.look_at(segment);
@@ -98,7 +99,8 @@ impl Evidence {
         }
     }
 
-    /// Tokens tell more cheaply than trees, and no tree puts these words where they mean something else.
+    /// Counts evidence in a statement's tokens. This is cheaper than walking trees, and these words have the same
+    /// meaning wherever they occur.
     fn tokens(&mut self, cursor: Cursor<'_>, count: u32) {
         let mut member_of_t = 0u8;
         for token in 0..count {
