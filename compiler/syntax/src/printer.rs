@@ -1,11 +1,19 @@
-//! The printer: a document as text, in the layout of TVM's `mod.script()`, in the spelling of any dialect.
+//! The printer: prints a document in the layout of TVM's `mod.script()`, in any dialect.
 //!
-//! - one statement is one line; parentheses stand where Python needs them; blank lines part functions;
-//! - comments stay with the statement they belong to: those between the lines of a statement go above it;
-//! - symbolic dims are declared as the dialect declares them ([`DimStyle`]). A dim of another type than `int64` is quoted
-//!   where it is first named and declared in the body in every dialect, as TVM 0.27 itself prints it; so are the dims of
-//!   a classic prim_func: `T.Buffer(("n", 64), "float32")`, then `n = T.int64()` at the head of the body;
-//! - broken statements and Python that rx does not read are kept as written.
+//! - One statement is one line. Parentheses are printed where Python needs them. Blank lines separate functions.
+//! - Comments stay with their statement: those between the lines of a statement are moved above it.
+//! - Symbolic dims are declared as the dialect declares them ([`DimStyle`]). A dim of another type than `int64` is
+//!   quoted where it is first used and declared in the body in every dialect, as TVM 0.27 itself prints it. So are the
+//!   dims of a classic prim_func: `T.Buffer(("n", 64), "float32")`, then `n = T.int64()` at the start of the body.
+//! - Broken statements, and Python code that rx does not parse, are kept as written.
+//!
+//! For example, `@R.function` with `def f( x:R.Tensor( (64, ),dtype = 'float32' ) ) : return(x)` is printed as
+//!
+//! ```text
+//! @R.function
+//! def f(x: R.Tensor((64,), dtype="float32")):
+//!     return x
+//! ```
 
 pub(crate) mod call;
 pub(crate) mod canonical;
@@ -39,12 +47,12 @@ use lines::{Code, Comment, Line, Part, parts};
 use scope::{Function, Scope, Scopes, TypeVars};
 use statement::has_verbatim_part;
 
-/// Prints `document` in `to`.
+/// Prints `document` in dialect `to`.
 pub fn print(document: &Document, to: Dialect) -> String {
     print_as(document, Dialect::detect(document), to)
 }
 
-/// Prints `document`, which is written in `from`, in `to`.
+/// Prints `document`, which is in dialect `from`, in dialect `to`.
 pub fn print_as(document: &Document, from: Dialect, to: Dialect) -> String {
     let parts = parts(document);
     let type_vars = TypeVars::of(&parts, from != to);
@@ -69,13 +77,13 @@ pub fn print_as(document: &Document, from: Dialect, to: Dialect) -> String {
     layout.finish()
 }
 
-/// What prints a run of lines.
+/// The printer of one run of lines.
 struct Printer<'p, 'd> {
     from: Dialect,
     to: Dialect,
     code: &'p Code<'d>,
     scopes: &'p Scopes,
-    /// Whether `T` may be written where the text has none.
+    /// Whether `T` may be printed where the text does not use it.
     has_tir: bool,
     header: &'p mut Header,
     layout: &'p mut Layout,
@@ -120,7 +128,8 @@ impl Printer<'_, '_> {
 
     fn line(&mut self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>) {
         self.comments(&line.comments);
-        // A comment inside that speaks to rx speaks of its own line, which would be another one.
+        // A directive inside a statement applies to its own line, and moving it above the statement would change that
+        // line.
         let suppresses = self.from == self.to && line.inside.iter().any(|comment| comment.contains(MARK));
         let verbatim = line.statement.tree.error.is_some()
             || suppresses
@@ -145,7 +154,7 @@ impl Printer<'_, '_> {
         self.printed(at, line, scope, verbatim, blank);
     }
 
-    /// The statement itself, and what stands at the head of its block.
+    /// Prints the statement itself, then the dims to declare at the start of its block.
     fn printed(&mut self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>, verbatim: bool, blank: bool) {
         let source = line.segment.text().get(line.statement.span.range()).unwrap_or("");
         let text = if verbatim { Some(source.to_owned()) } else { self.statement(at, line, scope, source) };
@@ -164,8 +173,8 @@ impl Printer<'_, '_> {
         self.layout.printed(line.depth, line.kind());
         if let Some(function) = self.scopes.at(at).and_then(Scope::function).filter(|_| !verbatim) {
             for (symbol, style) in &function.symbols {
-                // In a Relax function a dim that is quoted alone declares itself, and the line is TVM's habit; in a
-                // prim_func it would be an `int32`.
+                // In a Relax function, a dim that is a quoted name declares itself; TVM prints this line by convention,
+                // so it may be left out. In a prim_func such a dim would be an `int32`.
                 let declares = self.has_tir || function.prim;
                 if *style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body && declares {
                     self.layout.line(line.depth + 1, false, &format!("{} = T.int64()", symbol.name));
@@ -174,7 +183,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// A statement's text; `None` where the dialect does without it.
+    /// Returns a statement's text; `None` if the dialect omits the statement.
     fn statement(&self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>, source: &str) -> Option<String> {
         let cursor = line.cursor();
         let kind = line.kind();
@@ -207,7 +216,8 @@ impl Printer<'_, '_> {
     }
 }
 
-/// `m, n = T.int32(), T.int64()` without the dims of the signature that are declared elsewhere.
+/// Returns a declaration `m, n = T.int32(), T.int64()` without the dims of the signature that the dialect declares
+/// elsewhere; `None` if no dim is left.
 fn remaining_declarations(line: &Line<'_>, names: &NameSet, function: &Function) -> Option<String> {
     let elsewhere = |name: &Name| names.contains(name) && function.style(name) != Some(DimStyle::Body);
     let declared = dim_declarations(line.kind(), line.cursor());
@@ -220,7 +230,7 @@ fn remaining_declarations(line: &Line<'_>, names: &NameSet, function: &Function)
     Some(format!("{} = {}", names.join(", "), dtypes.join(", ")))
 }
 
-/// The type parameters to print: those the function has, then its other dims by name.
+/// Returns the type parameters to print: first those that the function has, then its other dims by name.
 fn type_params(function: &Function) -> Vec<String> {
     let written: NameSet = function.type_params.iter().copied().collect();
     let wanted = function.symbols.iter().filter(|(_, style)| *style == DimStyle::TypeParam);

@@ -1,4 +1,4 @@
-//! Expressions.
+//! The expression grammar.
 
 use super::failure::{Failure, Part};
 use super::{Extra, Kinds, range};
@@ -10,7 +10,7 @@ use chumsky::pratt::{infix, left, prefix, right};
 use chumsky::prelude::*;
 use std::sync::Arc;
 
-/// A parser that can be used more than once in the grammar.
+/// The type of a parser that can be cloned, and so used more than once in the grammar.
 macro_rules! parser {
     ($output:ty) => { impl Parser<'k, Kinds<'k>, $output, Extra> + Clone + 'k };
 }
@@ -23,15 +23,15 @@ fn token<'k>(kind: TokenKind) -> parser!(TokenKind) {
     just(kind)
 }
 
-/// An identifier's token.
+/// Matches the token of an identifier.
 pub(super) fn name<'k>() -> parser!(u32) {
     choice((just(Name), just(Match), just(Case), just(Type))).map_with(|_, e| range(e.span()).start)
 }
 
-/// A lambda, a conditional or what stands below them. No commas, no stars, no `:=`.
+/// Matches a lambda, a conditional, or an expression that binds more tightly. Commas, stars and `:=` are not included.
 ///
-/// No alternative of this grammar starts with an expression that another one starts with too: reading it twice at every
-/// bracket would take time exponential in their depth.
+/// No two alternatives of this grammar start with the same subexpression: the parser would parse it once for each
+/// alternative, and the time would be exponential in the depth of brackets.
 pub(super) fn expression<'k>() -> parser!(Expr) {
     recursive(|expression| {
         let logic = recursive(|logic| logical(primary(expression.clone(), logic).boxed()));
@@ -55,7 +55,7 @@ fn lambda<'k>(expression: parser!(Expr)) -> parser!(Expr) {
         |((stars, name), default), e| {
             let tokens = range(e.span());
             let tree = ParameterTree { stars, name, annotation: None, default, tokens, error: None };
-            // Indices inside a lambda count from the statement's start.
+            // Token indices inside a lambda count from the statement's start.
             Parameter { first_token: 0, tree: Arc::new(tree) }
         },
     );
@@ -69,7 +69,7 @@ fn lambda<'k>(expression: parser!(Expr)) -> parser!(Expr) {
         })
 }
 
-/// `not`, `and`, `or` over comparisons over operators.
+/// Matches `not`, `and`, `or` and comparisons.
 fn logical<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     let operators = operators(primary).boxed();
     let compare_op = choice((
@@ -100,7 +100,8 @@ fn logical<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     ))
 }
 
-/// `a and b` with `c` is one node of three operands; parentheses have a node of their own and stay apart.
+/// Joins a left operand and a right one. `a and b` with `c` becomes one node with three operands. A parenthesized
+/// operand has its own node and is not merged.
 fn join(op: BoolOp, lhs: Expr, rhs: Expr, tokens: TokenRange) -> Expr {
     let operands = match lhs.kind {
         ExprKind::Bool2(of, mut operands) if of == op => {
@@ -112,7 +113,7 @@ fn join(op: BoolOp, lhs: Expr, rhs: Expr, tokens: TokenRange) -> Expr {
     expr(ExprKind::Bool2(op, operands), tokens)
 }
 
-/// Arithmetic and bits, tightest last.
+/// Matches arithmetic, shift and bit operators. A higher binding power binds more tightly.
 fn operators<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     let binary =
         |op: BinaryOp| move |tokens, lhs, rhs| expr(ExprKind::Binary(op, Box::new(lhs), Box::new(rhs)), tokens);
@@ -139,7 +140,7 @@ fn operators<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     ))
 }
 
-/// What follows a primary.
+/// A suffix of a primary expression.
 #[derive(Clone)]
 enum Postfix {
     Attribute(u32),
@@ -147,7 +148,7 @@ enum Postfix {
     Call(Vec<Argument>),
 }
 
-/// An atom with its attributes, calls and subscripts; `await` before it.
+/// Matches an atom with its attributes, calls and subscripts, and with `await` before it.
 pub(super) fn primary<'k>(expression: parser!(Expr), logic: parser!(Expr)) -> parser!(Expr) {
     let generator = comprehension(logic).boxed();
     let postfix = choice((
@@ -195,7 +196,8 @@ fn atom<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Expr) 
         .boxed()
 }
 
-/// `[async] for targets in source [if test]` …, which says nothing to rx; the targets are any tokens up to `in`.
+/// Matches the clauses `[async] for targets in source [if test]` …, whose content rx ignores. The targets are any
+/// tokens up to `in`.
 pub(super) fn comprehension<'k>(logic: parser!(Expr)) -> parser!(()) {
     token(Async)
         .or_not()
@@ -208,12 +210,12 @@ pub(super) fn comprehension<'k>(logic: parser!(Expr)) -> parser!(()) {
         .at_least(1)
 }
 
-/// `a, *b` before `in`.
+/// Matches the targets `a, *b` before `in`.
 pub(super) fn targets<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     tuple_of(starred(primary).boxed())
 }
 
-/// `*value` or a value.
+/// Matches `*value` or a value.
 pub(super) fn starred<'k>(value: parser!(Expr)) -> parser!(Expr) {
     token(Star).or_not().then(value).map_with(|(star, value), e| match star {
         None => value,
@@ -221,7 +223,7 @@ pub(super) fn starred<'k>(value: parser!(Expr)) -> parser!(Expr) {
     })
 }
 
-/// One item, or several with commas, which make a tuple.
+/// Matches one item, or several with commas, which form a tuple.
 fn tuple_of<'k>(item: parser!(Expr)) -> parser!(Expr) {
     let more = token(Comma).ignore_then(item.clone()).repeated().collect::<Vec<_>>();
     item.then(more).then(token(Comma).or_not()).map_with(|((first, more), comma), e| {
@@ -233,12 +235,12 @@ fn tuple_of<'k>(item: parser!(Expr)) -> parser!(Expr) {
     })
 }
 
-/// `a`, `a, b`, `*a, b`: what may stand alone on a line, after `return` or right of `=`.
+/// Matches `a`, `a, b` or `*a, b`: the expressions allowed as a statement, after `return`, or after `=`.
 pub(super) fn expressions<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     tuple_of(starred(walrus(expression)).boxed())
 }
 
-/// `name := value`, or a value.
+/// Matches `name := value` or a value.
 fn walrus<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     name().then_ignore(token(Walrus)).or_not().then(expression).map_with(|(name, value), e| match name {
         None => value,
@@ -246,7 +248,7 @@ fn walrus<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     })
 }
 
-/// `yield`, `yield from value`, `yield value`.
+/// Matches `yield`, `yield from value` or `yield value`.
 pub(super) fn yielded<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     token(Yield)
         .then(token(From).or_not())
@@ -280,7 +282,7 @@ fn list<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(ExprKi
     })
 }
 
-/// What stands between brackets.
+/// The content of parentheses or square brackets.
 enum Elements {
     Comprehension,
     List { items: Vec<Expr>, comma: bool },
@@ -304,7 +306,7 @@ fn elements<'k>(element: parser!(Expr), generator: parser!(())) -> parser!(Eleme
     })
 }
 
-/// `{}`, `{k: v, **more}`, `{a, b}`, comprehensions.
+/// Matches `{}`, `{k: v, **more}`, `{a, b}` and comprehensions in braces.
 fn braced<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(ExprKind) {
     let value = token(Colon).ignore_then(expression.clone()).or_not();
     let element = starred(walrus(expression.clone())).then(value).map(|(first, value)| match value {
@@ -331,12 +333,12 @@ fn braced<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Expr
     contents.delimited_by(token(LeftBrace), token(RightBrace))
 }
 
-/// What stands between commas in braces.
+/// An entry in braces.
 #[derive(Clone)]
 enum Entry {
-    /// `key: value`, `**value`.
+    /// `key: value`, or `**value` with no key.
     Pair(Option<Expr>, Expr),
-    /// A set's.
+    /// An element of a set.
     Item(Expr),
 }
 
@@ -354,7 +356,7 @@ fn dict_or_set(first: Entry, rest: Vec<Entry>) -> Option<ExprKind> {
     Some(if is_set { ExprKind::Set(items) } else { ExprKind::Dict(pairs) })
 }
 
-/// The inside of a call's parentheses.
+/// Matches the content of a call's parentheses.
 pub(super) fn arguments<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Vec<Argument>) {
     let spread = choice((token(DoubleStar).to(true), token(Star).to(false))).then(expression.clone()).map_with(
         |(double, value), e| {
@@ -384,7 +386,7 @@ pub(super) fn arguments<'k>(expression: parser!(Expr), generator: parser!(())) -
         })
 }
 
-/// The first token of a positional argument that follows a keyword argument.
+/// Returns the first token of a positional argument that follows a keyword argument.
 fn misplaced_positional(arguments: &[Argument]) -> Option<u32> {
     let mut keywords = false;
     for argument in arguments {
@@ -398,10 +400,10 @@ fn misplaced_positional(arguments: &[Argument]) -> Option<u32> {
     None
 }
 
-/// The inside of a subscript's brackets.
+/// Matches the content of a subscript's brackets.
 fn subscript<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     let bound = expression.clone().map(Box::new).or_not().boxed();
-    // What follows a slice's lower bound.
+    // The part of a slice after its lower bound.
     let bounds = token(Colon).ignore_then(bound.clone()).then(token(Colon).ignore_then(bound).or_not()).boxed();
     let slice = |lower, upper, step: Option<Option<Box<Expr>>>| ExprKind::Slice { lower, upper, step: step.flatten() };
     let open = bounds.clone().map_with(move |(upper, step), e| expr(slice(None, upper, step), range(e.span())));

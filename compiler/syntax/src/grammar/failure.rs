@@ -1,4 +1,4 @@
-//! The grammar's error: where it stopped, and what would have gone on there.
+//! The grammar's error type: the token at which the parse failed, and the set of alternatives that were expected there.
 
 use super::Kinds;
 use crate::token::TokenKind;
@@ -7,22 +7,22 @@ use chumsky::error::{Error, LabelError};
 use chumsky::prelude::SimpleSpan;
 use chumsky::util::MaybeRef;
 
-/// Names of grammar parts, used in messages in place of the tokens they may start with.
+/// Grammar rules that messages name instead of the tokens they can start with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Any expression.
+    /// An expression.
     Expression,
-    /// A `target = value` or an expression where a line starts.
+    /// An assignment or an expression at the start of a line.
     Statement,
 }
 
-/// A set of token kinds and parts as bits; chumsky merges errors often, so merging is an `or`.
+/// A bit set of token kinds and grammar rules. chumsky merges errors often, so a merge must be cheap: it is one `or`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Expected(u128);
 
 const PART_SHIFT: u32 = 120;
 
-// The bits of the parts must not meet those of the kinds.
+// The bits of the rules must not overlap those of the token kinds.
 const _: () = assert!((TokenKind::Unknown as u32) < PART_SHIFT);
 
 impl Expected {
@@ -39,23 +39,24 @@ impl Expected {
     }
 }
 
-/// Where a parse stopped.
+/// A failed parse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The token it stopped at; the number of tokens at the end.
+    /// The index of the token at which the parse failed; the number of tokens if the input ended too early.
     pub(crate) at: u32,
     expected: Expected,
-    /// A message that says all, or empty.
+    /// A complete message, or empty.
     pub(crate) message: &'static str,
 }
 
 impl Failure {
-    /// A mistake the grammar can name.
+    /// Creates a failure with a specific message.
     pub(crate) fn message(at: u32, message: &'static str) -> Failure {
         Failure { at, expected: Expected::default(), message }
     }
 
-    /// What was wanted, as phrases. Operators that could go on an expression are left out: they always could.
+    /// Returns the expected alternatives as phrases. Operators that could continue an expression are left out, because
+    /// they are possible after every expression.
     pub(crate) fn expected(&self) -> Vec<&'static str> {
         use TokenKind::*;
         let mut phrases = Vec::new();
@@ -83,7 +84,7 @@ impl Failure {
             String,
         ];
         let has = |kind: TokenKind| self.expected.has(Expected::kind(kind));
-        // Nothing but an operator between operands is a slash.
+        // A slash is expected only as an operator after an operand.
         let after_expression = has(Slash);
         let before_expression = !phrases.is_empty();
         for kind in TELLING {

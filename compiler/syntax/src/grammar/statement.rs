@@ -1,4 +1,4 @@
-//! Statements and parameters.
+//! The grammar of statements and parameters.
 
 use super::expression::{arguments, comprehension, expressions, name, primary, starred, targets, yielded};
 use super::failure::Part;
@@ -15,12 +15,12 @@ fn token<'k>(kind: TokenKind) -> parser!(TokenKind) {
     just(kind)
 }
 
-/// Any statement but a `def` header.
+/// Matches any statement except a `def` header.
 pub(super) fn statement<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     choice((simple(expression.clone()), header(expression.clone()), assignment(expression).labelled(Part::Statement)))
 }
 
-/// Statements of one line that a keyword starts.
+/// Matches simple statements that start with a keyword.
 fn simple<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     let value = expressions(expression.clone()).boxed();
     choice((
@@ -59,7 +59,7 @@ fn import<'k>() -> parser!(StatementKind) {
     plain.or(from)
 }
 
-/// Headers of blocks, but `def`.
+/// Matches block headers, except `def`.
 fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     let value = expressions(expression.clone()).boxed();
     let type_params = any_between(LeftBracket, RightBracket);
@@ -77,7 +77,7 @@ fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
         .map(|(context, target)| WithItem { context, target })
         .boxed();
     let items = item.separated_by(token(Comma)).at_least(1);
-    // The bare form also reads `with (a, b):`, as a tuple; the colon decides.
+    // The form without parentheses also matches `with (a, b):`, as a tuple. It must be followed by the colon.
     let with = token(With).ignore_then(choice((
         items.clone().collect().then_ignore(token(Colon).rewind()),
         items.allow_trailing().collect().delimited_by(token(LeftParen), token(RightParen)),
@@ -99,12 +99,12 @@ fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     .then_ignore(token(Colon))
 }
 
-/// Brackets with anything in them.
+/// Matches a pair of brackets with any tokens in them.
 fn any_between<'k>(open: TokenKind, close: TokenKind) -> parser!(()) {
     token(open).then(none_of([close]).repeated()).then(token(close)).to(())
 }
 
-/// What follows the first expressions of a line.
+/// The part of a line after its first expressions.
 enum Rest {
     Nothing,
     Annotation(Expr, Option<Expr>),
@@ -112,7 +112,7 @@ enum Rest {
     Update(BinaryOp, Expr),
 }
 
-/// Assignments, declarations and bare expressions.
+/// Matches assignments, declarations and bare expressions.
 fn assignment<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     let value = expressions(expression.clone()).or(yielded(expression.clone())).boxed();
     let update = choice((
@@ -153,7 +153,7 @@ fn assignment<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     })
 }
 
-/// A parameter of a `def`: `name: T = default`, `*args`, `**kwargs`, a bare `*` or `/`.
+/// Matches a parameter of a `def`: `name: T = default`, `*args`, `**kwargs`, a bare `*` or `/`.
 pub(super) fn parameter<'k>(expression: parser!(Expr)) -> parser!(ParameterTree) {
     let stars = choice((token(DoubleStar).to(2u8), token(Star).to(1), empty().to(0)));
     let named = stars

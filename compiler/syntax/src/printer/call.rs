@@ -1,4 +1,4 @@
-//! What the dialects spell differently in calls: names, keywords, scalars of `R.call_tir`, dims of signatures.
+//! Printing of calls, as far as the dialects differ: names, keywords, scalars in `R.call_tir`, and dims in signatures.
 
 use rx_base::name::Name;
 
@@ -11,7 +11,9 @@ use crate::ast::{Argument, Expr, ExprKind};
 use crate::dialect::DimStyle;
 
 impl Writer<'_> {
-    /// `R.Prim("int64")` and `T.int64` say the same of a Relax value, as do `T.bool(True)` and `True` of an attribute. Gives how many links after the name it printed.
+    /// Prints a scalar type or constant that the other dialect spells differently. In a Relax function classic
+    /// `R.Prim("int64")` is `T.int64`; in attributes classic `T.bool(True)` is `True`. Returns the number of links
+    /// after the name that it printed; `None` if the expression is no such scalar.
     pub(crate) fn scalar_type(&mut self, canonical: &str, rest: &[&Expr], cursor: Cursor<'_>) -> Option<usize> {
         if self.place.attributes && canonical == "T.bool" && self.leaves_classic() {
             let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
@@ -63,8 +65,9 @@ impl Writer<'_> {
         }
     }
 
-    /// The inputs of a `R.call_tir`: scalars among them are `R.prim_value(n)` in classic text, which TVM passes in their places as it
-    /// does those of current text. (Scalars of `tir_vars` come behind the outputs and have no other spelling.)
+    /// Prints the inputs of an `R.call_tir`. Classic text has `R.prim_value(n)` where current text has the scalar `n`;
+    /// TVM passes both in the same position. (Scalars in `tir_vars` follow the outputs, and have the same spelling in
+    /// all dialects.)
     fn inputs(&mut self, inputs: &[Expr], cursor: Cursor<'_>) {
         self.out.push('(');
         for (at, input) in inputs.iter().enumerate() {
@@ -84,7 +87,7 @@ impl Writer<'_> {
         self.out.push_str(if inputs.len() == 1 { ",)" } else { ")" });
     }
 
-    /// Whether an input is an integer: a literal, or made of dims.
+    /// Whether an input is an integer scalar: a literal, or an expression over dims.
     fn is_scalar(&self, input: &Expr, cursor: Cursor<'_>) -> bool {
         match &bare(input).kind {
             ExprKind::Integer => true,
@@ -97,7 +100,7 @@ impl Writer<'_> {
         }
     }
 
-    /// No dtype is `None` now and was `"void"`.
+    /// Prints an absent dtype: `None` in current text, `"void"` in classic text. Returns whether `value` was one.
     fn absent_dtype(&mut self, keyword: &str, value: &Expr, cursor: Cursor<'_>) -> bool {
         if !matches!(keyword, "out_dtype" | "dtype") {
             return false;
@@ -114,7 +117,8 @@ impl Writer<'_> {
         true
     }
 
-    /// TVM prints `R.const("-inf", "float32")` and cannot read it; `float("-inf")` it can.
+    /// Prints the value of an `R.const`. TVM prints `R.const("-inf", "float32")` but cannot parse it; it can parse
+    /// `float("-inf")`, which is printed here.
     fn constant(&mut self, value: &Expr, cursor: Cursor<'_>) {
         let text = cursor.string_value(bare(value));
         let special = text.as_deref().and_then(special_float).or_else(|| float_call(value, cursor));
@@ -128,12 +132,12 @@ impl Writer<'_> {
         }
     }
 
-    /// The argument that is a shape. Its dims are quoted as the dialect wants it in signatures alone.
+    /// Prints the argument that is a shape. Only in signatures are its dims quoted as the dialect requires.
     fn dim_list(&mut self, value: &Expr, named: bool, cursor: Cursor<'_>) {
         let is_signature = self.place.signature.is_some();
         match &value.kind {
             ExprKind::Parenthesized(inner) if is_list(inner) => self.dim_list(inner, named, cursor),
-            // `(4)` where `(4,)` is meant stays as it is, to be reported; `4` would say another thing.
+            // `(4)`, where `(4,)` is probably meant, is kept so that it is reported. `4` would have another meaning.
             ExprKind::Parenthesized(inner) => {
                 self.out.push('(');
                 self.dim_list(bare(inner), named, cursor);
@@ -164,7 +168,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A dim of a signature, quoted or not as the dialect wants it.
+    /// Prints a dim of a signature, quoted if the dialect requires it.
     fn dim(&mut self, dim: &Expr, cursor: Cursor<'_>) {
         let read = matches!(bare(dim).kind, ExprKind::String).then(|| QuotedDim::read(bare(dim), cursor)).flatten();
         let printed = match &read {
@@ -176,7 +180,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Prints a dim all of whose names are declared; tells whether it was one.
+    /// Prints a dim if all names in it are declared dims; returns whether it did.
     fn known_dim(&mut self, dim: &Expr, cursor: Cursor<'_>) -> bool {
         let Some(place) = &mut self.place.signature else { return false };
         let Some(function) = place.scope.function() else { return false };
@@ -188,7 +192,7 @@ impl Writer<'_> {
         let alone = matches!(bare(dim).kind, ExprKind::Name);
         let wants_quotes = |name: &Name| match function.style(name) {
             Some(DimStyle::TypeVar) => !alone,
-            // In a prim_func a dim is quoted only where it is first named.
+            // In a prim_func a dim is quoted only at its first use.
             Some(DimStyle::Body) => !function.prim || !place.bound.contains(name),
             _ => false,
         };
@@ -206,12 +210,12 @@ impl Writer<'_> {
     }
 }
 
-/// Whether an expression is a tuple or a list, in parentheses or not.
+/// Whether an expression is a tuple or a list, possibly in parentheses.
 fn is_list(expr: &Expr) -> bool {
     matches!(bare(expr).kind, ExprKind::Tuple(_) | ExprKind::List(_))
 }
 
-/// The dtype of `R.Prim("int64")`, for TVM 0.27's `T.int64`.
+/// Returns the dtype in `R.Prim("int64")`, which is `T.int64` in TVM 0.27.
 pub(crate) fn prim_type(callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<String> {
     let [one] = arguments else { return None };
     let keyword = one.keyword.map(|token| cursor.text(token));

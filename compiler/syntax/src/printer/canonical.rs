@@ -1,4 +1,4 @@
-//! Small readings of trees that the printer and the comparison share.
+//! Small queries on trees that the printer and the comparison share.
 
 use rx_base::name::{Name, name};
 use rx_base::{DType, dtype::TypeCode};
@@ -7,7 +7,7 @@ use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind, ParameterTree, StatementKind};
 use crate::dialect::{ALLOC_BUFFER, Dialect};
 
-/// The expression inside parentheses that make no tuple. Parentheses round text that is kept as written stay.
+/// Strips parentheses that do not form a tuple. Parentheses around an expression that is printed verbatim stay.
 pub(crate) fn bare(mut expr: &Expr) -> &Expr {
     while let ExprKind::Parenthesized(inner) = &expr.kind {
         if is_verbatim(inner) {
@@ -18,7 +18,7 @@ pub(crate) fn bare(mut expr: &Expr) -> &Expr {
     expr
 }
 
-/// Whether an expression is Python that rx prints as it was written.
+/// Whether an expression is Python that rx prints verbatim.
 pub(crate) fn is_verbatim(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Comprehension | ExprKind::Python | ExprKind::Error => true,
@@ -27,7 +27,7 @@ pub(crate) fn is_verbatim(expr: &Expr) -> bool {
     }
 }
 
-/// The dotted name `a.b.c`.
+/// Returns a dotted name such as `a.b.c`; `None` for other expressions.
 pub(crate) fn path(expr: &Expr, cursor: Cursor<'_>) -> Option<String> {
     let mut parts = Vec::new();
     let mut at = bare(expr);
@@ -48,28 +48,29 @@ pub(crate) fn path(expr: &Expr, cursor: Cursor<'_>) -> Option<String> {
     Some(parts.join("."))
 }
 
-/// The part of a dotted name after its last dot.
+/// Returns the part of a dotted name after its last dot.
 pub(crate) fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// The dtype of `T.int64` and its like.
+/// Returns the dtype of a name such as `T.int64`.
 pub(crate) fn tir_dtype(path: &str) -> Option<DType> {
     DType::parse(path.strip_prefix("T.")?).filter(|dtype| dtype.code != TypeCode::Custom)
 }
 
-/// The text of a name's token.
+/// Returns the text of an expression that is a single name.
 pub(crate) fn identifier<'a>(expr: &Expr, cursor: Cursor<'a>) -> Option<&'a str> {
     let expr = bare(expr);
     matches!(expr.kind, ExprKind::Name).then(|| cursor.text(expr.tokens.start))
 }
 
-/// A parameter's name.
+/// Returns a parameter's name.
 pub(crate) fn parameter_name(tree: &ParameterTree, cursor: Cursor<'_>) -> Option<Name> {
     tree.name.map(|token| name(cursor.text(token)))
 }
 
-/// The dims that `n = T.int64()` and `m, n = T.int32(), T.int32()` declare; none for any other statement.
+/// Returns the dims that a statement `n = T.int64()` or `m, n = T.int32(), T.int32()` declares; none for any other
+/// statement.
 pub(crate) fn dim_declarations(kind: &StatementKind, cursor: Cursor<'_>) -> Vec<(Name, DType)> {
     let StatementKind::Assign { targets, value } = kind else { return Vec::new() };
     let [target] = targets.as_slice() else { return Vec::new() };
@@ -95,7 +96,7 @@ fn dim_declaration(target: &Expr, value: &Expr, cursor: Cursor<'_>) -> Option<(N
     dtype.is_int().then(|| (name(target), dtype))
 }
 
-/// The name that `n = TypeVar("n")` declares; none of `n = TypeVar("m")`, which is a mistake.
+/// Returns the name that `n = TypeVar("n")` declares; `None` for `n = TypeVar("m")`, which is an error.
 pub(crate) fn type_var(kind: &StatementKind, cursor: Cursor<'_>) -> Option<Name> {
     let StatementKind::Assign { targets, value } = kind else { return None };
     let [target] = targets.as_slice() else { return None };
@@ -107,7 +108,8 @@ pub(crate) fn type_var(kind: &StatementKind, cursor: Cursor<'_>) -> Option<Name>
     declares.then(|| name(named))
 }
 
-/// Which argument of a call holds dims: the shape of `R.Tensor`, `R.DTensor`, `R.Shape` and `T.Buffer`, the value of `R.Prim`.
+/// Returns the position of the argument that contains dims: the shape of `R.Tensor`, `R.DTensor`, `R.Shape` and
+/// `T.Buffer`, the value of `R.Prim`.
 pub(crate) fn dim_argument(callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<usize> {
     let keyword = match last_part(callee) {
         "Tensor" | "DTensor" | "Buffer" => "shape",
@@ -120,7 +122,8 @@ pub(crate) fn dim_argument(callee: &str, arguments: &[Argument], cursor: Cursor<
     arguments.iter().position(named).or_else(first)
 }
 
-/// The dims in a [`dim_argument`]; a lone string or name is none, for it may be a dtype or a shape variable.
+/// Returns the dims in a [`dim_argument`]. A single string or name gives none, since it may be a dtype or a shape
+/// variable.
 pub(crate) fn dims(argument: &Expr) -> &[Expr] {
     match &argument.kind {
         ExprKind::Tuple(elements) | ExprKind::List(elements) => elements,
@@ -129,7 +132,8 @@ pub(crate) fn dims(argument: &Expr) -> &[Expr] {
     }
 }
 
-/// A call's dotted callee in current spelling. `T.decl_buffer` without `data=` allocates, in every dialect.
+/// Returns a call's dotted callee in canonical spelling. `T.decl_buffer` without `data=` allocates a buffer in every
+/// dialect.
 pub(crate) fn canonical_callee(dialect: Dialect, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> String {
     let is_data = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == "data");
     let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
@@ -139,14 +143,15 @@ pub(crate) fn canonical_callee(dialect: Dialect, callee: &str, arguments: &[Argu
     dialect.canonical_call(callee).to_owned()
 }
 
-/// The scalar in `R.prim_value(n)`: classic text passes it to a prim_func where current text passes `n`.
+/// Returns the scalar `n` in `R.prim_value(n)`: classic text passes the wrapped scalar to a prim_func, current text
+/// passes `n`.
 pub(crate) fn prim_value<'e>(expr: &'e Expr, cursor: Cursor<'_>) -> Option<&'e Expr> {
     let ExprKind::Call { callee, arguments } = &bare(expr).kind else { return None };
     let [Argument { keyword: None, value }] = arguments.as_slice() else { return None };
     (path(callee, cursor).as_deref() == Some("R.prim_value")).then(|| bare(value))
 }
 
-/// Whether a callee is `R.call_tir` or one of its kin, whose second argument is the tuple of inputs.
+/// Whether a callee is `R.call_tir` or a variant of it, whose second argument is the tuple of inputs.
 pub(crate) fn calls_tir(callee: &str) -> bool {
     matches!(last_part(callee), "call_tir" | "call_tir_inplace" | "call_tir_with_grad")
 }
@@ -156,7 +161,7 @@ pub(crate) fn takes_attributes(callee: &str) -> bool {
     matches!(last_part(callee), "func_attr" | "sblock_attr" | "block_attr" | "module_attrs")
 }
 
-/// The number `inf`, `-inf` or `nan` that TVM prints as a string in `R.const("-inf", "float32")`.
+/// Returns the normalized text of `inf`, `-inf` or `nan`, which TVM prints as a string in `R.const("-inf", "float32")`.
 pub(crate) fn special_float(text: &str) -> Option<&'static str> {
     match text {
         "inf" | "+inf" => Some("inf"),
@@ -166,7 +171,7 @@ pub(crate) fn special_float(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The text in `float("-inf")`.
+/// Returns the normalized text in `float("-inf")`.
 pub(crate) fn float_call(expr: &Expr, cursor: Cursor<'_>) -> Option<&'static str> {
     let ExprKind::Call { callee, arguments } = &bare(expr).kind else { return None };
     let [one] = arguments.as_slice() else { return None };

@@ -1,7 +1,7 @@
-//! Equality of documents as trees, whatever their dialect, layout, comments, parentheses and spelling of strings.
+//! Comparison of documents as trees, independent of dialect, layout, comments, parentheses and string quotes.
 //!
-//! Both sides are reduced to labels and parts by the same readings the printer converts by, so a comparison walks two
-//! trees in step and needs no recursion.
+//! Both documents are reduced to labels and child nodes by the queries that the printer uses for conversion
+//! ([`reduce`]). The comparison walks both trees in step with an explicit stack, so it does not recurse.
 
 mod reduce;
 
@@ -16,14 +16,15 @@ use crate::dialect::Dialect;
 use crate::document::Document;
 use reduce::{Node, Side};
 
-/// Where two documents part ways: the statements' texts, empty where one document has no more.
+/// The first difference of two documents. The texts are those of the statements that differ; empty where one document
+/// has no more statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What the first document says.
+    /// The statement in the first document.
     pub left: String,
-    /// What the second says.
+    /// The statement in the second document.
     pub right: String,
-    /// The parts that differ.
+    /// A description of the parts that differ.
     pub what: String,
 }
 
@@ -35,18 +36,12 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Whether two documents are the same trees, each read in the dialect it is found to be in.
-///
-/// # Errors
-/// The first difference.
+/// Compares the trees of two documents, each in the dialect that is detected for it.
 pub fn tree_eq(left: &Document, right: &Document) -> Result<(), Difference> {
     tree_eq_as((left, Dialect::detect(left)), (right, Dialect::detect(right)))
 }
 
-/// Whether two documents of known dialects are the same trees.
-///
-/// # Errors
-/// The first difference.
+/// Compares the trees of two documents of known dialects.
 pub fn tree_eq_as(
     (left, left_dialect): (&Document, Dialect),
     (right, right_dialect): (&Document, Dialect),
@@ -84,7 +79,7 @@ impl Sources {
         Sources { scopes: scopes.collect() }
     }
 
-    /// What is compared: statements that say something, and the Python round them.
+    /// Returns the units to compare: the statements that have a meaning, and the Python code around them.
     fn units<'u>(&'u self, parts: &'u [Part<'u>], dialect: Dialect, mixed: bool) -> Vec<Unit<'u>> {
         let mut units = Vec::new();
         for (part, scopes) in parts.iter().zip(&self.scopes) {
@@ -128,7 +123,7 @@ fn code_units<'u>(lines: &'u [Line<'u>], scopes: &'u Scopes, dialect: Dialect, m
         }
         if let Some(function) = own {
             functions.push((line.depth, function));
-            // A type parameter that no annotation names is a dim of the body.
+            // A type parameter that no annotation uses is the same as a dim that is declared in the body.
             let of_body = function.symbols.iter().filter(|(symbol, _)| !symbol.in_signature);
             let depth = line.depth + 1;
             units.extend(of_body.map(|(symbol, _)| Unit::Declaration {
@@ -141,14 +136,14 @@ fn code_units<'u>(lines: &'u [Line<'u>], scopes: &'u Scopes, dialect: Dialect, m
     units
 }
 
-/// One thing compared.
+/// One unit of the comparison.
 enum Unit<'u> {
     Statement {
         line: &'u Line<'u>,
         side: Side,
         function: Option<&'u Function>,
     },
-    /// `n = T.int64()`, or what says the same.
+    /// A declaration of dims: `n = T.int64()`, or an unused type parameter, which is equivalent.
     Declaration {
         line: &'u Line<'u>,
         depth: usize,
@@ -167,7 +162,7 @@ impl<'u> Unit<'u> {
         }
     }
 
-    /// A label that must agree, and the parts under it.
+    /// Returns a label that must be equal, and the child nodes.
     fn reduce(&self) -> (String, Vec<Node<'u>>, Side) {
         match self {
             Unit::Foreign(text) => (format!("foreign:{text}"), Vec::new(), Side::default()),

@@ -1,4 +1,5 @@
-//! Expressions: one line, parentheses only where Python needs them, as TVM's `python_doc_printer.cc` does.
+//! Printing of expressions: on one line, with parentheses only where Python needs them, as in TVM's
+//! `python_doc_printer.cc`.
 
 use rx_base::name::NameSet;
 
@@ -9,10 +10,10 @@ use crate::Cursor;
 use crate::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Parameter, UnaryOp};
 use crate::dialect::Dialect;
 
-/// How tightly an expression binds, loosest first.
+/// The precedence of an expression, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Precedence {
-    /// Anything.
+    /// The lowest precedence, which every expression has at least.
     Any,
     Lambda,
     Conditional,
@@ -33,50 +34,50 @@ pub(crate) enum Precedence {
 
 use Precedence as P;
 
-/// What prints expressions, and what it must know of where they stand.
+/// The writer of expressions, with the context that affects the output.
 pub(crate) struct Writer<'p> {
     pub(crate) out: String,
     pub(crate) from: Dialect,
     pub(crate) to: Dialect,
-    /// Whether the text has its metadata: then its keys must stay as they are there.
+    /// Whether the file contains its metadata. The keys in `metadata["key"]` must then stay as they are there.
     pub(crate) keeps_metadata_keys: bool,
     pub(crate) place: Place<'p>,
 }
 
-/// Where an expression stands.
+/// The context of an expression.
 #[derive(Clone, Default)]
 pub(crate) struct Place<'p> {
-    /// In a Relax function.
+    /// Whether the expression is in a Relax function.
     pub(crate) relax: bool,
-    /// The function it is in.
+    /// The function that contains the expression.
     pub(crate) scope: Option<Scope<'p>>,
-    /// In a signature: how to print its dims.
+    /// For an expression in a signature: the data to print its dims.
     pub(crate) signature: Option<SignaturePlace<'p>>,
-    /// In the dict of a `func_attr`.
+    /// Whether the expression is in the dict of a `func_attr`.
     pub(crate) attributes: bool,
 }
 
-/// What printing a signature needs.
+/// The context for printing a signature.
 #[derive(Clone)]
 pub(crate) struct SignaturePlace<'p> {
-    /// The function whose signature it is.
+    /// The function with this signature.
     pub(crate) scope: Scope<'p>,
-    /// Dims named so far.
+    /// The dims used so far.
     pub(crate) bound: NameSet,
 }
 
 impl Writer<'_> {
-    /// Whether current text is to be printed as classic. Within a dialect no construct is exchanged for another.
+    /// Whether current text is converted to classic. Without a conversion no construct is replaced by another.
     pub(crate) fn becomes_classic(&self) -> bool {
         self.to.is_classic() && !self.from.is_classic()
     }
 
-    /// Whether classic text is to be printed as current.
+    /// Whether classic text is converted to current.
     pub(crate) fn leaves_classic(&self) -> bool {
         self.from.is_classic() && !self.to.is_classic()
     }
 
-    /// Prints `expr`, in parentheses if it binds more loosely than `least`.
+    /// Prints `expr`, in parentheses if its precedence is lower than `least`.
     pub(crate) fn expr(&mut self, expr: &Expr, cursor: Cursor<'_>, least: Precedence) {
         let expr = bare(expr);
         let parens = precedence(expr) < least;
@@ -112,7 +113,7 @@ impl Writer<'_> {
             ExprKind::Bool(value) => self.boolean(*value),
             ExprKind::None => self.out.push_str("None"),
             ExprKind::Ellipsis => self.out.push_str("..."),
-            // Numbers keep their spelling; the kinds printed as written were dealt with.
+            // Numbers keep their spelling. The kinds that are printed verbatim were handled above.
             _ => self.out.push_str(cursor.source(expr.tokens)),
         }
         if parens {
@@ -120,7 +121,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A boolean; classic attributes hold it as `T.bool(True)`.
+    /// Prints a boolean. In classic attributes it is `T.bool(True)`.
     fn boolean(&mut self, value: bool) {
         let word = if value { "True" } else { "False" };
         if self.place.attributes && self.becomes_classic() {
@@ -202,7 +203,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Chains of operators are walked, not recursed into: they may be deeper than the machine's stack.
+    /// Prints a binary expression. The left operands are walked in a loop and not recursively, since a chain of
+    /// operators may be deeper than the stack allows.
     fn binary(&mut self, expr: &Expr, cursor: Cursor<'_>) {
         let mut spine = Vec::new();
         let mut at = expr;
@@ -214,7 +216,7 @@ impl Writer<'_> {
                 self.out.push('(');
             }
             spine.push((*op, &**right, own, parens));
-            // `a ** b` binds its left operand tighter than itself.
+            // The left operand of `a ** b` needs a higher precedence than `**` itself.
             least = if *op == BinaryOp::Pow { P::Atom } else { own };
             at = bare(left);
         }
@@ -264,7 +266,7 @@ impl Writer<'_> {
             if at > 0 {
                 self.out.push_str(word);
             }
-            // `(a and b) and c` is `a and b and c`.
+            // `(a and b) and c` is printed as `a and b and c`.
             self.expr(operand, cursor, if at == 0 { own } else { tighter(own) });
         }
     }
@@ -289,7 +291,7 @@ impl Writer<'_> {
         self.expr(body, cursor, P::Lambda);
     }
 
-    /// The parameters of a lambda or a `def`.
+    /// Prints the parameters of a lambda or a `def`.
     pub(crate) fn parameters(&mut self, params: &[Parameter], cursor: Cursor<'_>) {
         for (at, param) in params.iter().enumerate() {
             if at > 0 {
@@ -314,7 +316,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `a.b[c](d)`: a base and what follows it.
+    /// Prints `a.b[c](d)`: a base expression and its suffixes.
     fn postfix(&mut self, expr: &Expr, cursor: Cursor<'_>) {
         let mut chain = Vec::new();
         let mut base = expr;
@@ -351,7 +353,7 @@ impl Writer<'_> {
         self.suffixes(Some(&canonical), rest, cursor);
     }
 
-    /// What a chain starts with; a number before a dot needs parentheses.
+    /// Prints the base of a chain. A number before a dot needs parentheses.
     fn base(&mut self, base: &Expr, next: Option<&Expr>, cursor: Cursor<'_>) {
         let number = matches!(base.kind, ExprKind::Integer | ExprKind::Float);
         if number && next.is_some_and(|next| matches!(next.kind, ExprKind::Attribute { .. })) {
@@ -408,7 +410,7 @@ impl Writer<'_> {
     }
 }
 
-/// How tightly `expr` binds.
+/// Returns the precedence of `expr`.
 pub(crate) fn precedence(expr: &Expr) -> Precedence {
     match &expr.kind {
         ExprKind::Lambda { .. } => P::Lambda,
@@ -432,7 +434,7 @@ pub(crate) fn precedence(expr: &Expr) -> Precedence {
     }
 }
 
-/// The next tighter binding.
+/// Returns the next higher precedence.
 fn tighter(of: Precedence) -> Precedence {
     const ORDER: [Precedence; 16] = [
         P::Any,
@@ -455,7 +457,7 @@ fn tighter(of: Precedence) -> Precedence {
     ORDER.into_iter().find(|other| *other > of).unwrap_or(P::Atom)
 }
 
-/// An infix operator with the blanks round it.
+/// Returns the text of a binary operator, with blanks around it.
 pub(crate) fn binary_text(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => " + ",

@@ -1,6 +1,7 @@
 //! The head of a file: imports and `TypeVar` lines, which differ between the dialects.
 //!
-//! Imports stand in comments where TVM printed the text, as statements where a person wrote it; both are read and kept up.
+//! In text that TVM printed, imports are in comments; in text that a person wrote, they are statements. Both are
+//! recognized and updated.
 
 use rustc_hash::FxHashSet;
 use rx_base::name::{Name, NameSet};
@@ -18,31 +19,31 @@ const AXIS: &str = "from tvm.tirx.layout import Axis";
 const SCRIPT: &str = "from tvm.script import ";
 const ROOT_BLOCKS: [(&str, bool); 2] = [("with T.block(\"root\"):", true), ("with T.sblock(\"root\"):", false)];
 
-/// What the head of the file becomes.
+/// The changes to the head of the file.
 pub(crate) struct Header {
     from: Dialect,
     to: Dialect,
-    /// Lines at the very top.
+    /// A line to insert at the very top.
     pub(crate) top: Option<&'static str>,
-    /// `TypeVar` lines to add, and the line before which they go.
+    /// The names of the `TypeVar` lines to add, and the index of the line before which they are inserted.
     pub(crate) type_vars: Vec<Name>,
     pub(crate) type_vars_before: Option<usize>,
-    /// Imports still to add: of `TypeVar` before the first import, of `Axis` after that of `tirx`.
+    /// Whether imports are still to be added: of `TypeVar` before the first import, of `Axis` after that of `tirx`.
     typing_due: bool,
     axis_due: bool,
-    /// Whether the file imports anything: else it is a part of one, whose names come from elsewhere.
+    /// Whether the file imports anything. If not, the text is a fragment, whose names come from elsewhere.
     imports: bool,
-    /// Whether the head is rx's to change: not in Python files.
+    /// Whether rx may change the head. `false` for Python files.
     writable: bool,
-    /// `TypeVar`s that stay in a dialect that has none: a function uses the name and does not declare it, which is a mistake
-    /// whose message depends on the `TypeVar`.
+    /// The `TypeVar` lines to keep in a dialect that has none. A function uses such a name without declaring it; this
+    /// is an error whose message depends on the `TypeVar`.
     kept: NameSet,
-    /// Whether the metadata stand in the file.
+    /// Whether the file contains its metadata.
     pub(crate) has_metadata: bool,
 }
 
 impl Header {
-    /// Decides.
+    /// Determines the changes.
     pub(crate) fn plan(from: Dialect, to: Dialect, parts: &[Part<'_>], scopes: &[Scopes], vars: &TypeVars) -> Header {
         let mut header = Header {
             from,
@@ -97,7 +98,7 @@ impl Header {
         self.axis_due = self.from.is_classic() && !self.to.is_classic() && !says(AXIS);
     }
 
-    /// A comment in the new dialect; `None` where it says what the dialect has no use for.
+    /// Converts a comment to the new dialect; `None` if it contains an import that the dialect does not need.
     pub(crate) fn comment(&self, comment: &str) -> Option<String> {
         let words = words(comment);
         let drops = (words == TYPING && !self.has_type_vars()) || (words == AXIS && self.to.is_classic());
@@ -115,30 +116,31 @@ impl Header {
         })
     }
 
-    /// An import to add before a comment.
+    /// Returns an import to add before a comment.
     pub(crate) fn before_comment(&mut self, comment: &str) -> Option<String> {
         let first_import = words(comment).starts_with(SCRIPT);
         (first_import && std::mem::take(&mut self.typing_due)).then(|| format!("# {TYPING}"))
     }
 
-    /// An import to add after a comment.
+    /// Returns an import to add after a comment.
     pub(crate) fn after_comment(&mut self, comment: &str) -> Option<String> {
         let of_tir = words(comment).strip_prefix(SCRIPT).is_some_and(|rest| rest.starts_with("tir"));
         (of_tir && std::mem::take(&mut self.axis_due)).then(|| format!("# {AXIS}"))
     }
 
-    /// An import to add before a statement.
+    /// Returns an import to add before a statement.
     pub(crate) fn before_statement(&mut self, line: &Line<'_>) -> Option<&'static str> {
         let first_import = line.depth == 0 && is_import(line, SCRIPT);
         (first_import && std::mem::take(&mut self.typing_due)).then_some(TYPING)
     }
 
-    /// An import to add before the `TypeVar`s, where none of TVM's was there to stand before.
+    /// Returns an import to add before the `TypeVar` lines, if there was no import from TVM before which it could be
+    /// inserted.
     pub(crate) fn before_type_vars(&mut self) -> Option<&'static str> {
         (self.imports && std::mem::take(&mut self.typing_due)).then_some(TYPING)
     }
 
-    /// Whether the dialect does without a statement.
+    /// Whether the dialect omits a statement.
     pub(crate) fn drops(&self, line: &Line<'_>) -> bool {
         if !self.writable {
             return false;
@@ -151,18 +153,18 @@ impl Header {
         future || (!self.has_type_vars() && is_import(line, TYPING))
     }
 
-    /// Whether the printed text may have `TypeVar` lines.
+    /// Whether the printed text may contain `TypeVar` lines.
     fn has_type_vars(&self) -> bool {
         self.to.dim_style() == DimStyle::TypeVar || !self.kept.is_empty()
     }
 }
 
-/// What a comment says, if it is written as TVM writes comments.
+/// Returns the text of a comment in TVM's style, `# …`; otherwise an empty string.
 fn words(comment: &str) -> &str {
     comment.strip_prefix("# ").unwrap_or("")
 }
 
-/// Whether a statement is the import `wanted`; of [`SCRIPT`] the front is enough.
+/// Whether a statement is the import `wanted`. For [`SCRIPT`] any imported name matches.
 pub(crate) fn is_import(line: &Line<'_>, wanted: &str) -> bool {
     let StatementKind::FromImport { module, names } = line.kind() else { return false };
     let cursor = line.cursor();
@@ -175,7 +177,7 @@ pub(crate) fn is_import(line: &Line<'_>, wanted: &str) -> bool {
     module == wanted_module && (wanted_name.is_empty() || names == [wanted_name])
 }
 
-/// Whether a statement is an import that only says how the text is to be read.
+/// Whether a statement is an import that has no effect on the meaning of the TVMScript.
 pub(crate) fn is_boilerplate(line: &Line<'_>) -> bool {
     [TYPING, FUTURE, AXIS].iter().any(|import| is_import(line, import))
 }

@@ -1,32 +1,32 @@
-//! Where lines go: indentation and blank lines.
+//! The layout of printed lines: indentation and blank lines.
 
 use super::lines::Part;
 use crate::ast::StatementKind;
 
-/// The text printed so far, and what the next line must know.
+/// The text printed so far, and the state that determines the layout of the next line.
 pub(crate) struct Layout {
     out: String,
     newline: &'static str,
-    /// Whether code is surrounded by text that is not rx's to change.
+    /// Whether the code is inside Python text that must not change.
     python: bool,
-    /// What stands before every line of this run of code.
+    /// The indentation of every line of this run of code.
     base: String,
-    /// Whether the next line goes on where the text stands.
+    /// Whether the next line continues the current line of the output.
     first: bool,
-    /// Depths of the functions whose end has not come.
+    /// The depths of the functions that are still open.
     functions: Vec<usize>,
-    /// The depth of the block header just printed, and whether a statement of its block was left out.
+    /// The depth of the block header that was just printed, and whether a statement of its block was omitted.
     header: Option<(usize, bool)>,
-    /// After a decorator or a header no blank line is kept.
+    /// Whether no blank line may follow, because the last line is a decorator or a header.
     tight: bool,
-    /// A blank line is due.
+    /// Whether the next line must follow a blank line.
     due: bool,
 }
 
 const BOM: char = '\u{feff}';
 
 impl Layout {
-    /// A layout for `parts`, with their line ends.
+    /// Creates a layout for `parts`, with the line breaks that they use.
     pub(crate) fn new(parts: &[Part<'_>]) -> Layout {
         let segments = parts.iter().flat_map(|part| match part {
             Part::Verbatim(segments) => segments.clone(),
@@ -52,7 +52,7 @@ impl Layout {
         }
     }
 
-    /// Text that is kept as it is.
+    /// Appends text verbatim.
     pub(crate) fn verbatim(&mut self, text: &str) {
         self.out.push_str(text);
     }
@@ -68,7 +68,7 @@ impl Layout {
         self.due = false;
     }
 
-    /// A line at `depth`, after a blank one if `blank`. Functions end with a blank line.
+    /// Prints a line at `depth`, after a blank line if `blank`. A blank line also follows every function.
     pub(crate) fn line(&mut self, depth: usize, blank: bool, text: &str) {
         self.close_header(depth);
         while self.functions.last().is_some_and(|function| *function >= depth) {
@@ -95,7 +95,7 @@ impl Layout {
         self.out.push_str(text);
     }
 
-    /// A block whose statements were all left out needs one.
+    /// Prints `pass` if all statements of the last header's block were omitted.
     fn close_header(&mut self, depth: usize) {
         if let Some((header, true)) = self.header.take()
             && depth <= header
@@ -104,7 +104,7 @@ impl Layout {
         }
     }
 
-    /// A line was left out that a blank one stood before.
+    /// Records that a line was omitted; `blank` is whether it followed a blank line.
     pub(crate) fn skipped(&mut self, blank: bool) {
         self.due |= blank && !self.tight;
         if let Some((_, left_out)) = &mut self.header {
@@ -112,12 +112,12 @@ impl Layout {
         }
     }
 
-    /// The next line is to follow a blank one.
+    /// Requires a blank line before the next line.
     pub(crate) fn want_blank(&mut self) {
         self.due = true;
     }
 
-    /// The line just printed is a statement of this kind.
+    /// Records that the line just printed is a statement of this kind.
     pub(crate) fn printed(&mut self, depth: usize, kind: &StatementKind) {
         if kind.opens_block() {
             self.header = Some((depth, false));
@@ -132,7 +132,7 @@ impl Layout {
         }
     }
 
-    /// Ends a run of code that `after` follows.
+    /// Ends a run of code, which `after` follows.
     pub(crate) fn end(&mut self, after: &str) {
         self.close_header(0);
         self.out.push_str(after);
@@ -141,7 +141,7 @@ impl Layout {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn finish(self) -> String {
         self.out
     }

@@ -1,30 +1,30 @@
-//! A document as lines to print: statements with their depth, and the comments and blank lines round them.
+//! A document as a list of lines to print: statements with their depth, and the comments and blank lines around them.
 
 use crate::ast::StatementKind;
 use crate::document::{Document, FileKind, Item, ItemKind};
 use crate::{Cursor, Segment, Statement};
 
-/// A comment on a line of its own.
+/// A comment on a separate line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comment<'d> {
     pub(crate) text: &'d str,
     pub(crate) depth: usize,
-    /// Whether a blank line stands before it.
+    /// Whether it follows a blank line.
     pub(crate) blank: bool,
 }
 
-/// A statement and what stands round it.
+/// A statement with the comments and blank lines around it.
 pub(crate) struct Line<'d> {
     pub(crate) depth: usize,
     pub(crate) statement: &'d Statement,
     pub(crate) segment: &'d Segment,
-    /// Above it.
+    /// The comments above it.
     pub(crate) comments: Vec<Comment<'d>>,
-    /// Between its own lines.
+    /// The comments between its own lines.
     pub(crate) inside: Vec<&'d str>,
-    /// Whether a blank line stands right before it.
+    /// Whether it directly follows a blank line.
     pub(crate) blank: bool,
-    /// The comment at its end.
+    /// The comment at the end of its last line.
     pub(crate) trailing: Option<&'d str>,
 }
 
@@ -38,25 +38,27 @@ impl<'d> Line<'d> {
     }
 }
 
-/// A run of lines that is printed as one.
+/// A run of lines that is printed without interruption.
 pub(crate) struct Code<'d> {
     pub(crate) lines: Vec<Line<'d>>,
     /// Comments after the last statement.
     pub(crate) tail: Vec<Comment<'d>>,
-    /// What stands before the first statement's first character on its line (and above it, in Python files).
+    /// In Python files, the text before the first statement, which includes its indentation. It must not change.
+    /// Otherwise empty.
     pub(crate) before: String,
-    /// What follows the last statement, in Python files, where it is not rx's to change.
+    /// In Python files, the text after the last statement, which must not change. Otherwise empty.
     pub(crate) after: String,
 }
 
 /// A part of a document.
 pub(crate) enum Part<'d> {
-    /// Python that is left as it is.
+    /// Python that is printed verbatim.
     Verbatim(Vec<&'d Segment>),
     Code(Code<'d>),
 }
 
-/// The parts of a document: one of code for an `.rx` file; in a Python file, code and what surrounds it by turns.
+/// Splits a document into parts. An `.rx` file is one code part. In a Python file, code alternates with the text around
+/// it.
 pub(crate) fn parts(document: &Document) -> Vec<Part<'_>> {
     if document.kind() == FileKind::Rx {
         return vec![Part::Code(read(document.items(), false))];
@@ -80,7 +82,8 @@ fn segments(items: &[Item]) -> impl Iterator<Item = &Segment> {
     items.iter().flat_map(|item| item.segments.iter().map(|segment| &**segment))
 }
 
-/// Reads the lines of `items`. In a Python file what stands before the first statement and after the last is kept apart.
+/// Collects the lines of `items`. In a Python file the text before the first statement and after the last is returned
+/// separately.
 fn read(items: &[Item], python: bool) -> Code<'_> {
     let mut reader = Reader { newlines: 1, surroundings: python, ..Reader::default() };
     for segment in segments(items) {
@@ -100,7 +103,7 @@ fn read(items: &[Item], python: bool) -> Code<'_> {
     Code { lines: reader.lines, tail, before, after }
 }
 
-/// A comment whose depth is not known before the next statement is.
+/// A comment whose depth depends on the next statement.
 struct Pending<'d> {
     text: &'d str,
     column: u32,
@@ -111,13 +114,13 @@ struct Pending<'d> {
 struct Reader<'d> {
     lines: Vec<Line<'d>>,
     pending: Vec<Pending<'d>>,
-    /// Newlines since the last statement or comment.
+    /// The number of line breaks since the last statement or comment.
     newlines: usize,
-    /// Indents of the open blocks.
+    /// The columns of the open blocks.
     indents: Vec<u32>,
-    /// Whether the text round the code is kept apart, as it stands.
+    /// Whether the text around the code is kept separately, verbatim.
     surroundings: bool,
-    /// Bytes of the segments read so far.
+    /// The number of bytes in the segments read so far.
     offset: usize,
     first_start: usize,
     last_end: usize,
@@ -195,7 +198,7 @@ impl<'d> Reader<'d> {
         self.lines.push(Line { depth, statement, segment, comments, inside, blank, trailing: None });
     }
 
-    /// How many of the open blocks a statement at `indent` stands in.
+    /// Returns the depth of a statement in column `indent`: the number of open blocks that contain it.
     fn depth(&self, indent: u32, opened: bool) -> usize {
         let open = self.indents.len();
         if opened && self.indents.last().is_some_and(|top| indent > *top) {
@@ -205,7 +208,8 @@ impl<'d> Reader<'d> {
         inside.unwrap_or(0)
     }
 
-    /// The waiting comments, no shallower than the statement they stand above, and as deep if it is the `first` of a block.
+    /// Returns the pending comments. Each is at least as deep as the statement below it, and exactly as deep if that is
+    /// the `first` of a block.
     fn take_comments(&mut self, depth: usize, first: bool) -> Vec<Comment<'d>> {
         let indents = &self.indents;
         let place = |pending: Pending<'d>| {
@@ -217,7 +221,8 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// The column of `offset`: characters since the line's start, tabs leading to multiples of 8.
+/// Returns the column of `offset`: the number of characters since the line's start, where a tab advances to the next
+/// multiple of 8.
 fn column(text: &str, offset: usize) -> u32 {
     let line = text.get(..offset).unwrap_or("");
     let line = line.rsplit(['\n', '\r']).next().unwrap_or("");

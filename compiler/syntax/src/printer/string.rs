@@ -1,4 +1,4 @@
-//! String literals.
+//! Printing of string literals.
 
 use crate::Cursor;
 use crate::ast::Expr;
@@ -20,8 +20,8 @@ pub fn quote(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Writes a string expression: one literal in double quotes as it is, others joined and quoted anew. Literals with a
-/// prefix, triple-quoted ones and broken ones keep their spelling.
+/// Writes a string expression. A single literal in double quotes is written as it is; other plain literals are
+/// concatenated and quoted again. Literals that have a prefix or triple quotes, or are broken, keep their spelling.
 pub(crate) fn requote(out: &mut String, expr: &Expr, cursor: Cursor<'_>) {
     let literals = expr.tokens.start..expr.tokens.end;
     let plain = |token| {

@@ -1,4 +1,4 @@
-//! What the printer prints, by example.
+//! Tests of the printer by example.
 
 use super::{print, tree_eq};
 use crate::dialect::Dialect;
@@ -14,7 +14,7 @@ fn formatted(text: &str) -> String {
     print(&document, Dialect::detect(&document))
 }
 
-/// The same module in three spellings: each prints as the others, and reads as the same trees.
+/// Checks that the same module in three dialects prints as each of the others, and has the same trees.
 fn same_in_all(texts: [&str; 3]) {
     for from in texts {
         for (to, expected) in Dialect::ALL.into_iter().zip(texts) {
