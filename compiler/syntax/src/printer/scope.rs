@@ -1,4 +1,4 @@
-//! The functions of a document and the symbolic dims each of them has.
+//! The functions of a document, and the symbolic dims of each.
 
 use rustc_hash::FxHashMap;
 use rx_base::DType;
@@ -11,22 +11,24 @@ use crate::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use crate::dialect::{Dialect, DimStyle};
 use crate::{Cursor, TokenKind};
 
-/// Modules from which the head of a printed text imports, whoever wrote the rest.
+/// The modules of the imports that the printer itself writes at the head of a text.
 const HEAD_MODULES: [&str; 3] = ["__future__", "typing", "tvm.tirx.layout"];
 
-/// The file's `TypeVar`s, and whether it knows `T`.
+/// The file's `TypeVar`s, and whether `T` is defined in it.
 pub(crate) struct TypeVars {
     names: NameSet,
-    /// Whether more of them may be written: not in a Python file, where they would stand outside the decorated regions.
+    /// Whether `TypeVar` lines may be added. `false` in a Python file, where they would be outside the decorated
+    /// regions.
     pub(crate) writable: bool,
-    /// Whether `n = T.int64()` may be written: `T` is imported or used, or nothing is imported at all, as in a part of a text. A text
-    /// that is only formatted keeps to the imports in its comments, too: TVM prints imports so.
+    /// Whether `n = T.int64()` may be printed: `T` is imported or used, or the text imports nothing, as a fragment
+    /// does. If the text is only formatted, imports in comments count too, because TVM prints imports as comments.
     pub(crate) has_tir: bool,
 }
 
 impl TypeVars {
-    /// Collects them. In the Python text around the code a line `n = TypeVar("n")` is one. `converts`: the text is printed in
-    /// another dialect, whose spelling may use `T` where the text does not.
+    /// Collects the `TypeVar`s of a document. In the Python text around the code, a line `n = TypeVar("n")` counts.
+    /// `converts` is whether the text is printed in another dialect, whose spelling may use `T` where the text does
+    /// not.
     pub(crate) fn of(parts: &[Part<'_>], converts: bool) -> TypeVars {
         let mut found = TypeVars { names: NameSet::default(), writable: true, has_tir: false };
         let mut imports = false;
@@ -58,11 +60,11 @@ impl TypeVars {
         found
     }
 
-    /// How `dialect` declares `symbol` here.
+    /// Returns the way in which `dialect` declares `symbol` in this file.
     fn style(&self, symbol: &Symbol, dialect: Dialect) -> DimStyle {
         match dialect.dim_style() {
             DimStyle::TypeParam if symbol.dtype == DType::INT64 => DimStyle::TypeParam,
-            // No `TypeVar` reaches a function whose annotations do not name it.
+            // A `TypeVar` has no effect on a function whose annotations do not use it.
             _ if symbol.dtype != DType::INT64 || !symbol.in_signature => DimStyle::Body,
             DimStyle::TypeVar if !self.writable && !self.names.contains(&symbol.name) => DimStyle::Body,
             style => style,
@@ -70,8 +72,8 @@ impl TypeVars {
     }
 }
 
-/// Whether a statement imports names that programs use. The imports that rx prints itself (`annotations`, `TypeVar`, `Axis`) do not
-/// count: they do not show where `R` and `T` come from.
+/// Whether a statement imports names for the program. The imports that the printer writes itself (`annotations`,
+/// `TypeVar`, `Axis`) do not count: they do not show where `R` and `T` are defined.
 fn imports_names(kind: &StatementKind, cursor: Cursor<'_>) -> bool {
     match kind {
         StatementKind::Import(_) => true,
@@ -86,7 +88,7 @@ fn is_import(line: &str) -> bool {
     starts && !HEAD_MODULES.iter().any(|module| line.contains(module))
 }
 
-/// The import in a comment, as the head of a printed text has it: `# from tvm.script import relax as R`.
+/// Returns the import in a comment, as TVM prints it: `# from tvm.script import relax as R`.
 fn commented_import<'d>(comment: &Comment<'d>) -> Option<&'d str> {
     let text = comment.text.trim_start_matches('#').trim_start();
     (is_import(text) && text.contains("tvm")).then_some(text)
@@ -101,7 +103,7 @@ fn uses_tir(line: &Line<'_>) -> bool {
     })
 }
 
-/// The names that an import or an assignment of a module binds.
+/// Returns the names that an import or an assignment at module level binds.
 fn top_level_names<'t>(kind: &StatementKind, cursor: Cursor<'t>) -> Vec<&'t str> {
     match kind {
         StatementKind::Import(names) | StatementKind::FromImport { names, .. } => {
@@ -118,7 +120,8 @@ fn top_level_names<'t>(kind: &StatementKind, cursor: Cursor<'t>) -> Vec<&'t str>
     }
 }
 
-/// Whether a line of Python binds `T`: `from tvm.script import tir as T`, `import T`, `T = …`; or continues such an import.
+/// Whether a line of Python binds `T`, as `from tvm.script import tir as T`, `import T` and `T = …` do, or continues
+/// such an import.
 fn names_tir(line: &str) -> bool {
     let words: Vec<&str> =
         line.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -126,7 +129,7 @@ fn names_tir(line: &str) -> bool {
     assigned || words.windows(2).any(|pair| matches!(pair, ["as" | "import", "T"]))
 }
 
-/// The name in a line `n = TypeVar("n")`.
+/// Returns the name in a line `n = TypeVar("n")`.
 fn type_var_line(line: &str) -> Option<&str> {
     let (left, right) = line.split_once('=')?;
     let left = left.trim();
@@ -136,40 +139,40 @@ fn type_var_line(line: &str) -> Option<&str> {
     (is_name && constructor == Some("TypeVar")).then_some(left)
 }
 
-/// A function of some code.
+/// A function.
 pub(crate) struct Function {
     /// Whether it is a prim_func.
     pub(crate) prim: bool,
-    /// The dims its signature declares, and how they are to be declared.
+    /// The dims that its signature declares, and how each is to be declared.
     pub(crate) symbols: Vec<(Symbol, DimStyle)>,
-    /// The same by name.
+    /// The styles in `symbols`, by name.
     styles: FxHashMap<Name, DimStyle>,
-    /// The type parameters it is written with.
+    /// The type parameters in the text.
     pub(crate) type_params: Vec<Name>,
-    /// Dims declared in its body.
+    /// The dims declared in its body.
     declared: NameSet,
-    /// The function it stands in.
+    /// The index of the enclosing function.
     parent: Option<usize>,
 }
 
 impl Function {
-    /// How a dim of its signature is to be declared; nothing for other names.
+    /// Returns how a dim of its signature is to be declared; `None` for other names.
     pub(crate) fn style(&self, name: &Name) -> Option<DimStyle> {
         self.styles.get(name).copied()
     }
 }
 
-/// The functions of some code.
+/// The functions of a run of code.
 #[derive(Default)]
 pub(crate) struct Scopes {
     functions: Vec<Function>,
-    /// By the line of the `def`.
+    /// The function's index, by the line of its `def`.
     by_line: FxHashMap<usize, usize>,
-    /// The names of signatures that a line declares, by line.
+    /// For each line: the dims of signatures that it declares.
     pub(crate) declared_by: FxHashMap<usize, NameSet>,
 }
 
-/// A function and those it stands in.
+/// A function, with access to the functions that enclose it.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'s> {
     scopes: &'s Scopes,
@@ -187,19 +190,19 @@ impl<'s> Scope<'s> {
         std::iter::successors(functions.get(self.at), move |function| functions.get(function.parent?))
     }
 
-    /// Whether a name is a dim here: of a signature or declared in a body.
+    /// Whether a name is a dim in this function: one of its signature or body, or of an enclosing function.
     pub(crate) fn is_dim(self, name: &Name) -> bool {
         self.outward().any(|function| function.styles.contains_key(name) || function.declared.contains(name))
     }
 
-    /// Whether a name is a dim of the functions round this one.
+    /// Whether a name is a dim of an enclosing function.
     pub(crate) fn is_outer_dim(self, name: &Name) -> bool {
         self.outward().skip(1).any(|function| function.styles.contains_key(name) || function.declared.contains(name))
     }
 }
 
 impl Scopes {
-    /// Reads the functions of `lines`, whose dims are to be declared as `dialect` does.
+    /// Collects the functions of `lines`. Their dims are to be declared as in `dialect`.
     pub(crate) fn of(lines: &[Line<'_>], type_vars: &TypeVars, dialect: Dialect) -> Scopes {
         let mut scopes = Scopes::default();
         let mut open: Vec<(usize, usize)> = Vec::new();
@@ -216,8 +219,8 @@ impl Scopes {
         scopes
     }
 
-    /// Declares the dims in the bodies of their functions where a new `TypeVar` of the name would define what another function
-    /// uses and nothing defines.
+    /// Changes dims to declarations in the function's body if their new `TypeVar` would also define a name that another
+    /// function uses without a definition. That function's error would otherwise disappear.
     fn declare_in_bodies(&mut self, lines: &[Line<'_>], type_vars: &TypeVars) {
         let is_new = |(symbol, style): &(Symbol, DimStyle)| {
             *style == DimStyle::TypeVar && !type_vars.names.contains(&symbol.name)
@@ -244,7 +247,7 @@ impl Scopes {
         }
     }
 
-    /// Those of `names` that some function uses that neither binds nor declares them.
+    /// Returns those of `names` that some function uses without binding or declaring them.
     pub(crate) fn undefined(&self, lines: &[Line<'_>], names: &NameSet) -> NameSet {
         let mut undefined = NameSet::default();
         for (&header, &at) in &self.by_line {
@@ -264,12 +267,12 @@ impl Scopes {
         undefined
     }
 
-    /// The function whose `def` stands at line `at`.
+    /// Returns the function whose `def` is at line `at`.
     pub(crate) fn at(&self, at: usize) -> Option<Scope<'_>> {
         self.by_line.get(&at).map(|at| Scope { scopes: self, at: *at })
     }
 
-    /// The functions in order.
+    /// The functions, in order.
     pub(crate) fn functions(&self) -> &[Function] {
         &self.functions
     }
@@ -289,7 +292,7 @@ impl Scopes {
             declarations: &declared,
             prim,
         };
-        // A `def` without a decorator is no function of TVM's: its text stays.
+        // A `def` without a decorator is not TVMScript, and its text does not change.
         let symbols = match decorators(lines, at).next() {
             Some(_) => symbols(signature, &type_params, &around),
             None => Vec::new(),
@@ -307,7 +310,7 @@ impl Scopes {
     }
 }
 
-/// The decorators of the `def` at line `at`, the last first.
+/// Returns the decorators of the `def` at line `at`, last first.
 fn decorators<'l, 'd>(lines: &'l [Line<'d>], at: usize) -> impl Iterator<Item = (&'d Expr, Cursor<'d>)> + use<'l, 'd> {
     let above = lines.get(..at).unwrap_or_default().iter().rev();
     above.map_while(|line| match line.kind() {
@@ -325,7 +328,7 @@ fn is_prim(lines: &[Line<'_>], at: usize) -> bool {
     names.any(|decorator| decorator.is_some_and(|decorator| last_part(&decorator) == "prim_func"))
 }
 
-/// Whether a token is the name of a value: not of a member, `x.k`, and not the keyword of an argument, `k=1`.
+/// Whether a token is the name of a value. The attribute in `x.k` and the keyword in `k=1` are not.
 fn names_value(cursor: Cursor<'_>, token: u32) -> bool {
     let is = |at: u32, kind| cursor.kind(at) == Some(kind);
     cursor.kind(token).is_some_and(TokenKind::is_name)
@@ -333,7 +336,7 @@ fn names_value(cursor: Cursor<'_>, token: u32) -> bool {
         && !is(token + 1, TokenKind::Equal)
 }
 
-/// The names that a statement binds.
+/// Returns the names that a statement binds.
 fn bound_names(kind: &StatementKind, cursor: Cursor<'_>) -> Vec<Name> {
     let mut targets: Vec<&Expr> = match kind {
         StatementKind::Def { params, .. } => {
@@ -355,7 +358,8 @@ fn bound_names(kind: &StatementKind, cursor: Cursor<'_>) -> Vec<Name> {
     bound
 }
 
-/// The dims that the body of the `def` at line `at` declares, nested functions left out: where first, and as what.
+/// Returns the dims that the body of the `def` at line `at` declares, without nested functions: the first line that
+/// declares each, and its dtype.
 fn body_declarations(lines: &[Line<'_>], at: usize) -> FxHashMap<Name, (usize, DType)> {
     let mut found = FxHashMap::default();
     let Some(header) = lines.get(at) else { return found };

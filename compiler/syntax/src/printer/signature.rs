@@ -1,7 +1,7 @@
-//! Which symbolic dims a function's signature declares, however its dialect says so.
+//! The symbolic dims that a function's signature declares, in any dialect.
 //!
 //! TVM's rule (`python/tvm/script/parser/core/parser.py`): a `TypeVar` of the module belongs to every function whose
-//! annotations name it, strings included. Classic text quotes dims and declares them in the body.
+//! annotations use it, also in strings. In classic text, dims are quoted and declared in the body.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::canonical::{bare, dim_argument, dims, parameter_name, path};
 use crate::ast::{Expr, ExprKind, Parameter, StatementKind};
 use crate::{Cursor, Segment};
 
-/// The parts of a `def` that name types.
+/// The parts of a `def` that contain types.
 #[derive(Clone, Copy)]
 pub(crate) struct Signature<'a> {
     pub(crate) params: &'a [Parameter],
@@ -22,7 +22,7 @@ pub(crate) struct Signature<'a> {
 }
 
 impl<'a> Signature<'a> {
-    /// The annotations, left to right, the result's last.
+    /// The annotations, left to right; the return type is last.
     pub(crate) fn annotations(&self) -> impl Iterator<Item = (&'a Expr, Cursor<'a>)> + use<'a> {
         let cursor = self.cursor;
         let params = self.params.iter();
@@ -31,13 +31,13 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// How a name stands in a signature.
+/// The form of a name in a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quoting {
     Bare,
-    /// Alone in a string: `"n"`.
+    /// The only content of a string: `"n"`.
     Alone,
-    /// In a string with more: `"n + 1"`.
+    /// Part of a longer string: `"n + 1"`.
     Compound,
 }
 
@@ -46,25 +46,25 @@ enum Quoting {
 pub(crate) struct Symbol {
     pub(crate) name: Name,
     pub(crate) dtype: DType,
-    /// Whether some annotation names it (a type parameter may be there for the body alone).
+    /// Whether some annotation uses it. A type parameter may be used only in the body.
     pub(crate) in_signature: bool,
-    /// Whether a `n = T.int64()` of the body is its declaration.
+    /// Whether a line `n = T.int64()` of the body declares it.
     pub(crate) in_body: bool,
 }
 
-/// What a function's own text and its surroundings say of names.
+/// The declarations of names in a function's body and around the function.
 pub(crate) struct Surroundings<'a> {
-    /// Names with a `TypeVar` in the file.
+    /// The names with a `TypeVar` in the file.
     pub(crate) type_vars: &'a NameSet,
-    /// Dims of the functions this one stands in.
+    /// Whether a name is a dim of an enclosing function.
     pub(crate) is_outer: &'a dyn Fn(&Name) -> bool,
-    /// `n = T.int64()` in its body: the line, and what it declares.
+    /// The lines `n = T.int64()` in its body: the line's index and the dtype, by name.
     pub(crate) declarations: &'a FxHashMap<Name, (usize, DType)>,
-    /// Whether it is a prim_func, where a dim without declaration is an `int32`.
+    /// Whether it is a prim_func, where a dim without a declaration is an `int32`.
     pub(crate) prim: bool,
 }
 
-/// The dims `signature` declares, in order of appearance.
+/// Returns the dims that `signature` declares, in order of appearance.
 pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &Surroundings<'_>) -> Vec<Symbol> {
     let mut occurrences = Vec::new();
     for (annotation, cursor) in signature.annotations() {
@@ -102,21 +102,21 @@ pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &S
     found
 }
 
-/// How the annotations of a signature name something.
+/// The forms in which the annotations of a signature use a name.
 struct Named {
     name: Name,
-    /// Whether it stands without quotes where it is first named.
+    /// Whether the first use is without quotes.
     bare_first: bool,
-    /// Whether it stands alone in a string somewhere.
+    /// Whether some string contains only this name.
     alone: bool,
-    /// Whether it stands in a string somewhere.
+    /// Whether some string contains this name.
     quoted: bool,
 }
 
-/// What a name is, or nothing where nobody declares it: alone in quotes a name declares itself. `n = T.int64()` in the body
-/// of a function whose annotations name a `TypeVar` `n` is that `n` again, as TVM reads it, and not another. In a Relax function
-/// it declares no name that stands in the signature without quotes first: a printer that declared it would hide the mistake. (In
-/// a prim_func TVM prints `elem_offset=offset` so.)
+/// Returns the dim that a name denotes; `None` if nothing declares it. A quoted name alone, `"n"`, declares itself. If
+/// the annotations use a `TypeVar` `n`, then `n = T.int64()` in the body denotes the same dim, as in TVM. In a Relax
+/// function this line does not declare a name whose first use in the signature is without quotes: printing a
+/// declaration would hide that error. (In a prim_func TVM prints `elem_offset=offset` in this way.)
 fn symbol(named: &Named, module_wide: bool, around: &Surroundings<'_>) -> Option<Symbol> {
     let Named { name, bare_first, alone, quoted } = *named;
     if bare_first && !module_wide && !around.prim {
@@ -141,7 +141,7 @@ pub(crate) fn has_quoted_name(signature: &Signature<'_>) -> bool {
     occurrences.iter().any(|(_, quoting)| *quoting == Quoting::Alone)
 }
 
-/// The names in an expression that are no functions and no modules.
+/// Returns the names in an expression that are neither functions nor modules.
 pub(crate) fn names(expr: &Expr, cursor: Cursor<'_>) -> Vec<Name> {
     let mut occurrences = Vec::new();
     collect(expr, cursor, Quoting::Bare, &mut occurrences);
@@ -149,7 +149,7 @@ pub(crate) fn names(expr: &Expr, cursor: Cursor<'_>) -> Vec<Name> {
 }
 
 fn collect(root: &Expr, cursor: Cursor<'_>, quoting: Quoting, out: &mut Vec<(Name, Quoting)>) {
-    // A stack of its own: a chain of operators may be deeper than the machine's.
+    // An explicit stack, since a chain of operators may be deeper than the machine's stack allows.
     let mut stack = vec![(root, false)];
     while let Some((expr, is_dim)) = stack.pop() {
         match &expr.kind {
@@ -190,11 +190,11 @@ fn collect_quoted(expr: &Expr, cursor: Cursor<'_>, out: &mut Vec<(Name, Quoting)
     });
 }
 
-/// The expression in a quoted dim.
+/// The parsed expression of a quoted dim.
 pub(crate) struct QuotedDim(Segment);
 
 impl QuotedDim {
-    /// The expression in the string `expr`, if it is one that reads as an expression.
+    /// Parses the content of the string `expr`; `None` if it is not an expression.
     pub(crate) fn read(expr: &Expr, cursor: Cursor<'_>) -> Option<QuotedDim> {
         let text = cursor.string_value(expr)?;
         let text = text.trim();
@@ -206,7 +206,7 @@ impl QuotedDim {
         Some(quoted)
     }
 
-    /// What `look` says of the expression.
+    /// Calls `look` with the expression and its cursor, and returns the result.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&Expr, Cursor<'_>) -> T) -> Option<T> {
         let [statement] = &*self.0.tree().statements else { return None };
         match &statement.tree.kind {

@@ -1,4 +1,4 @@
-//! Statements, each on one line.
+//! Printing of statements, each on one line.
 
 use super::canonical::{bare, is_verbatim, last_part, path};
 use super::expression::{Precedence as P, Writer, binary_text};
@@ -6,7 +6,7 @@ use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind, TokenRange};
 
 impl Writer<'_> {
-    /// Prints a statement but a `def`, whose dims its caller knows.
+    /// Prints a statement, except a `def`, whose dims only the caller knows.
     pub(crate) fn statement(&mut self, kind: &StatementKind, cursor: Cursor<'_>, source: &str) {
         match kind {
             StatementKind::Decorator(decorator) => self.decorator(decorator, cursor),
@@ -101,7 +101,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a name is bound to: a tuple of several goes without parentheses.
+    /// Prints the right-hand side of an assignment. A tuple of several elements is printed without parentheses.
     fn bound(&mut self, value: &Expr, cursor: Cursor<'_>) {
         match &bare(value).kind {
             ExprKind::Tuple(elements) if elements.len() > 1 => self.joined(elements, cursor),
@@ -119,7 +119,8 @@ impl Writer<'_> {
         }
     }
 
-    /// `@T.prim_func` says now whether it holds blocks (`s_tir=True`), as every classic one does.
+    /// Prints a decorator. In current text `@T.prim_func` has `s_tir=True` if the function contains blocks; in classic
+    /// text all functions do, and the keyword does not exist.
     fn decorator(&mut self, decorator: &Expr, cursor: Cursor<'_>) {
         self.out.push('@');
         let (callee, arguments) = match &bare(decorator).kind {
@@ -159,7 +160,7 @@ impl Writer<'_> {
         self.out.push(':');
     }
 
-    /// A `def` header with `type_params`.
+    /// Prints a `def` header with `type_params`.
     pub(crate) fn def(
         &mut self,
         name: &str,
@@ -212,12 +213,12 @@ impl Writer<'_> {
     }
 }
 
-/// A dotted name as one word.
+/// Removes blanks and line continuations from a dotted name.
 pub(crate) fn without_blanks(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
 }
 
-/// Whether a statement has parts that are printed as they were written.
+/// Whether a statement has parts that are printed verbatim.
 pub(crate) fn has_verbatim_part(kind: &StatementKind) -> bool {
     let mut stack = kind.expressions();
     while let Some(expr) = stack.pop() {

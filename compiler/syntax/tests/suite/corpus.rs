@@ -1,6 +1,7 @@
-//! Every text TVM printed parses without a word, and every item is what TVM says it is.
+//! Tests that every text printed by TVM parses without diagnostics, and that every item has the kind that TVM reports.
 //!
-//! The texts are those of `tests/conformance`, and given data beside the project: `RX_CASES` names their folder, `../shared` by default.
+//! The texts are those of `tests/conformance`, and data beside the project: `RX_CASES` is their folder, by default
+//! `../shared`.
 
 use rx_syntax::{Document, FileKind, syntax_diagnostics};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ fn cases() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// The diagnostics of a text, as lines.
+/// Returns the diagnostics of a text, as lines.
 fn complaints(name: &str, text: &str, kind: FileKind) -> Vec<String> {
     let document = Document::new(text, kind);
     let mut complaints = Vec::new();

@@ -1,11 +1,11 @@
-//! After any edit a document is what a new one of the same text would be, but for where its segments are cut.
+//! Tests that an edited document equals a new document of the same text, except for the places where segments are cut.
 
 use rx_syntax::ast::StatementTree;
 use rx_syntax::document::Point;
 use rx_syntax::{Document, Encoding, FileKind, Item, ItemKind};
 use std::ops::Range;
 
-/// A small generator, so that a failure names its seed (xorshift).
+/// A small xorshift random number generator, so that a failure can be reproduced from its seed.
 struct Random(u64);
 
 impl Random {
@@ -21,7 +21,8 @@ impl Random {
     }
 }
 
-/// A module as TVM prints it: prelude, global infos, prim_funcs, functions with dataflow blocks and branches.
+/// Generates a module in TVM's printed form: prelude, global infos, prim_funcs, functions with dataflow blocks and
+/// branches.
 fn module(functions: usize, bindings: usize) -> String {
     let mut text =
         "# from tvm.script import relax as R\n\nn = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n".to_owned();
@@ -93,7 +94,7 @@ const SNIPPETS: &[&str] = &[
     "        x: R.Tensor((\n",
 ];
 
-/// Changes a text at random places, whole lines more often than not.
+/// Changes a text at random places, usually whole lines.
 fn random_edit(random: &mut Random, text: &str) -> (Range<usize>, String) {
     let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let line = random.below(starts.len());
@@ -119,14 +120,15 @@ fn random_edit(random: &mut Random, text: &str) -> (Range<usize>, String) {
     }
 }
 
-/// A statement's place in its item, its column, whether it is inline, its text and its tree.
+/// A statement's offset in its item, its column, whether it is inline, its text and its tree.
 type Seen<'a> = (usize, u32, bool, &'a str, &'a StatementTree);
 
-/// All that can be seen of an item, cuts left out: its head, its statements, its mistakes of indentation.
+/// Returns all observable properties of an item except the segment cuts: its head, its statements and its indentation
+/// errors.
 fn seen(item: &Item) -> (String, Vec<Seen<'_>>, Vec<(usize, String)>) {
     let head = format!("{:?} {} {:?} {:?}", item.kind, item.indent, item.name, item.module);
     let mut statements = Vec::new();
-    // Nobody reads the statements of foreign code.
+    // The statements of foreign code are never parsed.
     let read = if item.kind == ItemKind::Foreign { &[] } else { &item.segments[..] };
     for (index, segment) in read.iter().enumerate() {
         let start = item.segment_start(index);
@@ -162,7 +164,7 @@ fn assert_like_new(document: &Document, text: &str, kind: FileKind, seed: u64, s
     }
 }
 
-/// Runs from `first` on as many seeds as `RX_SEEDS` says, 40 by default.
+/// Runs the test with as many seeds as `RX_SEEDS` specifies, by default 40, starting with `first`.
 fn run(kind: FileKind, first: u64, steps: usize) {
     let seeds = std::env::var("RX_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40);
     for seed in first..first + seeds {
@@ -207,7 +209,7 @@ fn edited_python_is_like_new() {
     run(FileKind::Python, 1_000_000, 40);
 }
 
-/// A place near a byte of a document; now and then one that the document does not have.
+/// Returns a position near a byte of a document; sometimes one that is outside the document.
 fn point(random: &mut Random, document: &Document, at: usize, encoding: Encoding) -> Point {
     let (line, column) = document.line_column(at, encoding);
     match random.below(40) {

@@ -1,4 +1,4 @@
-//! The integration tests of `rx-syntax`: one module a subject, one program to link.
+//! The integration tests of `rx-syntax`, as modules of a single binary to save linking time.
 
 mod corpus;
 mod incremental;

@@ -1,6 +1,10 @@
-//! The printer's laws over the conformance texts, those of `tests/conformance` and those of `RX_CASES` (by default `../shared`
-//! beside the workspace): what is printed reads as the same trees in every dialect, printing again changes nothing, comments stay, and what TVM 0.27
-//! printed is already formatted.
+//! Tests of the printer's properties with the conformance texts: those of `tests/conformance` and those of `RX_CASES`
+//! (by default `../shared` beside the workspace).
+//!
+//! - The printed text has the same trees, in every dialect.
+//! - Printing is idempotent.
+//! - Comments are preserved.
+//! - Output of TVM 0.27 is already formatted.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +13,7 @@ use rx_syntax::format::format;
 use rx_syntax::printer::{print, print_as, tree_eq, tree_eq_as};
 use rx_syntax::{Document, FileKind};
 
-/// The folders with the cases: the project's own, and that of `RX_CASES` where it exists.
+/// The folders with the cases: the project's own, and that of `RX_CASES` if it exists.
 fn cases() -> Vec<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = std::env::var_os("RX_CASES").map_or_else(|| workspace.join("../shared"), PathBuf::from);
@@ -20,12 +24,12 @@ fn cases() -> Vec<PathBuf> {
     [workspace.join("tests/conformance"), given].into_iter().filter(|folder| folder.is_dir()).collect()
 }
 
-/// Whether TVM 0.27 printed a row; a row of another release says so.
+/// Whether TVM 0.27 printed a row. Rows of other releases have a `tvm` field that names the release.
 fn is_current(row: &serde_json::Value) -> bool {
     row["tvm"].as_str().is_none_or(|tvm| tvm.starts_with("0.27"))
 }
 
-/// The texts in `field` of those rows of a JSON-lines file that are wanted, with a name for each.
+/// Returns the texts in `field` of the wanted rows of a JSON-lines file, each with a name.
 fn rows(cases: &Path, file: &str, field: &str, wanted: fn(&serde_json::Value) -> bool) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(cases.join(file)).unwrap_or_default();
     let rows = text.lines().enumerate().filter_map(|(at, line)| {
@@ -35,7 +39,7 @@ fn rows(cases: &Path, file: &str, field: &str, wanted: fn(&serde_json::Value) ->
     rows.collect()
 }
 
-/// Every text under a folder, `.rx` and `.py`.
+/// Collects all `.rx` and `.py` texts in a folder.
 fn files(folder: &Path, out: &mut Vec<(String, String, FileKind)>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -73,7 +77,7 @@ fn texts(cases: &Path) -> Vec<(String, String, FileKind)> {
     all
 }
 
-/// The comments of a document, but for those that only say how it is imported and for where they stand.
+/// Returns the comments of a document, sorted, without imports and root blocks, whose spelling depends on the dialect.
 fn comments(document: &Document) -> Vec<String> {
     let segments = document.items().iter().flat_map(|item| item.segments.iter());
     let comments = segments.flat_map(|segment| {
@@ -128,7 +132,8 @@ fn what_tvm_prints_is_formatted() {
             let document = Document::new(&text, FileKind::Rx);
             let printed = format(&document, Dialect::detect(&document));
             count += 1;
-            // TVM leaves blanks on an empty line before a nested function, and prints infinities as no parser reads them.
+            // TVM prints trailing blanks on an empty line before a nested function, and prints infinities in a form
+            // that it cannot parse.
             let lines = text.lines().map(str::trim_end).filter(|line| !line.contains("R.const(\""));
             let printed = printed.lines().filter(|line| !line.contains("R.const(float("));
             let (lines, printed): (Vec<_>, Vec<_>) = (lines.collect(), printed.collect());
@@ -165,7 +170,7 @@ fn python_3_12_text_is_the_same_module() {
     assert!(failures.is_empty(), "{}: {shown:#?}", failures.len());
 }
 
-/// A text with a few pieces taken out, put in or doubled.
+/// Removes, inserts and duplicates a few pieces of a text.
 fn mangled(text: &str, seed: &mut u64) -> String {
     let mut next = |below: usize| {
         *seed ^= *seed << 13;

@@ -1,4 +1,4 @@
-//! A tree's node as a label and its parts, in one spelling for all dialects.
+//! Reduction of a tree's node to a label and child nodes, with one canonical spelling for all dialects.
 
 use crate::Cursor;
 use crate::ast::{Argument, BoolOp, Expr, ExprKind, ImportedName, Parameter, StatementKind};
@@ -12,33 +12,33 @@ use crate::printer::scope::Function;
 use crate::printer::signature::QuotedDim;
 use crate::printer::statement::without_blanks;
 
-/// How to read one of the documents.
+/// The properties of one of the two documents that affect the reduction.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Side {
     pub(super) dialect: Dialect,
-    /// Whether one of the two documents is classic and the other is not: what only one of them can say is passed over.
+    /// Whether exactly one of the two documents is classic. Constructs that only one dialect has are then ignored.
     pub(super) mixed: bool,
-    /// In a Relax function.
+    /// Whether the statement is in a Relax function.
     pub(super) relax: bool,
 }
 
-/// Where a node stands.
+/// The position of a node.
 #[derive(Clone, Copy, Default)]
 struct Spot {
-    /// In a signature's annotation.
+    /// Whether it is in an annotation of a signature.
     signature: bool,
-    /// A dim there.
+    /// Whether it is a dim there.
     dim: bool,
-    /// In the dict of a `func_attr`.
+    /// Whether it is in the dict of a `func_attr`.
     attributes: bool,
 }
 
-/// A part of a statement.
+/// A child node, with its cursor and position.
 pub(super) struct Node<'a>(What<'a>, Cursor<'a>, Spot);
 
 enum What<'a> {
     Expr(&'a Expr),
-    /// The inputs of a `R.call_tir`, whose scalars classic text wraps in `R.prim_value`.
+    /// The inputs of an `R.call_tir`, whose scalars are in `R.prim_value` in classic text.
     Inputs(&'a [Expr]),
     Label(String),
 }
@@ -101,7 +101,7 @@ fn imported(names: &[ImportedName], of_script: bool, cursor: Cursor<'_>) -> Stri
     names.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// A decorator: without arguments it may have parentheses or not.
+/// Reduces a decorator. `@R.function` and `@R.function()` are equal.
 fn decorator<'a>(expr: &'a Expr, cursor: Cursor<'a>, side: Side) -> Reduced<'a> {
     let (callee, arguments) = match &bare(expr).kind {
         ExprKind::Call { callee, arguments } => (&**callee, arguments.as_slice()),
@@ -160,14 +160,14 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A dim of a signature, quoted or not, as one label.
+/// Reduces a dim of a signature, quoted or not, to one label.
 fn dim(expr: &Expr, cursor: Cursor<'_>, side: Side) -> String {
     let quoted = matches!(bare(expr).kind, ExprKind::String).then(|| QuotedDim::read(bare(expr), cursor)).flatten();
     let inner = quoted.and_then(|quoted| quoted.with(|inner, cursor| whole(inner, cursor, side)));
     inner.unwrap_or_else(|| whole(expr, cursor, side))
 }
 
-/// A whole expression as one label.
+/// Reduces a whole expression to one label.
 fn whole(expr: &Expr, cursor: Cursor<'_>, side: Side) -> String {
     let mut stack = vec![Node(What::Expr(expr), cursor, Spot::default())];
     let mut label = String::new();
@@ -231,7 +231,7 @@ fn reduce<'a>(expr: &'a Expr, cursor: Cursor<'a>, spot: Spot, side: Side) -> Red
     }
 }
 
-/// `(a and b) and c` is `a and b and c`.
+/// Flattens nested operands: `(a and b) and c` is `a and b and c`.
 fn chain(op: BoolOp, operands: &[Expr]) -> Vec<&Expr> {
     let mut flat: Vec<&Expr> = operands.iter().rev().collect();
     while let Some(first) = flat.last().map(|first| bare(first)) {
@@ -309,7 +309,8 @@ fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spo
     (label, parts)
 }
 
-/// Calls that other dialects spell without one: `R.Prim("int64")` is `T.int64`, an attribute's `T.bool(True)` is `True`.
+/// Reduces calls for which another dialect has no call: `R.Prim("int64")` is `T.int64`, and `T.bool(True)` in an
+/// attribute is `True`.
 fn same_as_call(name: &str, arguments: &[Argument], cursor: Cursor<'_>, spot: Spot, side: Side) -> Option<String> {
     let [one] = arguments else { return None };
     let value = bare(&one.value);
@@ -320,7 +321,7 @@ fn same_as_call(name: &str, arguments: &[Argument], cursor: Cursor<'_>, spot: Sp
     Some(format!("path:T.{dtype}"))
 }
 
-/// Values that the dialects spell differently: no dtype, and numbers that are none.
+/// Reduces values that the dialects spell differently: an absent dtype, infinities and NaN.
 fn special_value(callee: &str, keyword: &str, at: usize, value: &Expr, cursor: Cursor<'_>) -> Option<String> {
     let text = cursor.string_value(value);
     if matches!(keyword, "out_dtype" | "dtype") && text.as_deref() == Some("void") {
