@@ -1,4 +1,4 @@
-//! The tensor constants of a module as data.
+//! The data of a module's tensor constants.
 
 use crate::expr::{Expr, ExprKind};
 use crate::struct_info::StructInfo;
@@ -7,52 +7,54 @@ use rx_base::{DType, Dim, Name};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A tensor's elements. A copy shares them.
+/// The elements of a tensor. Clones share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstantData {
-    /// Its extents.
+    /// The extents.
     pub shape: Vec<i64>,
-    /// Its element type.
+    /// The element type.
     pub dtype: DType,
-    /// Its elements, row-major and little-endian.
+    /// The elements, row-major and little-endian.
     pub bytes: Arc<[u8]>,
 }
 
 impl ConstantData {
-    /// Its type.
+    /// The tensor type with this shape and dtype.
     pub fn ty(&self) -> StructInfo {
         StructInfo::tensor(self.shape.iter().copied().map(Dim::constant).collect::<Vec<_>>(), Some(self.dtype))
     }
 }
 
-/// What a module's functions name by [`ExprKind::Metadata`]: what its metadata section lists, and what passes have made.
+/// The constants to which a module's functions refer by [`ExprKind::Metadata`]: those listed in the metadata section,
+/// and those that passes created.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Constants {
     section: Arc<str>,
     listed: Arc<NameMap<Vec<Option<ConstantData>>>>,
     made: Vec<ConstantData>,
-    /// Those whose data the section leaves out, given beside it.
+    /// Data that was loaded from outside the section, for constants that the section lists without data.
     given: Arc<HashMap<(Name, u32), ConstantData>>,
 }
 
 impl Constants {
-    /// Those of a metadata section: its text, and under each key what it lists; `None` stands for what is no tensor.
+    /// Creates the constants of a metadata section, from its text and, for each key, the list of its entries. An entry
+    /// that is not a tensor is `None`.
     pub fn of_section(section: Arc<str>, listed: NameMap<Vec<Option<ConstantData>>>) -> Constants {
         Constants { section, listed: Arc::new(listed), ..Constants::default() }
     }
 
-    /// The text of the section as it was read; empty where there was none.
+    /// The text of the section in the source; empty if there was none.
     pub fn section(&self) -> &Arc<str> {
         &self.section
     }
 
-    /// How many constants the section lists; `None` where it lists something that is no tensor.
+    /// The number of constants that the section lists; `None` if some entry is not a tensor.
     pub fn listed(&self) -> Option<usize> {
         let tensors = self.listed.values().map(|list| list.iter().all(Option::is_some).then_some(list.len()));
         tensors.sum()
     }
 
-    /// The constant of a key and an index, where its data is known.
+    /// Returns the constant with this key and index, if its data is known.
     pub fn get(&self, key: Name, index: u32) -> Option<&ConstantData> {
         match self.is_made(key) {
             false if self.given.contains_key(&(key, index)) => self.given.get(&(key, index)),
@@ -61,22 +63,22 @@ impl Constants {
         }
     }
 
-    /// Whether a key is that of constants that passes have made.
+    /// Whether this is the key of constants that passes created: the empty name.
     pub fn is_made(&self, key: Name) -> bool {
         key.as_str().is_empty()
     }
 
-    /// Takes constants' data from elsewhere; it goes before what the section lists.
+    /// Sets data that was loaded from outside the section. It takes precedence over the section's data.
     pub fn give(&mut self, given: HashMap<(Name, u32), ConstantData>) {
         self.given = Arc::new(given);
     }
 
-    /// Whether the section's text has all that is known of its constants.
+    /// Whether all known data of the listed constants is in the section's text, because none was loaded from elsewhere.
     pub fn is_as_read(&self) -> bool {
         self.given.is_empty()
     }
 
-    /// Adds a constant, and names it.
+    /// Adds a constant; returns an expression that refers to it.
     pub fn add(&mut self, data: ConstantData) -> Expr {
         let ty = data.ty();
         let index = u32::try_from(self.made.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Typed Relax expressions, each with the place it was written at.
+//! Typed Relax expressions, each with its source position.
 
 use crate::struct_info::StructInfo;
 use rx_base::{DType, Dim, Name, Span};
@@ -7,72 +7,73 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Where a binding or loop statement comes from: survives printing, passes and lowering.
+/// The source statement of a binding or loop statement. It is preserved by printing, passes and lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
     /// The top-level function.
     pub item: Name,
-    /// The statement's index in the function, counted from its header, nested blocks in reading order.
+    /// The statement's index in the function, counted from its header, with nested blocks in source order.
     pub statement: u32,
 }
 
-/// An expression with its struct info and its place, in bytes of the segment it was written in.
+/// An expression with its struct info and its position, in bytes of the segment that contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expr {
-    /// What it is.
+    /// The kind.
     pub kind: ExprKind,
-    /// What is known of its value.
+    /// The struct info of its value.
     pub ty: StructInfo,
-    /// Where it is written.
+    /// The source position.
     pub span: Span,
 }
 
-/// The kinds of Relax expression.
+/// The kinds of Relax expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExprKind {
     /// A local variable or parameter.
     Var(Name),
-    /// A function of the module: `cls.f`.
+    /// A reference to a function of the module: `cls.f`.
     Global(Name),
-    /// `R.ExternFunc("name")`, or the name a packed call gives.
+    /// An external function: `R.ExternFunc("name")`, or the name in a packed call.
     Extern(Name),
-    /// A tensor constant: `R.const(1.0, "float32")`; of a list, one of its elements, where all are not asked for.
+    /// A tensor constant: `R.const(1.0, "float32")`. For a list of which not all elements are needed, one of the
+    /// elements.
     Constant(Literal),
-    /// A tensor constant of a list, `R.const([1, 2])`: its elements, row-major.
+    /// A tensor constant from a list, `R.const([1, 2])`, with its elements in row-major order.
     Elements(Arc<[Literal]>),
-    /// A tensor kept in the metadata section, by key and index; its data may be absent. In modules for passes, of
-    /// [`crate::Constants`].
+    /// A tensor in the metadata section, by key and index; its data may be missing. In modules for passes, the data is
+    /// in [`crate::Constants`].
     Metadata {
-        /// `ir.GenericConst`, `relax.expr.Constant`.
+        /// The key: `ir.GenericConst` or `relax.expr.Constant`.
         key: Name,
-        /// Index under the key.
+        /// The index under the key.
         index: u32,
     },
-    /// A scalar: a bare number, `R.prim_value(n)`, `T.float32(0.5)`, an expression over symbolic dims.
+    /// A scalar: a number, `R.prim_value(n)`, `T.float32(0.5)`, or an expression over symbolic dims.
     Prim(PrimValue),
-    /// `R.str("…")`, or a bare string.
+    /// `R.str("…")`, or a string literal.
     Str(Arc<str>),
     /// `R.dtype("float32")`.
     DType(DType),
-    /// `R.shape([…])`, or a tuple of ints where a shape is wanted.
+    /// `R.shape([…])`, or a tuple of integers in a position that requires a shape.
     Shape(Vec<Dim>),
     /// A tuple.
     Tuple(Vec<Expr>),
-    /// `x[1]`.
+    /// A tuple field: `x[1]`.
     TupleGet(Box<Expr>, usize),
     /// A call.
     Call(Arc<Call>),
-    /// `R.match_cast(value, type)`: the value, checked when the program runs to be of the expression's type, whose new
-    /// symbols get their values from it.
+    /// `R.match_cast(value, type)`: the value, with a check at run time that it has the expression's type. New symbols
+    /// in the type get their values from it.
     MatchCast(Box<Expr>),
-    /// A value that is not evaluated, as it is written: `R.device(…)`, `T.…` of a kind that no dim has. In modules for
-    /// passes only; in bodies it is an error part or opaque.
+    /// The source text of a value that rx does not evaluate: `R.device(…)`, or a `T.…` that is no dim. Occurs only in
+    /// modules for passes; in function bodies such a value is an error part or opaque.
     Written(Arc<str>),
-    /// What could not be understood; reported.
+    /// An expression that could not be resolved; the error was reported.
     Error,
 }
 
-/// A scalar's value.
+/// The value of a scalar.
 #[derive(Clone, Debug)]
 pub enum PrimValue {
     /// An integer, possibly symbolic.
@@ -81,23 +82,23 @@ pub enum PrimValue {
     Float(f64),
     /// A boolean.
     Bool(bool),
-    /// Computed at run time by an expression rx does not evaluate.
+    /// A value computed at run time by an expression that rx does not evaluate.
     Opaque,
 }
 
 /// The value of a scalar constant.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// An integer; values outside `i64` are kept as their nearest.
+    /// An integer. Values outside `i64` are saturated.
     Int(i64),
-    /// A float; `nan` and infinities too.
+    /// A float, including NaN and infinities.
     Float(f64),
     /// A boolean.
     Bool(bool),
 }
 
 impl Literal {
-    /// The integer it is, a boolean as 0 or 1; `None` of a float.
+    /// The integer value, with booleans as 0 or 1; `None` for a float.
     pub fn as_integer(&self) -> Option<i64> {
         match self {
             Literal::Int(value) => Some(*value),
@@ -106,7 +107,7 @@ impl Literal {
         }
     }
 
-    /// As a float; an integer rounded.
+    /// The value as a float. Large integers are rounded.
     pub fn as_float(&self) -> f64 {
         match self {
             Literal::Float(value) => *value,
@@ -116,7 +117,7 @@ impl Literal {
     }
 }
 
-/// By kind and bits, as for [`PrimValue`] and [`Attr`]: `0.0` and `-0.0` differ, and a NaN is equal to itself.
+/// Compares kinds and bits, as for [`PrimValue`] and [`Attr`]: `0.0` and `-0.0` differ, and a NaN equals itself.
 impl PartialEq for Literal {
     fn eq(&self, other: &Literal) -> bool {
         match (self, other) {
@@ -167,7 +168,7 @@ impl Hash for PrimValue {
     }
 }
 
-/// What is called.
+/// The called function or operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// An operator, by its name without `relax.`: `nn.conv2d`.
@@ -181,24 +182,25 @@ pub enum Callee {
 /// A call with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// What is called.
+    /// The called function or operator.
     pub callee: Callee,
-    /// Of an operator one per parameter of its schema, in that order; of a function the arguments passed.
+    /// For an operator, one argument for each parameter of its schema, in that order. For a function, the arguments in
+    /// call order.
     pub arguments: Vec<Argument>,
 }
 
 impl Call {
-    /// A call of a function.
+    /// Creates a call of a function.
     pub fn of_function(callee: Callee, arguments: Vec<Expr>) -> Call {
         Call { callee, arguments: arguments.into_iter().map(Argument::Operand).collect() }
     }
 
-    /// The values it passes, in reading order.
+    /// The operands in all arguments, in source order.
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         self.arguments.iter().flat_map(Argument::operands)
     }
 
-    /// As [`Call::operands`], to change them.
+    /// The operands as in [`Call::operands`], mutably.
     pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.arguments.iter_mut().flat_map(|argument| match argument {
             Argument::Operand(operand) => std::slice::from_mut(operand),
@@ -208,23 +210,23 @@ impl Call {
     }
 }
 
-/// What a call passes for one parameter.
+/// The argument for one parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
-    /// Nothing, and the parameter has no default value.
+    /// No argument, for a parameter without a default value.
     Absent,
-    /// A value.
+    /// An operand.
     Operand(Expr),
-    /// The values of a variadic parameter.
+    /// The operands of a variadic parameter.
     Operands(Vec<Expr>),
-    /// An attribute, given or defaulted.
+    /// An attribute, explicit or default.
     Attr(Attr),
-    /// Struct infos: `out_ty=`, `ty_args=`.
+    /// Struct infos: those of `out_ty=` or `ty_args=`.
     Types(Vec<StructInfo>),
 }
 
 impl Argument {
-    /// The values it passes.
+    /// The operands in this argument.
     pub fn operands(&self) -> &[Expr] {
         match self {
             Argument::Operand(operand) => std::slice::from_ref(operand),
@@ -233,7 +235,7 @@ impl Argument {
         }
     }
 
-    /// The value, if it passes one for a parameter that is not variadic.
+    /// The operand, if this is one of a parameter that is not variadic.
     pub fn as_operand(&self) -> Option<&Expr> {
         match self {
             Argument::Operand(operand) => Some(operand),
@@ -253,13 +255,13 @@ pub enum Attr {
     Int(Dim),
     /// A float.
     Float(f64),
-    /// A string; dtypes too, as written.
+    /// A string. Dtypes are strings too, as written in the source.
     Str(Arc<str>),
     /// A list or tuple.
     List(Vec<Attr>),
     /// A dictionary with string keys.
     Dict(Vec<(Arc<str>, Attr)>),
-    /// A value rx keeps as text: an index map, a captured Python name.
+    /// A value that rx stores as text: an index map, or a Python name from an outer scope.
     Opaque(Arc<str>),
 }
 
@@ -296,7 +298,7 @@ impl Hash for Attr {
 }
 
 impl Attr {
-    /// The dictionary of these entries; of a key that stands twice the last value, as in Python.
+    /// Creates a dictionary. If a key occurs twice, the last value wins, as in Python.
     pub fn dict(entries: impl IntoIterator<Item = (Arc<str>, Attr)>) -> Attr {
         let mut all: Vec<(Arc<str>, Attr)> = Vec::new();
         let mut places: HashMap<Arc<str>, usize> = HashMap::new();
@@ -312,7 +314,7 @@ impl Attr {
         Attr::Dict(all)
     }
 
-    /// The integer, if it is a constant one.
+    /// The integer, if the value is a constant integer.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Attr::Int(dim) => dim.as_constant(),
@@ -320,7 +322,7 @@ impl Attr {
         }
     }
 
-    /// The string, if it is one.
+    /// The string, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Attr::Str(text) => Some(text),
@@ -329,7 +331,7 @@ impl Attr {
     }
 }
 
-/// As Python writes it: `None`, `True`, `[1, 1]`, `"NCHW"`.
+/// Formats the value in Python syntax: `None`, `True`, `[1, 1]`, `"NCHW"`.
 impl fmt::Display for Attr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

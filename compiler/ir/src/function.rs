@@ -1,4 +1,4 @@
-//! Relax functions with their bodies: what is lowered and run.
+//! Relax functions with their bodies, as analysis produces them for lowering and execution.
 
 use crate::expr::{Attr, Expr, Origin};
 use crate::struct_info::StructInfo;
@@ -6,93 +6,96 @@ use rx_base::Name;
 use rx_base::symbolic::Bounds;
 use std::sync::Arc;
 
-/// The attribute of a pure function whose result is kept for the next call with the very same arguments: what prepares
-/// weights is called anew whenever they are used.
+/// The attribute of a pure function whose result is memoized for the next call with identical arguments. A function
+/// that prepares weights has it, because the program calls it at each use of the weights.
 pub const ONCE: &str = "rx.once";
 
-/// The attribute of a function that takes raw weights and has them prepared itself.
+/// The attribute of a function that takes raw weights and itself calls the functions that prepare them.
 pub const RAW_ENTRY: &str = "rx.raw_entry";
 
 /// A Relax function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Parameter names and types, in order.
+    /// The parameters' names and types, in order.
     pub params: Vec<(Name, StructInfo)>,
-    /// The type of what it returns.
+    /// The return type.
     pub ret: StructInfo,
-    /// Whether it is declared to have no effect but its value (`pure=False` is not; `relax.force_pure` leaves it so).
+    /// Whether it is declared to have no side effects. `pure=False` makes it `false`; `relax.force_pure` does not make
+    /// it `true`.
     pub pure: bool,
-    /// Whether only its module may call it.
+    /// Whether the function can be called only inside its module.
     pub private: bool,
-    /// What `R.func_attr` says, in order.
+    /// The entries of `R.func_attr`, in order.
     pub attributes: Vec<(Arc<str>, Attr)>,
-    /// How many leading parameters are inputs and no weights, where the function says so.
+    /// The number of leading parameters that are inputs and not weights, if the function has this attribute.
     pub num_input: Option<i64>,
-    /// What is known of its symbolic dims (`tir_var_upper_bound`, `tir_var_lower_bound`).
+    /// The bounds of its symbolic dims (`tir_var_upper_bound`, `tir_var_lower_bound`).
     pub bounds: Arc<Bounds>,
-    /// What it does.
+    /// The body.
     pub body: Body,
 }
 
 impl Function {
-    /// Whether `R.func_attr` says that `flag` holds.
+    /// Whether `R.func_attr` sets `flag` to `True`.
     pub fn is_stated(&self, flag: &str) -> bool {
         self.attributes.iter().any(|(key, value)| &**key == flag && matches!(value, Attr::Bool(true)))
     }
 }
 
-/// Bindings in order, and the value they lead to. A name may be bound again: from there on it is the new value.
+/// Bindings in order, and a result. A name may be bound again; later uses refer to the new value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Body {
     /// The bindings.
     pub bindings: Vec<Binding>,
-    /// The returned value; of a branch, the variable it ends in.
+    /// The returned value. For a branch, the variable that it binds last.
     pub result: Option<Expr>,
-    /// What dataflow blocks show to the statements behind them (`R.output`): the block's ordinal and the variable.
+    /// The variables that dataflow blocks export to the statements after them (`R.output`), each with the ordinal of
+    /// its block.
     pub outputs: Vec<(u32, Name)>,
 }
 
-/// A binding, or a bare statement.
+/// A binding, or a statement without one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
-    /// Where it comes from.
+    /// The source statement.
     pub origin: Origin,
-    /// The ordinal, in its function, of the dataflow block it stands in.
+    /// The ordinal, in its function, of the dataflow block that contains it.
     pub dataflow: Option<u32>,
-    /// What it does.
+    /// The kind.
     pub kind: BindingKind,
 }
 
-/// The kinds of binding.
+/// The kinds of bindings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BindingKind {
-    /// `variable: ty = value`; `ty` is what the variable's users see.
+    /// `variable: ty = value`.
     Value {
-        /// The variable; `_` of a bare statement.
+        /// The variable; `_` for a statement without a binding.
         variable: Name,
-        /// The type its users see.
+        /// The variable's type as its users see it.
         ty: StructInfo,
-        /// Its value.
+        /// The value.
         value: Arc<Expr>,
     },
     /// `a, b = value`.
     Unpack {
-        /// The variables, in the order of the fields; `None` where a field is bound to nothing.
+        /// The variables, in the order of the fields; `None` for a field that is not bound.
         variables: Vec<Option<Name>>,
-        /// A tuple.
+        /// The tuple.
         value: Arc<Expr>,
     },
     /// `if condition: … elif condition: … else: …`.
     If {
-        /// The variable all branches end in.
+        /// The variable that all branches bind last.
         variable: Option<Name>,
-        /// Conditions, one boolean each, with what is done for the first that holds.
+        /// The conditions, each a scalar boolean, with their branches. The first branch whose condition holds is
+        /// executed.
         arms: Vec<(Expr, Body)>,
-        /// What is done where none holds.
+        /// The branch for the case that no condition holds.
         otherwise: Body,
     },
-    /// A nested function; it sees the variables bound before it, and itself.
+    /// A nested function. Its body can refer to itself and to the variables bound before it.
     Function(Arc<Function>),
 }

@@ -1,17 +1,18 @@
-//! The Relax IR: struct info, typed expressions, functions with their bodies, signatures.
+//! The Relax IR: struct info, typed expressions, functions with their bodies, and signatures.
 //!
-//! - [`struct_info`], [`expr`], [`function`], [`signature`]: a checked function, statement by statement. [`values`]: ranges and
-//!   elements that are known of a value before the program runs.
-//! - [`module`]: a module as passes take and return it, in A-normal form, with prim_funcs as text or as loops. [`rewrite`] walks
-//!   and renames.
-//! - [`constants`]: the tensors of a module, shared by its copies; [`saved_tensor`]: TVM's serialization of a tensor.
+//! - [`struct_info`], [`expr`], [`function`], [`signature`]: a checked function, statement by statement. [`values`]:
+//!   the statically known ranges and elements of values.
+//! - [`module`]: a module as the input and output of passes, in A-normal form, with prim_funcs as text or as loops.
+//!   [`rewrite`]: traversal and renaming.
+//! - [`constants`]: the tensors of a module, shared by its copies. [`saved_tensor`]: TVM's serialization of a tensor.
+//!   [`pool`]: the allocator of static memory plans.
 //!
-//! The crate has data only: inference is in `rx-ops` and `rx-analysis`, spelling in `rx-syntax`.
+//! The crate contains only data. Type inference is in `rx-ops` and `rx-analysis`, parsing and printing in `rx-syntax`.
 //!
 //! # Invariants
 //!
-//! - All data is immutable, compared by value and free of positions. Equal data may be shared, and equality is what ends
-//!   recomputation after an edit.
+//! - All data is immutable, compared by value and free of positions. Equal data may be shared. After an edit,
+//!   recomputation stops where a new result equals the old one.
 
 pub mod constants;
 pub mod expr;

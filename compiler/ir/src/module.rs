@@ -1,8 +1,15 @@
-//! A module as passes take and give it: Relax functions in blocks, everything else as it is written.
+//! A module as the input and output of passes: Relax functions as blocks of bindings, everything else as text.
 //!
-//! It differs from [`crate::function`], which is what a checked text does statement by statement: here every binding binds
-//! one variable, no name of a function is bound twice (but by the branches of one `if`, which bind what the `if` gives), and
-//! operands of calls are variables, constants and tuples of such (A-normal form, as in TVM).
+//! It differs from [`crate::function`], which represents a checked text statement by statement. Here each binding binds
+//! one variable, and operands of calls are variables, constants, or tuples of these (A-normal form, as in TVM). No name
+//! is bound twice in a function, except that both branches of an `if` bind the name of its value.
+//!
+//! ```text
+//! y = R.add(R.multiply(x, c), x)      # source, and crate::function
+//!
+//! lv = R.multiply(x, c)               # this module
+//! y = R.add(lv, x)
+//! ```
 
 use crate::constants::Constants;
 use crate::expr::{Attr, Expr, Origin};
@@ -10,16 +17,16 @@ use crate::struct_info::StructInfo;
 use rx_base::Name;
 use std::sync::Arc;
 
-/// A module; `L` is a function of the loop-level IR, which this crate does not know.
+/// A module. `L` is the type of a function of the loop-level IR, which this crate does not define.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module<L> {
-    /// The text in front of the class or the first function: imports, symbolic dims.
+    /// The text before the class or the first function: imports and symbolic dims.
     pub prelude: Arc<str>,
-    /// The constants that its functions name: the metadata section, and what passes have made.
+    /// The constants to which its functions refer: those of the metadata section, and those that passes created.
     pub constants: Constants,
-    /// The name of its class; `None` of functions that stand in a file by themselves.
+    /// The name of its class; `None` if the file's functions are not in a class.
     pub class: Option<Name>,
-    /// What it holds, in order.
+    /// The items, in order.
     pub items: Vec<Item<L>>,
 }
 
@@ -30,49 +37,49 @@ pub enum Item<L> {
     Relax(Arc<RelaxFunction>),
     /// A prim_func.
     Loops(Arc<LoopFunction<L>>),
-    /// What no pass looks into: the module's attributes, an external function. Lines without the indentation of the class,
-    /// the last with its line break.
+    /// Text that no pass changes: the module's attributes, or an external function. The lines are without the
+    /// indentation of the class; the last one ends with a line break.
     Text {
-        /// The name it binds.
+        /// The name that it binds.
         name: Option<Name>,
-        /// Its text.
+        /// The text.
         text: Arc<str>,
     },
 }
 
-/// A prim_func of a module: one that is written, or one that a pass made.
+/// A prim_func of a module, from the source or created by a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopFunction<L> {
-    /// Its name in the module.
+    /// The name in the module.
     pub name: Name,
-    /// Whether only its module may call it.
+    /// Whether the function can be called only inside its module.
     pub private: bool,
-    /// What `T.func_attr` says, in order.
+    /// The entries of `T.func_attr`, in order.
     pub attributes: Vec<(Arc<str>, Attr)>,
-    /// What it does.
+    /// The body.
     pub body: LoopBody<L>,
 }
 
-/// What a prim_func does.
+/// The body of a prim_func.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoopBody<L> {
-    /// As it is written, for it says more than the loop-level IR knows (regions, annotations): lines without the indentation
-    /// of the class, in two parts.
+    /// The source text, which can contain more than the loop-level IR represents (regions, annotations). The lines are
+    /// without the indentation of the class, in two parts.
     Written {
-        /// What stands before the dictionary of its `T.func_attr`; without one, its decorators and header, with the line
-        /// break.
+        /// The text before the dictionary of its `T.func_attr`. If there is none: the decorators and the header, with
+        /// its line break.
         before: Arc<str>,
-        /// What stands behind the dictionary; without one, the statements.
+        /// The text after the dictionary. If there is none: the statements.
         after: Arc<str>,
-        /// The same as loops; `None` where it holds what the loop-level IR does not have.
+        /// The same body as loops; `None` if it contains a construct that the loop-level IR does not have.
         loops: Option<Arc<L>>,
     },
-    /// As loops.
+    /// A body created as loops.
     Made(Arc<L>),
 }
 
 impl<L> LoopFunction<L> {
-    /// What it does, as loops; `None` where it holds what the loop-level IR does not have.
+    /// The body as loops; `None` if it contains a construct that the loop-level IR does not have.
     pub fn loops(&self) -> Option<&Arc<L>> {
         match &self.body {
             LoopBody::Written { loops, .. } => loops.as_ref(),
@@ -80,12 +87,13 @@ impl<L> LoopFunction<L> {
         }
     }
 
-    /// What its `T.func_attr` says of `key`.
+    /// The value of `key` in `T.func_attr`.
     pub fn attribute(&self, key: &str) -> Option<&Attr> {
         self.attributes.iter().rfind(|(own, _)| &**own == key).map(|(_, value)| value)
     }
 
-    /// Gives an attribute a value: in its place where it has one, else in the order of the keys, as TVM prints them.
+    /// Sets an attribute. An existing one keeps its position; a new one is inserted in the order of the keys, as TVM
+    /// prints them.
     pub fn set_attribute(&mut self, key: &str, value: Attr) {
         match self.attributes.iter_mut().rfind(|(own, _)| &**own == key) {
             Some((_, old)) => *old = value,
@@ -100,81 +108,81 @@ impl<L> LoopFunction<L> {
 /// A Relax function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelaxFunction {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Whether only its module may call it.
+    /// Whether the function can be called only inside its module.
     pub private: bool,
     /// Whether it is declared pure.
     pub pure: bool,
-    /// What `R.func_attr` says, in order.
+    /// The entries of `R.func_attr`, in order.
     pub attributes: Vec<(Arc<str>, Attr)>,
-    /// Parameter names and types, in order.
+    /// The parameters' names and types, in order.
     pub params: Vec<(Name, StructInfo)>,
-    /// What it returns.
+    /// The return type.
     pub ret: StructInfo,
-    /// What it does.
+    /// The body.
     pub body: Sequence,
 }
 
 impl RelaxFunction {
-    /// The value of `key` in its `R.func_attr`.
+    /// The value of `key` in `R.func_attr`.
     pub fn attribute(&self, key: &str) -> Option<&Attr> {
         self.attributes.iter().find(|(own, _)| &**own == key).map(|(_, value)| value)
     }
 
-    /// Whether its `R.func_attr` says that `key` holds: `True`, or an integer other than 0.
+    /// Whether `R.func_attr` sets `key` to `True` or to a nonzero integer.
     pub fn is_set(&self, key: &str) -> bool {
         let is_true = |attr: &Attr| *attr == Attr::Bool(true) || attr.as_int().is_some_and(|value| value != 0);
         self.attribute(key).is_some_and(is_true)
     }
 }
 
-/// Blocks in order, and the value they lead to.
+/// Blocks in order, and a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
-    /// The blocks; none is empty.
+    /// The blocks, none of which is empty.
     pub blocks: Vec<Block>,
-    /// The value: a variable, a constant or a tuple of such.
+    /// The result: a variable, a constant, or a tuple of these.
     pub result: Expr,
 }
 
-/// Bindings that stand together.
+/// A block of consecutive bindings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// Of a dataflow block the variables that are seen behind it, in the order of their bindings; `None` of a plain block.
+    /// For a dataflow block, the variables visible after it, in the order of their bindings; `None` for a plain block.
     pub outputs: Option<Vec<Name>>,
     /// The bindings, in order.
     pub bindings: Vec<VarBinding>,
 }
 
-/// One variable and its value.
+/// A variable with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VarBinding {
-    /// The statement of the source it comes from.
+    /// The source statement.
     pub origin: Origin,
-    /// The variable; `_` of a statement that is there for its effect.
+    /// The variable; `_` for a statement that is executed for its side effect.
     pub variable: Name,
-    /// The type its users see.
+    /// The variable's type as its users see it.
     pub ty: StructInfo,
-    /// Its value.
+    /// The value.
     pub value: BoundValue,
 }
 
 impl VarBinding {
-    /// A variable that has the type of its value.
+    /// Creates the binding of a variable that has the type of its value.
     pub fn new(origin: Origin, variable: Name, value: Expr) -> VarBinding {
         VarBinding { origin, variable, ty: value.ty.clone(), value: BoundValue::Expr(value) }
     }
 }
 
-/// What a variable is bound to.
+/// The value of a binding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BoundValue {
-    /// An expression: a call, a field of a tuple, a `R.match_cast`, or a value as it is.
+    /// An expression: a call, a tuple field, an `R.match_cast`, or a plain value.
     Expr(Expr),
-    /// The value of the branch that is taken.
+    /// An `if`: the value of the executed branch.
     If(Box<Branches>),
-    /// A nested function; it sees the variables bound before it, and itself.
+    /// A nested function. Its body can refer to itself and to the variables bound before it.
     Function(Arc<RelaxFunction>),
 }
 
@@ -188,7 +196,7 @@ impl BoundValue {
         }
     }
 
-    /// As [`BoundValue::computed`], to change it.
+    /// The expression as in [`BoundValue::computed`], mutably.
     pub fn computed_mut(&mut self) -> Option<&mut Expr> {
         match self {
             BoundValue::Expr(value) => Some(value),
@@ -197,7 +205,7 @@ impl BoundValue {
         }
     }
 
-    /// The sequences inside: both branches, or the body of a nested function.
+    /// The sequences inside the value: both branches, or the body of a nested function.
     pub fn sequences(&self) -> impl Iterator<Item = &Sequence> {
         let [first, second] = match self {
             BoundValue::Expr(_) => [None, None],
@@ -207,7 +215,7 @@ impl BoundValue {
         first.into_iter().chain(second)
     }
 
-    /// As [`BoundValue::sequences`], to change them.
+    /// The sequences as in [`BoundValue::sequences`], mutably.
     pub fn sequences_mut(&mut self) -> impl Iterator<Item = &mut Sequence> {
         let [first, second] = match self {
             BoundValue::Expr(_) => [None, None],
@@ -221,19 +229,19 @@ impl BoundValue {
     }
 }
 
-/// An `if`, which is a value.
+/// An `if` expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branches {
-    /// One boolean.
+    /// The condition, a scalar boolean.
     pub condition: Expr,
-    /// Where it holds.
+    /// The branch for a true condition.
     pub then: Sequence,
-    /// Where it does not.
+    /// The branch for a false condition.
     pub otherwise: Sequence,
 }
 
 impl<L> Item<L> {
-    /// The name it has in its module.
+    /// The name in its module.
     pub fn name(&self) -> Option<Name> {
         match self {
             Item::Relax(function) => Some(function.name),
@@ -242,7 +250,7 @@ impl<L> Item<L> {
         }
     }
 
-    /// Whether it is a function that only its module may call.
+    /// Whether it is a function that can be called only inside its module.
     pub fn is_private(&self) -> bool {
         match self {
             Item::Relax(function) => function.private,
@@ -253,7 +261,7 @@ impl<L> Item<L> {
 }
 
 impl<L> Module<L> {
-    /// Its Relax functions, in order.
+    /// The Relax functions, in order.
     pub fn functions(&self) -> impl Iterator<Item = &RelaxFunction> {
         self.items.iter().filter_map(|item| match item {
             Item::Relax(function) => Some(&**function),
@@ -261,7 +269,7 @@ impl<L> Module<L> {
         })
     }
 
-    /// Its prim_funcs, in order.
+    /// The prim_funcs, in order.
     pub fn prim_funcs(&self) -> impl Iterator<Item = &LoopFunction<L>> {
         self.items.iter().filter_map(|item| match item {
             Item::Loops(function) => Some(&**function),
@@ -269,7 +277,7 @@ impl<L> Module<L> {
         })
     }
 
-    /// Its Relax functions, to be changed.
+    /// The Relax functions, mutably.
     pub fn functions_mut(&mut self) -> impl Iterator<Item = &mut RelaxFunction> {
         self.items.iter_mut().filter_map(|item| match item {
             Item::Relax(function) => Some(Arc::make_mut(function)),

@@ -1,13 +1,14 @@
-//! Storages that are taken, freed and taken again: the allocator of static memory plans.
+//! A pool of reusable storages: the allocator of static memory plans.
 
-/// Storages, numbered in the order in which they are made, and which of them are free.
+/// Storages, numbered in the order of their creation, and the set of free ones.
 ///
-/// A plan walks over a program, takes a storage where a tensor is made, and frees it after the last use of the tensor. Which free
-/// storage suits a tensor is the caller's to say: TVM's passes and the programs that run have different rules.
+/// A memory plan walks over a program, takes a storage where a tensor is created, and frees it after the tensor's last
+/// use. The caller decides which free storage suits a tensor, because TVM's passes and the executor have different
+/// rules.
 #[derive(Debug)]
 pub struct Pool<S> {
     storages: Vec<S>,
-    /// Each with how many were freed before it.
+    /// The free storages, each with the number of storages freed before it.
     free: Vec<(usize, usize)>,
     freed: usize,
 }
@@ -19,8 +20,8 @@ impl<S> Default for Pool<S> {
 }
 
 impl<S> Pool<S> {
-    /// A storage that was free: of those that `rank` does not decline, one of the least rank. `rank` is given a storage, and how
-    /// many were freed before it.
+    /// Takes the free storage with the least rank, or none if `rank` rejects all. `rank` gets the number of storages
+    /// that were freed before this one (so it can prefer the least or most recently freed), and the storage.
     pub fn take<K: Ord>(&mut self, mut rank: impl FnMut(usize, &S) -> Option<K>) -> Option<usize> {
         let ranks = self.free.iter().enumerate();
         let ranks = ranks.filter_map(|(at, (freed, one))| Some((rank(*freed, &self.storages[*one])?, at)));
@@ -28,7 +29,7 @@ impl<S> Pool<S> {
         Some(self.free.swap_remove(at).1)
     }
 
-    /// A new storage, which is not free.
+    /// Adds a storage, which is not free; returns its number.
     pub fn add(&mut self, storage: S) -> usize {
         self.storages.push(storage);
         self.storages.len() - 1
@@ -40,17 +41,17 @@ impl<S> Pool<S> {
         self.freed += 1;
     }
 
-    /// Keeps those of the free storages to which this applies; the others are never taken again.
+    /// Keeps only the free storages for which `is_kept` holds. The others are never taken again.
     pub fn retain_free(&mut self, mut is_kept: impl FnMut(&S) -> bool) {
         self.free.retain(|(_, one)| is_kept(&self.storages[*one]));
     }
 
-    /// A storage, by its number.
+    /// Returns a storage by its number.
     pub fn get_mut(&mut self, storage: usize) -> &mut S {
         &mut self.storages[storage]
     }
 
-    /// All storages.
+    /// All storages, by number.
     pub fn into_storages(self) -> Vec<S> {
         self.storages
     }

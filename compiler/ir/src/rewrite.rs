@@ -1,4 +1,5 @@
-//! Walking and rewriting expressions and types: variables, symbolic dims, functions of the module.
+//! Traversal and renaming of expressions and types: their variables, symbolic dims, and references to functions of the
+//! module.
 
 use crate::expr::{Argument, Attr, Call, Callee, Expr, ExprKind, PrimValue};
 use crate::struct_info::{DTensorInfo, FunctionInfo, PrimInfo, Shape, StructInfo, TensorInfo};
@@ -7,29 +8,29 @@ use rx_base::{Dim, Name};
 use std::sync::Arc;
 
 impl Expr {
-    /// An expression no text has: its place is the empty one.
+    /// Creates an expression without a source position.
     pub fn new(kind: ExprKind, ty: StructInfo) -> Expr {
         Expr { kind, ty, span: rx_base::Span::default() }
     }
 
-    /// A variable.
+    /// Creates a variable expression.
     pub fn var(name: Name, ty: StructInfo) -> Expr {
         Expr::new(ExprKind::Var(name), ty)
     }
 
-    /// A tuple of these.
+    /// Creates a tuple of these fields.
     pub fn tuple(fields: Vec<Expr>) -> Expr {
         let ty = StructInfo::Tuple(fields.iter().map(|field| field.ty.clone()).collect());
         Expr::new(ExprKind::Tuple(fields), ty)
     }
 
-    /// A shape of these dims.
+    /// Creates a shape of these dims.
     pub fn shape(dims: Vec<Dim>) -> Expr {
         let ty = StructInfo::shape(dims.clone());
         Expr::new(ExprKind::Shape(dims), ty)
     }
 
-    /// The fields of a value that is a tuple by its type, each taken from it.
+    /// For a value with a tuple type, returns an expression for each field.
     pub fn each_field(&self) -> impl Iterator<Item = Expr> {
         let types = self.ty.as_tuple().unwrap_or_default().iter().enumerate();
         types.map(|(at, ty)| Expr::new(ExprKind::TupleGet(Box::new(self.clone()), at), ty.clone()))
@@ -51,7 +52,7 @@ impl Expr {
         }
     }
 
-    /// The operator that is called, by its name without `relax.`.
+    /// The name of the called operator, without `relax.`.
     pub fn as_op(&self) -> Option<&'static str> {
         match self.as_call()?.callee {
             Callee::Op(name) => Some(name.as_str()),
@@ -59,7 +60,7 @@ impl Expr {
         }
     }
 
-    /// Gives `visit` the expressions directly inside, in reading order.
+    /// Calls `visit` on the direct children, in source order.
     pub fn each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             ExprKind::Tuple(items) => items.iter().for_each(visit),
@@ -74,7 +75,7 @@ impl Expr {
         }
     }
 
-    /// As [`Expr::each_child`], to change them.
+    /// Visits the direct children as in [`Expr::each_child`], mutably.
     pub fn each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match &mut self.kind {
             ExprKind::Tuple(items) => items.iter_mut().for_each(visit),
@@ -90,26 +91,27 @@ impl Expr {
         }
     }
 
-    /// Gives `visit` the expression and all inside it; nested as deep as the parser lets brackets nest.
+    /// Calls `visit` on the expression and all nested ones, in pre-order. The recursion is as deep as the nesting that
+    /// the parser allows.
     pub fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         visit(self);
         self.each_child(&mut |child| child.each(visit));
     }
 
-    /// Changes the expression and all inside it, innermost first.
+    /// Calls `visit` on the expression and all nested ones, innermost first, mutably.
     pub fn each_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.each_child_mut(&mut |child| child.each_mut(visit));
         visit(self);
     }
 
-    /// The variables it names, in reading order; one several times where it is named so.
+    /// The variables in the expression, in source order, with repetitions.
     pub fn variables(&self) -> Vec<Name> {
         let mut found = Vec::new();
         self.each(&mut |expr| found.extend(expr.as_var()));
         found
     }
 
-    /// Gives `visit` every symbolic dim it names, types included.
+    /// Calls `visit` on every symbolic dim in the expression, types included.
     pub fn each_symbol(&self, visit: &mut dyn FnMut(Name)) {
         self.each(&mut |expr| {
             expr.ty.each_symbol(visit);
@@ -136,11 +138,11 @@ fn attr_symbols(attr: &Attr, visit: &mut dyn FnMut(Name)) {
     }
 }
 
-/// What names become: symbolic dims, and the variables that are the shape of a tensor.
+/// A renaming of symbolic dims, and of variables, which may be the shape of a tensor.
 pub struct Renaming<'a> {
-    /// What stands for a symbolic dim; `None` where it stays.
+    /// The replacement of a symbolic dim; `None` to keep it.
     pub dim: &'a dyn Fn(Name) -> Option<Dim>,
-    /// The new name of a variable; `None` where it stays.
+    /// The new name of a variable; `None` to keep it.
     pub variable: &'a dyn Fn(Name) -> Option<Name>,
 }
 
@@ -161,7 +163,7 @@ impl Renaming<'_> {
         TensorInfo { shape: self.shape(&tensor.shape), ..tensor.clone() }
     }
 
-    /// The type with its names renamed.
+    /// Returns the type with renamed symbols and variables.
     pub fn ty(&self, ty: &StructInfo) -> StructInfo {
         match ty {
             StructInfo::Tensor(tensor) => self.tensor(tensor).into(),
@@ -184,7 +186,7 @@ impl Renaming<'_> {
         }
     }
 
-    /// Renames in the expression and all inside it.
+    /// Renames in the expression and all nested ones.
     pub fn expr(&self, expr: &mut Expr) {
         expr.each_mut(&mut |expr| {
             expr.ty = self.ty(&expr.ty);
@@ -214,7 +216,7 @@ impl Renaming<'_> {
 }
 
 impl StructInfo {
-    /// Gives `visit` every symbolic dim it names, in reading order, repeated where it is named again.
+    /// Calls `visit` on every symbolic dim in the type, in source order, with repetitions.
     pub fn each_symbol(&self, visit: &mut dyn FnMut(Name)) {
         let of_dims = |dims: Option<&[Dim]>, visit: &mut dyn FnMut(Name)| {
             dims.into_iter().flatten().for_each(|dim| dim.for_each_symbol(&mut |symbol| visit(symbol)));
@@ -235,7 +237,8 @@ impl StructInfo {
         }
     }
 
-    /// Gives `visit` the symbolic dims that a value of this type tells: those that stand alone as a dim or a scalar.
+    /// Calls `visit` on the symbolic dims whose values a value of this type determines: those that are a whole dim or
+    /// scalar. For example, a tensor of type `R.Tensor((n, m * 2))` determines `n` only.
     pub fn each_told_symbol(&self, visit: &mut dyn FnMut(Name)) {
         let alone = |dims: Option<&[Dim]>, visit: &mut dyn FnMut(Name)| {
             dims.into_iter().flatten().filter_map(Dim::as_symbol).for_each(visit);
@@ -250,7 +253,7 @@ impl StructInfo {
         }
     }
 
-    /// The symbolic dims it names.
+    /// The set of symbolic dims in the type.
     pub fn symbols(&self) -> NameSet {
         let mut found = NameSet::default();
         self.each_symbol(&mut |symbol| {

@@ -1,36 +1,33 @@
-//! Tensors as TVM saves them, in base64 (TVM `3rdparty/tvm-ffi/src/ffi/extra/serialization.cc`, `NDArrayNode::Save` of older
-//! versions): header, extents, number of bytes, bytes; all little-endian. The crate `base64` does not
-//! serve: a header is read without decoding the data after it, and line breaks are allowed between digits.
+//! TVM's serialization of tensors, in base64 (TVM `3rdparty/tvm-ffi/src/ffi/extra/serialization.cc`;
+//! `NDArrayNode::Save` in older versions): header, extents, number of bytes, bytes, all little-endian.
+//!
+//! The crate `base64` is not used: this module reads a header without decoding the data after it, and accepts line
+//! breaks between digits.
 
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
-/// What stands first in a saved tensor.
+/// The magic number at the start of a serialized tensor.
 const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 
-/// DLPack's number of the host's memory.
+/// DLPack's device type of host memory.
 const CPU: u32 = 1;
 
-/// What a tensor's header says.
+/// The header of a serialized tensor.
 pub struct Header {
-    /// Its dims.
+    /// The extents.
     pub shape: Vec<i64>,
-    /// Its element type; `None` for one that rx has no name of.
+    /// The element type; `None` for a type that rx does not support.
     pub dtype: Option<DType>,
 }
 
-/// Reads the header of a tensor of at most `max_dims` dims, and checks that its data is there; the data is not decoded.
-///
-/// # Errors
-/// What is wrong, in words.
+/// Reads the header of a tensor of at most `max_dims` dims, and checks that the text is long enough for the data. The
+/// data is not decoded.
 pub fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
     read(base64, max_dims).map(|(header, ..)| header)
 }
 
-/// Reads a tensor of at most `max_dims` dims: its header and its bytes, little-endian.
-///
-/// # Errors
-/// What is wrong, in words.
+/// Reads a tensor of at most `max_dims` dims; returns its header and its bytes, little-endian.
 pub fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> {
     let (header, mut bytes, size) = read(base64, max_dims)?;
     if let Some(dtype) = header.dtype.filter(|dtype| is_packed(*dtype)) {
@@ -38,19 +35,19 @@ pub fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> 
             "its tensor is {dtype}, of which TVM packs several elements in a byte; only others are read"
         ));
     }
-    // As many as the header says there are; that they can be there was checked.
+    // The header gives the number of bytes; `read` has checked that the text is long enough.
     let contents: Option<Vec<u8>> = (0..size).map(|_| bytes.byte()).collect();
     Ok((header, contents.ok_or("its tensor holds what is no base64")?))
 }
 
-/// A tensor's header, what stands behind it, and how many bytes that should be.
+/// Reads a tensor's header. Returns it with the reader positioned after it, and the number of bytes of data.
 fn read(base64: &str, max_dims: usize) -> Result<(Header, Bytes<'_>, u64), String> {
     const CUT_SHORT: &str = "its tensor is cut short";
     let mut bytes = Bytes { rest: base64.bytes(), bits: 0, count: 0 };
     if bytes.number(8).ok_or(CUT_SHORT)? != MAGIC {
         return Err("its tensor is none".to_owned());
     }
-    // Reserved, then the device's type and index.
+    // A reserved number, then the device type and index.
     bytes.number(8).and_then(|_| bytes.number(8)).ok_or(CUT_SHORT)?;
     let ndim = bytes.number(4).ok_or(CUT_SHORT)?;
     let code = bytes.number(1).ok_or(CUT_SHORT)?;
@@ -70,19 +67,19 @@ fn read(base64: &str, max_dims: usize) -> Result<(Header, Bytes<'_>, u64), Strin
     let size = bytes.number(8).ok_or(CUT_SHORT)?;
     let total = size.saturating_add(8 * (5 + ndim));
     let needed = total.div_ceil(3).saturating_mul(4);
-    // The last group's padding may be left out.
+    // The padding of the last group may be missing.
     if (base64.len() as u64).saturating_add(2) < needed {
         return Err(CUT_SHORT.to_owned());
     }
     Ok((Header { shape, dtype: dtype(code, bits, lanes) }, bytes, size))
 }
 
-/// Whether TVM has several elements in a byte; rx has one.
+/// Whether TVM packs several elements of this type in a byte. rx stores one element a byte.
 fn is_packed(dtype: DType) -> bool {
     dtype.bits < 8 && !dtype.is_bool()
 }
 
-/// The element type of DLPack's numbers.
+/// Converts DLPack's type code, bits and lanes to an element type.
 fn dtype(code: u64, bits: u64, lanes: u64) -> Option<DType> {
     let code = match (code, bits) {
         (1, 1) | (6, _) => TypeCode::Bool,
@@ -105,14 +102,14 @@ fn dtype(code: u64, bits: u64, lanes: u64) -> Option<DType> {
         _ => return None,
     };
     let bits = if code == TypeCode::Bool { 1 } else { u8::try_from(bits).ok()? };
-    // Scalable vectors are negative in two's complement.
+    // The number of lanes of a scalable vector is negative, in two's complement.
     let lanes = u16::try_from(lanes).ok()?.cast_signed();
     Some(DType { code, bits, lanes })
 }
 
-/// Writes a tensor of row-major, little-endian elements as base64.
+/// Serializes a tensor of row-major, little-endian elements as base64.
 ///
-/// `None`: the dtype has no number, or TVM packs its elements.
+/// Returns `None` if the dtype has no DLPack code, or if TVM packs its elements.
 pub fn write(shape: &[i64], dtype: DType, bytes: &[u8]) -> Option<String> {
     if is_packed(dtype) {
         return None;
@@ -131,9 +128,9 @@ pub fn write(shape: &[i64], dtype: DType, bytes: &[u8]) -> Option<String> {
     Some(base64(header.iter().chain(bytes).copied(), header.len() + bytes.len()))
 }
 
-/// DLPack's number of the type, and its bits there.
+/// Returns DLPack's type code of the dtype, and the number of bits to write.
 fn numbers(dtype: DType) -> Option<(u8, u8)> {
-    // A boolean takes a byte.
+    // A boolean is stored in a byte.
     let bits = if dtype.code == TypeCode::Bool { 8 } else { dtype.bits };
     let code = (0..=17u8).find(|code| {
         let known = self::dtype(u64::from(*code), u64::from(bits), 1);
@@ -142,7 +139,7 @@ fn numbers(dtype: DType) -> Option<(u8, u8)> {
     Some((code, bits))
 }
 
-/// Bytes, of which there are `count`, as base64 with padding.
+/// Encodes `count` bytes as base64 with padding.
 fn base64(bytes: impl Iterator<Item = u8>, count: usize) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = |bits: u32| char::from(DIGITS.get((bits & 63) as usize).copied().unwrap_or_default());
@@ -159,7 +156,7 @@ fn base64(bytes: impl Iterator<Item = u8>, count: usize) -> String {
     text
 }
 
-/// The bytes of a base64 text, as far as they are asked for.
+/// A reader that decodes a base64 text lazily, byte by byte.
 struct Bytes<'t> {
     rest: std::str::Bytes<'t>,
     bits: u32,
@@ -167,7 +164,7 @@ struct Bytes<'t> {
 }
 
 impl Bytes<'_> {
-    /// A little-endian number of up to eight bytes.
+    /// Reads a little-endian number of up to eight bytes.
     fn number(&mut self, bytes: u32) -> Option<u64> {
         let mut number = 0;
         for at in 0..bytes {

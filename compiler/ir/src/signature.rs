@@ -1,24 +1,24 @@
-//! What callers see of a function: position-free, compared by value.
+//! Signatures: the parts of a function that its callers depend on. They are position-free and compared by value.
 
 use crate::struct_info::StructInfo;
 use rx_base::{DType, Dim, Name};
 use std::sync::Arc;
 
-/// What callers see of a module's item.
+/// The signature of a module's item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Signature {
     /// A Relax function.
     Relax(FunctionSignature),
     /// A `T.prim_func`.
     Prim(PrimFuncSignature),
-    /// An external function, with its type where given.
+    /// An external function, with its type if the text gives one.
     Extern(StructInfo),
-    /// A function that could not be read, or an item that is no function; anything may be done with it.
+    /// A function that could not be parsed, or an item that is not a function. Any use of it is accepted.
     Opaque,
 }
 
 impl Signature {
-    /// Whether it is a function that only its module may call.
+    /// Whether it is a function that can be called only inside its module.
     pub fn is_private(&self) -> bool {
         match self {
             Signature::Relax(signature) => signature.private,
@@ -31,60 +31,61 @@ impl Signature {
 /// A Relax function's signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionSignature {
-    /// Parameter names and types, in order.
+    /// The parameters' names and types, in order.
     pub params: Arc<[(Name, StructInfo)]>,
-    /// The declared return type; `None` when not written.
+    /// The declared return type; `None` if the text has none.
     pub ret: Option<StructInfo>,
-    /// Whether the function is declared pure (`pure=False` is not, `relax.force_pure` is).
+    /// Whether the function is declared pure. `pure=False` makes it `false`, and `relax.force_pure` makes it `true`.
     pub pure: bool,
-    /// `@R.function(private=True)`.
+    /// Whether the function can be called only inside its module: `@R.function(private=True)`.
     pub private: bool,
-    /// `num_input`, where the function states it.
+    /// The value of the attribute `num_input`, if the function has it.
     pub num_input: Option<i64>,
 }
 
 /// A prim_func's signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrimFuncSignature {
-    /// Parameters, in order.
+    /// The parameters, in order.
     pub params: Arc<[PrimParam]>,
-    /// The scalar it returns, if any.
+    /// The dtype of the returned scalar, if there is one.
     pub ret: Option<DType>,
-    /// Whether a direct call, `cls.f(x)`, has no effect: no buffer parameter is stored to and nothing outside is called.
+    /// Whether a direct call, `cls.f(x)`, has no side effect: the body stores to no buffer parameter and calls no
+    /// external function.
     pub pure: bool,
-    /// Whether the function is private.
+    /// Whether the function can be called only inside its module.
     pub private: bool,
 }
 
 /// A prim_func's parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrimParam {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// What it takes.
+    /// The kind of the parameter.
     pub kind: PrimParamKind,
 }
 
-/// What a prim_func's parameter takes.
+/// The kind of a prim_func's parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrimParamKind {
     /// A tensor.
     Buffer(BufferParam),
     /// A scalar.
     Scalar(DType),
-    /// A handle that no `T.match_buffer` opens (memory of any shape, or nothing to the body), or a type rx does not read.
+    /// A handle without a `T.match_buffer` (memory of any shape, or unused), or a type that rx does not support.
     Opaque,
 }
 
 /// A tensor parameter of a prim_func: `A: T.Buffer((n, 64), "float32")`, or a handle with its `T.match_buffer`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferParam {
-    /// Its dims; symbols are the prim_func's own.
+    /// The dims. Their symbols are local to the prim_func.
     pub shape: Arc<[Dim]>,
-    /// Its dtype.
+    /// The element type.
     pub dtype: DType,
-    /// Whether the body stores to it, or may: a call of unknown effect takes it.
+    /// Whether the body may store to it, also by passing it to a call of unknown effect.
     pub written: bool,
-    /// Whether the body loads from it, or may.
+    /// Whether the body may load from it.
     pub read: bool,
 }

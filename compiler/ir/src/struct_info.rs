@@ -1,96 +1,98 @@
-//! Struct info: what is known of a value before it runs (TVM 0.27 says *type*).
+//! Struct info: the static description of a Relax value, which TVM 0.27 calls its *type*.
 
 use rx_base::{DType, Dim, Name};
 use std::fmt;
 use std::sync::Arc;
 
-/// What is known of a Relax value. Cheap to clone; equality is structural.
+/// The static description of a Relax value. Cheap to clone; equality is structural.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StructInfo {
     /// `R.Any` (`R.Object` in the classic spelling): any value.
     Object,
     /// `R.Tensor(…)`.
     Tensor(Arc<TensorInfo>),
-    /// `R.Shape(…)`: a value that is a shape. `Shape::Var` never occurs here.
+    /// `R.Shape(…)`: a value that is a shape. Never [`Shape::Var`].
     Shape(Shape),
-    /// `R.Prim(…)`, printed `T.int64` and the like: a scalar.
+    /// A scalar: `R.Prim(…)`, in current spelling `T.int64` and the like.
     Prim(PrimInfo),
     /// `R.Tuple(…)`.
     Tuple(Arc<[StructInfo]>),
     /// `R.Callable(…)`, or the type of a function.
     Function(Arc<FunctionInfo>),
-    /// `R.DTensor(…)`: a tensor over a device mesh.
+    /// `R.DTensor(…)`: a tensor distributed over a device mesh.
     DTensor(Arc<DTensorInfo>),
-    /// `I.StringType`, and what `R.str` makes.
+    /// `I.StringType`, the type of `R.str`.
     String,
-    /// What a reported contradiction leaves behind: agrees with everything.
+    /// The type of a value for which a contradiction was reported. It is compatible with every type, so that no further
+    /// error follows.
     Error,
 }
 
-/// The most parts a type may have, dims included: tuples of thousands of weights are real, those of millions are not.
+/// The largest number of parts of a type, dims included. Tuples of thousands of weights occur, tuples of millions do
+/// not.
 pub const MAX_PARTS: usize = 1 << 16;
 
-/// The deepest a type may nest, like brackets.
+/// The largest nesting depth of a type, the same as that of brackets.
 pub const MAX_DEPTH: usize = 256;
 
-/// What is known of a tensor.
+/// The static description of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorInfo {
-    /// Its shape, or as much of it as is known.
+    /// The shape, as far as it is known.
     pub shape: Shape,
-    /// Its element type; `None` when unknown.
+    /// The element type; `None` if unknown.
     pub dtype: Option<DType>,
-    /// Where it lives; `None` when not said.
+    /// The virtual device; `None` if not specified.
     pub vdevice: Option<VDevice>,
-    /// The dtype is an error part: a contradiction in it was reported, it agrees with everything (`dtype` is `None`).
+    /// Whether a contradiction in the dtype was reported. `dtype` is then `None` and is compatible with every dtype.
     pub dtype_error: bool,
-    /// Where parts are in error because what was declared contradicts what was inferred: both.
+    /// If parts are erroneous because the declared type contradicts the inferred one: both types.
     pub readings: Option<Arc<Readings>>,
 }
 
-/// The two types of a tensor whose annotation contradicts its value. Neither has readings of its own.
+/// The two types of a tensor whose annotation contradicts its value. In both, `readings` is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Readings {
-    /// What was written.
+    /// The type in the annotation.
     pub declared: TensorInfo,
-    /// What its value is.
+    /// The type of the value.
     pub inferred: TensorInfo,
 }
 
-/// As much of a shape as is known.
+/// A shape, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Nothing, not even the number of dimensions.
+    /// A shape of unknown rank.
     Unknown,
-    /// The number of dimensions.
+    /// A shape of which only the rank is known.
     Rank(usize),
-    /// Every dim, possibly symbolic. One may be [`Dim::ERROR`].
+    /// A shape with all dims known, possibly symbolic. A dim may be [`Dim::ERROR`].
     Known(Arc<[Dim]>),
-    /// The shape is the value of a shape-typed variable: `R.Tensor(s, …)`.
+    /// The value of a shape variable `s`: `R.Tensor(s, …)`.
     Var {
         /// The variable.
         name: Name,
-        /// Its number of dimensions, where known.
+        /// The rank, if known.
         ndim: Option<usize>,
-        /// Its dims, where known.
+        /// The dims, if known.
         dims: Option<Arc<[Dim]>>,
     },
-    /// A contradiction in rank was reported; agrees with everything.
+    /// A shape for which a contradiction in rank was reported. It is compatible with every shape.
     Error,
 }
 
 impl Shape {
-    /// The shape with these dims.
+    /// Creates a shape with these dims.
     pub fn known(dims: impl Into<Arc<[Dim]>>) -> Shape {
         Shape::Known(dims.into())
     }
 
-    /// A shape of which at most the rank is known.
+    /// Creates a shape of known or unknown rank.
     pub fn of_rank(ndim: Option<usize>) -> Shape {
         ndim.map_or(Shape::Unknown, Shape::Rank)
     }
 
-    /// The number of dimensions, where known.
+    /// The rank, if known.
     pub fn ndim(&self) -> Option<usize> {
         match self {
             Shape::Unknown | Shape::Error => None,
@@ -100,7 +102,7 @@ impl Shape {
         }
     }
 
-    /// The shape that is the value of variable `name`, of type `R.Shape` as `value` says.
+    /// Creates the shape that is the value of the shape variable `name`, whose type is `R.Shape` with `value`.
     pub fn variable(name: Name, value: &Shape) -> Shape {
         let dims = match value {
             Shape::Known(dims) => Some(dims.clone()),
@@ -109,7 +111,7 @@ impl Shape {
         Shape::Var { name, ndim: value.ndim(), dims }
     }
 
-    /// Every dim, where known, be it by way of a variable.
+    /// The dims, if known, also through a variable.
     pub fn dims(&self) -> Option<&[Dim]> {
         match self {
             Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => Some(dims),
@@ -117,7 +119,7 @@ impl Shape {
         }
     }
 
-    /// As [`Shape::dims`], shared.
+    /// The dims as in [`Shape::dims`], shared.
     pub fn shared_dims(&self) -> Option<&Arc<[Dim]>> {
         match self {
             Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => Some(dims),
@@ -125,8 +127,8 @@ impl Shape {
         }
     }
 
-    /// Every dim, where written out. Rules that compute a shape from another ask for this: as in TVM, what is made of a
-    /// variable's dims has a known rank only.
+    /// The dims, if they are explicit and not those of a variable. Rules that compute a shape from another use these:
+    /// as in TVM, of a shape computed from a shape variable only the rank is known.
     pub fn written_dims(&self) -> Option<&[Dim]> {
         match self {
             Shape::Known(dims) => Some(dims),
@@ -135,43 +137,44 @@ impl Shape {
     }
 }
 
-/// What is known of a scalar: its dtype, and its value where that is a symbolic integer.
+/// The static description of a scalar: its dtype, and its value if that is a symbolic or constant integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrimInfo {
-    /// The dtype; `None` for a literal that takes its dtype from where it is used.
+    /// The dtype; `None` for a literal whose dtype depends on its use.
     pub dtype: Option<DType>,
-    /// The value, for integers that are known.
+    /// The value of an integer, if known.
     pub value: Option<Dim>,
 }
 
-/// What is known of a function value.
+/// The static description of a function value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionInfo {
-    /// Parameter types; `None` when any arguments are taken (`R.Callable` bare, an external function).
+    /// The parameter types; `None` if any arguments are accepted (a bare `R.Callable`, an external function).
     pub params: Option<Vec<StructInfo>>,
-    /// What a call gives.
+    /// The return type.
     pub ret: StructInfo,
-    /// Whether a call has no effect but its value.
+    /// Whether a call has no side effects.
     pub pure: bool,
 }
 
-/// What is known of a distributed tensor (TVM: `relax/distributed`).
+/// The static description of a distributed tensor (TVM: `relax/distributed`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DTensorInfo {
-    /// The tensor as a whole.
+    /// The whole tensor.
     pub tensor: TensorInfo,
-    /// The device mesh, as written: `mesh[0]`.
+    /// The text of the device mesh: `mesh[0]`.
     pub device_mesh: Name,
-    /// How it is laid over the mesh.
+    /// The distribution over the mesh.
     pub placement: Placement,
 }
 
-/// A placement such as `S[0], R`: for each axis of the mesh, cut along an axis of the tensor or replicated.
+/// A placement such as `S[0], R`. For each axis of the mesh, the tensor is either sharded along one of its axes
+/// (`S[0]`) or replicated (`R`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Placement(pub Name);
 
 impl Placement {
-    /// Reads a placement; `None` where the text is none (TVM `src/relax/distributed/type.cc`, `Placement::FromText`).
+    /// Parses a placement; `None` if the text is invalid (TVM `src/relax/distributed/type.cc`, `Placement::FromText`).
     pub fn parse(text: &str) -> Option<Placement> {
         let parts: Option<Vec<String>> = text.split(',').map(|part| Placement::part(part.trim())).collect();
         Some(Placement(Name::from(&parts?.join(", "))))
@@ -186,12 +189,12 @@ impl Placement {
         Some(format!("S[{axis}]"))
     }
 
-    /// For how many axes of a mesh it says something.
+    /// The number of mesh axes in the placement.
     pub fn mesh_ndim(&self) -> usize {
         self.0.as_str().split(',').count()
     }
 
-    /// The first axis it cuts that a tensor of `ndim` dimensions has not.
+    /// The first sharded axis that does not exist in a tensor of `ndim` dimensions.
     pub fn axis_beyond(&self, ndim: usize) -> Option<usize> {
         let axis = |part: &str| part.strip_prefix("S[")?.strip_suffix(']')?.parse().ok();
         self.0.as_str().split(", ").filter_map(axis).find(|axis| *axis >= ndim)
@@ -203,47 +206,48 @@ impl Placement {
     }
 }
 
-/// A virtual device as a type names it: `llvm:0:global`.
+/// A virtual device by its name in a type: `llvm:0:global`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VDevice(pub Name);
 
 impl StructInfo {
-    /// A tensor of known shape and dtype.
+    /// Creates a tensor type of known shape and dtype.
     pub fn tensor(dims: impl Into<Arc<[Dim]>>, dtype: Option<DType>) -> StructInfo {
         StructInfo::tensor_of(Shape::known(dims), dtype)
     }
 
-    /// A tensor without a virtual device.
+    /// Creates a tensor type without a virtual device.
     pub fn tensor_of(shape: Shape, dtype: Option<DType>) -> StructInfo {
         TensorInfo { shape, dtype, vdevice: None, dtype_error: false, readings: None }.into()
     }
 
-    /// A shape value of known dims.
+    /// Creates the type of a shape value with known dims.
     pub fn shape(dims: impl Into<Arc<[Dim]>>) -> StructInfo {
         StructInfo::Shape(Shape::known(dims))
     }
 
-    /// A scalar of unknown value.
+    /// Creates the type of a scalar of unknown value.
     pub fn prim(dtype: DType) -> StructInfo {
         StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: None })
     }
 
-    /// A tuple.
+    /// Creates a tuple type.
     pub fn tuple(fields: impl Into<Arc<[StructInfo]>>) -> StructInfo {
         StructInfo::Tuple(fields.into())
     }
 
-    /// A function of which nothing is known: any arguments, any result, effects. Prim_funcs as values are such.
+    /// Creates the type of a function about which nothing is known: any arguments, any result, and side effects.
+    /// Prim_funcs used as values have it.
     pub fn callable() -> StructInfo {
         StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }))
     }
 
-    /// The empty tuple, which statements give.
+    /// The empty tuple, which is the type of statements without a value.
     pub fn void() -> StructInfo {
         StructInfo::Tuple(Arc::from([]))
     }
 
-    /// The tensor, if it is one.
+    /// The tensor, if the type is one.
     pub fn as_tensor(&self) -> Option<&TensorInfo> {
         match self {
             StructInfo::Tensor(tensor) => Some(tensor),
@@ -252,7 +256,7 @@ impl StructInfo {
         }
     }
 
-    /// The fields, if it is a tuple.
+    /// The fields, if the type is a tuple.
     pub fn as_tuple(&self) -> Option<&[StructInfo]> {
         match self {
             StructInfo::Tuple(fields) => Some(fields),
@@ -260,15 +264,16 @@ impl StructInfo {
         }
     }
 
-    /// Whether the type, written out, has more than [`MAX_PARTS`] parts or nests deeper than [`MAX_DEPTH`]. Fields are
-    /// shared, so that `t = (t, t)` doubles what a type says at the cost of one line: whoever makes a type of types asks.
+    /// Whether the type, if printed, has more than [`MAX_PARTS`] parts or nests deeper than [`MAX_DEPTH`]. Fields are
+    /// shared in memory, so each line `t = (t, t)` doubles the printed size; code that builds a type from other types
+    /// must check this.
     pub fn is_too_large(&self) -> bool {
         let compound = matches!(self, StructInfo::Tuple(_) | StructInfo::Function(_));
         compound && count_parts(self, MAX_DEPTH, &mut MAX_PARTS.clone()).is_none()
     }
 
-    /// Whether it says something of a value that `known` does not. Dims are compared as they are written: equal forms are
-    /// equal, others may be.
+    /// Whether this type states a fact about a value that `known` does not. Dims are compared structurally: equal forms
+    /// are equal, and different forms count as different.
     pub fn says_more_than(&self, known: &StructInfo) -> bool {
         match (known, self) {
             (_, StructInfo::Object | StructInfo::Error) => false,
@@ -285,13 +290,14 @@ impl StructInfo {
         }
     }
 
-    /// Whether this is the error part, at the top.
+    /// Whether this is [`StructInfo::Error`] itself; parts are not examined.
     pub fn is_error(&self) -> bool {
         matches!(self, StructInfo::Error)
     }
 }
 
-/// Takes the parts of `info` off `left`; `None` when they do not fit or nest deeper than `depth`.
+/// Subtracts the number of parts of `info` from `left`; `None` if there are too many, or if they nest deeper than
+/// `depth`.
 fn count_parts(info: &StructInfo, depth: usize, left: &mut usize) -> Option<()> {
     let inner = depth.checked_sub(1)?;
     let dims = |shape: &Shape| shape.dims().map_or(0, |dims| dims.iter().map(|dim| dim.atoms() + 1).sum());
@@ -319,15 +325,15 @@ impl From<TensorInfo> for StructInfo {
     }
 }
 
-/// How a text spells types: what it calls them, and how it writes dims.
+/// The dialect-dependent spelling of types: names and dims.
 pub struct Spelling<'a> {
-    /// The spelling of a name that TVM 0.27 spells `R.Any`, `T.int64`.
+    /// Spells a name that in TVM 0.27 is `R.Any`, `T.int64` and the like.
     pub path: &'a dyn Fn(&str) -> String,
-    /// The spelling of a dim.
+    /// Spells a dim.
     pub dim: &'a dyn Fn(&Dim) -> String,
 }
 
-/// The `tvm-0.27` spelling, compound dims bare, as in a body.
+/// Formats the type in the spelling of `tvm-0.27`, with compound dims unquoted, as in a body.
 impl fmt::Display for StructInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.spell(&Spelling { path: &str::to_owned, dim: &Dim::to_string }))
@@ -335,7 +341,7 @@ impl fmt::Display for StructInfo {
 }
 
 impl StructInfo {
-    /// The type as an annotation of a text that spells types so.
+    /// Formats the type as an annotation in the given spelling.
     pub fn spell(&self, spelling: &Spelling<'_>) -> String {
         let mut text = String::new();
         spelling.write(self, &mut text);

@@ -1,51 +1,51 @@
-//! What is known of the elements of a value before it runs: elements, ranges, and how they depend on parameters.
+//! Value analysis: statically known elements and ranges of tensors, and their dependence on the function's parameters.
 //!
-//! Free of positions and compared by value, like types. What nothing is known of has no [`Values`] at all.
+//! The data is position-free and compared by value, like types. A value about which nothing is known has no [`Values`].
 
 use crate::expr::Call;
 use crate::struct_info::StructInfo;
 use rx_base::{Dim, Name};
 use std::sync::Arc;
 
-/// The most elements that are kept one by one.
+/// The largest number of elements of a tensor whose elements are stored.
 pub const MAX_ELEMENTS: usize = 4096;
 
-/// The most operators a [`Term`] has.
+/// The largest number of operators in a [`Term`].
 pub const MAX_TERM: u32 = 64;
 
-/// The most steps that are kept of a chain.
+/// The largest number of steps that are stored in a chain of [`Step`]s.
 pub const MAX_STEPS: u32 = 8;
 
-/// What is known of a value, if anything.
+/// The known facts about a value; `None` if there are none.
 pub type Known = Option<Arc<Values>>;
 
-/// What is known of a value.
+/// The known facts about a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// A tensor's elements.
+    /// A tensor with facts about its elements.
     Tensor(TensorValues),
-    /// A tuple's fields.
+    /// A tuple with facts about its fields.
     Tuple(Vec<Known>),
 }
 
-/// What is known of a tensor's elements.
+/// The known facts about a tensor's elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TensorValues {
-    /// Every one, row-major; at most [`MAX_ELEMENTS`].
+    /// All elements, row-major; at most [`MAX_ELEMENTS`].
     pub elements: Option<Elements>,
-    /// None is smaller. Follows from the elements where they are known.
+    /// A lower bound of all elements. `None` if `elements` implies it.
     pub low: Option<End>,
-    /// None is larger. Follows from the elements where they are known.
+    /// An upper bound of all elements. `None` if `elements` implies it.
     pub high: Option<End>,
-    /// How they follow from the function's parameters.
+    /// The elements as a function of the enclosing function's parameters.
     pub term: Option<Arc<Term>>,
-    /// How they follow from a variable's elements at the same places.
+    /// The elements as a function of a variable's elements at the same positions.
     pub relation: Option<Arc<Relation>>,
-    /// The variables they came through, the last one first.
+    /// The variables through which the values were passed, last first.
     pub origin: Option<Arc<Step>>,
 }
 
-/// A tensor's elements. No float is a NaN.
+/// The elements of a tensor. No float is NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements {
     /// Integers and booleans.
@@ -57,50 +57,50 @@ pub enum Elements {
 /// An end of a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
-    /// A bound of every element; of floats an integer, rounded outwards.
+    /// The bound of every element. For floats, an integer rounded outwards.
     pub value: Dim,
-    /// What it rests on.
+    /// The strength of the bound.
     pub basis: Basis,
 }
 
-/// What an end of a range rests on, the weakest first.
+/// The strength of an end of a range, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// No element lies beyond, and none need come near: what the dtype can hold, a rounded float.
+    /// No element exceeds it, and none need be near it. For example, the limit of the dtype, or a rounded float.
     Loose,
-    /// The program says that no element lies beyond; one may lie there.
+    /// The program states that no element exceeds it. An element may have this value.
     Stated,
-    /// There is an element that has this value, unless there is no element.
+    /// Some element has this value, unless there is no element.
     Attained,
 }
 
-/// Elements as a function of the parameters of the function around.
+/// Elements as a function of the parameters of the enclosing function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
-    /// Those of a parameter, or of a field of it.
+    /// The elements of a parameter, or of a field of one.
     Param {
-        /// The parameter.
+        /// The parameter's index.
         index: u32,
-        /// From field to field of a tuple.
+        /// The field indices in nested tuples, outermost first.
         path: Arc<[u32]>,
     },
-    /// Those an operator makes.
+    /// The result of an operator.
     Call {
-        /// The call: operands have their types and, where they are scalars or shapes, their values; no places.
+        /// The call. Its operands have types and, if they are scalars or shapes, values, but no positions.
         call: Arc<Call>,
-        /// What is known of the operands, by parameter of the schema.
+        /// The known facts about the operands, by parameter of the schema.
         operands: Vec<Known>,
         /// The type of the result.
         result: StructInfo,
-        /// The field, of an operator that gives a tuple.
+        /// The field, if the operator's result is a tuple.
         field: Option<u32>,
-        /// How many operators it has.
+        /// The number of operators in the term.
         size: u32,
     },
 }
 
 impl Term {
-    /// How many operators it has.
+    /// The number of operators in the term.
     pub fn size(&self) -> u32 {
         match self {
             Term::Param { .. } => 0,
@@ -109,50 +109,51 @@ impl Term {
     }
 }
 
-/// How elements follow from those of a variable at the same places: `i + 64`, `i < 0`.
+/// The relation of elements to those of a variable at the same positions: `i + 64`, `i < 0`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
-    /// They are the variable's plus an offset.
+    /// The elements are the variable's elements plus an offset.
     Sum(Root, Dim),
-    /// They are true or false, and either limits variables.
+    /// The elements are booleans, each of whose values limits the range of variables.
     Test(Vec<Limit>),
 }
 
-/// A variable, and the range it had when a relation to it was found: so another value of that name is seldom taken for it.
+/// A variable with its range when a relation to it was found. The range serves to detect that the name was bound to
+/// another value since.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
     /// Its name.
     pub variable: Name,
-    /// No element is smaller.
+    /// A lower bound of its elements.
     pub low: Option<End>,
-    /// No element is larger.
+    /// An upper bound of its elements.
     pub high: Option<End>,
 }
 
-/// The ranges of a variable's elements where a condition holds, and where it fails. A missing end is no limit.
+/// The ranges of a variable's elements if a condition holds, and if it fails. `None` means unbounded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// The variable.
     pub of: Root,
-    /// Low and high end where the condition holds.
+    /// The lower and upper end if the condition holds.
     pub holds: (Option<Dim>, Option<Dim>),
-    /// Low and high end where it fails.
+    /// The lower and upper end if the condition fails.
     pub fails: (Option<Dim>, Option<Dim>),
 }
 
-/// A variable that values came through.
+/// A variable through which values were passed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The variable.
     pub variable: Name,
-    /// Where its values came from.
+    /// The variable from which it got its values.
     pub from: Option<Arc<Step>>,
-    /// How many steps there are.
+    /// The number of steps in the chain.
     pub length: u32,
 }
 
 impl Values {
-    /// The tensor, if it is one.
+    /// The tensor, if the value is one.
     pub fn as_tensor(&self) -> Option<&TensorValues> {
         match self {
             Values::Tensor(tensor) => Some(tensor),
@@ -160,7 +161,7 @@ impl Values {
         }
     }
 
-    /// A field, if it is a tuple that has it.
+    /// The facts about a field, if the value is a tuple that has it.
     pub fn field(&self, at: usize) -> Known {
         match self {
             Values::Tuple(fields) => fields.get(at).cloned().flatten(),
@@ -168,7 +169,7 @@ impl Values {
         }
     }
 
-    /// These fields; nothing where nothing is known of any.
+    /// Creates a tuple of these fields; `None` if nothing is known about any of them.
     pub fn tuple(fields: Vec<Known>) -> Known {
         fields.iter().any(Option::is_some).then(|| Arc::new(Values::Tuple(fields)))
     }
@@ -181,41 +182,41 @@ impl From<TensorValues> for Known {
 }
 
 impl TensorValues {
-    /// Elements known one by one; nothing where they are too many.
+    /// Creates facts from known elements; `None` if there are too many or one is NaN.
     pub fn of(elements: Elements) -> Option<TensorValues> {
         let nan = matches!(&elements, Elements::Floats(values) if values.iter().any(|value| value.is_nan()));
         (elements.len() <= MAX_ELEMENTS && !nan)
             .then(|| TensorValues { elements: Some(elements), ..TensorValues::default() })
     }
 
-    /// Elements between two ends.
+    /// Creates facts from the ends of a range.
     pub fn between(low: Option<End>, high: Option<End>) -> TensorValues {
         TensorValues { low, high, ..TensorValues::default() }
     }
 
-    /// Whether anything is said, be it only where they come from.
+    /// Whether anything is known, even if only a term or a relation.
     pub fn says_something(&self) -> bool {
         self.has_facts() || self.term.is_some() || self.relation.is_some()
     }
 
-    /// Whether something is known that does not depend on parameters.
+    /// Whether a fact is known that does not depend on parameters.
     pub fn has_facts(&self) -> bool {
         self.elements.is_some() || self.low.is_some() || self.high.is_some()
     }
 
-    /// The smallest element, or a bound of it.
+    /// The smallest element, or a lower bound.
     pub fn low(&self) -> Option<End> {
         self.low.clone().or_else(|| self.elements.as_ref()?.extremes().map(|(low, _)| low))
     }
 
-    /// The largest element, or a bound of it.
+    /// The largest element, or an upper bound.
     pub fn high(&self) -> Option<End> {
         self.high.clone().or_else(|| self.elements.as_ref()?.extremes().map(|(_, high)| high))
     }
 }
 
 impl Elements {
-    /// How many there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         match self {
             Elements::Ints(values) => values.len(),
@@ -223,12 +224,12 @@ impl Elements {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements at these places of the list; nothing where one is out of range.
+    /// Returns the elements at these indices; `None` if an index is out of range.
     pub fn pick(&self, places: &[usize]) -> Option<Elements> {
         fn all<T: Copy>(values: &[T], places: &[usize]) -> Option<Arc<[T]>> {
             places.iter().map(|place| values.get(*place).copied()).collect()
@@ -239,7 +240,7 @@ impl Elements {
         })
     }
 
-    /// The smallest and the largest.
+    /// The smallest and the largest element.
     pub fn extremes(&self) -> Option<(End, End)> {
         match self {
             Elements::Ints(values) => {
@@ -256,74 +257,76 @@ impl Elements {
 }
 
 impl End {
-    /// A bound that the program states.
+    /// Creates a bound that the program states.
     pub fn stated(value: impl Into<Dim>) -> End {
         End { value: value.into(), basis: Basis::Stated }
     }
 
-    /// A value that is there.
+    /// Creates a bound that some element attains.
     pub fn attained(value: impl Into<Dim>) -> End {
         End { value: value.into(), basis: Basis::Attained }
     }
 
-    /// The end, resting on no more than `basis`.
+    /// Weakens the end to at most the strength `basis`.
     pub fn at_most(self, basis: Basis) -> End {
         End { basis: self.basis.min(basis), ..self }
     }
 
-    /// An end that is a float, rounded outwards; nothing where no integer is near.
+    /// Creates an end from a float, rounded outwards to an integer; `None` beyond 2^53.
     pub fn of_float(value: f64, outwards: fn(f64) -> f64) -> Option<End> {
         let rounded = outwards(value);
-        // Integers up to 2^53 are floats without loss.
+        // Integers up to 2^53 are exact as floats.
         let basis = if rounded == value { Basis::Attained } else { Basis::Loose };
         (rounded.abs() <= 9_007_199_254_740_992.0).then(|| End { value: Dim::constant(rounded as i64), basis })
     }
 }
 
-/// What callers are told of a function's values: what it needs of its parameters' elements, and what it gives.
+/// The summary of a function for its callers: its requirements on the elements of its parameters, and the facts about
+/// its result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Accesses that depend on parameters.
+    /// Indexed accesses that depend on parameters.
     pub requirements: Vec<Requirement>,
-    /// What is known of the result.
+    /// The known facts about the result.
     pub result: Known,
 }
 
-/// An access by indices that depend on the parameters of the function it stands in.
+/// An access by indices that depend on the parameters of the enclosing function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// The operator: `take`.
+    /// The operator, for example `take`.
     pub operator: Name,
     /// The indices.
     pub indices: TensorValues,
-    /// Their type.
+    /// The type of the indices.
     pub indices_ty: StructInfo,
-    /// The type of what is indexed.
+    /// The type of the indexed tensor.
     pub data_ty: StructInfo,
-    /// The axis.
+    /// The indexed axis.
     pub axis: usize,
-    /// Its extent.
+    /// The extent of the axis.
     pub extent: Dim,
     /// Whether negative indices count from the end.
     pub from_end: bool,
-    /// The function the access stands in, if it is another than the one that has the requirement.
+    /// The function that contains the access, if it is not the function with this requirement but one that it calls.
     pub function: Option<Name>,
-    /// The variable that the access is bound to.
+    /// The variable to which the access is bound.
     pub variable: Option<Name>,
-    /// Whether it stands in a branch, which may not be taken.
+    /// Whether the access is in a branch, which may not be executed.
     pub conditional: bool,
-    /// Whether it was warned of where it stands.
+    /// Whether a diagnostic at the access itself was reported.
     pub reported: bool,
 }
 
-/// How many accesses by indices there are, by what is known of them.
+/// The number of indexed accesses, by the result of the bounds analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexSites {
-    /// Certainly out of bounds.
+    /// Accesses that are certainly out of bounds.
     pub certain: u32,
-    /// Neither certainly out of bounds nor proved; of opaque indices nothing is known.
+    /// Accesses that are neither proved to be in bounds nor certainly out of bounds, for example those with unknown
+    /// indices.
     pub open: u32,
-    /// Proved to be in bounds, or made so by the operator.
+    /// Accesses that are proved to be in bounds, or that the operator clamps.
     pub proved: u32,
 }
 
