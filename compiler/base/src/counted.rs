@@ -1,6 +1,6 @@
-//! Numbers of things, in words.
+//! Formatting of counts and alternatives for messages.
 
-/// `1 dimension`, `3 dimensions`; of an axis `2 axes`, of an index `2 indices`.
+/// Formats a count with its noun: `1 dimension`, `3 dimensions`. The plural of `axis` is `axes`, of `index` `indices`.
 pub fn counted(count: usize, one: &str) -> String {
     let many = match one {
         "axis" => "axes".to_owned(),
@@ -10,7 +10,7 @@ pub fn counted(count: usize, one: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { &many })
 }
 
-/// `1, 2 or 4`.
+/// Formats alternatives: `1, 2 or 4`.
 pub fn one_of(choices: &[String]) -> String {
     match choices {
         [] => String::new(),

@@ -1,7 +1,8 @@
-//! Diagnostics as values: built once, rendered many ways.
+//! Diagnostics as values, which are built once and rendered in many ways.
 //!
-//! A [`Diagnostic`] is generic over its places `P`. Pure checks produce places relative to what they read, so that
-//! results stay valid when the text before them moves; programs ask for file positions only when they print.
+//! A [`Diagnostic`] is generic over the type `P` of its places. Pure checks return places relative to the text that
+//! they examine, so that results stay valid when earlier text changes. Places are converted to file positions only for
+//! printing.
 
 mod code;
 
@@ -9,13 +10,13 @@ pub use code::{Code, ParseCodeError};
 
 use std::fmt;
 
-/// The most bytes of one text of a diagnostic: types may be long as files, and people read lines.
+/// The maximal length in bytes of a text in a diagnostic. The printed form of a type may be as long as a file.
 const LONGEST_TEXT: usize = 4096;
 
-/// The most bytes a fix may put in.
+/// The maximal length in bytes of one replacement in a fix.
 const LONGEST_EDIT: usize = 1 << 16;
 
-/// The text, its end cut off and shown as `…` where it is too long.
+/// Truncates a text to [`LONGEST_TEXT`] and marks the cut with `…`.
 fn clipped(text: impl Into<String>) -> String {
     let mut text = text.into();
     if text.len() > LONGEST_TEXT {
@@ -25,21 +26,21 @@ fn clipped(text: impl Into<String>) -> String {
     text
 }
 
-/// How serious a diagnostic is, most serious first.
+/// The severity of a diagnostic, most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The module is wrong: it fails, or computes something else than written.
+    /// The module is invalid: it fails, or computes another result than intended.
     Error,
-    /// The module may fail or is probably not meant.
+    /// The module may fail, or is probably not intended.
     Warning,
-    /// Worth knowing; nothing to do.
+    /// Information that requires no action.
     Info,
-    /// A small improvement an editor shows in passing.
+    /// A suggestion for a small improvement, which an editor shows unobtrusively.
     Hint,
 }
 
 impl Severity {
-    /// The word printed for it: `error`, `warning`, `info`, `hint`.
+    /// The printed word: `error`, `warning`, `info`, `hint`.
     pub const fn word(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -56,51 +57,51 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A second place that explains the first, with a few words on it.
+/// A secondary place that explains a diagnostic, with a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Label<P> {
-    /// Where.
+    /// The place.
     pub place: P,
-    /// What is to be seen there.
+    /// The explanation of the place.
     pub text: String,
 }
 
-/// A change of the text that mends the mistake.
+/// A change of the text that fixes a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fix<P> {
-    /// The action, as a menu shows it: `use kernel_layout="IOHW"`.
+    /// The action as shown in a menu: `use kernel_layout="IOHW"`.
     pub title: String,
-    /// Replacements that belong together; an empty place inserts.
+    /// The replacements, which are applied together. An empty place inserts.
     pub edits: Vec<(P, String)>,
     /// Whether the fix is certain enough for "fix all".
     pub safe: bool,
 }
 
-/// One mistake: a code, the smallest guilty place, the facts that clash, and a way out.
+/// One diagnostic: a code, the smallest place at fault, the facts that conflict, and advice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic<P> {
-    /// What kind of mistake.
+    /// The code.
     pub code: Code,
-    /// How serious; usually [`Code::severity`].
+    /// The severity; usually [`Code::severity`].
     pub severity: Severity,
-    /// One line, without a final stop, naming both values where two clash.
+    /// The message: one line, without a final period. If two values conflict, it names both.
     pub message: String,
-    /// The smallest guilty place.
+    /// The smallest place at fault.
     pub primary: P,
-    /// Words on the primary place; empty when the message says it all.
+    /// A text at the primary place; empty if the message is sufficient.
     pub primary_label: String,
-    /// Other places that explain.
+    /// Secondary places.
     pub labels: Vec<Label<P>>,
-    /// Facts without a place: formulas with numbers put in, rules.
+    /// Facts without a place, such as rules, or formulas with their numbers.
     pub notes: Vec<String>,
-    /// What to do, one line each.
+    /// Advice, one line each.
     pub help: Vec<String>,
-    /// Edits that do it.
+    /// Fixes that follow the advice.
     pub fixes: Vec<Fix<P>>,
 }
 
 impl<P> Diagnostic<P> {
-    /// A diagnostic of `code`'s own severity at `primary`.
+    /// Creates a diagnostic with the default severity of `code` at `primary`.
     pub fn new(code: Code, primary: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             code,
@@ -115,31 +116,31 @@ impl<P> Diagnostic<P> {
         }
     }
 
-    /// With words on the primary place.
+    /// Adds a text at the primary place.
     pub fn with_primary_label(mut self, text: impl Into<String>) -> Self {
         self.primary_label = clipped(text);
         self
     }
 
-    /// With a second place.
+    /// Adds a secondary place.
     pub fn with_label(mut self, place: P, text: impl Into<String>) -> Self {
         self.labels.push(Label { place, text: clipped(text) });
         self
     }
 
-    /// With a fact that has no place.
+    /// Adds a fact without a place.
     pub fn with_note(mut self, text: impl Into<String>) -> Self {
         self.notes.push(clipped(text));
         self
     }
 
-    /// With advice.
+    /// Adds advice.
     pub fn with_help(mut self, text: impl Into<String>) -> Self {
         self.help.push(clipped(text));
         self
     }
 
-    /// With an edit that mends it, unless it puts in more than anyone would look at.
+    /// Adds a fix, unless one of its replacements is longer than 64 KiB.
     pub fn with_fix(mut self, fix: Fix<P>) -> Self {
         if fix.edits.iter().all(|(_, text)| text.len() <= LONGEST_EDIT) {
             self.fixes.push(fix);
@@ -147,8 +148,8 @@ impl<P> Diagnostic<P> {
         self
     }
 
-    /// The same diagnostic with every place translated; labels and edits whose place has no translation are dropped,
-    /// and a fix is dropped whole when one of its edits is.
+    /// Translates every place. A label whose place has no translation is dropped, and so is a fix if one of its edits
+    /// has none.
     pub fn map_places<Q>(&self, primary: Q, mut translate: impl FnMut(&P) -> Option<Q>) -> Diagnostic<Q> {
         let labels = self
             .labels

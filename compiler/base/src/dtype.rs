@@ -1,19 +1,20 @@
-//! Element types of tensors and scalars.
+//! Element types of tensors and scalars (TVM's `DataType`).
 
 use std::fmt;
 
-/// The code of a [`DType`]: what its bits mean. Sub-byte and 8-bit floats are codes of their own, as in DLPack.
+/// The type code of a [`DType`], which determines the meaning of its bits. Each 8-bit or smaller float format has a
+/// separate code, as in DLPack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TypeCode {
     /// Signed integer.
     Int,
     /// Unsigned integer.
     UInt,
-    /// IEEE float (16, 32, 64 bits).
+    /// IEEE float of 16, 32 or 64 bits.
     Float,
     /// bfloat16.
     BFloat,
-    /// Boolean, 8 bits in memory, 1 bit by name.
+    /// Boolean: 8 bits in memory, 1 bit in `DType::bits`.
     Bool,
     /// Opaque pointer.
     Handle,
@@ -39,18 +40,19 @@ pub enum TypeCode {
     Float6E3M2Fn,
     /// `float4_e2m1fn`.
     Float4E2M1Fn,
-    /// A type the host registered, `custom[name]`; carries no meaning here.
+    /// A type registered by the host program, `custom[name]`. rx does not interpret it.
     Custom,
 }
 
-/// An element type: code, bits per lane, lanes (`float32x4` has four; a scalable vector keeps its multiplier negative, as in TVM).
+/// An element type: type code, bits of a lane, and number of lanes. `float32x4` has four lanes. A scalable vector has a
+/// negative number of lanes, the negated multiplier of `vscale`, as in TVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DType {
-    /// What the bits mean.
+    /// The type code.
     pub code: TypeCode,
-    /// Bits of one lane.
+    /// The number of bits of one lane.
     pub bits: u8,
-    /// Number of lanes; 1 for scalars.
+    /// The number of lanes; 1 for scalars.
     pub lanes: i16,
 }
 
@@ -105,7 +107,7 @@ dtypes! {
 }
 
 impl DType {
-    /// The names of the dtypes that programs mostly have, the likelier first: for suggestions.
+    /// The names of the common dtypes, most frequent first, for suggestions.
     pub const USUAL: [&str; 15] = [
         "float32",
         "float16",
@@ -124,9 +126,11 @@ impl DType {
         "float8_e5m2",
     ];
 
-    /// Reads a dtype name as TVM spells it: `float32`, `int8x4`, `bool`, `uint1` (which is `bool`), `float8_e4m3fn`, `handle`.
+    /// Parses a dtype in TVM's spelling: `float32`, `int8x4`, `bool`, `uint1` (which is `bool`), `float8_e4m3fn`,
+    /// `handle`.
     ///
-    /// `None` for anything else, the empty string and `void` included: `void` means *no dtype* and is the caller's to treat.
+    /// Returns `None` for any other text, also for the empty string and `void`: `void` means *no dtype*, and the caller
+    /// must handle it.
     pub fn parse(text: &str) -> Option<DType> {
         if let Some(rest) = text.strip_prefix("custom[") {
             return rest.contains(']').then_some(DType { code: TypeCode::Custom, bits: 0, lanes: 1 });
@@ -147,7 +151,7 @@ impl DType {
         .find_map(|(prefix, code, default)| base.strip_prefix(prefix).map(|digits| (code, digits, default)))?;
         let bits: u8 = if digits.is_empty() { default } else { decimal(digits)? };
         let valid = match code {
-            // TVM still reads `float8`, the name from before there were several.
+            // TVM still accepts `float8`, from the time when there was only one 8-bit float.
             TypeCode::Float => matches!(bits, 8 | 16 | 32 | 64),
             TypeCode::BFloat => bits == 16,
             TypeCode::Bool => digits.is_empty() || bits == 1 || bits == 8,
@@ -163,12 +167,12 @@ impl DType {
         }
     }
 
-    /// Whether values are floating point of any width.
+    /// Whether values are floating-point numbers of any width.
     pub fn is_float(self) -> bool {
         !matches!(self.code, TypeCode::Int | TypeCode::UInt | TypeCode::Bool | TypeCode::Handle | TypeCode::Custom)
     }
 
-    /// Whether values are signed or unsigned integers (`bool` is not one).
+    /// Whether values are signed or unsigned integers. `bool` is not an integer type.
     pub fn is_int(self) -> bool {
         matches!(self.code, TypeCode::Int | TypeCode::UInt)
     }
@@ -178,8 +182,9 @@ impl DType {
         self.code == TypeCode::Bool
     }
 
-    /// The integer of this dtype with the low bits of `value`; those of `uint64` as the same bits, of `bool` whether it is not 0. Of other
-    /// dtypes the value itself.
+    /// Wraps `value` to the range of this dtype: keeps the low bits for an integer type, and tests for nonzero for
+    /// `bool`. For example, 200 as `int8` is −56. A `uint64` is returned as an `i64` with the same bits. For other
+    /// dtypes returns `value` unchanged.
     pub fn wrap(self, value: i64) -> i64 {
         let unused = 64u32.saturating_sub(u32::from(self.bits));
         match self.code {
@@ -193,15 +198,15 @@ impl DType {
         }
     }
 
-    /// Bytes of one element in memory, all lanes, rounded up to whole bytes.
+    /// The size of one element in memory in bytes, all lanes, rounded up to whole bytes.
     pub fn bytes(self) -> u64 {
         (u64::from(self.bits) * u64::from(self.lanes.unsigned_abs())).div_ceil(8)
     }
 }
 
-/// Cuts a trailing `xN` or `xvscalexN` off a dtype name.
+/// Splits a trailing `xN` or `xvscalexN` off a dtype name.
 fn split_lanes(text: &str) -> Option<(&str, i16)> {
-    // Called for every name after `R.` or `T.`; few have an `x`.
+    // A shortcut for names without an `x`: this function is called for every name after `R.` or `T.`.
     if !text.as_bytes().contains(&b'x') {
         return Some((text, 1));
     }
@@ -217,7 +222,7 @@ fn split_lanes(text: &str) -> Option<(&str, i16)> {
     }
 }
 
-/// Reads plain decimal digits; signs, blanks and empty text are refused.
+/// Parses decimal digits. Rejects signs, blanks and the empty text.
 fn decimal<N: std::str::FromStr>(digits: &str) -> Option<N> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;

@@ -1,10 +1,11 @@
-//! "Did you mean …": the nearest of some names.
+//! Suggestions of the form "did you mean …": the candidate nearest to a misspelt name.
 
 use strsim::osa_distance;
 
-/// The candidate nearest to `wrong`, if it is near enough to be meant: at most a third of its letters differ, and not all.
+/// Returns the candidate nearest to `wrong`, if at most a third of its characters differ, and not all.
 ///
-/// Distance is Damerau–Levenshtein (optimal string alignment) over characters; ties go to the earlier candidate.
+/// The distance is Damerau–Levenshtein (optimal string alignment) over characters. Of equally near candidates, the
+/// first is returned.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (wrong.len() / 3).max(1);
     let mut best: Option<(usize, &str)> = None;

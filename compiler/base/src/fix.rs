@@ -1,55 +1,57 @@
-//! Fixes applied to a text: which of them, all edits of one or none, and back again where one brings a new mistake.
+//! Application of fixes to a text. The edits of a fix are applied together or not at all, and a fix that causes a new
+//! error is undone.
 //!
-//! Pure functions over a text and its diagnostics; who checks a text is the caller's to say.
+//! These are pure functions of a text and its diagnostics. The caller provides the function that checks a text.
 
 use crate::{Code, Diagnostic, Fix, Severity, Span};
 use std::collections::BTreeMap;
 
-/// The most rounds of fixing and checking again: a fix may make room for the next, but not without end.
+/// The maximal number of iterations of fixing and checking. A fix may allow another one, but must not do so forever.
 const MOST_ROUNDS: usize = 100;
 
-/// The most checks of one text, those included that find out which of several fixes brings a new mistake.
+/// The maximal number of checks of one text, including those that find out which of several fixes causes a new error.
 const MOST_CHECKS: usize = 200;
 
-/// A replacement of some bytes of a text; an empty span inserts.
+/// A replacement of a byte range of a text. An empty span inserts.
 pub type Edit = (Span, String);
 
-/// What became of a text.
+/// The result of fixing a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fixed {
-    /// The text with the fixes in it.
+    /// The text with the fixes applied.
     pub text: String,
-    /// What is still wrong with it.
+    /// The remaining diagnostics.
     pub diagnostics: Vec<Diagnostic<Span>>,
-    /// The fixes that were applied, in the order of their application.
+    /// The applied fixes, in the order of application.
     pub applied: Vec<Applied>,
-    /// Fixes that were tried and left out.
+    /// Fixes that were tried and undone.
     pub taken_back: Vec<TakenBack>,
 }
 
 /// A fix that was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// The mistake it mended.
+    /// The code of the diagnostic that it fixed.
     pub code: Code,
-    /// What it did.
+    /// The title of the fix.
     pub title: String,
 }
 
-/// A fix that was not applied, because the text would have a new error with it.
+/// A fix that was undone, because it would cause a new error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenBack {
-    /// The mistake it was for.
+    /// The code of the diagnostic that it was to fix.
     pub code: Code,
-    /// What it would have done.
+    /// The title of the fix.
     pub title: String,
-    /// The line of the mistake, from 1, when the fix was tried.
+    /// The line of the diagnostic, from 1, when the fix was tried.
     pub line: usize,
-    /// The first error that came of it.
+    /// The message of the first error that it caused.
     pub because: String,
 }
 
-/// The edits of a fix in order, with line ends as `text` has them; `None` where they overlap or are no places of `text`.
+/// Returns the edits of a fix in text order, with the line breaks of `text`. `None` if they overlap or are outside
+/// `text`.
 pub fn edits(text: &str, fix: &Fix<Span>) -> Option<Vec<Edit>> {
     let end = line_end(text);
     let mut edits: Vec<Edit> = fix.edits.iter().map(|(span, new)| (*span, new.replace('\n', end))).collect();
@@ -58,7 +60,7 @@ pub fn edits(text: &str, fix: &Fix<Span>) -> Option<Vec<Edit>> {
     (in_order && edits.iter().all(|(span, _)| text.get(span.range()).is_some())).then_some(edits)
 }
 
-/// The text with edits that are in order and do not overlap.
+/// Applies edits that are sorted and do not overlap.
 pub fn apply(text: &str, edits: &[Edit]) -> String {
     let grown: usize = edits.iter().map(|(_, new)| new.len()).sum();
     let mut changed = String::with_capacity(text.len() + grown);
@@ -72,7 +74,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> String {
     changed
 }
 
-/// How the text's first line ends; `\n` where it has one line only.
+/// Returns the line break that ends the text's first line; `\n` if there is none.
 pub fn line_end(text: &str) -> &'static str {
     match text.find(['\n', '\r']).map(|at| text.get(at..).unwrap_or_default()) {
         Some(rest) if rest.starts_with("\r\n") => "\r\n",
@@ -81,21 +83,24 @@ pub fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// The fix "fix all" takes of a diagnostic: the first safe one, else the first unsafe one if those are wanted.
+/// Returns the fix that "fix all" applies for a diagnostic: the first safe one; if there is none and `with_unsafe` is
+/// set, the first one.
 pub fn preferred<P>(diagnostic: &Diagnostic<P>, with_unsafe: bool) -> Option<&Fix<P>> {
     let safe = diagnostic.fixes.iter().find(|fix| fix.safe);
     safe.or_else(|| diagnostic.fixes.first().filter(|_| with_unsafe))
 }
 
-/// How many of these have a fix, but no safe one.
+/// Counts the diagnostics that have fixes, but no safe one.
 pub fn only_unsafe<P>(diagnostics: &[Diagnostic<P>]) -> usize {
     let unsafe_only = |it: &&Diagnostic<P>| !it.fixes.is_empty() && preferred(it, false).is_none();
     diagnostics.iter().filter(unsafe_only).count()
 }
 
-/// Applies the safe fixes of what `check` finds in `text`, or all, and again until nothing changes.
+/// Applies the fixes of the diagnostics that `check` finds in `text` (only safe ones unless `with_unsafe`), and repeats
+/// until nothing changes.
 ///
-/// A fix is kept when the errors become fewer by what it mends and no kind of error is more frequent than before.
+/// A fix is kept if it reduces the number of errors by the errors that it fixes, and no error code becomes more
+/// frequent.
 pub fn fix_all(text: &str, with_unsafe: bool, check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>) -> Fixed {
     let diagnostics = check(text);
     let mut run = Run {
@@ -107,7 +112,7 @@ pub fn fix_all(text: &str, with_unsafe: bool, check: &mut dyn FnMut(&str) -> Vec
     };
     for _ in 0..MOST_ROUNDS {
         let chosen = run.choose();
-        // What was refused leaves room for others, so that a round without a change need not be the last.
+        // A rejected fix may have prevented others, so an iteration without a change is not necessarily the last.
         let refused = run.refused.len();
         let changed = run.round(chosen);
         if (!changed && run.refused.len() == refused) || run.checks >= MOST_CHECKS {
@@ -117,13 +122,15 @@ pub fn fix_all(text: &str, with_unsafe: bool, check: &mut dyn FnMut(&str) -> Vec
     run.fixed
 }
 
-/// The most fixes in a row of what one fix brought to light.
+/// The maximal number of successive fixes of the errors that one fix reveals.
 const MOST_CONSEQUENCES: usize = 32;
 
-/// What comes of a fix that leaves a text with new errors, when those are fixed too: a type that is written as inferred
-/// moves a contradiction on, from one annotation to the next, and perhaps out of the text. The text, what is wrong with it,
-/// and the number of checks; `None` where that does not end well. `before`: what was wrong before the fix. Only safe fixes
-/// are followed unless `with_unsafe`.
+/// Fixes the new errors that a fix caused, and returns the result if all of them disappear. For example, a fix that
+/// replaces an annotation by the inferred type may move the contradiction to the next annotation, and finally out of
+/// the text. `before` contains the diagnostics before the fix, `mended` is the number of errors that it fixes, and
+/// `after` contains the diagnostics of `text`, after it. Only safe fixes are used unless `with_unsafe`.
+///
+/// Returns the text, its diagnostics and the number of checks; `None` if new errors remain.
 pub fn follow(
     before: &[Diagnostic<Span>],
     mended: usize,
@@ -146,7 +153,7 @@ pub fn follow(
     None
 }
 
-/// A fix that does not get in the way of the others chosen with it.
+/// A fix that does not overlap with the others chosen with it.
 #[derive(Clone)]
 struct Chosen {
     code: Code,
@@ -157,7 +164,7 @@ struct Chosen {
     key: Key,
 }
 
-/// What tells a fix from others while the text around it moves and changes.
+/// An identification of a fix that stays valid while the surrounding text changes: code, message and title.
 type Key = (Code, String, String);
 
 struct Run<'c> {
@@ -168,7 +175,7 @@ struct Run<'c> {
     refused: Vec<Key>,
 }
 
-/// A text that was tried.
+/// A text that was tried, with its diagnostics.
 struct Trial {
     chosen: Vec<Chosen>,
     text: String,
@@ -176,11 +183,12 @@ struct Trial {
 }
 
 impl Run<'_> {
-    /// Fixes of the diagnostics in order, without those that touch one chosen before.
+    /// Chooses fixes of the diagnostics, in order, except those that touch an edit that was chosen before.
     fn choose(&self) -> Vec<Chosen> {
         let text = &self.fixed.text;
         let mut taken: BTreeMap<u32, Span> = BTreeMap::new();
-        // What is taken does not meet, so that only the last two places before an end can reach beyond its start.
+        // The chosen edits do not touch each other. So only the last two that start before the end of a span can reach
+        // beyond its start.
         let is_free = |taken: &BTreeMap<u32, Span>, span: Span| {
             taken.range(..=span.end).rev().take(2).all(|(_, other)| !meet(span, *other))
         };
@@ -205,7 +213,7 @@ impl Run<'_> {
         chosen
     }
 
-    /// Applies what of `chosen` brings no new error; whether that is anything.
+    /// Applies those of `chosen` that cause no new error; returns whether the text changed.
     fn round(&mut self, chosen: Vec<Chosen>) -> bool {
         let Some(kept) = self.kept(chosen).filter(|trial| trial.text != self.fixed.text) else { return false };
         self.fixed.text = kept.text;
@@ -215,7 +223,7 @@ impl Run<'_> {
         true
     }
 
-    /// The text with as many of these as bring no new error. Halves are tried where the whole does.
+    /// Finds a subset of `chosen` that causes no new error, by bisection: if all together cause one, tries each half.
     fn kept(&mut self, mut chosen: Vec<Chosen>) -> Option<Trial> {
         if chosen.is_empty() || self.checks >= MOST_CHECKS {
             return None;
@@ -248,14 +256,14 @@ impl Run<'_> {
         match (self.kept(chosen), self.kept(second)) {
             (Some(first), Some(second)) => {
                 let both = first.chosen.iter().chain(&second.chosen).cloned().collect();
-                // Each is good without the other: the second waits for the next round.
+                // Each half is good alone, but both together are not: the second is retried in the next iteration.
                 Some(self.trial(both).unwrap_or(first))
             }
             (first, second) => first.or(second),
         }
     }
 
-    /// The text with all of these; an error where it has new mistakes.
+    /// Applies all of `chosen` and checks the text. Returns `Err` if the result is not better.
     fn trial(&mut self, chosen: Vec<Chosen>) -> Result<Trial, Trial> {
         let mut edits: Vec<Edit> = chosen.iter().flat_map(|chosen| chosen.edits.iter().cloned()).collect();
         edits.sort_by_key(|(span, _)| *span);
@@ -269,7 +277,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether two places cannot be changed independently: they share bytes, or one inserts where the other begins or ends.
+/// Whether two edits depend on each other: they share bytes, or one inserts where the other begins or ends.
 fn meet(a: Span, b: Span) -> bool {
     match a.is_empty() || b.is_empty() {
         true => a.start <= b.end && b.start <= a.end,
@@ -277,12 +285,12 @@ fn meet(a: Span, b: Span) -> bool {
     }
 }
 
-/// The number of the line a place begins in, from 1.
+/// Returns the number of the line in which a place begins, from 1.
 fn line_number(text: &str, place: Span) -> usize {
     text.get(..place.range().start).unwrap_or(text).matches('\n').count() + 1
 }
 
-/// Errors by code.
+/// Counts the errors by code.
 fn errors<P>(diagnostics: &[Diagnostic<P>]) -> BTreeMap<Code, usize> {
     let mut counts = BTreeMap::new();
     for diagnostic in diagnostics.iter().filter(|it| it.severity == Severity::Error) {
@@ -291,7 +299,7 @@ fn errors<P>(diagnostics: &[Diagnostic<P>]) -> BTreeMap<Code, usize> {
     counts
 }
 
-/// Whether of the errors `before` at least `mended` are gone `after`, and none came.
+/// Whether at least `mended` errors disappeared between `before` and `after`, and no code became more frequent.
 pub fn is_better<P>(before: &[Diagnostic<P>], after: &[Diagnostic<P>], mended: usize) -> bool {
     let (before, after) = (errors(before), errors(after));
     let sum = |counts: &BTreeMap<Code, usize>| counts.values().sum::<usize>();
@@ -299,7 +307,7 @@ pub fn is_better<P>(before: &[Diagnostic<P>], after: &[Diagnostic<P>], mended: u
     no_more && sum(&after) + mended <= sum(&before)
 }
 
-/// The first error whose code is more frequent than it was.
+/// Returns the first error whose code became more frequent.
 pub fn new_error<'d, P>(before: &[Diagnostic<P>], after: &'d [Diagnostic<P>]) -> Option<&'d Diagnostic<P>> {
     let (was, is) = (errors(before), errors(after));
     let more = |code: &Code| is.get(code) > was.get(code);
@@ -312,7 +320,7 @@ pub fn new_error<'d, P>(before: &[Diagnostic<P>], after: &'d [Diagnostic<P>]) ->
 mod tests {
     use super::*;
 
-    /// Reports every `x` as an error, mended by `y`, and every `q` as one that `z` mends, though `z` is an error too.
+    /// Reports every `x` as an error with the fix `y`, and every `q` as one with the fix `z`, which is an error too.
     fn check(text: &str) -> Vec<Diagnostic<Span>> {
         let found = text.char_indices().filter_map(|(at, c)| {
             let place = Span::new(at as u32, at as u32 + 1);

@@ -1,18 +1,19 @@
-//! The base of rx: it depends on no other crate of the workspace.
+//! The base crate of rx, which depends on no other crate of the workspace.
 //!
-//! - [`Name`]: interned identifiers; [`Span`]: a byte range of some text.
-//! - [`DType`]: the element types that Relax knows.
-//! - [`symbolic`]: symbolic integers in normal form, and a prover with three answers.
-//! - [`diagnostic`]: diagnostics as values, their codes, labels and fixes; [`fix`]: fixes applied to a text.
-//! - [`store`]: files written as a whole or not at all.
+//! - [`Name`]: interned identifiers. [`Span`]: a byte range of a text.
+//! - [`DType`]: the element types of Relax.
+//! - [`symbolic`]: symbolic integers in normal form, and a prover with the answers proved, refuted and open.
+//! - [`diagnostic`]: diagnostics with codes, labels and fixes. [`fix`]: application of fixes to a text.
+//! - [`store`]: atomic replacement of files.
 //! - [`tvm`]: the releases of TVM whose limits rx knows.
 //!
 //! # Invariants
 //!
-//! - A [`Dim`] is always in normal form; dims with equal forms are equal for all non-negative values of their symbols. Arithmetic
-//!   never overflows: a result that cannot be represented is the error dim, which is compatible with everything.
-//! - A *proved* statement about dims holds, and a *refuted* one fails, for all values that the bounds and facts allow. Each
-//!   question takes a bounded number of steps.
+//! - A [`Dim`] is always in normal form; dims with equal forms are equal for all non-negative values of their symbols.
+//!   Arithmetic never overflows: a result that cannot be represented is the error dim, which is compatible with
+//!   everything.
+//! - A *proved* statement about dims holds, and a *refuted* one fails, for all values that the bounds and facts allow.
+//!   Each question takes a bounded number of steps.
 //! - A diagnostic is generic over the type of its places. Checks return diagnostics; they never print.
 //! - The number and the slug of a published code keep their meaning.
 //! - The edits of a fix are applied together or not at all. A fix that adds more errors than it removes is undone.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A half-open byte range `[start, end)` of some text; which text is the holder's to say.
+/// A half-open byte range `[start, end)` of a text. The span does not identify the text; its owner does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
     /// Offset of the first byte.
@@ -12,42 +12,42 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span `[start, end)`.
+    /// Creates the span `[start, end)`.
     pub const fn new(start: u32, end: u32) -> Span {
         Span { start, end }
     }
 
-    /// The empty span at `offset`.
+    /// Creates the empty span at `offset`.
     pub const fn empty(offset: u32) -> Span {
         Span { start: offset, end: offset }
     }
 
-    /// Number of bytes covered.
+    /// The number of bytes.
     pub const fn len(self) -> u32 {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether no byte is covered.
+    /// Whether the span contains no byte.
     pub const fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
-    /// The smallest span that holds both.
+    /// Returns the smallest span that contains both.
     pub fn cover(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Whether `offset` lies in the span or at its end.
+    /// Whether `offset` is in the span or at its end.
     pub const fn touches(self, offset: u32) -> bool {
         self.start <= offset && offset <= self.end
     }
 
-    /// The span moved right by `by` bytes.
+    /// Returns the span moved right by `by` bytes.
     pub const fn shift(self, by: u32) -> Span {
         Span { start: self.start + by, end: self.end + by }
     }
 
-    /// As a range of `usize`, for slicing.
+    /// Returns the span as a range of `usize`, for slicing.
     pub const fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

@@ -1,21 +1,23 @@
-//! Files written whole or not at all: beside the old one first, then renamed. While it is written, the new file has no name where
-//! the system can do that (Linux), so that a process that is killed leaves nothing behind; elsewhere it has a hidden one.
+//! Atomic replacement of files: the new contents are written to a temporary file in the same folder, which is then
+//! renamed. On Linux the temporary file has no name while it is written (`O_TMPFILE`), so a killed process leaves no
+//! file. Other systems use a hidden name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Puts what `write` writes in the place of the file at `path` at once, so that no reader sees half of it and nothing is lost
-/// on the way. Permissions stay; a link stays one and leads to the new contents.
+/// Replaces the file at `path` atomically with the output of `write`: no reader sees a partial file, and a failure
+/// loses nothing. Permissions are preserved. If `path` is a symbolic link, the file that it refers to is replaced.
 ///
 /// # Errors
-/// What `write` or the system says, and a file that is read-only; the file is as it was then, and nothing is left beside it.
+/// The errors of `write` and of the system, and an error for a read-only file. The file is then unchanged, and no
+/// temporary file remains.
 pub fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    // A rename would put a file in the place of the link.
+    // A rename would replace the link itself.
     let path = fs::canonicalize(path)?;
     let metadata = fs::metadata(&path)?;
     if !metadata.is_file() {
@@ -30,10 +32,11 @@ pub fn replace<E: From<io::Error>>(
     Ok(temporary.put(&path)?)
 }
 
-/// As [`replace`], whether there was a file before or not. A device or pipe is written to once all is there.
+/// Writes a file as [`replace`] does, whether or not it exists. A device or pipe is written only after `write` has
+/// succeeded.
 ///
 /// # Errors
-/// As of [`replace`].
+/// Those of [`replace`].
 pub fn write<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
@@ -60,10 +63,10 @@ pub fn write<E: From<io::Error>>(
     }
 }
 
-/// A file beside the one that it will be: gone with its process unless it was put there.
+/// A temporary file. It is removed when the value is dropped, unless it was moved to its final path.
 struct Temporary {
     writer: BufWriter<File>,
-    /// Its name, removed when it is dropped; `None` while it has none.
+    /// Its name; `None` while it has none.
     path: Option<PathBuf>,
 }
 
@@ -79,7 +82,7 @@ impl Temporary {
         }
     }
 
-    /// Puts the file in the place of the one at `path`.
+    /// Moves the file to `path`.
     fn put(mut self, path: &Path) -> io::Result<()> {
         self.writer.flush()?;
         let file = self.writer.get_ref();
@@ -100,13 +103,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nothing more can be done about a file that cannot be removed.
+            // If the file cannot be removed, nothing more can be done.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Makes a file beside `path` under a hidden name that no other has, which is given back.
+/// Creates a file in the folder of `path` under an unused hidden name; returns that name.
 fn under_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let own = path.file_name().unwrap_or_default();
@@ -118,14 +121,14 @@ fn under_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> i
         let path = path.with_file_name(name);
         match make(&path) {
             Ok(made) => return Ok((made, path)),
-            // Left behind by a process of the same number that was killed.
+            // A killed process with the same process number left this file.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Files that have no name yet.
+/// Temporary files without a name.
 #[cfg(target_os = "linux")]
 mod nameless {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
@@ -134,8 +137,8 @@ mod nameless {
     use std::os::fd::AsRawFd;
     use std::path::Path;
 
-    /// A file on the file system that `path` will be on; `None` where that has no files without names, or /proc is missing, by which
-    /// they get one.
+    /// Opens a nameless file on the file system of `path`. `None` if the file system does not support this, or if
+    /// `/proc`, which [`link`] needs, is not mounted.
     pub(super) fn open(path: &Path) -> Option<File> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -143,7 +146,7 @@ mod nameless {
         Path::new(&place(&file)).exists().then_some(file)
     }
 
-    /// Gives the file a name that no other has.
+    /// Gives the file an unused name.
     pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
         Ok(linkat(CWD, place(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
@@ -153,7 +156,7 @@ mod nameless {
     }
 }
 
-/// Where the system has no files without names.
+/// The fallback for systems without nameless files.
 #[cfg(not(target_os = "linux"))]
 mod nameless {
     use std::fs::File;
@@ -205,7 +208,7 @@ mod tests {
         fs::set_permissions(&path, permissions).expect("a read-only file");
         assert_eq!(put(&path, "newest").expect_err("a read-only file stays").to_string(), "the file is read-only");
         assert!(put(&folder.join("none/b.rx"), "new").is_err() && put(&folder, "new").is_err());
-        // Nothing is left beside it.
+        // No temporary file remains.
         assert_eq!(fs::read_dir(&folder).map(Iterator::count).ok(), Some(1));
         fs::remove_dir_all(&folder).expect("what was made");
     }
@@ -218,7 +221,7 @@ mod tests {
         let written = write(&path, |writer| {
             writer.write_all(b"half")?;
             writer.flush()?;
-            // As a process that is killed now leaves it.
+            // The state of the folder if the process were killed now.
             let names = fs::read_dir(&folder)?.count();
             if names == 0 { Ok(()) } else { Err(io::Error::other(format!("{names} names"))) }
         });

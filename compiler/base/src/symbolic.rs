@@ -1,8 +1,9 @@
 //! Symbolic integers: the dims of shapes.
 //!
-//! A [`Dim`] is an integer expression over symbols, kept in a normal form: a sum of products of atoms, where an atom is
-//! a symbol or a floor division, remainder, minimum, maximum or opaque call of such expressions. Equal normal forms are
-//! equal functions; [`prove`] answers what the normal form alone does not. Symbols stand for extents and are ≥ 0.
+//! A [`Dim`] is an integer expression over symbols in normal form: a sum of products of atoms. An atom is a symbol, or
+//! a floor division, remainder, minimum, maximum or opaque call whose operands are such expressions. For example, `(n +
+//! 1) * (m + 1)` has the normal form `n * m + n + m + 1`. Dims with equal normal forms are equal for all values;
+//! [`prove`] decides further questions. A symbol represents an extent and is ≥ 0.
 
 mod arithmetic;
 mod cases;
@@ -19,12 +20,13 @@ use crate::name::{Name, NameSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The most terms a sum may have; beyond it the expression is [`Dim::ERROR`], which agrees with everything.
+/// The maximal number of terms of a sum. A larger expression becomes [`Dim::ERROR`], which is compatible with
+/// everything.
 pub(crate) const MAX_TERMS: usize = 128;
 
-/// The most atoms an expression may have, nested ones and powers counted out; beyond it the expression is [`Dim::ERROR`].
-/// Operands are shared, so that a chain of `m = T.max(m // 2, m - 1)` doubles what it says at every step: without a limit
-/// its text and its comparison are exponential.
+/// The maximal number of atoms of an expression, counted with nested ones and powers. A larger expression becomes
+/// [`Dim::ERROR`]. Operands are shared in memory, so each step of `m = T.max(m // 2, m - 1)` doubles the printed size:
+/// without a limit, printing and comparing would take exponential time.
 pub(crate) const MAX_ATOMS: usize = 512;
 
 /// An integer expression over non-negative symbols, in normal form.
@@ -34,22 +36,25 @@ pub struct Dim(pub(crate) Repr);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Repr {
     Constant(i64),
-    /// At least one term; a sum without terms is a constant.
+    /// A sum with at least one term. A sum without terms is a constant.
     Sum(Arc<Sum>),
-    /// Agrees with everything: a contradiction already reported, an overflow, or an expression too large to keep.
+    /// Compatible with everything: the result of a reported contradiction, of an overflow, or of an expression that is
+    /// too large.
     Error,
 }
 
-/// `constant + Σ coefficient · product`; products ascend, no coefficient is 0, and the atoms are at most [`MAX_ATOMS`].
+/// `constant + Σ coefficient · product`. Products ascend, no coefficient is 0, and there are at most [`MAX_ATOMS`]
+/// atoms.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sum {
     pub(crate) terms: Vec<(Product, i64)>,
     pub(crate) constant: i64,
-    /// The atoms written out; follows from the terms.
+    /// The number of atoms, counted with nested ones and powers. It follows from the terms.
     pub(crate) atoms: usize,
 }
 
-/// Hashes the coefficients and the first symbol of each product: types are hashed at every call, and few of them differ elsewhere.
+/// Hashes the constant, the coefficients and the first symbol of each product. Types are hashed at every call, and few
+/// types differ only in the rest.
 impl Hash for Sum {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_i64(self.constant);
@@ -63,44 +68,44 @@ impl Hash for Sum {
     }
 }
 
-/// A product of powers; atoms ascend, exponents are ≥ 1.
+/// A product of powers. Atoms ascend, exponents are ≥ 1.
 pub(crate) type Product = Vec<(Atom, u32)>;
 
-/// What sums and products are made of.
+/// A factor of the products in a sum.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Atom {
     /// A symbol.
     Symbol(Name),
     /// Division rounded toward −∞.
     FloorDiv(Dim, Dim),
-    /// Remainder of [`Atom::FloorDiv`], of the divisor's sign.
+    /// The remainder of [`Atom::FloorDiv`], with the divisor's sign.
     FloorMod(Dim, Dim),
-    /// The smaller.
+    /// The minimum of both.
     Min(Dim, Dim),
-    /// The larger.
+    /// The maximum of both.
     Max(Dim, Dim),
-    /// A call whose meaning is not known here, `T.if_then_else(…)` for one; equal only to itself.
+    /// A call without known semantics, for example `T.if_then_else(…)`. It equals only an identical call.
     Opaque(Name, Vec<Dim>),
 }
 
 impl Dim {
-    /// Agrees with everything; what a reported contradiction leaves behind.
+    /// The error dim, compatible with everything, which is the result of a reported contradiction.
     pub const ERROR: Dim = Dim(Repr::Error);
 
     /// The first character of the name of a symbol that represents a TIR loop variable, as in `%3`.
     pub const VARIABLE: char = '%';
 
-    /// The constant `value`.
+    /// Creates a constant.
     pub const fn constant(value: i64) -> Dim {
         Dim(Repr::Constant(value))
     }
 
-    /// The symbol `name`.
+    /// Creates a symbol.
     pub fn symbol(name: Name) -> Dim {
         Dim::atom(Atom::Symbol(name))
     }
 
-    /// A call of unknown meaning.
+    /// Creates a call without known semantics.
     pub fn opaque(function: Name, arguments: Vec<Dim>) -> Dim {
         Dim::atom(Atom::Opaque(function, arguments))
     }
@@ -109,7 +114,7 @@ impl Dim {
         Dim::sum(vec![(vec![(atom, 1)], 1)], 0)
     }
 
-    /// The sum of `terms`, which are in order, and `constant`.
+    /// Creates the sum of `terms`, which must be sorted, and `constant`.
     pub(crate) fn sum(terms: Vec<(Product, i64)>, constant: i64) -> Dim {
         if terms.is_empty() {
             return Dim::constant(constant);
@@ -123,7 +128,7 @@ impl Dim {
         }
     }
 
-    /// The constant added to the sum of [`Dim::terms`]; 0 for the error part.
+    /// The constant of the sum, which is added to [`Dim::terms`]; 0 for [`Dim::ERROR`].
     pub fn constant_part(&self) -> i64 {
         match &self.0 {
             Repr::Constant(value) => *value,
@@ -140,7 +145,7 @@ impl Dim {
         }
     }
 
-    /// How many atoms the expression has, written out.
+    /// The number of atoms, counted with nested ones and powers.
     pub fn atoms(&self) -> usize {
         match &self.0 {
             Repr::Sum(sum) => sum.atoms,
@@ -148,7 +153,7 @@ impl Dim {
         }
     }
 
-    /// The value, if it is the same for all symbols.
+    /// The value, if the expression is a constant.
     pub fn as_constant(&self) -> Option<i64> {
         match self.0 {
             Repr::Constant(value) => Some(value),
@@ -156,7 +161,7 @@ impl Dim {
         }
     }
 
-    /// The symbol, if the expression is nothing but one.
+    /// The symbol, if the expression is a single symbol.
     pub fn as_symbol(&self) -> Option<Name> {
         match self.as_atom()? {
             Atom::Symbol(name) => Some(*name),
@@ -164,7 +169,7 @@ impl Dim {
         }
     }
 
-    /// The atom, if the expression is nothing but one.
+    /// The atom, if the expression is a single atom.
     pub fn as_atom(&self) -> Option<&Atom> {
         let Repr::Sum(sum) = &self.0 else { return None };
         match (&sum.terms[..], sum.constant) {
@@ -188,7 +193,7 @@ impl Dim {
         });
     }
 
-    /// Calls `visit` on every symbol, repeats included.
+    /// Calls `visit` on every symbol, with repetitions.
     pub fn for_each_symbol(&self, visit: &mut impl FnMut(Name)) {
         let Repr::Sum(sum) = &self.0 else { return };
         for (product, _) in &sum.terms {
@@ -205,7 +210,7 @@ impl Dim {
         }
     }
 
-    /// The expression with each symbol replaced where `of` gives a value; all at once, not one after the other.
+    /// Replaces each symbol for which `of` returns a value, simultaneously.
     pub fn substitute(&self, of: &dyn Fn(Name) -> Option<Dim>) -> Dim {
         let Repr::Sum(sum) = &self.0 else { return self.clone() };
         let mut result = Dim::constant(sum.constant);
@@ -237,14 +242,14 @@ fn substitute_atom(atom: &Atom, of: &dyn Fn(Name) -> Option<Dim>) -> Dim {
 }
 
 impl Atom {
-    /// The atoms in it, itself included.
+    /// The number of atoms in it, itself included.
     pub(crate) fn size(&self) -> usize {
         match self {
             Atom::Symbol(_) => 1,
             Atom::FloorDiv(a, b) | Atom::FloorMod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
                 1 + a.atoms() + b.atoms()
             }
-            // A name of unknown meaning may be the text of a whole expression.
+            // The name of an opaque call may be the text of a whole expression, so its length counts.
             Atom::Opaque(function, arguments) => {
                 arguments.iter().fold(1 + function.len() / 64, |sum, argument| sum.saturating_add(argument.atoms()))
             }

@@ -1,9 +1,9 @@
-//! Releases of Apache TVM whose limits rx knows.
+//! The releases of Apache TVM whose limits rx knows.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A release of Apache TVM, chosen with `--tvm` or `[tvm] version` in `rx.toml`. Later ones compare greater.
+/// A release of Apache TVM, chosen with `--tvm` or `[tvm] version` in `rx.toml`. Later releases compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TvmVersion {
     /// 0.25, as `apache-tvm 0.25.0.post1` on PyPI.
@@ -15,10 +15,10 @@ pub enum TvmVersion {
 }
 
 impl TvmVersion {
-    /// All of them, in order.
+    /// All known releases, oldest first.
     pub const ALL: [TvmVersion; 3] = [TvmVersion::V0_25, TvmVersion::V0_26, TvmVersion::V0_27];
 
-    /// As users write it: `0.27`.
+    /// The release as users write it: `0.27`.
     pub const fn name(self) -> &'static str {
         match self {
             TvmVersion::V0_25 => "0.25",
@@ -34,15 +34,15 @@ impl fmt::Display for TvmVersion {
     }
 }
 
-/// A version whose limits rx does not know.
+/// The error for a release whose limits rx does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownTvmVersion(
-    /// What was given.
+    /// The given text.
     pub String,
 );
 
 impl UnknownTvmVersion {
-    /// Whether it is an older release than all known ones, or a newer one; `None` of what is no release.
+    /// Whether the release is older than all known ones; `false` if it is newer, `None` if the text is not a release.
     fn is_older(&self) -> Option<bool> {
         let number = release(&self.0)?;
         let oldest = TvmVersion::ALL.first().and_then(|version| release(version.name()))?;
@@ -50,7 +50,7 @@ impl UnknownTvmVersion {
     }
 }
 
-/// Major and minor number of a release: `0.27` of `v0.27.0.post1`.
+/// Returns the major and minor number of a release: for `v0.27.0.post1`, 0 and 27.
 fn release(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
     let major = parts.next()?.parse().ok()?;
@@ -84,7 +84,7 @@ impl std::error::Error for UnknownTvmVersion {}
 impl FromStr for TvmVersion {
     type Err = UnknownTvmVersion;
 
-    /// Reads `0.27`, and its patch releases: `0.27.0`, `0.27.0.post1`, `v0.27.0`.
+    /// Parses `0.27` and its patch releases: `0.27.0`, `0.27.0.post1`, `v0.27.0`.
     fn from_str(text: &str) -> Result<TvmVersion, UnknownTvmVersion> {
         let given = text.strip_prefix('v').unwrap_or(text);
         let is = |version: &TvmVersion| {

@@ -1,13 +1,14 @@
-//! The prover against brute force: what it proves holds at every point of a small box, what it refutes at none.
+//! Tests of the prover against brute force: a proved statement must hold, and a refuted one fail, at every point of a
+//! small box.
 
 use rx_base::name::name;
 use rx_base::symbolic::{Answer, Bounds, prove};
 use rx_base::{Dim, Name};
 
-/// Points are values of `n`, `m` and `k`, each below this.
+/// The number of values of each of `n`, `m` and `k`, from 0.
 const SIDE: i64 = 7;
 
-/// An integer expression with a meaning of its own: the oracle does not share code with normal forms.
+/// An integer expression that is evaluated directly: the oracle shares no code with normal forms.
 #[derive(Clone, Debug)]
 enum Expr {
     Constant(i64),
@@ -35,7 +36,7 @@ fn symbols() -> [Name; 3] {
 }
 
 impl Expr {
-    /// The value at a point; none where something is divided by 0.
+    /// The value at a point; `None` for a division by 0.
     fn at(&self, point: &Point) -> Option<i64> {
         Some(match self {
             Expr::Constant(value) => *value,
@@ -90,7 +91,7 @@ fn floor(a: i64, b: i64) -> Option<i64> {
     Some(a / b - i64::from(rest != 0 && (rest < 0) != (b < 0)))
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudorandom number generator.
 struct Random(u64);
 
 impl Random {
@@ -112,7 +113,7 @@ impl Random {
         }
         let op = [Op::Add, Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Mod, Op::Min, Op::Max][self.below(8) as usize];
         let right = match op {
-            // Constants are what programs divide by.
+            // Programs divide mostly by constants.
             Op::Div | Op::Mod if self.below(3) > 0 => Expr::Constant(self.below(5) as i64 + 1),
             _ => self.expr(depth - 1),
         };
@@ -125,7 +126,8 @@ fn points() -> Vec<Point> {
     side().flat_map(|n| side().flat_map(move |m| side().map(move |k| [n, m, k]))).collect()
 }
 
-/// What is true of a relation of two expressions at every one of these points; open where it depends.
+/// Evaluates a relation at every point: proved or refuted if it holds at all or none of them, otherwise open; `None`
+/// without points.
 fn truth(points: &[Point], holds: impl Fn(&Point) -> Option<bool>) -> Option<Answer> {
     let values: Vec<bool> = points.iter().filter_map(holds).collect();
     match (values.is_empty(), values.iter().all(|value| *value), values.iter().any(|value| *value)) {
@@ -194,7 +196,7 @@ fn answers_under_learned_facts_hold_wherever_the_facts_do() {
     }
 }
 
-/// Reads `(n + 3) // 4 * 4`, for tables of identities.
+/// Parses an expression such as `(n + 3) // 4 * 4`, for tables of identities.
 fn read(text: &str) -> Expr {
     let spaced: String = text
         .replace("//", "/")
@@ -252,7 +254,7 @@ fn factor(tokens: &mut Tokens<'_>) -> Expr {
     }
 }
 
-/// Both sides of `a == b` or `a >= b`.
+/// Parses both sides of `a == b` or `a >= b`.
 fn relation(text: &str) -> (Expr, bool, Expr) {
     match text.split_once("==") {
         Some((a, b)) => (read(a), true, read(b)),

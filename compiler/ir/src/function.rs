@@ -22,8 +22,8 @@ pub struct Function {
     pub params: Vec<(Name, StructInfo)>,
     /// The return type.
     pub ret: StructInfo,
-    /// Whether it is declared to have no side effects. `pure=False` makes it `false`; `relax.force_pure` does not make
-    /// it `true`.
+    /// Whether it is declared pure, that is, without `pure=False`. The attribute `relax.force_pure` leaves this `true` and
+    /// only disables the check of the body.
     pub pure: bool,
     /// Whether the function can be called only inside its module.
     pub private: bool,

@@ -35,7 +35,8 @@ pub struct FunctionSignature {
     pub params: Arc<[(Name, StructInfo)]>,
     /// The declared return type; `None` if the text has none.
     pub ret: Option<StructInfo>,
-    /// Whether the function is declared pure. `pure=False` makes it `false`, and `relax.force_pure` makes it `true`.
+    /// Whether the function is declared pure, that is, without `pure=False`. A function with the attribute
+    /// `relax.force_pure` is declared pure too; only the check of its body is disabled.
     pub pure: bool,
     /// Whether the function can be called only inside its module: `@R.function(private=True)`.
     pub private: bool,

@@ -1,4 +1,4 @@
-//! The one table of diagnostic codes: number, slug, default severity, one line for people.
+//! The table of diagnostic codes: number, slug, default severity and a summary of one line.
 
 use super::Severity;
 use std::fmt;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 
 macro_rules! codes {
     ($($variant:ident $number:literal $slug:literal $severity:ident $summary:literal;)*) => {
-        /// What kind of mistake a diagnostic reports. Numbers and slugs are stable.
+        /// The kind of mistake that a diagnostic reports. Numbers and slugs are stable.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant),* }
 
         impl Code {
-            /// Every code, in the order of their numbers.
+            /// All codes, in the order of their numbers.
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
-            /// The number, four digits at most: 501 for `RX0501`.
+            /// The number, of at most four digits: 501 for `RX0501`.
             pub const fn number(self) -> u16 { match self { $(Code::$variant => $number),* } }
 
-            /// The name, as in `call-tir-arg-mismatch`.
+            /// The slug, for example `call-tir-arg-mismatch`.
             pub const fn slug(self) -> &'static str { match self { $(Code::$variant => $slug),* } }
 
-            /// The severity unless the reporter says otherwise.
+            /// The default severity.
             pub const fn severity(self) -> Severity { match self { $(Code::$variant => Severity::$severity),* } }
 
-            /// What the code means, in one line.
+            /// The meaning of the code, in one line.
             pub const fn summary(self) -> &'static str { match self { $(Code::$variant => $summary),* } }
         }
     };
@@ -135,18 +135,18 @@ codes! {
 }
 
 impl Code {
-    /// Its place in [`Code::ALL`].
+    /// The index in [`Code::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Whether it may be reported as more or less serious, or not at all. What cannot be read is an error: nothing is known
-    /// of what stands behind it.
+    /// Whether the user may change the severity or disable the code. Syntax errors must remain errors, because nothing
+    /// is known about the text that could not be parsed.
     pub const fn is_choosable(self) -> bool {
         self.number() >= 50 && self.number() / 100 != 1
     }
 
-    /// Where the code is explained: a page on the web.
+    /// The address of the web page that explains the code.
     pub fn url(self) -> String {
         format!("{}/blob/main/docs/codes/{}.md", env!("CARGO_PKG_REPOSITORY"), self.to_string().to_lowercase())
     }
@@ -158,7 +158,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// The text named no code.
+/// The error for a text that is no code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseCodeError(pub String);
 
@@ -173,7 +173,7 @@ impl std::error::Error for ParseCodeError {}
 impl FromStr for Code {
     type Err = ParseCodeError;
 
-    /// Reads `RX0501` or `call-tir-arg-mismatch`.
+    /// Parses `RX0501` or `call-tir-arg-mismatch`.
     fn from_str(text: &str) -> Result<Code, ParseCodeError> {
         Code::ALL
             .iter()

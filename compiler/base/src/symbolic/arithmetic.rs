@@ -1,17 +1,17 @@
-//! Arithmetic on normal forms. Overflow of `i64` gives [`Dim::ERROR`].
+//! Arithmetic on normal forms. A result that overflows `i64` is [`Dim::ERROR`].
 
 use super::prove::{self, Bounds};
 use super::{Atom, Dim, MAX_TERMS, Product, Repr, remainder};
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// A sum being built; `None` once a coefficient overflowed.
+/// The terms and constant of a sum; `None` after an overflow.
 type Partial = Option<(Vec<(Product, i64)>, i64)>;
 
 fn finish(partial: Partial) -> Dim {
     partial.map_or(Dim::ERROR, |(terms, constant)| Dim::sum(terms, constant))
 }
 
-/// The terms and constant of `dim`; an error has none.
+/// The terms and constant of `dim`; `None` for an error.
 fn parts(dim: &Dim) -> Partial {
     match &dim.0 {
         Repr::Constant(value) => Some((Vec::new(), *value)),
@@ -20,7 +20,8 @@ fn parts(dim: &Dim) -> Partial {
     }
 }
 
-/// `a + scale · b`, merging the two sorted term lists. Divisions and remainders of the sum are not joined: see [`remainder`].
+/// Returns `a + scale · b`, by merging the two sorted lists of terms. Divisions and remainders in the sum are not
+/// combined: see [`remainder`].
 pub(super) fn add_scaled(a: &Dim, b: &Dim, scale: i64) -> Dim {
     if let (Repr::Constant(x), Repr::Constant(y)) = (&a.0, &b.0) {
         return y.checked_mul(scale).and_then(|y| x.checked_add(y)).map_or(Dim::ERROR, Dim::constant);
@@ -66,7 +67,7 @@ fn multiply_products(a: &Product, b: &Product) -> Option<Product> {
     (degree <= 64).then_some(result)
 }
 
-/// `a · b`, multiplied out; as [`add_scaled`], without joining divisions and remainders.
+/// Returns `a · b`, multiplied out. As in [`add_scaled`], divisions and remainders are not combined.
 pub(super) fn multiply(a: &Dim, b: &Dim) -> Dim {
     match (&a.0, &b.0) {
         (Repr::Error, _) | (_, Repr::Error) => return Dim::ERROR,
@@ -101,7 +102,7 @@ pub(super) fn multiply(a: &Dim, b: &Dim) -> Dim {
 }
 
 impl Dim {
-    /// `self // divisor`, rounded toward −∞. Division by the constant 0 is an error part.
+    /// Returns `self // divisor`, rounded toward −∞. Division by the constant 0 is [`Dim::ERROR`].
     pub fn floor_div(&self, divisor: &Dim) -> Dim {
         if self.is_error() || divisor.is_error() || divisor.as_constant() == Some(0) {
             return Dim::ERROR;
@@ -140,7 +141,7 @@ impl Dim {
         &quotient + &floor
     }
 
-    /// `self % divisor`, of the divisor's sign. Remainder by the constant 0 is an error part.
+    /// Returns `self % divisor`, with the divisor's sign. The remainder by the constant 0 is [`Dim::ERROR`].
     pub fn floor_mod(&self, divisor: &Dim) -> Dim {
         if self.is_error() || divisor.is_error() || divisor.as_constant() == Some(0) {
             return Dim::ERROR;
@@ -179,8 +180,9 @@ fn checked_floor_div(a: i64, b: i64) -> Option<i64> {
     Some(if a.checked_rem(b)? != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-/// `a = b · quotient + rest`, where `b` is a product of atoms and the quotient holds what it divides; `None` where `b` is
-/// another expression or divides no part of `a`. A symbol that divides is not 0.
+/// Splits `a` into `b · quotient + rest`, where `b` is a product of atoms and the quotient contains the terms that `b`
+/// divides. For example, `n * m + k` by `m` is `m · n + k`. `None` if `b` is not such a product or divides no term of
+/// `a`. A symbol used as a divisor is assumed to be nonzero.
 fn split_by_product(a: &Dim, b: &Dim) -> Option<(Dim, Dim)> {
     if a == b {
         return Some((Dim::constant(1), Dim::constant(0)));
@@ -214,13 +216,15 @@ fn divide_product(a: &Product, b: &Product) -> Option<Product> {
     Some(result)
 }
 
-/// `dim = by · quotient + rest`: each coefficient is split, remainders are in `[0, by)`.
+/// Splits `dim` into `by · quotient + rest`. A term goes to the quotient if `by` divides its coefficient, otherwise to
+/// the rest. The constant of the rest is in `[0, by)`.
 fn split_by(dim: &Dim, by: i64) -> (Dim, Dim) {
     let Some((terms, constant)) = parts(dim) else { return (Dim::ERROR, Dim::ERROR) };
     let (mut quotient, mut rest) = (Vec::new(), Vec::new());
     for (product, coefficient) in terms {
         let (q, r) = (coefficient.div_euclid(by), coefficient.rem_euclid(by));
-        // A coefficient that is not divisible stays whole: (3n) // 2 is not n + n // 2 spelled otherwise for people.
+        // A coefficient that `by` does not divide is not split, because `(3n) // 2` is easier to read than `n + n //
+        // 2`.
         if r == 0 {
             quotient.push((product, q));
         } else {
@@ -231,7 +235,7 @@ fn split_by(dim: &Dim, by: i64) -> (Dim, Dim) {
     (finish(Some((quotient, q))), finish(Some((rest, r))))
 }
 
-/// `rest // by` with the common factor of the coefficients and `by` cancelled where the constant allows it.
+/// Returns `rest // by` with the common factor of the coefficients and `by` cancelled.
 fn reduce_fraction(rest: &Dim, by: i64) -> Dim {
     let Some((terms, constant)) = parts(rest) else { return Dim::ERROR };
     let common = terms.iter().fold(by, |common, (_, coefficient)| gcd(common, *coefficient));
@@ -247,7 +251,7 @@ fn reduce_fraction(rest: &Dim, by: i64) -> Dim {
     }
 }
 
-/// The greatest common divisor, never negative.
+/// The greatest common divisor, which is never negative.
 pub(super) fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {

@@ -1,8 +1,9 @@
-//! The long way to an answer, for dims whose normal forms and ranges leave it open: what is known is added up, and where
-//! that does not do, cases are told apart. `max(a, b)` is `a` or `b`, and `n // 4` is a symbol once `n` is `4·k + r`.
+//! The slower part of the prover, for dims whose normal forms and ranges do not give an answer. It first tries to write
+//! the goal as a sum of known facts, and then distinguishes cases: `max(a, b)` is `a` or `b`, and `n // 4` is a symbol
+//! after `n` is replaced by `4·k + r` for each remainder `r`.
 //!
-//! Every question may look at a fixed number of cases and sums, so that no expression is expensive; what is not decided
-//! within it stays open.
+//! The number of cases and sums per question is limited, so that no expression is expensive. A question that is not
+//! decided within the limits stays open.
 
 use super::arithmetic::{add_scaled, multiply};
 use super::prove::{Answer, Bounds, at_least_by_range, lower, zero};
@@ -10,25 +11,25 @@ use super::remainder::expand_remainders;
 use super::{Atom, Dim};
 use crate::name::{Name, NameSet};
 
-/// Larger questions stay open.
+/// The maximal number of atoms of a question. Larger questions stay open.
 const MAX_QUESTION: usize = 64;
 
-/// How many cases one question may come to.
+/// The maximal number of cases per question.
 const CASES: usize = 48;
 
-/// How many sums of facts one question may look at.
+/// The maximal number of sums of facts per question.
 const SUMS: usize = 600;
 
-/// How many facts may be added up.
+/// The maximal number of facts in a sum.
 const DEPTH: usize = 4;
 
-/// How many facts are looked at.
+/// The maximal number of facts that are considered.
 const MAX_FACTS: usize = 32;
 
-/// The largest divisor whose remainders are told apart.
+/// The largest divisor whose remainders are distinguished.
 const MAX_DIVISOR: i64 = 16;
 
-/// What is asked of a dim.
+/// A question about a dim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Question {
     /// Whether it is 0.
@@ -37,12 +38,12 @@ enum Question {
     NotNegative,
 }
 
-/// Whether `difference` is 0.
+/// Decides whether `difference` is 0.
 pub(super) fn is_zero(difference: &Dim, bounds: &Bounds) -> Answer {
     decide(Question::Zero, difference, bounds)
 }
 
-/// Whether `difference` is at least 0; refuted where it never is.
+/// Decides whether `difference` is at least 0. Refuted means that it is negative for all values.
 pub(super) fn is_not_negative(difference: &Dim, bounds: &Bounds) -> Answer {
     decide(Question::NotNegative, difference, bounds)
 }
@@ -58,7 +59,7 @@ fn decide(question: Question, difference: &Dim, bounds: &Bounds) -> Answer {
     work.case(question, case).unwrap_or(Answer::Open)
 }
 
-/// The facts, as dims that are at least 0, that speak of the symbols of a dim, or of symbols that such facts speak of.
+/// Returns the facts that share a symbol with `dim`, directly or through other such facts, as dims that are at least 0.
 fn relevant_facts(dim: &Dim, bounds: &Bounds) -> Vec<Dim> {
     let (zero, not_negative) = (&bounds.facts.zero, &bounds.facts.not_negative);
     if zero.is_empty() && not_negative.is_empty() {
@@ -85,7 +86,7 @@ fn relevant_facts(dim: &Dim, bounds: &Bounds) -> Vec<Dim> {
     }
 }
 
-/// A question under what is known in one case.
+/// A case: a goal with the facts and bounds that hold in the case.
 #[derive(Clone)]
 struct Case {
     goal: Dim,
@@ -95,7 +96,8 @@ struct Case {
 }
 
 impl Case {
-    /// The case in other symbols: `symbol` becomes `value`, whose range is given. `None` if too large.
+    /// Substitutes `value` for `symbol`. `value` contains `symbol` itself, which now has the given range; for example,
+    /// `n` becomes `4·n + 1`. `None` if the result is too large.
     fn put(&self, symbol: Name, value: &Dim, low: i64, high: Option<i64>) -> Option<Case> {
         let put = |dim: &Dim| dim.substitute(&|other| (other == symbol).then(|| value.clone()));
         let goal = put(&self.goal);
@@ -108,7 +110,8 @@ impl Case {
         Some(Case { goal, facts, bounds })
     }
 
-    /// The case with every symbol counted from its lower bound, so that products of symbols and their bounds multiply out.
+    /// Replaces each symbol by itself plus its lower bound, so that every symbol is again ≥ 0 and products with the
+    /// bounds are multiplied out.
     fn shifted(self) -> Case {
         let mut raised = Vec::new();
         let mut collect = |dim: &Dim| {
@@ -132,7 +135,7 @@ impl Case {
         case
     }
 
-    /// The case in which an atom has this value and a dim is not negative; `None` if that cannot be.
+    /// Returns the case in which `atom` equals `value` and all of `facts` are at least 0; `None` if that is impossible.
     fn assume(&self, atom: &Atom, value: &Dim, facts: &[Dim], work: &mut Work) -> Option<Case> {
         let goal = replace(&self.goal, atom, value);
         let mut case = Case {
@@ -152,14 +155,14 @@ impl Case {
     }
 }
 
-/// What a question may still look at.
+/// The remaining limits of a question.
 struct Work {
     cases: usize,
     sums: usize,
 }
 
 impl Work {
-    /// The answer in one case; `None` where the case cannot be.
+    /// Decides one case; `None` if the case is impossible.
     fn case(&mut self, question: Question, case: Case) -> Option<Answer> {
         if case.goal.is_error() || self.cases == 0 {
             return Some(Answer::Open);
@@ -175,7 +178,7 @@ impl Work {
         }
     }
 
-    /// The answer that holds in every case; `None` where there is no case.
+    /// Returns the answer if it is the same in all possible cases; `None` if no case is possible.
     fn all(&mut self, question: Question, cases: Vec<Case>) -> Option<Answer> {
         let mut answer = None;
         for case in cases {
@@ -195,7 +198,7 @@ impl Work {
     fn without_cases(&mut self, question: Question, case: &Case) -> Answer {
         let one = Dim::constant(1);
         let goal = expand_remainders(&case.goal);
-        // Expanded remainders stay so: what is known of divisions is added up term by term.
+        // Remainders stay expanded, because facts about divisions are added term by term.
         let (negated, above) = (add_scaled(&Dim::constant(0), &goal, -1), add_scaled(&goal, &one, -1));
         let below = add_scaled(&negated, &one, -1);
         let bounds = &case.bounds;
@@ -220,7 +223,7 @@ impl Work {
         }
     }
 
-    /// Whether the dim is at least 0: it is a sum of what is known to be.
+    /// Whether the dim can be proved to be at least 0, by its range or as a sum of facts.
     fn proves(&mut self, dim: &Dim, facts: &[Dim], bounds: &Bounds) -> bool {
         match at_least_by_range(dim, bounds) {
             Answer::Open => !facts.is_empty() && self.sums_to(dim, 1, facts, bounds, DEPTH),
@@ -228,8 +231,8 @@ impl Work {
         }
     }
 
-    /// Whether `dim` is facts, each taken some times, and a rest that is at least 0. It is `scale` times an integer, which is
-    /// at least 0 where it is more than -1.
+    /// Whether `dim` is a sum of multiples of facts and a rest that is at least 0. `dim` is `scale` times an integer,
+    /// so it is at least 0 if it is greater than `-scale`.
     fn sums_to(&mut self, dim: &Dim, scale: i64, facts: &[Dim], bounds: &Bounds, depth: usize) -> bool {
         if dim.is_error() || self.sums == 0 {
             return false;
@@ -241,7 +244,7 @@ impl Work {
         if depth == 0 {
             return false;
         }
-        // What keeps the sum from being bounded goes first.
+        // Negative terms first: they are those that may keep the sum from having a lower bound.
         let mut terms: Vec<&(super::Product, i64)> = dim.terms().iter().collect();
         terms.sort_by_key(|(_, coefficient)| *coefficient > 0);
         for (product, coefficient) in terms {
@@ -261,7 +264,7 @@ impl Work {
         false
     }
 
-    /// Cases of which one holds; `None` where nothing is left to tell apart.
+    /// Splits a case into cases of which one must hold; `None` if there is nothing to distinguish.
     fn split(&mut self, case: &Case) -> Option<Vec<Case>> {
         let mut choices = Vec::new();
         let mut divisions = Vec::new();
@@ -274,7 +277,7 @@ impl Work {
                 _ => {}
             })
         });
-        // The smallest first: it holds no other.
+        // The smallest atom first, since it contains no other.
         if let Some(atom) = choices.iter().min_by_key(|atom| atom.size()) {
             return self.choose(case, atom);
         }
@@ -306,7 +309,8 @@ impl Work {
     }
 }
 
-/// The cases of a symbol's remainders by an atom's divisor: `n` is `c·n' + r`.
+/// Splits a case by the remainders of a symbol modulo the atom's constant divisor `c`: `n` is replaced by `c·n + r` for
+/// each `r`.
 fn residues(case: &Case, atom: &Atom) -> Option<Vec<Case>> {
     let (Atom::FloorDiv(a, by) | Atom::FloorMod(a, by)) = atom else { return None };
     let by = by.as_constant().filter(|by| (2..=MAX_DIVISOR).contains(by))?;
@@ -335,7 +339,7 @@ fn residues(case: &Case, atom: &Atom) -> Option<Vec<Case>> {
     Some(cases)
 }
 
-/// Whether a call of unknown meaning is `T.if_then_else` with a condition that can be told.
+/// Whether an opaque call is a `T.if_then_else` whose condition is a comparison.
 fn is_choice(function: &str, arguments: &[Dim]) -> bool {
     let [condition, _, _] = arguments else { return false };
     function == "T.if_then_else"
@@ -343,7 +347,7 @@ fn is_choice(function: &str, arguments: &[Dim]) -> bool {
             if operands.len() == 2 && matches!(function.as_str(), "<" | "<="))
 }
 
-/// Dims that are at least 0 where a condition holds, or where it does not.
+/// Returns dims that are at least 0 if a condition holds, or, with `holds` false, if it fails.
 pub(super) fn consequences(condition: &Dim, holds: bool) -> Vec<Dim> {
     let Some(Atom::Opaque(function, operands)) = condition.as_atom() else { return Vec::new() };
     let one = Dim::constant(1);
@@ -360,7 +364,7 @@ pub(super) fn consequences(condition: &Dim, holds: bool) -> Vec<Dim> {
     }
 }
 
-/// What is known in a case, and what holds of the divisions and minima in it and in `dim`.
+/// Returns the facts of a case, with facts about the divisions, minima and maxima in them and in `dim`.
 fn facts_around(dim: &Dim, case: &Case) -> Vec<Dim> {
     let mut facts = case.facts.clone();
     facts_of_atoms(dim, &case.bounds, &mut facts);
@@ -370,7 +374,8 @@ fn facts_around(dim: &Dim, case: &Case) -> Vec<Dim> {
     facts
 }
 
-/// What holds of every division, remainder, minimum and maximum: dims that are at least 0.
+/// Collects facts about every division, remainder, minimum and maximum in `dim`, as dims that are at least 0. For
+/// example, `min(a, b)` gives `a - min(a, b)` and `b - min(a, b)`.
 fn facts_of_atoms(dim: &Dim, bounds: &Bounds, into: &mut Vec<Dim>) {
     let one = Dim::constant(1);
     let mut found = Vec::new();
@@ -405,17 +410,17 @@ fn facts_of_atoms(dim: &Dim, bounds: &Bounds, into: &mut Vec<Dim>) {
     }
 }
 
-/// Whether a dim is at least 0; a divisor, which is not 0, is at least 1 then.
+/// Whether a dim is at least 0. A divisor is never 0, so it is then at least 1.
 fn is_natural(dim: &Dim, bounds: &Bounds) -> bool {
     lower(dim, bounds).is_some_and(|low| low >= 0)
 }
 
-/// Whether a dim has other atoms than symbols.
+/// Whether a dim contains an atom that is not a symbol.
 fn is_compound(dim: &Dim) -> bool {
     dim.terms().iter().any(|(product, _)| product.iter().any(|(atom, _)| !matches!(atom, Atom::Symbol(_))))
 }
 
-/// Calls `visit` on every atom, nested ones before those that hold them.
+/// Calls `visit` on every atom, nested ones first.
 fn each_atom(dim: &Dim, visit: &mut dyn FnMut(&Atom)) {
     for (product, _) in dim.terms() {
         for (atom, _) in product {
@@ -432,7 +437,7 @@ fn each_atom(dim: &Dim, visit: &mut dyn FnMut(&Atom)) {
     }
 }
 
-/// The dim with an atom replaced, wherever it occurs.
+/// Replaces an atom wherever it occurs in the dim.
 fn replace(dim: &Dim, wanted: &Atom, value: &Dim) -> Dim {
     let mut result = Dim::constant(dim.constant_part());
     if dim.is_error() {

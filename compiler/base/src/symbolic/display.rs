@@ -1,4 +1,4 @@
-//! Symbolic integers as TVMScript spells them.
+//! Formatting of symbolic integers in TVMScript syntax.
 
 use super::{Atom, Dim, Product, Repr};
 use std::fmt;
@@ -10,7 +10,7 @@ impl fmt::Display for Dim {
             Repr::Error => f.write_str("?"),
             Repr::Sum(sum) => {
                 let mut first = true;
-                // Positive terms lead, so that `n - m` does not print as `-m + n`.
+                // Positive terms first, so that `n - m` is not printed as `-m + n`.
                 let (positive, negative): (Vec<_>, Vec<_>) = sum.terms.iter().partition(|(_, c)| *c > 0);
                 let lead_constant = positive.is_empty() && sum.constant > 0;
                 if lead_constant {
@@ -91,7 +91,7 @@ fn write_atom(f: &mut fmt::Formatter<'_>, atom: &Atom, inside_product: bool) -> 
     Ok(())
 }
 
-/// Whether an opaque call is spelled between its operands: conditions inside `T.if_then_else`.
+/// Whether an opaque call is printed as an infix operator: the conditions in `T.if_then_else`.
 fn is_infix(function: &str) -> bool {
     matches!(function, "<" | "<=" | "==" | "!=" | "and" | "or")
 }

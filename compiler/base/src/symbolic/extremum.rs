@@ -1,4 +1,4 @@
-//! The smaller and the larger of two dims, for shapes' symbols: these are not negative, so `min(n, n // 4 * 4)` is
+//! Minimum and maximum of dims, simplified under the assumption that symbols are not negative: `min(n, n // 4 * 4)` is
 //! `n // 4 * 4`, and `max(n // 2, n)` is `n`.
 
 use super::arithmetic::{add_scaled, multiply};
@@ -6,13 +6,13 @@ use super::prove::{self, Answer, Bounds};
 use super::remainder::expand_remainders;
 use super::{Atom, Dim, Product};
 
-/// The most operands of nested minima that are compared with each other.
+/// The maximal number of operands of nested minima that are compared with each other.
 const MAX_OPERANDS: usize = 8;
 
-/// How deep choices and divisions inside each other are looked into.
+/// The depth to which nested minima, maxima and divisions are examined.
 const DEPTH: usize = 4;
 
-/// Which of two dims is taken.
+/// The choice between minimum and maximum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pick {
     Smaller,
@@ -20,19 +20,19 @@ enum Pick {
 }
 
 impl Dim {
-    /// The smaller of the two.
+    /// Returns the minimum of both.
     pub fn minimum(&self, other: &Dim) -> Dim {
         extremum(self, other, Pick::Smaller)
     }
 
-    /// The larger of the two.
+    /// Returns the maximum of both.
     pub fn maximum(&self, other: &Dim) -> Dim {
         extremum(self, other, Pick::Larger)
     }
 }
 
-/// The smallest or the largest of the operands of both, without those that another one makes superfluous. Nested choices of
-/// one kind have one form: their operands ascend.
+/// Returns the minimum or maximum of `a` and `b`. Nested minima (or maxima) are flattened, operands that another one
+/// makes redundant are dropped, and the rest is sorted, so that equal sets of operands have one form.
 fn extremum(a: &Dim, b: &Dim, pick: Pick) -> Dim {
     if a.is_error() || b.is_error() {
         return Dim::ERROR;
@@ -65,7 +65,7 @@ fn extremum(a: &Dim, b: &Dim, pick: Pick) -> Dim {
     kept.fold(first, |whole, operand| chosen(whole, operand, pick))
 }
 
-/// The operands of nested choices of one kind.
+/// Collects the operands of nested minima or maxima.
 fn operands_of(dim: &Dim, pick: Pick, into: &mut Vec<Dim>) {
     match (dim.as_atom(), pick) {
         (Some(Atom::Min(a, b)), Pick::Smaller) | (Some(Atom::Max(a, b)), Pick::Larger) => {
@@ -84,7 +84,7 @@ fn chosen(a: Dim, b: Dim, pick: Pick) -> Dim {
     })
 }
 
-/// Whether `a >= b` for all symbols that are not negative, as far as ranges and choices tell.
+/// Whether `a >= b` can be shown for all non-negative symbols, from ranges and the operands of minima and maxima.
 fn is_at_least(a: &Dim, b: &Dim, depth: usize) -> bool {
     if a == b || is_not_negative(&(a - b), depth) {
         return true;
@@ -112,8 +112,9 @@ fn is_not_negative(dim: &Dim, depth: usize) -> bool {
     by_range(&expanded) || [false, true].into_iter().any(|all| is_above(&expanded, all, depth))
 }
 
-/// Whether the dim is above -1 where divisions are without rounding: `x // c` is at most `x / c`, and at least
-/// `(x - c + 1) / c`. Divisions that are added are taken for the latter if `all` says so.
+/// Whether the dim can be shown to be greater than −1 after each division is replaced by an exact bound: `x // c` is at
+/// most `x / c`, and at least `(x - c + 1) / c`. Divisions with a positive coefficient are replaced only if `all` is
+/// set.
 fn is_above(dim: &Dim, all: bool, depth: usize) -> bool {
     let bounds = Bounds::default();
     let (mut dim, mut scale) = (dim.clone(), 1i64);
@@ -130,7 +131,7 @@ fn is_above(dim: &Dim, all: bool, depth: usize) -> bool {
         let Some(scaled) = scale.checked_mul(by) else { return false };
         dim = without_division(&dim, &product, coefficient, &a, by);
         scale = scaled;
-        // It is `scale` times what is asked for, which is an integer.
+        // `dim` is now `scale` times the original dim, which is an integer.
         if !dim.is_error() && prove::lower(&dim, &bounds).is_some_and(|low| low > -scale) {
             return true;
         }
@@ -138,7 +139,7 @@ fn is_above(dim: &Dim, all: bool, depth: usize) -> bool {
     false
 }
 
-/// `by · dim` with `coefficient · a` for `by` times the term.
+/// Returns `by · dim`, with `coefficient · a` in place of `by` times the term.
 fn without_division(dim: &Dim, product: &Product, coefficient: i64, a: &Dim, by: i64) -> Dim {
     let term = Dim::sum(vec![(product.clone(), coefficient)], 0);
     let rest = multiply(&add_scaled(dim, &term, -1), &Dim::constant(by));

@@ -1,38 +1,38 @@
-//! What a program says of its symbols: equalities and inequalities of dims.
+//! Facts about symbols that the program states: equalities and inequalities of dims.
 //!
-//! An equality is solved for a symbol where it can be, so that it reaches inside products, divisions and minima: `n == 4·m`
-//! replaces `n` wherever it is asked about. A remainder that is known, `n % 4 == 0`, names the quotient: `n` is four times
-//! a symbol of its own. What cannot be solved is kept as it is.
+//! An equality is solved for a symbol if possible, so that it also applies inside products, divisions and minima: with
+//! `n == 4·m`, `n` is replaced in every question. A known remainder, `n % 4 == 0`, introduces a new symbol for the
+//! quotient: `n` becomes 4 times that symbol. An equality that cannot be solved is kept unchanged.
 
 use super::prove::{self, Bounds};
 use super::{Atom, Dim};
 use crate::name::{Name, NameSet, name};
 
-/// The most facts kept of one kind; later ones are forgotten, which only leaves more open.
+/// The maximal number of facts of one kind. Later facts are ignored, so that more questions stay open.
 const MAX_FACTS: usize = 48;
 
-/// The largest fact kept, in atoms.
+/// The maximal size of a fact, in atoms.
 const MAX_FACT_ATOMS: usize = 48;
 
-/// Facts about dims, in solved form. Equal facts learned in the same order are equal values.
+/// Facts about dims, in solved form. Equal facts that were added in the same order give equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Symbols and what they are; no value holds a symbol of this list.
+    /// Symbols with their values. No value contains a symbol of this list.
     solved: Vec<(Name, Dim)>,
     /// Dims that are 0.
     pub(super) zero: Vec<Dim>,
     /// Dims that are at least 0.
     pub(super) not_negative: Vec<Dim>,
-    /// What was learned, as it was said.
+    /// The facts in their original form, for messages.
     said: Vec<Statement>,
 }
 
-/// Something known of symbols, as people write it.
+/// A fact about symbols, as text for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// `n == m + 1`.
+    /// The text, for example `n == m + 1`.
     pub text: String,
-    /// Whether the function's attributes state it; else it was learned.
+    /// Whether an attribute of the function states it; otherwise it was learned from the program.
     pub stated: bool,
     symbols: Vec<Name>,
 }
@@ -49,12 +49,12 @@ impl Statement {
 }
 
 impl Facts {
-    /// Whether nothing was learned.
+    /// Whether there are no facts.
     pub fn is_empty(&self) -> bool {
         self.said.is_empty() && self.solved.is_empty() && self.zero.is_empty() && self.not_negative.is_empty()
     }
 
-    /// The dim in terms of the symbols that are left.
+    /// Substitutes the solved symbols in a dim.
     pub(super) fn reduce(&self, dim: &Dim) -> Dim {
         if self.solved.is_empty() {
             return dim.clone();
@@ -68,7 +68,7 @@ impl Facts {
         self.solved.iter().find(|(known, _)| *known == symbol).map(|(_, value)| value)
     }
 
-    /// Whether a fact speaks of the symbol.
+    /// Whether a fact contains the symbol.
     fn mentions(&self, symbol: Name) -> bool {
         self.solved.iter().any(|(known, value)| *known == symbol || holds(value, symbol))
             || self.zero.iter().chain(&self.not_negative).any(|fact| holds(fact, symbol))
@@ -83,7 +83,7 @@ fn holds(dim: &Dim, symbol: Name) -> bool {
 }
 
 impl Bounds {
-    /// Learns that `a == b`. What contradicts what is known already is not learned.
+    /// Adds the fact `a == b`. A fact that contradicts known facts is ignored.
     pub fn learn_equal(&mut self, a: &Dim, b: &Dim) {
         if prove::equal(a, b, self) == super::Answer::Open {
             let difference = &self.facts.reduce(a) - &self.facts.reduce(b);
@@ -92,7 +92,7 @@ impl Bounds {
         }
     }
 
-    /// Learns that `a >= b`. What contradicts what is known already is not learned.
+    /// Adds the fact `a >= b`. A fact that contradicts known facts is ignored.
     pub fn learn_at_least(&mut self, a: &Dim, b: &Dim) {
         if prove::at_least(a, b, self) == super::Answer::Open {
             let difference = self.facts.reduce(&(a - b));
@@ -107,12 +107,13 @@ impl Bounds {
         }
     }
 
-    /// What was learned, in order.
+    /// The learned facts, in order.
     pub fn statements(&self) -> &[Statement] {
         &self.facts.said
     }
 
-    /// What is stated and learned of the symbols of these dims, and of those that are learned about together with them.
+    /// Returns the stated and learned facts about the symbols of these dims, and about symbols that are related to them
+    /// by other facts.
     pub fn statements_about(&self, dims: &[&Dim]) -> Vec<Statement> {
         let mut symbols = NameSet::default();
         dims.iter().for_each(|dim| dim.collect_symbols(&mut symbols));
@@ -143,7 +144,7 @@ impl Bounds {
         found
     }
 
-    /// Forgets what speaks of a symbol whose name was given to another value.
+    /// Removes all facts about a symbol whose name was bound to another value.
     pub fn forget(&mut self, symbol: Name) {
         if self.facts.mentions(symbol) {
             self.facts.solved.retain(|(known, value)| *known != symbol && !holds(value, symbol));
@@ -168,7 +169,7 @@ impl Bounds {
         }
     }
 
-    /// Puts `value` for a symbol into everything known, which may then say more.
+    /// Substitutes `value` for a symbol in all facts. They are then added again, because they may now be solvable.
     fn substitute_symbol(&mut self, symbol: Name, value: Dim, fuel: usize) {
         if self.facts.solved.len() >= MAX_FACTS {
             return;
@@ -188,7 +189,7 @@ impl Bounds {
         for fact in facts.not_negative {
             self.add_not_negative(put(&fact));
         }
-        // The symbol's own bounds are its value's from here on.
+        // From now on the symbol's bounds apply to its value.
         self.add_not_negative(&value - &Dim::constant(low));
         if let Some(high) = high {
             self.add_not_negative(&Dim::constant(high) - &value);
@@ -226,12 +227,12 @@ impl Bounds {
         }
     }
 
-    /// A symbol and what it is where `difference` is 0; `None` where no symbol stands by itself.
+    /// Solves `difference == 0` for a symbol; `None` if no symbol can be isolated.
     fn solve(&self, difference: &Dim) -> Option<(Name, Dim)> {
         solve_linear(difference).or_else(|| self.solve_remainder(difference))
     }
 
-    /// `±(a % c) + k == 0`: `a` is `c` times a new symbol, and a rest.
+    /// Solves `±(a % c) + k == 0`: `a` is `c` times a new symbol, plus a constant remainder.
     fn solve_remainder(&self, difference: &Dim) -> Option<(Name, Dim)> {
         let [(product, sign @ (1 | -1))] = difference.terms() else { return None };
         let [(Atom::FloorMod(a, by), 1)] = &product[..] else { return None };
@@ -246,7 +247,7 @@ impl Bounds {
     }
 }
 
-/// `least / by`, rounded up; `by` is positive.
+/// Returns `least / by`, rounded up; `by` is positive.
 fn div_ceil(least: i64, by: i64) -> i64 {
     least.div_euclid(by) + i64::from(least.rem_euclid(by) != 0)
 }
@@ -255,8 +256,8 @@ fn too_large(dim: &Dim) -> bool {
     dim.is_error() || dim.atoms() > MAX_FACT_ATOMS
 }
 
-/// A symbol of coefficient ±1 that occurs nowhere else in `difference`, and what it is where that is 0. Of several, one
-/// that was made here (`<n // 4>`) is kept last, and the last by name is taken.
+/// Solves `difference == 0` for a symbol of coefficient ±1 that occurs nowhere else in `difference`. If there are
+/// several, prefers one that was not created in this module (`<n // 4>`), and of these the last by name.
 fn solve_linear(difference: &Dim) -> Option<(Name, Dim)> {
     let mut candidates: Vec<(Name, i64)> = Vec::new();
     for (product, coefficient) in difference.terms() {

@@ -1,4 +1,4 @@
-//! Three answers about symbolic integers: proved, refuted, open.
+//! The prover for symbolic integers, with three answers: proved, refuted, open.
 
 use super::arithmetic::gcd;
 use super::cases;
@@ -7,7 +7,7 @@ use super::remainder::expand_remainders;
 use super::{Atom, Dim, Product, Repr};
 use crate::name::{Name, NameMap};
 
-/// What can be said of a statement for all values of its symbols.
+/// The answer to a question about all values of its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// True for all values.
@@ -18,44 +18,44 @@ pub enum Answer {
     Open,
 }
 
-/// What is known of symbols beyond being ≥ 0.
+/// The known bounds of symbols, in addition to being ≥ 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Inclusive lower bounds; 0 where absent.
     pub lower: NameMap<i64>,
     /// Inclusive upper bounds.
     pub upper: NameMap<i64>,
-    /// Equalities and inequalities learned.
+    /// Learned equalities and inequalities.
     pub(super) facts: Facts,
-    /// Bounds of single symbols that were learned; they hold beside the stated ones.
+    /// Learned bounds of single symbols. They hold in addition to the stated ones.
     pub(super) learned_lower: NameMap<i64>,
     pub(super) learned_upper: NameMap<i64>,
 }
 
 impl Bounds {
-    /// Whether anything was learned beside the stated bounds.
+    /// Whether anything was learned in addition to the stated bounds.
     pub fn has_learned(&self) -> bool {
         !self.facts.is_empty() || !self.learned_lower.is_empty() || !self.learned_upper.is_empty()
     }
 
-    /// The same with other stated bounds.
+    /// Returns these bounds with other stated bounds.
     pub fn restated(&self, stated: &Bounds) -> Bounds {
         Bounds { lower: stated.lower.clone(), upper: stated.upper.clone(), ..self.clone() }
     }
 
-    /// The largest integer known to be at most the symbol.
+    /// The greatest known lower bound of the symbol.
     pub fn low(&self, name: Name) -> i64 {
         let bound = |bounds: &NameMap<i64>| bounds.get(&name).copied().unwrap_or(0);
         bound(&self.lower).max(if self.learned_lower.is_empty() { 0 } else { bound(&self.learned_lower) })
     }
 
-    /// The smallest integer known to be at least the symbol.
+    /// The least known upper bound of the symbol.
     pub fn high(&self, name: Name) -> Option<i64> {
         let (stated, learned) = (self.upper.get(&name).copied(), self.learned_upper.get(&name).copied());
         closest(stated, learned, i64::min)
     }
 
-    /// The bounds of symbols alone.
+    /// Returns the bounds of single symbols, without other facts.
     pub(super) fn without_facts(&self) -> Bounds {
         Bounds { facts: Facts::default(), ..self.clone() }
     }
@@ -75,7 +75,7 @@ impl Bounds {
     }
 }
 
-/// Whether `a == b`. An error part equals everything.
+/// Decides whether `a == b`. [`Dim::ERROR`] equals everything.
 pub fn equal(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
     if a == b || a.is_error() || b.is_error() {
         return Answer::Proved;
@@ -94,7 +94,7 @@ pub fn equal(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
     }
 }
 
-/// Whether `a >= b`. Of an error part it is proved.
+/// Decides whether `a >= b`. Proved if either is [`Dim::ERROR`].
 pub fn at_least(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
     let difference = bounds.facts.reduce(&(a - b));
     match at_least_by_range(&difference, bounds) {
@@ -103,7 +103,7 @@ pub fn at_least(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
     }
 }
 
-/// Whether a difference is at least 0, by its range alone.
+/// Decides whether a difference is at least 0, from its range only.
 pub(super) fn at_least_by_range(difference: &Dim, bounds: &Bounds) -> Answer {
     if difference.is_error() || lower(difference, bounds).is_some_and(|low| low >= 0) {
         return Answer::Proved;
@@ -123,7 +123,7 @@ pub(super) fn zero(difference: &Dim, bounds: &Bounds) -> Answer {
     if lower(difference, bounds).is_some_and(|low| low > 0) || upper(difference, bounds).is_some_and(|high| high < 0) {
         return Answer::Refuted;
     }
-    // Every term is a multiple of the common divisor; the constant is not, so the sum is never 0.
+    // Every term is a multiple of the common divisor. If the constant is not, the sum is never 0.
     let common = sum.terms.iter().fold(0, |common, (_, coefficient)| gcd(common, *coefficient));
     if common > 1 && sum.constant % common != 0 {
         return Answer::Refuted;
@@ -131,17 +131,17 @@ pub(super) fn zero(difference: &Dim, bounds: &Bounds) -> Answer {
     Answer::Open
 }
 
-/// The largest constant known to be ≤ `dim`.
+/// The greatest known constant that is ≤ `dim`.
 pub fn lower(dim: &Dim, bounds: &Bounds) -> Option<i64> {
     range(dim, bounds).0
 }
 
-/// The smallest constant known to be ≥ `dim`.
+/// The least known constant that is ≥ `dim`.
 pub fn upper(dim: &Dim, bounds: &Bounds) -> Option<i64> {
     range(dim, bounds).1
 }
 
-/// An interval; `None` is unbounded on that side.
+/// An interval. `None` means unbounded on that side.
 type Interval = (Option<i64>, Option<i64>);
 
 fn range(dim: &Dim, bounds: &Bounds) -> Interval {

@@ -1,12 +1,13 @@
-//! Divisions and remainders of one dividend in a sum: `n - n // 4 * 4` is `n % 4`, `n - n % 4` is `n // 4 * 4`, and
-//! `n // 4 * 4 + n % 4` is `n`.
+//! Combination of divisions and remainders with the same dividend in a sum: `n - n // 4 * 4` becomes `n % 4`, `n - n %
+//! 4` becomes `n // 4 * 4`, and `n // 4 * 4 + n % 4` becomes `n`.
 //!
-//! A sum is rewritten only where that leaves fewer terms, so `n // 56 * 60 + n % 56`, the place of a padded row, stays.
+//! A sum is rewritten only if the result has fewer terms. So `n // 56 * 60 + n % 56`, the offset in a padded row, is
+//! kept.
 
 use super::arithmetic::{add_scaled, multiply};
 use super::{Atom, Dim, Product, Repr};
 
-/// The sum with divisions and remainders joined.
+/// Combines divisions and remainders in a sum.
 pub(super) fn joined(dim: Dim) -> Dim {
     if !may_join(&dim) {
         return dim;
@@ -16,7 +17,8 @@ pub(super) fn joined(dim: Dim) -> Dim {
     if !better.is_error() && better.terms().len() < dim.terms().len() { better } else { dim }
 }
 
-/// Whether a dividend's division or remainder stands beside the dividend, or beside another division of it.
+/// Whether a sum contains a division or remainder together with a term of its dividend, or with another division or
+/// remainder of that dividend.
 fn may_join(dim: &Dim) -> bool {
     let terms = dim.terms();
     terms.len() > 1
@@ -32,21 +34,21 @@ fn may_join(dim: &Dim) -> bool {
         })
 }
 
-/// Whether a dividend has the variable of a loop in it. Loops are rewritten with remainders written out, so that what they are
-/// divided by cancels; such sums stay as they are.
+/// Whether a dividend contains a loop variable. Loop transformations expand remainders so that divisors cancel, so such
+/// sums are not rewritten.
 fn names_a_variable(dividend: &Dim) -> bool {
     let mut found = false;
     dividend.for_each_symbol(&mut |symbol| found |= symbol.as_str().starts_with(Dim::VARIABLE));
     found
 }
 
-/// Whether a product holds all of the first term of a dividend.
+/// Whether a product contains all atoms of the first term of a dividend.
 fn is_part(product: &Product, dividend: &Dim) -> bool {
     let Some((first, _)) = dividend.terms().first() else { return false };
     first.iter().all(|(atom, _)| product.iter().any(|(other, _)| other == atom))
 }
 
-/// Whether an atom is a division or a remainder of this dividend, or of one that it divides.
+/// Whether an atom is a division or a remainder of this dividend.
 fn divides(atom: &Atom, dividend: &Dim) -> bool {
     match atom {
         Atom::FloorDiv(a, _) | Atom::FloorMod(a, _) => a == dividend,
@@ -54,7 +56,7 @@ fn divides(atom: &Atom, dividend: &Dim) -> bool {
     }
 }
 
-/// The sum with each `x - x // c * c` in it as `x % c`, as long as that leaves fewer terms.
+/// Replaces each `x - x // c * c` in the sum by `x % c`, as long as that reduces the number of terms.
 fn folded(mut dim: Dim) -> Dim {
     loop {
         let terms = dim.terms();
@@ -81,7 +83,8 @@ fn folded(mut dim: Dim) -> Dim {
     }
 }
 
-/// What `a // by` may be the division of, with the divisors: `a` itself, and `a // d` that the sum holds.
+/// Returns the dividends, with divisors, of which `a // by` may be the quotient: `a` itself, and each `a // d` in the
+/// sum, since `a // by` is `(a // d) // (by / d)`.
 fn dividends(dim: &Dim, a: &Dim, by: &Dim) -> Vec<(Dim, Dim)> {
     let mut found = vec![(a.clone(), by.clone())];
     let Some(by) = by.as_constant() else { return found };
@@ -96,7 +99,7 @@ fn dividends(dim: &Dim, a: &Dim, by: &Dim) -> Vec<(Dim, Dim)> {
     found
 }
 
-/// `coefficient · product / by`, where it divides without rest.
+/// Returns `coefficient · product / by`, if the division is exact.
 fn quotient(product: &Product, coefficient: i64, by: &Dim) -> Option<Dim> {
     let (divisor, scale) = match &by.0 {
         Repr::Constant(value) => (&[][..], *value),
@@ -120,7 +123,7 @@ fn quotient(product: &Product, coefficient: i64, by: &Dim) -> Option<Dim> {
     })
 }
 
-/// Writes every `a % b` as `a - b * (a // b)`, so that the two spellings of one value meet.
+/// Replaces every `a % b` by `a - b * (a // b)`, so that both forms of a value become equal.
 pub(super) fn expand_remainders(dim: &Dim) -> Dim {
     let Repr::Sum(sum) = &dim.0 else { return dim.clone() };
     let mut result = Dim::constant(sum.constant);
