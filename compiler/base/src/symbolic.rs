@@ -1,8 +1,8 @@
 //! Symbolic integers: the dims of shapes.
 //!
 //! A [`Dim`] is an integer expression over symbols in normal form: a sum of products of atoms. An atom is a symbol, or
-//! a floor division, remainder, minimum, maximum or opaque call whose operands are such expressions. For example, `(n +
-//! 1) * (m + 1)` has the normal form `n * m + n + m + 1`. Dims with equal normal forms are equal for all values;
+//! a floor division, remainder, minimum, maximum or opaque call whose operands are such expressions. For example,
+//! `(n + 1) * (m + 1)` has the normal form `n * m + n + m + 1`. Dims with equal normal forms are equal for all values;
 //! [`prove`] decides further questions. A symbol represents an extent and is ≥ 0.
 
 mod arithmetic;

@@ -11,8 +11,9 @@
 //!
 //! # Invariants
 //!
-//! - All data is immutable, compared by value and free of positions. Equal data may be shared. After an edit,
-//!   recomputation stops where a new result equals the old one.
+//! - All data is compared by value, and equal data may be shared. After an edit, recomputation stops where a new result
+//!   equals the old one.
+//! - Types, signatures and value facts contain no positions. The span of an expression is relative to its segment.
 
 pub mod constants;
 pub mod expr;

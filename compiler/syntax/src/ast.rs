@@ -36,8 +36,8 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Whether the expression is a dotted name such as `R.nn.relu`. An attribute of a call's result, as in `R.add(x,
-    /// y).astype`, is none.
+    /// Whether the expression is a dotted name such as `R.nn.relu`. An attribute of a call's result, as in
+    /// `R.add(x, y).astype`, is none.
     pub fn is_dotted_name(&self) -> bool {
         let mut expr = self;
         while let ExprKind::Attribute { value, .. } = &expr.kind {

@@ -3,7 +3,18 @@
 //! The text is split into [`Item`]s (functions, module headers, and the statements between them), and each item into
 //! [`Segment`]s of about 32 statements. A forward scan (`outline`) decides both. `layout` stores the scan's state at
 //! each segment's start. An edit therefore rescans only from the segment before it to the first old segment whose
-//! stored state equals the scan's (`edit`). Where segments are cut affects no result.
+//! stored state equals the scan's (`edit`). Where segments are cut affects no result. For example:
+//!
+//! ```text
+//! n = TypeVar("n")            # Prelude
+//! @I.ir_module                # ModuleHeader, which has the module index 0 like its members
+//! class Module:
+//!     I.module_attrs({})      # ModuleStatement
+//!     @R.function             # Function(Relax): the first segment is the decorator and the header
+//!     def main(x):
+//!         y = R.add(x, x)     # the second segment is the body
+//!         return y
+//! ```
 
 mod alone;
 mod edit;

@@ -35,8 +35,8 @@ pub struct SegmentTree {
     pub statements: Box<[Statement]>,
 }
 
-/// A statement: one logical line, or a part of one between `;` or after a block header's `:`. For example, `if x: y =
-/// 1; z` is three statements.
+/// A statement: one logical line, or a part of one between `;` or after a block header's `:`. For example,
+/// `if x: y = 1; z` is three statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The column of the first token of the line, from 0. A tab advances to the next multiple of 8, as in Python.

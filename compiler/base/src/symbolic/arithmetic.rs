@@ -223,8 +223,8 @@ fn split_by(dim: &Dim, by: i64) -> (Dim, Dim) {
     let (mut quotient, mut rest) = (Vec::new(), Vec::new());
     for (product, coefficient) in terms {
         let (q, r) = (coefficient.div_euclid(by), coefficient.rem_euclid(by));
-        // A coefficient that `by` does not divide is not split, because `(3n) // 2` is easier to read than `n + n //
-        // 2`.
+        // A coefficient that `by` does not divide is not split, because `(3n) // 2` is easier to read than
+        // `n + n // 2`.
         if r == 0 {
             quotient.push((product, q));
         } else {

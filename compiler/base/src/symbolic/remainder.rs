@@ -1,5 +1,5 @@
-//! Combination of divisions and remainders with the same dividend in a sum: `n - n // 4 * 4` becomes `n % 4`, `n - n %
-//! 4` becomes `n // 4 * 4`, and `n // 4 * 4 + n % 4` becomes `n`.
+//! Combination of divisions and remainders with the same dividend in a sum: `n - n // 4 * 4` becomes `n % 4`,
+//! `n - n % 4` becomes `n // 4 * 4`, and `n // 4 * 4 + n % 4` becomes `n`.
 //!
 //! A sum is rewritten only if the result has fewer terms. So `n // 56 * 60 + n % 56`, the offset in a padded row, is
 //! kept.

@@ -2,7 +2,7 @@
 //!
 //! The positions of each change refer to the text after the changes before it, as in the language server protocol. The
 //! changes are applied to a window of whole lines, which grows as needed. So the document is parsed again once, and not
-//! once per change.
+//! once per change. For example, inserting `a` at (3, 0), then `b` at (3, 1), is the insertion of `ab` at (3, 0).
 
 use super::Document;
 use super::position::{Encoding, bytes_of_column};

@@ -133,7 +133,7 @@ struct Block {
     with: bool,
 }
 
-/// The scan.
+/// The state of a running scan.
 pub(super) struct Outline<'t, 'a> {
     text: &'t str,
     kind: FileKind,

@@ -1,7 +1,8 @@
 //! Comparison of documents as trees, independent of dialect, layout, comments, parentheses and string quotes.
 //!
 //! Both documents are reduced to labels and child nodes by the queries that the printer uses for conversion
-//! ([`reduce`]). The comparison walks both trees in step with an explicit stack, so it does not recurse.
+//! ([`reduce`]). The comparison walks both trees in step with an explicit stack, so it does not recurse. For example,
+//! classic `R.Prim("int64")` and current `T.int64` in a Relax function are both the label `path:T.int64`.
 
 mod reduce;
 

@@ -1,7 +1,18 @@
 //! The symbolic dims that a function's signature declares, in any dialect.
 //!
 //! TVM's rule (`python/tvm/script/parser/core/parser.py`): a `TypeVar` of the module belongs to every function whose
-//! annotations use it, also in strings. In classic text, dims are quoted and declared in the body.
+//! annotations use it, also in strings. In classic text, dims are quoted and declared in the body. For example, each of
+//! these functions declares `n`:
+//!
+//! ```text
+//! n = TypeVar("n")                                     # TVM 0.27
+//! def f(x: R.Tensor((n, "n + 1"))): …
+//!
+//! def f[n](x: R.Tensor((n, n + 1))): …                 # TVM 0.27 on Python 3.12
+//!
+//! def f(x: R.Tensor(("n", "n + 1"))):                  # classic
+//!     n = T.int64()
+//! ```
 
 use std::sync::Arc;
 
