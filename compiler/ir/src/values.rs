@@ -33,9 +33,9 @@ pub enum Values {
 pub struct TensorValues {
     /// All elements, row-major; at most [`MAX_ELEMENTS`].
     pub elements: Option<Elements>,
-    /// A lower bound of all elements. `None` if `elements` implies it.
+    /// A lower bound of all elements, if known. Not stored if it follows from `elements`.
     pub low: Option<End>,
-    /// An upper bound of all elements. `None` if `elements` implies it.
+    /// An upper bound of all elements, if known. Not stored if it follows from `elements`.
     pub high: Option<End>,
     /// The elements as a function of the enclosing function's parameters.
     pub term: Option<Arc<Term>>,
@@ -66,9 +66,9 @@ pub struct End {
 /// The strength of an end of a range, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// No element exceeds it, and none need be near it. For example, the limit of the dtype, or a rounded float.
+    /// No element is beyond it, and none need be near it. For example, the limit of the dtype, or a rounded float.
     Loose,
-    /// The program states that no element exceeds it. An element may have this value.
+    /// The program states that no element is beyond it. An element may have this value.
     Stated,
     /// Some element has this value, unless there is no element.
     Attained,
@@ -114,12 +114,12 @@ impl Term {
 pub enum Relation {
     /// The elements are the variable's elements plus an offset.
     Sum(Root, Dim),
-    /// The elements are booleans, each of whose values limits the range of variables.
+    /// The elements are booleans. The ranges of variables are limited where they are true, and where they are false.
     Test(Vec<Limit>),
 }
 
-/// A variable with its range when a relation to it was found. The range serves to detect that the name was bound to
-/// another value since.
+/// A variable with its range when a relation to it was found. If the name was bound to another value since, the ranges
+/// usually differ, and the relation is not applied to the new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
     /// Its name.
@@ -146,7 +146,7 @@ pub struct Limit {
 pub struct Step {
     /// The variable.
     pub variable: Name,
-    /// The variable from which it got its values.
+    /// The previous step: the variable from which this one got its values.
     pub from: Option<Arc<Step>>,
     /// The number of steps in the chain.
     pub length: u32,

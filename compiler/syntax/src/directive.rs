@@ -23,7 +23,7 @@ pub struct Directive {
     pub removal: Span,
     /// The directive's kind and arguments.
     pub kind: DirectiveKind,
-    /// The code that it applies to.
+    /// The lines and statements that it applies to.
     pub target: Target,
 }
 
@@ -47,7 +47,7 @@ pub enum Named {
     Codes(Box<[Span]>),
 }
 
-/// The code that a directive applies to.
+/// The lines and statements that a directive applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A line, and the statements that begin or end on it.

@@ -131,7 +131,8 @@ fn is_above(dim: &Dim, all: bool, depth: usize) -> bool {
         let Some(scaled) = scale.checked_mul(by) else { return false };
         dim = without_division(&dim, &product, coefficient, &a, by);
         scale = scaled;
-        // `dim` is now `scale` times the original dim, which is an integer.
+        // `dim` is now a lower bound of `scale` times the original. If it is greater than `-scale`, the original is greater
+        // than -1, and so, as an integer, at least 0.
         if !dim.is_error() && prove::lower(&dim, &bounds).is_some_and(|low| low > -scale) {
             return true;
         }

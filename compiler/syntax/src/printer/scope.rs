@@ -27,8 +27,7 @@ pub(crate) struct TypeVars {
 
 impl TypeVars {
     /// Collects the `TypeVar`s of a document. In the Python text around the code, a line `n = TypeVar("n")` counts.
-    /// `converts` is whether the text is printed in another dialect, whose spelling may use `T` where the text does
-    /// not.
+    /// With `converts`, the text is printed in another dialect, whose spelling may use `T` where the text does not.
     pub(crate) fn of(parts: &[Part<'_>], converts: bool) -> TypeVars {
         let mut found = TypeVars { names: NameSet::default(), writable: true, has_tir: false };
         let mut imports = false;
