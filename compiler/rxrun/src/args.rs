@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `rxrun`, parsed by clap.
 
 use clap::{Parser, ValueEnum};
 use rx_cuda::rules::{RuleOrder, Target, arch};
@@ -178,7 +178,7 @@ pub struct Args {
     pub stdin_name: String,
 }
 
-/// `--device`.
+/// Values of `--device`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// A CUDA device where there is one, else the CPU.
@@ -193,25 +193,25 @@ pub enum Device {
     CudaSim,
 }
 
-/// `--weights`.
+/// A value of `--weights`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Weights {
-    /// Arrays are what they are.
+    /// `raw` or `prepared`: the kind of all weight arrays.
     Are(Kind),
-    /// Where they stand.
+    /// A file of weight arrays.
     File(PathBuf),
 }
 
-/// What weights are, of a function whose weights another prepares.
+/// Whether the weights given for a function are raw or prepared, where another function of the module prepares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// As the model has them.
+    /// As the model defines them, to be passed to `…transform_params`.
     Raw,
-    /// As the function takes them.
+    /// As the function takes them, already transformed.
     Prepared,
 }
 
-/// `--emit`.
+/// Values of `--emit`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
     /// The module as rx prints it.
@@ -233,7 +233,7 @@ pub enum Emit {
     Cpu,
 }
 
-/// `--format`.
+/// Values of `--format`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// For people.
@@ -242,7 +242,7 @@ pub enum Format {
     Json,
 }
 
-/// `--color`.
+/// Values of `--color`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
@@ -254,7 +254,7 @@ enum ColorChoice {
 }
 
 impl Args {
-    /// What `--weights` says arrays are; what is said last holds.
+    /// The kind of weights given by `--weights raw` or `--weights prepared`; the last one on the command line applies.
     pub fn kind_of_weights(&self) -> Option<Kind> {
         self.weights.iter().rev().find_map(|weights| match weights {
             Weights::Are(kind) => Some(*kind),
@@ -262,7 +262,7 @@ impl Args {
         })
     }
 
-    /// The files that `--weights` names.
+    /// The files given by `--weights FILE`.
     pub fn weight_files(&self) -> impl Iterator<Item = &PathBuf> {
         self.weights.iter().filter_map(|weights| match weights {
             Weights::File(path) => Some(path),
@@ -270,22 +270,22 @@ impl Args {
         })
     }
 
-    /// The stage to print.
+    /// The stage to print instead of running; `--explain-schedule` is short for `--emit schedule`.
     pub fn stage(&self) -> Option<Emit> {
         self.emit.or(self.explain_schedule.then_some(Emit::Schedule))
     }
 
-    /// What CUDA kernels are made for, where no device says it.
+    /// The target of CUDA kernels where there is no actual device (`--emit`, `--device cuda-sim`).
     pub fn target(&self) -> Target {
         Target { arch: self.arch, rules: self.rules(), tf32: self.tf32, ..Target::default() }
     }
 
-    /// The rules that make CUDA kernels.
+    /// The schedule rules to try for CUDA kernels, in order (`--schedule`).
     pub fn rules(&self) -> RuleOrder {
         self.schedule.clone().unwrap_or_default()
     }
 
-    /// Whether standard error, where diagnostics go, is coloured.
+    /// Whether to colour standard error, where diagnostics are printed.
     pub fn color(&self) -> bool {
         match self.color {
             ColorChoice::Always => true,
@@ -302,7 +302,7 @@ fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// A file called as one of the words is written `./raw`.
+/// Parses a value of `--weights`. A file that is called `raw` or `prepared` must be written `./raw`.
 fn weights(text: &str) -> Result<Weights, String> {
     match text {
         "raw" => Ok(Weights::Are(Kind::Raw)),
@@ -312,7 +312,7 @@ fn weights(text: &str) -> Result<Weights, String> {
     }
 }
 
-/// `sm_80`, `sm_90a`.
+/// Parses a value of `--schedule`: comma-separated names of rules.
 fn rules(text: &str) -> Result<RuleOrder, String> {
     RuleOrder::of(text.split(',').map(str::trim)).map_err(|error| error.to_string())
 }

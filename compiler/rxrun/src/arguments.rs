@@ -1,4 +1,5 @@
-//! Arguments of a function: arrays held against the parameters that they are for, and what is drawn for the others.
+//! Arguments of a function: matches the given arrays with its parameters, checks them, and draws the other arguments
+//! from the seed.
 
 use crate::arrays::{Given, listed};
 use crate::failure::Failure;
@@ -11,25 +12,25 @@ use rx_ir::{Function, StructInfo};
 use rx_tensor::in_files::{accepts, of_file};
 use rx_tensor::{Element, Tensor};
 
-/// The arguments, and what symbolic dims are.
+/// The arguments of a function and the values of its symbolic dims.
 pub struct Inputs {
-    /// One per parameter.
+    /// The arguments, one per parameter.
     pub values: Vec<Input>,
-    /// Values of the symbols.
+    /// Values of the symbolic dims, by name.
     pub symbols: NameMap<i64>,
 }
 
-/// What a function takes an array for: a parameter, or a field of one that is a tuple.
+/// A place that one array can fill: a parameter, or a field of a parameter that is a tuple.
 pub struct Leaf<'f> {
-    /// The parameter's index.
+    /// The index of the parameter.
     pub at: usize,
-    /// The name of its array: the parameter's, or `t.0`, `t.1.0` of a field of `t`.
+    /// The name of the array: the parameter's name, with the indices of tuple fields, for example `t.1.0`.
     pub path: String,
-    /// Its type.
+    /// The type of the parameter or field.
     pub ty: &'f StructInfo,
 }
 
-/// What a function takes arrays for, in order.
+/// Returns all parameters of a function in order, with tuples expanded into their fields.
 pub fn leaves(function: &Function) -> Vec<Leaf<'_>> {
     fn of<'f>(leaf: Leaf<'f>, leaves: &mut Vec<Leaf<'f>>) {
         let Leaf { at, path, ty } = leaf;
@@ -47,7 +48,8 @@ pub fn leaves(function: &Function) -> Vec<Leaf<'_>> {
     leaves
 }
 
-/// The first `count` arguments of a function: arrays that are given, others drawn as the arguments from `position` on are.
+/// Returns the first `count` arguments of a function: the given arrays, and the others drawn at random. The argument at
+/// index `i` is drawn as number `position + i` of the random sequence.
 pub fn taken(
     session: &Session,
     function: &Function,
@@ -66,7 +68,7 @@ pub fn taken(
         let indexed = limits.get(at).map_or(&[][..], Vec::as_slice);
         match reader.value((at, param), ty, taken, indexed, &mut missing) {
             Ok(value) => values.extend(value),
-            // All dims that are missing are named at once, whatever else is wrong.
+            // Report all missing dims in one message, even where another argument is wrong too.
             Err(other) => failure = failure.or(Some(other)),
         }
     }
@@ -77,17 +79,18 @@ pub fn taken(
     }
 }
 
-/// What is given for a parameter, or for a field of one.
+/// The arrays given for a parameter or for a field of one.
 enum Taken {
     Array(Tensor),
     Fields(Vec<Taken>),
     Nothing,
 }
 
-/// A parameter's index, and its name; of a field of a tuple the name is that of its array.
+/// The index of a parameter, and the name of its array; for a field of a tuple the name includes the field's index, as
+/// in [`Leaf::path`].
 type Place<'p> = (usize, &'p str);
 
-/// Dims without values, and the parameters that have them.
+/// Symbolic dims without a value, and the parameters whose shapes need them.
 #[derive(Default)]
 struct Missing {
     dims: Vec<Dim>,
@@ -114,7 +117,8 @@ impl Missing {
         }
     }
 
-    /// What is to be said of them, and the first parameter that has one. The editor reads the flags.
+    /// The error message, and the index of the first parameter that needs a missing dim. The editor parses the `--dim`
+    /// flags in the message.
     fn message(&self) -> Option<(String, usize)> {
         if self.params.is_empty() {
             return None;
@@ -140,18 +144,18 @@ impl Missing {
     }
 }
 
-/// Reads and draws the arguments of a function.
+/// Reads or draws the arguments of one function, and collects the values of its symbolic dims on the way.
 pub struct Reader<'s> {
     session: &'s Session,
     function: &'s Function,
     symbols: NameMap<i64>,
     seed: u64,
-    /// The position of the first argument among those that are drawn.
+    /// The number of the first argument in the random sequence.
     position: usize,
 }
 
 impl<'s> Reader<'s> {
-    /// One that knows the dims that were said.
+    /// Creates a reader that knows the dims given by `--dim` and `rx.toml`.
     pub fn of(session: &'s Session, function: &'s Function, position: usize) -> Reader<'s> {
         let dims = session.choices.dims.iter().map(|(symbol, value)| (name(symbol), *value));
         Reader { session, function, symbols: dims.collect(), seed: session.choices.seed, position }
@@ -161,7 +165,8 @@ impl<'s> Reader<'s> {
         self.session.workspace.param_span(self.session.module, self.function.name, param)
     }
 
-    /// The array for a parameter, or those for its fields, each of which it fits.
+    /// Takes the array of a parameter out of `given`, or the arrays of its tuple fields, and checks each against its
+    /// type.
     fn take(&mut self, place: Place<'_>, ty: &StructInfo, given: &mut Given) -> Result<Taken, Failure> {
         let (at, path) = place;
         let array = given.take(path);
@@ -177,7 +182,7 @@ impl<'s> Reader<'s> {
         Ok(Taken::Array(array))
     }
 
-    /// Checks that an array is what the parameter takes, and gives symbols their values from it.
+    /// Checks that an array fits the type of a parameter, and binds symbolic dims to the array's extents.
     pub fn fits(
         &mut self,
         (at, path): Place<'_>,
@@ -231,10 +236,10 @@ impl<'s> Reader<'s> {
         })
     }
 
-    /// Gives symbols their values.
+    /// Binds symbolic dims to `extents`; `unit` is the word for an extent in messages ("axis", "number").
     ///
     /// # Errors
-    /// A dim that has another value. `unit` is what an extent is of.
+    /// If a dim already has another value, or is a constant that differs.
     fn bind(&mut self, dims: &[Dim], extents: &[i64], unit: &str) -> Result<(), String> {
         for (at, (dim, extent)) in dims.iter().zip(extents).enumerate() {
             let of = if unit == "number" { "it".to_owned() } else { format!("{unit} {at}") };
@@ -256,7 +261,8 @@ impl<'s> Reader<'s> {
         Drawing { seed: self.seed, symbols: &self.symbols }
     }
 
-    /// An argument, from what is given for it, else from the seed; `None` where dims are missing.
+    /// Converts the given arrays of an argument, or draws it from the seed; returns `None` where symbolic dims are
+    /// missing.
     fn value(
         &self,
         place: Place<'_>,
@@ -282,7 +288,7 @@ impl<'s> Reader<'s> {
         Ok(values.into_iter().collect::<Option<Vec<Input>>>().map(Input::Tuple))
     }
 
-    /// An argument from the seed.
+    /// Draws an argument from the seed.
     fn drawn(
         &self,
         (at, path): Place<'_>,
@@ -303,11 +309,11 @@ impl<'s> Reader<'s> {
         Err(Failure::Input(message, self.span(at)))
     }
 
-    /// The dims of a tensor or a shape that have no value.
+    /// Returns the dims of a tensor or shape that have no value yet.
     fn unknown(&self, ty: &StructInfo) -> Vec<Dim> {
         let dims = match ty {
             StructInfo::Shape(shape) => shape.dims(),
-            // Where the dtype is not known either, only an array helps.
+            // If the dtype is unknown as well, values of dims do not help: only an array does.
             ty => ty.as_tensor().filter(|tensor| tensor.dtype.is_some()).and_then(|tensor| tensor.shape.dims()),
         };
         let is_open = |dim: &&Dim| self.drawing().value(dim).is_none() && !dim.is_error();
@@ -315,7 +321,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// How a parameter of this type is given.
+/// Returns the end of an error message: how the user can give a parameter of this type.
 fn advice(path: &str, ty: &StructInfo) -> String {
     let give = format!("; give it with --input {path}=FILE.npy");
     match ty {
@@ -329,7 +335,7 @@ fn advice(path: &str, ty: &StructInfo) -> String {
     }
 }
 
-/// The extents that a vector of integers is.
+/// Converts a vector of integers to a shape.
 fn shape_of(array: &Tensor) -> Result<Vec<i64>, String> {
     if array.shape().len() != 1 || array.element().is_float() || array.dtype() == DType::BOOL {
         return Err("it must be a vector of integers (int64), one for each dim".to_owned());
@@ -341,7 +347,7 @@ fn shape_of(array: &Tensor) -> Result<Vec<i64>, String> {
     }
 }
 
-/// An array that fits as an argument of this type.
+/// Converts an array that fits to an argument of this type.
 fn argument(array: Tensor, ty: &StructInfo) -> Result<Input, String> {
     match (ty, array.get(0)) {
         (StructInfo::Prim(_), Some(scalar)) => Ok(Input::Scalar(scalar)),

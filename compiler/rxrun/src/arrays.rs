@@ -1,4 +1,4 @@
-//! Arrays of files, and which parameter each is for.
+//! Arrays read from files, and the parameter that each is for.
 
 use crate::args::Args;
 use crate::arguments::leaves;
@@ -14,29 +14,29 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
-/// Arrays by name, as files have them, and by the names that parameters may have for them.
+/// Arrays by their names in the files, with an index by the spellings that parameters may use for them.
 #[derive(Default)]
 pub struct Given {
-    /// With the file each is of.
+    /// Name in the file → (name of the file, array).
     arrays: HashMap<String, (String, Tensor)>,
-    /// The names of arrays by what they may be called, the first of the alphabet first. Some may be taken out.
+    /// Spelling → names of arrays with that spelling, in alphabetical order. Some of these arrays may already be taken.
     called: HashMap<String, BTreeSet<String>>,
-    /// Of files of weights, the file and the names that no parameter has.
+    /// For each file of weights, the names of its arrays that match no parameter.
     pub unused: Vec<(String, Vec<String>)>,
 }
 
-/// The name with every character that no identifier has replaced by `_`.
+/// Replaces every character that cannot be in an identifier by `_`.
 fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
-/// What a model calls the weight that `torch.export` makes this parameter of: it puts `p_`, `b_` or `c_` in front, and writes
-/// names small.
+/// Returns the name that a model uses for the weight of this parameter: `torch.export` adds a prefix `p_`, `b_` or `c_`
+/// and writes names in lower case.
 fn bare(param: &str) -> Option<&str> {
     ["p_", "b_", "c_"].iter().find_map(|prefix| param.strip_prefix(prefix))
 }
 
-/// Names of arrays that some parameters may have: near enough to be theirs.
+/// The names that match a parameter, in any accepted spelling.
 struct Wanted<'p> {
     params: HashSet<&'p str>,
     bare: HashSet<&'p str>,
@@ -64,26 +64,26 @@ impl Given {
         self.arrays.insert(name, (source.to_owned(), array));
     }
 
-    /// The array for a parameter.
+    /// Finds the array of a parameter.
     pub fn find(&self, param: &str) -> Option<&Tensor> {
         self.arrays.get(self.key(param)?).map(|(_, array)| array)
     }
 
-    /// A parameter's array, taken out.
+    /// Removes and returns the array of a parameter, with the name of its file.
     pub fn take(&mut self, param: &str) -> Option<(String, Tensor)> {
         let key = self.key(param)?.clone();
         self.arrays.remove(&key)
     }
 
-    /// A parameter's array with its name and its file, to be changed.
+    /// Finds the array of a parameter for modification, with its name and the name of its file.
     pub fn get_mut(&mut self, param: &str) -> Option<(String, &mut (String, Tensor))> {
         let key = self.key(param)?.clone();
         let found = self.arrays.get_mut(&key)?;
         Some((key, found))
     }
 
-    /// The name of the array for a parameter: the nearest. Its own, else the one whose identifier it is, else the one it was
-    /// before `torch.export`.
+    /// Returns the name of the array that matches a parameter best. First comes the same name, then a name with the
+    /// same identifier (`layer.w` for `layer_w`), then the name before `torch.export` (`Layer.W` for `p_layer_w`).
     pub fn key(&self, param: &str) -> Option<&String> {
         if let Some((name, _)) = self.arrays.get_key_value(param) {
             return Some(name);
@@ -96,7 +96,7 @@ impl Given {
         near(param, true).or_else(|| bare(param).and_then(|bare| near(bare, false)))
     }
 
-    /// Complains of an array that was named on the command line and is no parameter's.
+    /// Returns an error message for an `--input` that matches no parameter.
     pub fn unused(&self, args: &Args, function: &Function) -> Option<String> {
         let named = args.input.iter().map(|(name, _)| name).find(|name| self.arrays.contains_key(*name))?;
         let paths: Vec<String> = leaves(function).into_iter().map(|leaf| leaf.path).collect();
@@ -106,11 +106,11 @@ impl Given {
     }
 }
 
-/// Reads the arrays. What `rx.toml` names is meant for every function of its files: what this one does not need is left out,
-/// and said to be.
+/// Reads the arrays. `rx.toml` names arrays for all functions of its files, so those that this function does not need
+/// are skipped with a remark.
 ///
 /// # Errors
-/// A file that cannot be read, and one of the command line none of whose arrays is a parameter.
+/// If a file cannot be read, or a file of the command line has no array that is a parameter.
 pub fn arrays(
     choices: &Choices,
     function: &Function,
@@ -144,7 +144,7 @@ pub fn arrays(
         };
         let (arrays, others) = match read.map_err(|error| format!("{shown}: {error}")) {
             Ok(read) => read,
-            // What it holds may stand elsewhere, too.
+            // Report it only if an array is missing at the end: other files may have all that is needed.
             Err(why) if settled && matches!(source, Source::Many(_)) => {
                 unread = unread.or(Some(why));
                 continue;
@@ -162,7 +162,7 @@ pub fn arrays(
             Source::Many(_) if !settled && others.iter().any(|name| !is_result(name)) => {
                 report.remark(&format!("warning: {}", extra(&shown, &others, &paths, function.name)));
             }
-            // What of them is a weight that is missing is said with all that are.
+            // Arrays that match no parameter are reported in `inputs::complete`, together with the missing weights.
             Source::Weights(_) => given.unused.push((shown.clone(), others)),
             _ => {}
         }
@@ -178,7 +178,7 @@ pub fn arrays(
     Ok(given)
 }
 
-/// That no array of a file is a parameter.
+/// Returns the message that no array of a file is a parameter.
 fn unmatched(file: &str, others: &[String], paths: &[String], function: Name) -> String {
     let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
     let has = listed(&quoted(others), ", ");
@@ -189,7 +189,7 @@ fn unmatched(file: &str, others: &[String], paths: &[String], function: Name) ->
     format!("{file}: no array is a parameter of `{function}`: it has {has}, the function {takes}")
 }
 
-/// Which arrays of a file are no parameters, and which parameters may be meant.
+/// Returns the message that some arrays of a file are not parameters, with the most similar parameters.
 fn extra(file: &str, others: &[String], paths: &[String], function: Name) -> String {
     let named = |other: &String| match nearest(other, paths.iter().map(String::as_str)) {
         Some(near) => format!("`{other}` (did you mean `{near}`?)"),
@@ -205,13 +205,14 @@ fn is_given(choices: &Choices, name: &str) -> bool {
     choices.arrays.iter().skip(choices.settled).any(|source| matches!(source, Source::One(other, _) if other == name))
 }
 
-/// Whether an array is called as results are, which `--check` compares with: `out0`, `out1`, ….
+/// Whether an array has the name of a result (`out0`, `out1`, …), which `--check` compares with.
 pub fn is_result(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     name.strip_prefix("out").is_some_and(is_number)
 }
 
-/// The arrays of a file that are wanted, and the names of the others; without the results that stand beside them.
+/// Reads the wanted arrays of a file and the names of the others. Results (`out0`, …) next to inputs are not among the
+/// others.
 pub fn many(path: &Path, wanted: &dyn Fn(&str) -> bool, report: &mut Report) -> Result<Arrays, FileError> {
     let is_safetensors = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
     let (start, shown) = (Instant::now(), path.display().to_string());
@@ -222,14 +223,14 @@ pub fn many(path: &Path, wanted: &dyn Fn(&str) -> bool, report: &mut Report) -> 
     };
     report.quiet();
     let mut read = read?;
-    // Results beside inputs are for --check; a file of results alone was meant for it.
+    // Results next to inputs are for `--check`. A file of results alone is probably given by mistake: report its names.
     if !read.arrays.is_empty() || !read.others.iter().all(|name| is_result(name)) {
         read.others.retain(|name| !is_result(name));
     }
     Ok(read)
 }
 
-/// The first twenty of these, and how many more there are.
+/// Joins the first twenty items, and says how many more there are.
 pub fn listed(items: &[String], between: &str) -> String {
     const SHOWN: usize = 20;
     let shown = items.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(between);

@@ -1,37 +1,37 @@
-//! What a run takes: what the command line says, else `[run]` in `rx.toml`.
+//! The options of a run: from the command line, otherwise from `[run]` in `rx.toml`.
 
 use crate::args::{Args, Device};
 use clap::ValueEnum;
 use rx_settings::SettingsFile;
 use std::path::{Path, PathBuf};
 
-/// What a run takes.
+/// The options of a run.
 pub struct Choices {
-    /// Where parameters' values stand; what comes later goes before.
+    /// The files with the parameters' values. Where two have the same parameter, the later one is used.
     pub arrays: Vec<Source>,
-    /// How many of these, from the first, `rx.toml` names.
+    /// How many of `arrays`, from the first, come from `rx.toml`.
     pub settled: usize,
     /// Seed of the values of parameters that have no array.
     pub seed: u64,
-    /// Values of symbolic dims; what comes later goes before.
+    /// Values of symbolic dims. Where two name the same dim, the later one is used.
     pub dims: Vec<(String, i64)>,
     /// Where to run.
     pub device: Device,
 }
 
-/// Values of parameters.
+/// A file with values of parameters.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A file of several, by name.
+    /// A file with several arrays, matched by name.
     Many(PathBuf),
-    /// A file of weights, by name.
+    /// A file of weights, matched by name.
     Weights(PathBuf),
-    /// A parameter, and the file of its value.
+    /// A parameter's name, and the file of its array.
     One(String, PathBuf),
 }
 
 impl Choices {
-    /// What holds for `program`. Paths in the settings file start from its folder.
+    /// Collects the options for `program`. Paths in the settings file are relative to its folder.
     pub fn new(args: &Args, settings: &SettingsFile, program: &Path) -> Choices {
         let said = settings.settings.run(program);
         let folder = settings.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));

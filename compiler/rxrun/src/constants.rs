@@ -1,4 +1,4 @@
-//! Constants that a text names by key and index and has no data of: `--constants FILE`.
+//! Constants that a text refers to by key and index but has no data for: `--constants FILE`.
 
 use crate::args::Args;
 use crate::arrays;
@@ -10,10 +10,10 @@ use rx_execute::program::{GivenConstants, constants, give_constants};
 use rx_lower::{Constant, Program};
 use rx_tensor::Tensor;
 
-/// The constants of the files that `--constants` names.
+/// Reads the constants of all files given by `--constants`.
 ///
 /// # Errors
-/// A file that cannot be read, or has an array that is called as no constant is.
+/// If a file cannot be read, or an array's name is not the name of a constant, such as `ir.GenericConst[0]`.
 pub fn given(args: &Args, report: &mut Report) -> Result<GivenConstants, Failure> {
     let mut given = GivenConstants::new();
     for path in &args.constants {
@@ -25,10 +25,10 @@ pub fn given(args: &Args, report: &mut Report) -> Result<GivenConstants, Failure
     Ok(given)
 }
 
-/// Reports constants that were given and that the program has not.
+/// Reports given constants that the program does not use.
 ///
 /// # Errors
-/// The program has none of them.
+/// If the program uses none of them.
 pub fn all_used(session: &Session, program: &Program, report: &mut Report) -> Result<(), Failure> {
     let is_used = |wanted: &(Name, u32)| {
         program.constants.iter().any(|constant| match constant {
@@ -51,10 +51,10 @@ pub fn all_used(session: &Session, program: &Program, report: &mut Report) -> Re
     }
 }
 
-/// The tensors that stand in a program, with those that were given.
+/// Returns the constant tensors of a program, including the given ones.
 ///
 /// # Errors
-/// What is missing, and how it is given.
+/// If a constant has no data: names it and says how to give it.
 pub fn of(session: &Session, program: &Program) -> Result<Vec<Tensor>, Failure> {
     let how =
         "or give them with --constants FILE, an .npz or .safetensors file of arrays called `ir.GenericConst[0]`, …";

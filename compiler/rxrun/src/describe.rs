@@ -1,10 +1,10 @@
-//! Tensors in words and numbers.
+//! Descriptions of tensors: dtype, shape and statistics, as text and as JSON.
 
 use rx_base::DType;
 use rx_tensor::{Stats, Tensor};
 use serde_json::{Value, json};
 
-/// What is said of a tensor.
+/// The dtype, shape and statistics of a tensor.
 #[derive(Clone, Debug)]
 pub struct Described {
     pub dtype: DType,
@@ -17,20 +17,20 @@ impl Described {
         Described { dtype: tensor.dtype(), shape: tensor.shape().to_vec(), stats: Stats::of(tensor) }
     }
 
-    /// `(1, 10)`, `(3,)`, `()`.
+    /// Formats the shape as Python does: `(1, 10)`, `(3,)`, `()`.
     pub fn shape(&self) -> String {
         let comma = if self.shape.len() == 1 { "," } else { "" };
         format!("({}{comma})", dims(&self.shape))
     }
 
-    /// `out0: float32 (1, 10)  min -1.5  mean 0.1  max 2.5  nan 0`.
+    /// Formats one line: `out0: float32 (1, 10)  min -1.5  mean 0.1  max 2.5  nan 0`.
     pub fn line(&self, name: &str) -> String {
         let Stats { min, mean, max, nan_count } = self.stats;
         let (dtype, shape) = (self.dtype, self.shape());
         format!("{name}: {dtype} {shape}  min {min:.6}  mean {mean:.6}  max {max:.6}  nan {nan_count}")
     }
 
-    /// The fields of events that describe a tensor.
+    /// Returns the fields of a JSON event that describes a tensor.
     pub fn fields(&self, name: &str) -> Value {
         json!({
             "name": name,
@@ -44,7 +44,7 @@ impl Described {
     }
 }
 
-/// `1, 10`.
+/// Formats dims: `1, 10`.
 pub fn dims(shape: &[i64]) -> String {
     shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! The device a program is made for and runs on.
+//! The device that a program is compiled for and runs on.
 
 use crate::args::{self, Args};
 use crate::failure::Failure;
@@ -11,21 +11,21 @@ use std::time::Duration;
 
 /// A device.
 pub enum Device {
-    /// The interpreter, which judges the others: it has each operator as a kernel.
+    /// The reference interpreter, which the other devices are checked against: each operator is a separate kernel.
     Interp,
-    /// The CPU, and what the user should know of why it is no other.
+    /// The CPU; the text is a remark on why no GPU is used.
     Cpu(Option<String>),
-    /// CUDA, simulated.
+    /// CUDA, simulated on the CPU.
     Simulated(Box<Simulated>),
-    /// CUDA.
+    /// A CUDA GPU.
     Cuda(Box<Cuda>),
 }
 
 impl Device {
-    /// The device asked for, to run on.
+    /// Returns the device to run on, as `--device` selects it.
     ///
     /// # Errors
-    /// Where it is not there.
+    /// If the device is not available.
     pub fn to_run_on(session: &Session, args: &Args) -> Result<Device, Failure> {
         let with_choices = |cuda: Cuda| {
             let cuda = cuda.with_rules(args.rules()).with_tf32(args.tf32).within(Duration::from_secs(args.max_seconds));
@@ -46,13 +46,14 @@ impl Device {
         })
     }
 
-    /// The device that a text is made for; none is needed for it. `is_cuda`: the text is CUDA's.
+    /// The device that a printed stage is compiled for; the machine need not have it. `is_cuda`: the printed text is
+    /// CUDA C, PTX, SASS or a CUDA schedule.
     pub fn to_print_for(session: &Session, args: &Args, is_cuda: bool) -> rx_build::Device {
         let word = session.choices.device.to_possible_value();
         rx_build::Device::to_print_for(word.as_ref().map_or("", |word| word.get_name()), &args.target(), is_cuda)
     }
 
-    /// The same device again.
+    /// Creates another instance of the same device.
     pub fn another(&self) -> Device {
         match self {
             Device::Interp => Device::Interp,
@@ -62,7 +63,7 @@ impl Device {
         }
     }
 
-    /// The device that programs are made for.
+    /// The target that programs are compiled for.
     pub fn made_for(&self) -> rx_build::Device {
         match self {
             Device::Interp => rx_build::Device::Interp,
@@ -73,8 +74,8 @@ impl Device {
     }
 }
 
-/// A CUDA device and what compiles for it; else why there is none, but where there is no driver: a machine without one is no
-/// surprise to its user, one whose GPU is not used is.
+/// Finds a CUDA device and NVRTC. The error is the reason to report if there is none. It is `None` on a machine without
+/// a CUDA driver, where running on the CPU is no surprise; an unused GPU is one.
 fn found() -> Result<Cuda, Option<String>> {
     let device = Cuda::probe().map_err(|error| match error {
         DeviceError::NoDriver => None,

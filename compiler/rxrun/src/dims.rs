@@ -1,4 +1,5 @@
-//! `--dim`: every dim that the command line names must be one of what is run or shown.
+//! Checks `--dim`: every dim that the command line names must be a symbolic dim of the function or module that is run
+//! or shown.
 
 use crate::args::Args;
 use crate::arrays::listed;
@@ -11,7 +12,7 @@ use rx_ir::{BindingKind, Body, Function};
 use rx_lower::Program;
 use rx_tir::PrimFunc;
 
-/// The symbolic dims of a function: those that it takes, and those that it finds out when it runs.
+/// Returns the symbolic dims of a function: those of its signature, and those that it binds at run time.
 pub fn of_function(function: &Function) -> NameSet {
     let mut found = NameSet::default();
     add_types(function, &mut found);
@@ -19,7 +20,8 @@ pub fn of_function(function: &Function) -> NameSet {
     found
 }
 
-/// The symbolic dims of a program: those of the function that is called and of all that it calls, and those of kernels.
+/// Returns the symbolic dims of a program: those of the called function, of all functions that it calls, and of the
+/// kernels.
 pub fn of_program(session: &Session, program: &Program) -> NameSet {
     let mut found = NameSet::default();
     for function in program.procedures.iter().filter_map(|procedure| session.function(procedure.name)) {
@@ -29,7 +31,7 @@ pub fn of_program(session: &Session, program: &Program) -> NameSet {
     found
 }
 
-/// The symbolic dims of all functions of the module.
+/// Returns the symbolic dims of all functions of the module.
 pub fn of_module(session: &Session) -> NameSet {
     let mut found = NameSet::default();
     for row in session.functions() {
@@ -47,7 +49,7 @@ fn add_types(function: &Function, found: &mut NameSet) {
     types.for_each(|ty| ty.each_symbol(&mut |symbol| found.extend([symbol])));
 }
 
-/// Adds the symbols of a body, of its nested functions too where they are `nested`.
+/// Adds the symbolic dims of a body; with `nested`, those of its nested functions as well.
 fn add_body(body: &Body, nested: bool, found: &mut NameSet) {
     for binding in &body.bindings {
         match &binding.kind {
@@ -73,7 +75,7 @@ fn add_kernel(func: &PrimFunc, found: &mut NameSet) {
 /// Checks that every `--dim` is one of the `known` dims of `owner`.
 ///
 /// # Errors
-/// All that are none, with those that there are.
+/// Names all unknown dims, and lists the known ones.
 pub fn check(args: &Args, known: &NameSet, owner: &str) -> Result<(), Failure> {
     let mut names: Vec<&str> = known.iter().map(Name::as_str).collect();
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
+//! `--emit`: prints a stage of the program as text, with the source statements of each kernel.
 
 mod extents;
 mod machine;
@@ -48,7 +48,7 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
     }
 }
 
-/// The kernels of the function asked for, or the one that a prim_func of this name is.
+/// Lowers the function that `--entry` names, or a single prim_func of that name.
 fn program(stage: Emit, session: &Session, args: &Args) -> Result<Arc<Program>, Failure> {
     let device =
         Device::to_print_for(session, args, matches!(stage, Emit::Cuda | Emit::Schedule | Emit::Ptx | Emit::Sass));
@@ -63,7 +63,7 @@ fn program(stage: Emit, session: &Session, args: &Args) -> Result<Arc<Program>, 
     Ok(program)
 }
 
-/// Checks that the module has the function that --entry names, though the whole module is shown.
+/// Checks that the module has the function that `--entry` names, even for stages that show the whole module.
 fn known_entry(session: &Session, args: &Args) -> Result<(), Failure> {
     let is_it = |wanted: &str| session.functions().iter().any(|function| function.name.as_str() == wanted);
     match args.entry.as_deref() {
@@ -72,7 +72,7 @@ fn known_entry(session: &Session, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The module as rx prints it; of a file of several without the others.
+/// Prints the module as Relax text; in a file of several modules, only the chosen one.
 fn relax(session: &Session) -> String {
     let document = session.workspace.document(session.file);
     if session.workspace.modules(session.file).len() <= 1 {
@@ -82,8 +82,8 @@ fn relax(session: &Session) -> String {
     rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027)
 }
 
-/// The kernels as CUDA C, or their schedules, which are reported as objects, too; with the kernels' needs where NVRTC is there to
-/// compile them.
+/// Prints the kernels as CUDA C or their schedules; schedules are also reported as JSON objects. If NVRTC is available,
+/// the kernels' registers and shared memory are included.
 fn cuda(stage: Emit, program: &Program, (session, args): (&Session, &Args), report: &mut Report) -> Listing {
     let target = args.target();
     let groups = listing::groups(program);
@@ -117,10 +117,10 @@ fn cuda(stage: Emit, program: &Program, (session, args): (&Session, &Args), repo
     Listing::of_groups(head, (&session.workspace, session.module), &groups, texts)
 }
 
-/// The newest architecture that is promised; schedules are told for it, too.
+/// The newest CUDA architecture that is supported. Schedules show the kernels' resources for it too.
 const NEWEST: u32 = 90;
 
-/// The machine code of the kernels, each under its name.
+/// Prints the machine code of the kernels, each after its name.
 fn cpu(session: &Session, program: &Program) -> Listing {
     let groups = listing::groups(program);
     let text = |Group { first, .. }: &Group<'_>| match rx_cpu::CpuModule::listing(&first.func()) {

@@ -1,4 +1,4 @@
-//! Building and running the program, and what comes out.
+//! Building and running the program, and its results.
 
 use crate::args::Args;
 use crate::arguments::Inputs;
@@ -22,13 +22,13 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Runs the program on the device asked for, and observes it where that is asked for.
+/// Runs the program on the chosen device, and observes another run if `--profile`, `--trace` or `--values` is given.
 pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let device = Device::to_run_on(session, args)?;
     let program = session.lower(entry, &device.made_for())?;
     let function = session.function(entry);
     let function = function.ok_or_else(|| Failure::usage(format!("`{entry}` cannot be run")))?;
-    // What prepares weights may be what needs them.
+    // If another function prepares the weights, that function may use the constants.
     if Preparation::of(session, &function).is_none() {
         crate::constants::all_used(session, &program, report)?;
     }
@@ -56,22 +56,22 @@ pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report)
     if equal { Ok(()) } else { Err(Failure::Reported(1)) }
 }
 
-/// The function's arguments. Weights may fill half of the memory: they are given away to the last run that needs them.
+/// The function's arguments. Weights may fill half of the memory, so the last run that needs them takes ownership.
 enum Arguments<'a> {
     Kept(&'a [Input]),
     Given(Vec<Input>),
 }
 
-/// What is done with a program on a device.
+/// A task for a program on a device.
 #[derive(Clone, Copy)]
 enum Task<'a> {
-    /// It is run as often as asked for; what it returns is described, written, and compared with what is expected.
+    /// Run it as often as `--repeat` says, then describe, write and compare its results.
     Run { expected: Option<&'a [(String, Tensor)]> },
-    /// It is run once and asked for its values.
+    /// Run it once and record the values of its variables.
     Values,
 }
 
-/// A program with everything it needs but a device.
+/// A program with all inputs, without a device.
 struct Job<'a> {
     session: &'a Session,
     program: Arc<Program>,
@@ -93,7 +93,7 @@ impl<'a> Job<'a> {
         Ok(Job { session, program, constants, arguments, symbols, args })
     }
 
-    /// Does the task on a device. False: what was returned is not what is expected.
+    /// Performs the task on a device. Returns false if the results differ from the expected ones.
     fn on_device(self, device: Device, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
         match device {
             Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
@@ -116,7 +116,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Builds, runs as often as asked, says what came out, and then which kernels took how long.
+    /// Builds and runs the program, reports its results, and then profiles one more run if asked to.
     fn run<B: Backend>(
         mut self,
         backend: B,
@@ -151,7 +151,7 @@ impl<'a> Job<'a> {
         let equal = deliver(&outputs, expected, self.args, report)?;
         drop(outputs);
         if self.args.profile || self.args.trace.is_some() {
-            // It was printed when the program ran.
+            // The program's own output was already printed in the first runs.
             executor.on_print(|_| ());
             report.observing(What::Profile);
             let mut profile = Profile::of(&self.program, self.args.trace.is_some());
@@ -168,7 +168,7 @@ impl<'a> Job<'a> {
         Ok(equal)
     }
 
-    /// Builds, runs once, and says what variables were bound to.
+    /// Builds and runs the program once, and prints the values of its variables.
     fn values<B: Backend>(mut self, backend: B, report: &mut Report) -> Result<(), Failure> {
         let mut executor = self.build(backend, report)?;
         report.quiet();
@@ -176,7 +176,7 @@ impl<'a> Job<'a> {
         let mut values = Values::default();
         let running = (Running::Observed(What::Values), Some(&mut values as &mut dyn Observer));
         let done = progress::run(&mut executor, &self.program, arguments, self.symbols, running, report);
-        // What was bound before something failed is worth as much.
+        // Print them even if the run failed: the bindings before the failure are useful.
         values.tell(self.session, report);
         done.map(drop).map_err(|error| run_failure(self.session, &error))
     }
@@ -191,7 +191,7 @@ impl<'a> Job<'a> {
         Ok(executor)
     }
 
-    /// The inputs, in the device's memory.
+    /// Uploads the inputs to the device's memory.
     fn arguments<B: Backend>(&mut self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
         let uploaded: Result<_, _> = match std::mem::replace(&mut self.arguments, Arguments::Kept(&[])) {
             Arguments::Kept(inputs) => inputs.iter().map(|input| input.upload(executor)).collect(),
@@ -201,18 +201,18 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Why a program cannot be built, at its statement.
+/// Converts a build error to a failure at its statement.
 pub fn build_failure(session: &Session, error: &BuildError) -> Failure {
     let span = error.origins.iter().find_map(|origin| session.span(*origin));
     Failure::Run(error.to_string(), span)
 }
 
-/// Why a run failed, at its statement.
+/// Converts a run error to a failure at its statement.
 pub fn run_failure(session: &Session, error: &RunError) -> Failure {
     Failure::Run(error.to_string(), error.origin.and_then(|origin| session.span(origin)))
 }
 
-/// Says what was returned, writes it and compares it. False: it is not what is expected.
+/// Describes the results, writes them to `--output` and compares them with `expected`. Returns false if they differ.
 fn deliver(
     outputs: &[Tensor],
     expected: Option<&[(String, Tensor)]>,
@@ -231,7 +231,7 @@ fn deliver(
     expected.map_or(Ok(true), |expected| check(outputs, expected, args, report))
 }
 
-/// Compares the outputs with `out0`, `out1`, … of a file.
+/// Compares the outputs with the arrays `out0`, `out1`, … of a file.
 fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report: &mut Report) -> Result<bool, Failure> {
     let mut equal = true;
     let count = expected.iter().filter(|(name, _)| name.strip_prefix("out").is_some_and(is_number)).count();

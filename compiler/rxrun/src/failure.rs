@@ -1,31 +1,31 @@
-//! Why nothing more is done.
+//! The reasons why a run ends with an error, and their exit statuses.
 
 use rx_base::{Diagnostic, Span};
 
-/// Why a run ended, and with what status.
+/// The reason why a run ended with an error. It determines the exit status.
 #[derive(Debug)]
 pub enum Failure {
-    /// Said already; the status follows.
+    /// An error that has already been reported; the field is the exit status.
     Reported(u8),
-    /// Mistakes of the program, at places of its text.
+    /// Errors in the program, with positions in its text.
     Program(Vec<Diagnostic<Span>>),
-    /// What the program did when it ran, at a place of its text where that is known.
+    /// A failure while the program ran, with its position in the text if known.
     Run(String, Option<Span>),
-    /// Wrong usage, inputs that do not fit, files: one line.
+    /// Wrong usage, inputs that do not fit, or a file that cannot be read or written: a one-line message.
     Usage(String),
-    /// As [`Failure::Usage`], where a module must be chosen: with the names of those that can be.
+    /// Like [`Failure::Usage`], where a module must be chosen; the names of the candidates follow the message.
     Module(String, Vec<String>),
-    /// As [`Failure::Usage`], about a declaration in the text.
+    /// Like [`Failure::Usage`], with the position of a declaration in the text.
     Input(String, Option<Span>),
 }
 
 impl Failure {
-    /// Wrong usage.
+    /// Creates a [`Failure::Usage`].
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::Usage(message.into())
     }
 
-    /// What is wrong, in words, and where in the text.
+    /// Returns the message, and its position in the text if known.
     pub fn reason(&self) -> (String, Option<Span>) {
         match self {
             Failure::Reported(_) => ("the reason stands above".to_owned(), None),

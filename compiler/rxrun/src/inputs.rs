@@ -1,4 +1,4 @@
-//! The entry's arguments: from files, else drawn from the seed.
+//! The arguments of the function to run: read from files, otherwise drawn from the seed.
 
 use crate::args::Args;
 use crate::arguments::{Inputs, Leaf, Reader, leaves, taken};
@@ -13,7 +13,7 @@ use rx_ir::Function;
 use rx_tensor::in_files::has_bits;
 use rx_tensor::{Tensor, TensorError};
 
-/// Reads and draws the arguments of `function`. Raw weights are prepared where the module has a function that does.
+/// Reads and draws the arguments of `function`. Raw weights are first prepared by the module's function for that.
 pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut Report) -> Result<Inputs, Failure> {
     let preparation = Preparation::of(session, function);
     let mut known = dims::of_function(function);
@@ -47,7 +47,7 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
     let weights = match &preparation {
         Some(preparation) => {
             let raw = &preparation.raw;
-            // Drawn as they would be for the function that prepared its weights itself.
+            // Number them as if the function prepared its weights itself, so that the same seed draws the same values.
             Some(taken(session, raw, (raw.params.len(), preparation.first), &mut given)?)
         }
         None => None,
@@ -62,11 +62,11 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
     Ok(inputs)
 }
 
-/// Holds the weights of `function`, its parameters from `first` on, against the arrays that there are: every one must
-/// have an array of its type, after conversion where that is asked for.
+/// Checks the given arrays against the weights of `function`, which are its parameters from index `first` on. Every
+/// weight must have an array of its type, after conversion if `--convert-weights` is given.
 ///
 /// # Errors
-/// All that are missing or of another type, in one.
+/// Lists all weights that are missing or of another type in one message.
 fn complete(
     given: &mut Given,
     session: &Session,
@@ -117,7 +117,7 @@ fn complete(
     }
 }
 
-/// The elements as another dtype has them: integers wrap, floats round.
+/// Converts the elements to another dtype: integers wrap, floats are rounded.
 fn cast(array: &Tensor, dtype: DType) -> Result<Tensor, TensorError> {
     let mut cast = Tensor::zeros(dtype, array.shape())?;
     for at in 0..array.len() {

@@ -1,8 +1,9 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! It loads and checks the program (`session`), finds or draws the inputs (`arrays`, `arguments`, `inputs`, `dims`, `constants`),
-//! prepares weights (`weights`), lowers, builds and runs it (`execute`), observes the run (`progress`, `profile`, `values`), or
-//! prints a stage of it (`emit`), and reports the result (`report`). No rule of the language is here.
+//! The modules, in the order of a run: `session` loads and checks the program; `arrays`, `arguments`, `inputs`, `dims`
+//! and `constants` read the inputs or draw them at random; `weights` prepares weights; `execute` lowers, builds and
+//! runs the program; `progress`, `profile` and `values` observe the run; `emit` prints a stage instead of running;
+//! `report` prints the results. The crate implements no rule of the language.
 
 mod args;
 mod arguments;
@@ -31,7 +32,7 @@ use report::Report;
 use session::Session;
 use std::process::ExitCode;
 
-/// The binary: the process's arguments, standard streams and exit status.
+/// Entry point of the binary: parses the process's arguments, runs, and returns the exit status.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -44,7 +45,7 @@ pub fn main() -> ExitCode {
     rx_report::process::run("rxrun", move || run(&args))
 }
 
-/// The command line, as its manual page has it.
+/// Returns the definition of the command line, from which the manual page is generated.
 pub fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
 }

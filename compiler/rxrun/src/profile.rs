@@ -1,4 +1,4 @@
-//! `--profile` and `--trace`: how long each kernel of a run took, how much it computed and moved.
+//! `--profile` and `--trace`: time, arithmetic operations and bytes of each kernel of a run.
 
 use crate::failure::Failure;
 use crate::report::{Report, shown};
@@ -15,20 +15,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// At most so many calls are kept for a trace: some 200 MB of JSON.
+/// The most calls that a trace keeps: about 200 MB of JSON.
 const MAX_TRACED: usize = 1_000_000;
 
-/// The kernels of a program and what was seen of them.
+/// The kernels of a program with the measurements of one run.
 #[derive(Debug)]
 pub struct Profile {
     program: Arc<Program>,
     counts: Vec<Option<Count>>,
     kernels: Vec<Sum>,
-    /// Every call, in order, where a trace is wanted.
+    /// Every call in order, if a trace is wanted.
     calls: Option<Vec<Call>>,
 }
 
-/// What all calls of a kernel come to.
+/// The sum over all calls of a kernel.
 #[derive(Clone, Debug)]
 struct Sum {
     calls: u64,
@@ -36,16 +36,16 @@ struct Sum {
     work: Work,
 }
 
-/// Arithmetic operations and bytes of calls.
+/// Arithmetic operations and bytes moved by one or more calls.
 #[derive(Clone, Copy, Debug)]
 struct Work {
-    /// `None` where the loops' extents do not tell.
+    /// `None` if the extents of the loops do not determine the number.
     operations: Option<u64>,
-    /// Of all buffers that are passed, once each.
+    /// The size of all buffers that are passed, each counted once, in bytes.
     bytes: u64,
 }
 
-/// A call of a kernel.
+/// One call of a kernel.
 #[derive(Debug)]
 struct Call {
     kernel: KernelId,
@@ -55,7 +55,7 @@ struct Call {
 }
 
 impl Profile {
-    /// Nothing is seen yet; of a trace every call is kept.
+    /// Creates an empty profile; with `trace`, every call is recorded.
     pub fn of(program: &Arc<Program>, trace: bool) -> Profile {
         let none = Sum { calls: 0, time: Duration::ZERO, work: Work { operations: Some(0), bytes: 0 } };
         Profile {
@@ -66,7 +66,7 @@ impl Profile {
         }
     }
 
-    /// Tells of the kernels that ran, the longest first.
+    /// Prints the kernels that ran, the longest total time first.
     pub fn tell(&self, session: &Session, report: &mut Report) {
         let text = session.workspace.document(session.file).text();
         let source = Source::new(&session.name, &text);
@@ -112,11 +112,11 @@ impl Profile {
         report.table("kernel", &table, events);
     }
 
-    /// Writes every call as a trace that Chrome's `chrome://tracing` and Perfetto read: the format is
-    /// "Trace Event Format", complete events, in microseconds.
+    /// Writes every call as a trace for `chrome://tracing` and Perfetto: complete events of the "Trace Event Format",
+    /// with times in microseconds.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn write_trace(&self, path: &Path, session: &Session, report: &mut Report) -> Result<(), Failure> {
         let text = session.workspace.document(session.file).text();
         let source = Source::new(&session.name, &text);
@@ -144,7 +144,7 @@ impl Profile {
         Ok(())
     }
 
-    /// What a call computes and moves.
+    /// Computes the operations and bytes of one call.
     fn work(&mut self, run: &KernelRun<'_>) -> Work {
         let at = run.kernel.0 as usize;
         let (Some(kernel), Some(known)) = (self.program.kernels.get(at), self.counts.get_mut(at)) else {
@@ -181,13 +181,13 @@ impl Observer for Profile {
     fn bound(&mut self, _: Origin, _: Name, _: Output) {}
 }
 
-/// How many billions a second.
+/// Formats a rate in 10⁹ per second.
 fn rate(amount: u64, time: Duration) -> String {
     let rate = amount as f64 / time.as_secs_f64().max(1e-9) / 1e9;
     if rate >= 100.0 { format!("{rate:.0}") } else { format!("{rate:.1}") }
 }
 
-/// Where statements stand, in the order of the text: line and column of both ends.
+/// Returns the source positions of statements in the order of the text: line and column of the start, then of the end.
 fn places(session: &Session, source: &Source<'_>, origins: &[Origin]) -> Vec<[u32; 4]> {
     let mut spans: Vec<_> = origins.iter().filter_map(|origin| session.span(*origin)).collect();
     spans.sort_unstable();
@@ -195,7 +195,7 @@ fn places(session: &Session, source: &Source<'_>, origins: &[Origin]) -> Vec<[u3
     spans.into_iter().map(|span| place(source, span)).collect()
 }
 
-/// A place as events have it.
+/// Returns a source position as fields of a JSON event.
 pub fn place_fields([line, column, end_line, end_column]: [u32; 4]) -> Value {
     json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column })
 }

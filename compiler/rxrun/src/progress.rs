@@ -1,4 +1,4 @@
-//! How far a run is, by the kernels that ran.
+//! Progress of a run, counted in kernels.
 
 use crate::report::{Report, Running, What};
 use rx_base::Name;
@@ -8,10 +8,10 @@ use rx_lower::Program;
 use rx_runtime::{Backend, Executor, KernelRun, Observer, Output, RunError, Value, kernel_runs};
 use std::time::{Duration, Instant};
 
-/// How often it is told.
+/// The shortest time between two progress reports.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Runs the program, and tells how far it is where anybody hears it. `observer` is told of what it wants to know besides.
+/// Runs the program, and reports progress if someone sees it. `observer` receives the events of the run as well.
 pub fn run<B: Backend>(
     executor: &mut Executor<B>,
     program: &Program,
@@ -26,7 +26,7 @@ pub fn run<B: Backend>(
             None => executor.run(arguments, symbols),
         };
     }
-    // Values are those of a program built anew.
+    // In a later run, memoized values of the first run are not computed again.
     let again = matches!(running, Running::Run(2.., _) | Running::Observed(What::Profile));
     let total = kernel_runs(program, again);
     let begun = Instant::now();
@@ -36,14 +36,14 @@ pub fn run<B: Backend>(
     result
 }
 
-/// Counts kernels, and passes on what it is told.
+/// Counts kernel runs, and forwards every event to `observer`.
 struct Progress<'o, 'r> {
     running: Running,
     observer: Option<&'o mut (dyn Observer + 'o)>,
     done: u64,
     total: Option<u64>,
     begun: Instant,
-    /// When something was told last.
+    /// The time of the last progress report.
     told: Instant,
     report: &'r mut Report,
 }

@@ -1,4 +1,5 @@
-//! What is said, and where: results on standard output, everything else on standard error.
+//! Output of `rxrun`: results go to standard output, everything else to standard error; with `--format json`, events go
+//! to standard output.
 
 use crate::args::{Args, Emit, Format};
 use crate::failure::Failure;
@@ -15,31 +16,31 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long something takes before its progress is shown.
+/// How long something must take before its progress is shown.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// What a terminal writes a line anew after.
+/// Terminal escape that clears the current line.
 const OVER: &str = "\r\u{1b}[2K";
 
-/// Prints as `--format` says.
+/// Prints in the format given by `--format`.
 pub struct Report {
     format: Format,
     color: bool,
     terminal: bool,
-    /// The program's name and text once it is loaded, for failures at places.
+    /// The program's name and text once it is loaded, for errors with a position.
     program: Option<(String, String)>,
-    /// Whether the terminal's last line is one of progress. Who prints what the program does knows it, too.
+    /// Whether the terminal's last line shows progress. It is shared with the closure that prints the program's output.
     progress_shown: Rc<Cell<bool>>,
-    /// Why standard output did not take what was written, where somebody may still want it.
+    /// The first error while writing to standard output, if there was one. A pipe closed by its reader is not an error.
     lost: Rc<RefCell<Option<io::Error>>>,
 }
 
-/// What is running.
+/// The kind of run in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Running {
-    /// What prepares raw weights.
+    /// The function that prepares raw weights.
     Weights,
-    /// The program: which of how many runs, from 1.
+    /// The program: the number of this run, from 1, and how many runs there are.
     Run(u32, u32),
     /// The program, observed.
     Observed(What),
@@ -65,7 +66,7 @@ impl Running {
     }
 }
 
-/// What an observed run is for.
+/// The purpose of an observed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Profile,
@@ -80,7 +81,7 @@ impl What {
         }
     }
 
-    /// What is said where the run failed.
+    /// The words for an observed run that failed.
     fn missing(self) -> &'static str {
         match self {
             What::Profile => "no profile",
@@ -102,12 +103,12 @@ impl Report {
         }
     }
 
-    /// Remembers the text that failures speak of.
+    /// Sets the program's name and text, in which errors are shown.
     pub fn about(&mut self, name: &str, text: &str) {
         self.program = Some((name.to_owned(), text.to_owned()));
     }
 
-    /// A mistake in the program.
+    /// Reports a diagnostic of the program.
     pub fn diagnostic(&mut self, source: &Source<'_>, diagnostic: &Diagnostic<Span>) {
         let text = match self.format {
             Format::Text => rx_report::full(source, diagnostic, self.color),
@@ -123,7 +124,7 @@ impl Report {
         self.event("checked", &format!("checked {name} in {}", shown(took)), json!({ "seconds": took.as_secs_f64() }));
     }
 
-    /// Progress of a build: a line that is written over on a terminal, events for machines.
+    /// Reports the progress of a build: a line that is overwritten on a terminal, or a JSON event.
     pub fn building(&mut self, done: usize, total: usize, since: Duration) {
         match self.format {
             Format::Json => self.object("building", json!({ "done": done, "total": total })),
@@ -131,7 +132,7 @@ impl Report {
         }
     }
 
-    /// Progress of reading a file of arrays, as [`Report::building`].
+    /// Reports the progress of reading a file of arrays, in the same way as [`Report::building`].
     pub fn loading(&mut self, file: &str, progress: Progress, since: Duration) {
         let Progress { done, total } = progress;
         match self.format {
@@ -142,8 +143,8 @@ impl Report {
         }
     }
 
-    /// Progress of a run, as [`Report::building`]: how many kernels ran, of how many where that is known. Nobody is told of what
-    /// has just begun, not even machines: a short run is no slower for it.
+    /// Reports the progress of a run, in the same way as [`Report::building`]: how many kernels ran, and of how many if
+    /// that is known. Nothing is reported at the beginning, not even as JSON, so that short runs are not slowed down.
     pub fn running(&mut self, what: Running, done: u64, total: Option<u64>, since: Duration) {
         match self.format {
             Format::Json if since <= PATIENCE => {}
@@ -158,12 +159,12 @@ impl Report {
         }
     }
 
-    /// Whether anybody is told of progress.
+    /// Whether progress is shown or emitted at all.
     pub fn tells_progress(&self) -> bool {
         self.format == Format::Json || self.terminal
     }
 
-    /// The terminal's last line, where what is going on has taken a while.
+    /// Overwrites the terminal's last line, if the operation has already taken long enough.
     fn progress(&self, since: Duration, text: &str) {
         if self.terminal && since > PATIENCE {
             self.progress_shown.set(true);
@@ -171,7 +172,7 @@ impl Report {
         }
     }
 
-    /// Ends progress that nothing else is said of.
+    /// Clears the progress line.
     pub fn quiet(&self) {
         clear(&self.progress_shown);
     }
@@ -182,19 +183,19 @@ impl Report {
         self.event("built", &text, json!({ "kernels": kernels, "device": device, "seconds": took.as_secs_f64() }));
     }
 
-    /// What the user should know of a build.
+    /// Reports a remark, such as a hint about the build.
     pub fn remark(&mut self, text: &str) {
         self.event("remark", text, json!({ "message": text }));
     }
 
-    /// The run is over; what follows observes another.
+    /// Reports that the runs are over and an observed run follows.
     pub fn observing(&mut self, what: What) {
         if self.format == Format::Json {
             self.object("observing", json!({ "what": what.name() }));
         }
     }
 
-    /// An observed run came to nothing, which is no failure of the run before it.
+    /// Reports that an observed run failed. The exit status is still that of the runs before it.
     pub fn not_observed(&mut self, what: What, failure: &Failure) {
         if self.progress_shown.take() {
             self.line("");
@@ -208,8 +209,8 @@ impl Report {
         self.event("remark", &format!("rxrun: {}: {place}{message}", what.missing()), fields);
     }
 
-    /// The function returned: the time of each run; where the device has a clock and counts its memory, how long it worked in each
-    /// and the most bytes that were needed.
+    /// Reports that the function returned: the time of each run and, where the device measures them, its busy time in
+    /// each run and the peak of its memory.
     pub fn ran(&mut self, times: &[Duration], busy: &[Duration], peak_bytes: Option<u64>) {
         self.quiet();
         let mut sorted = times.to_vec();
@@ -230,7 +231,7 @@ impl Report {
         self.event("ran", &format!("{text}{on_device}"), fields);
     }
 
-    /// The text of a stage, and what its parts come from.
+    /// Prints the text of a stage; as JSON, with the source positions of its parts.
     pub fn emitted(&mut self, stage: Emit, text: &str, parts: &[Part], stages: &[Stage]) {
         let source = self.program.as_ref().map(|(name, text)| Source::new(name, text));
         let place = |span: &Span| {
@@ -267,14 +268,15 @@ impl Report {
         self.result("emitted", text, fields);
     }
 
-    /// The kernels of a schedule, an object each; for people they are in its text.
+    /// Emits the kernels of a schedule as JSON objects. In the text format they are part of the text.
     pub fn kernels(&mut self, kernels: Vec<serde_json::Value>) {
         if self.format == Format::Json {
             kernels.into_iter().for_each(|fields| self.object("kernel", fields));
         }
     }
 
-    /// What the program prints, as it prints it: on standard output for people, an event for machines.
+    /// Returns a closure that prints the program's own output as it arrives: to standard output as text, or as JSON
+    /// events.
     pub fn printer(&self) -> impl FnMut(&str) + 'static {
         let (format, progress_shown, lost) = (self.format, self.progress_shown.clone(), self.lost.clone());
         move |text| {
@@ -287,17 +289,17 @@ impl Report {
         }
     }
 
-    /// A remark on standard error.
+    /// Prints a line on standard error.
     pub fn line(&mut self, text: &str) {
         let _ = writeln!(io::stderr(), "{text}");
     }
 
-    /// A line of the result.
+    /// Prints a line of the result on standard output.
     pub fn out(&mut self, text: &str) {
         write_line(text, &self.lost);
     }
 
-    /// Says that results were lost, where they were; gives the exit status.
+    /// Reports that results could not be written, if so; returns the exit status.
     pub fn lost(&mut self, status: u8) -> u8 {
         match self.lost.take() {
             Some(error) => {
@@ -308,7 +310,7 @@ impl Report {
         }
     }
 
-    /// Results as a table with its heading for people, an object each, which `fields` are, for machines.
+    /// Prints results: as a table with a heading, or as one JSON object for each of `fields`.
     pub fn table<const N: usize>(&mut self, event: &str, table: &Table<N>, fields: Vec<serde_json::Value>) {
         match self.format {
             Format::Text if fields.is_empty() => {}
@@ -320,7 +322,7 @@ impl Report {
         }
     }
 
-    /// A result: words for people, an object for machines.
+    /// Prints a result: as text, or as a JSON object.
     pub fn result(&mut self, event: &str, text: &str, fields: serde_json::Value) {
         match self.format {
             Format::Text => self.out(text),
@@ -342,7 +344,7 @@ impl Report {
         self.out(&fields.to_string());
     }
 
-    /// Says why nothing more is done; gives the exit status.
+    /// Reports the reason for the end of the run; returns the exit status.
     pub fn failure(&mut self, failure: &Failure) -> u8 {
         if self.progress_shown.take() {
             self.line("");
@@ -371,7 +373,7 @@ impl Report {
         failure.status()
     }
 
-    /// An error at a place of the text: `file:line:column: error: …`, the line under it.
+    /// Reports an error at a position: `file:line:column: error: …` with the source line.
     fn at(&mut self, code: Code, message: &str, span: Option<Span>, source: Option<&Source<'_>>) {
         match self.format {
             Format::Json => {
@@ -391,21 +393,21 @@ impl Report {
     }
 }
 
-/// Writes a line of the result, and keeps why it could not be written the first time.
+/// Writes a line to standard output, and keeps the first error.
 fn write_line(text: &str, lost: &RefCell<Option<io::Error>>) {
     if let Err(error) = rx_report::stdout::print(&format!("{text}\n")) {
         lost.borrow_mut().get_or_insert(error);
     }
 }
 
-/// Takes progress off the terminal.
+/// Clears the progress line of the terminal.
 fn clear(progress_shown: &Cell<bool>) {
     if progress_shown.take() {
         let _ = write!(io::stderr(), "{OVER}");
     }
 }
 
-/// Says in `fields` where it is, where that is known: file, line and column.
+/// Adds file, line and column of `span` to `fields`, if known; returns them.
 fn insert_place(
     fields: &mut serde_json::Value,
     span: Option<Span>,
@@ -419,7 +421,7 @@ fn insert_place(
     Some((source.name().to_owned(), position.line, position.column))
 }
 
-/// What the system says of a file, in its usual words.
+/// Returns the usual words for an error of the file system.
 pub fn io_message(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file".to_owned(),
@@ -428,7 +430,7 @@ pub fn io_message(error: &io::Error) -> String {
     }
 }
 
-/// `3.1 ms`, `0.84 s`.
+/// Formats a duration, for example `3.1 ms` or `0.84 s`.
 pub fn shown(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {

@@ -1,4 +1,4 @@
-//! The program: loaded, checked, lowered.
+//! The program: loading, checking and lowering.
 
 use crate::args::Args;
 use crate::choices::Choices;
@@ -23,18 +23,18 @@ pub struct Session {
     pub name: String,
     pub workspace: Workspace,
     pub file: FileId,
-    /// The module that is run or shown.
+    /// The module to run or show.
     pub module: ModuleId,
-    /// The operators that the project declares.
+    /// The custom operators that the project declares in `rx.toml`.
     pub operators: Arc<Operators>,
-    /// What a run of it takes.
+    /// The options of the run.
     pub choices: Choices,
-    /// Constants that the text may lack.
+    /// Constants given by `--constants`, for which the text has no data.
     pub constants: GivenConstants,
 }
 
 impl Session {
-    /// Loads and checks the program; warnings are reported, errors end it.
+    /// Loads and checks the program. Warnings are reported; errors are reported and returned as a failure.
     pub fn open(args: &Args, report: &mut Report) -> Result<Session, Failure> {
         let standard_input = args.file.as_os_str() == "-";
         let (name, place) = match standard_input {
@@ -80,12 +80,12 @@ impl Session {
         functions
     }
 
-    /// A Relax function of the module.
+    /// The Relax function of the module with this name.
     pub fn function(&self, name: Name) -> Option<Arc<Function>> {
         self.workspace.function(self.module, name)
     }
 
-    /// The function to call.
+    /// The function to call: the one named by `wanted`, otherwise `main`, otherwise the only public Relax function.
     pub fn entry(&self, wanted: Option<&str>) -> Result<Name, Failure> {
         let functions = self.functions();
         let relax: Vec<_> = functions.iter().filter(|function| function.kind == FunctionKind::Relax).collect();
@@ -117,33 +117,33 @@ impl Session {
         }
     }
 
-    /// The program of `entry` for a device.
+    /// Lowers `entry` for a device.
     pub fn lower(&self, entry: Name, device: &rx_build::Device) -> Result<Arc<Program>, Failure> {
         rx_build::program(&self.workspace, self.module, entry, device).map_err(Failure::Program)
     }
 
-    /// The program of `entry` that says what variables are bound to.
+    /// Lowers `entry` to a program that reports the values of variables (`--values`).
     pub fn lower_watched(&self, entry: Name) -> Result<Arc<Program>, Failure> {
         rx_build::watched_program(&self.workspace, self.module, entry).map_err(Failure::Program)
     }
 
-    /// Where a statement stands.
+    /// The position of a statement in the text.
     pub fn span(&self, origin: Origin) -> Option<Span> {
         self.workspace.origin_span(self.module, origin)
     }
 
-    /// Where a statement binds a variable.
+    /// The position in the text where a statement binds a variable.
     pub fn binding_span(&self, origin: Origin, variable: Name) -> Option<Span> {
         self.workspace.binding_span(self.module, origin, variable).or_else(|| self.span(origin))
     }
 }
 
-/// The names that --module takes for the modules that can be meant.
+/// The names of the candidate modules, as `--module` takes them.
 fn labels(why: &Unchosen) -> Vec<String> {
     why.modules().iter().map(|row| row.label.clone()).collect()
 }
 
-/// What speaks of the program.
+/// Finds and reads the settings that apply to the program.
 fn project(program: &Path, args: &Args, report: &mut Report) -> Result<Arc<Project>, Failure> {
     let finder = match &args.config {
         Some(path) => Finder::given(path),
@@ -165,8 +165,8 @@ fn project(program: &Path, args: &Args, report: &mut Report) -> Result<Arc<Proje
     Err(Failure::Reported(2))
 }
 
-/// The diagnostics of a program as rx.toml and comments want them, but for errors: what is wrong does not run, whoever
-/// wants to hear of it.
+/// Returns the diagnostics of a program with the severities of `rx.toml` and suppression comments applied. Errors are
+/// exempt: a program with an error does not run, even if the error is suppressed.
 fn found(workspace: &Workspace, file: FileId, severities: &Severities) -> Vec<Diagnostic<Span>> {
     let is_error = |diagnostic: &Diagnostic<Span>| diagnostic.severity == Severity::Error;
     let mut rest = workspace.diagnostics(file);

@@ -1,13 +1,13 @@
-//! Tables for people.
+//! Tables of text.
 
-/// How the cells of a column stand.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     Left,
     Right,
 }
 
-/// Rows of `N` cells under a heading.
+/// Rows of `N` cells, with a heading.
 #[derive(Debug)]
 pub struct Table<const N: usize> {
     columns: [(&'static str, Align); N],
@@ -23,7 +23,7 @@ impl<const N: usize> Table<N> {
         self.rows.push(row);
     }
 
-    /// The table; nothing where there are no rows.
+    /// Formats the table; returns no lines if there are no rows.
     pub fn lines(&self) -> Vec<String> {
         if self.rows.is_empty() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! `--values`: what the variables of a run were bound to.
+//! `--values`: prints the values that variables were bound to during a run.
 
 use crate::describe::{Described, dims};
 use crate::report::{Report, shown};
@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What was seen of bindings. Tensors are described as they come and not kept.
+/// Records the value of each binding of a run. Tensors are reduced to statistics at once; their data is not kept.
 #[derive(Debug, Default)]
 pub struct Values {
-    /// What each variable of each statement was bound to the last time.
+    /// For each statement and variable, the value of the last binding.
     bindings: HashMap<(Origin, Name), Vec<Part>>,
-    /// How long the kernels of each statement took, all in all.
+    /// The total time of the kernels of each statement.
     times: HashMap<Origin, Duration>,
 }
 
-/// A value without parts of its own, or a field of a tuple.
+/// A value that is not a tuple, or such a field of a tuple.
 #[derive(Debug)]
 struct Part {
-    /// Behind the variable's name: nothing, or `.0.1` for field 1 of field 0.
+    /// The suffix of the variable's name: empty, or for example `.0.1` for field 1 of field 0.
     path: String,
     content: Content,
 }
@@ -33,12 +33,12 @@ struct Part {
 #[derive(Debug)]
 enum Content {
     Tensor(Described),
-    /// What is no tensor, as the text would write it.
+    /// A value that is not a tensor, as Relax text.
     Text(String),
 }
 
 impl Values {
-    /// Tells of the bindings, in the order of the text.
+    /// Prints the bindings, in the order of the text.
     pub fn tell(&self, session: &Session, report: &mut Report) {
         let text = session.workspace.document(session.file).text();
         let source = Source::new(&session.name, &text);
@@ -64,7 +64,7 @@ impl Values {
         for (span, origin, variable, parts) in bindings {
             let place = span.map(|span| place(&source, span));
             for part in parts {
-                // The time is the statement's: it is said once, of the first value that the statement binds.
+                // The time belongs to the statement: print it once, with the first value that the statement binds.
                 let time = if timed == Some(origin) { None } else { self.times.get(&origin).copied() };
                 timed = Some(origin);
                 let name = format!("{variable}{}", part.path);
@@ -126,7 +126,7 @@ impl Observer for Values {
     }
 }
 
-/// Describes what is in a value, tuples by their fields. Functions have no value.
+/// Describes a value, with tuples expanded into their fields. Functions are left out.
 fn describe(value: Output, path: String, parts: &mut Vec<Part>) {
     let content = match value {
         Output::Tensor(tensor) => Content::Tensor(Described::of(&tensor)),

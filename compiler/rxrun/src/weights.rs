@@ -1,5 +1,6 @@
-//! Weights of a function that takes them prepared, as `LiftTransformParams` leaves it: `main` beside a function that makes of
-//! raw weights what `main` takes. Arrays are raw or prepared; which they are is said, or seen, and never guessed.
+//! Weights of a function that takes them prepared, as `LiftTransformParams` leaves it: the module has `main`, and a
+//! function that computes the prepared weights from the raw ones. The given arrays may be raw or prepared. That is
+//! given by `--weights` or follows from names and shapes; it is never guessed.
 
 use crate::args::Kind;
 use crate::failure::Failure;
@@ -17,16 +18,18 @@ use rx_runtime::{Backend, Executor, Output, RunError, Value};
 use rx_tensor::Tensor;
 use std::time::Instant;
 
-/// The function that prepares the weights of another.
+/// The function that prepares the weights of another function.
 pub struct Preparation {
-    /// How many parameters of the other are no weights.
+    /// The number of parameters of the other function that are not weights.
     pub first: usize,
-    /// The function, with the fields of its tuple for parameters: what they are bound to first names them.
+    /// The preparing function, with its tuple parameter replaced by one parameter per field. A field is named after the
+    /// variable that the function binds it to.
     pub raw: Function,
 }
 
 impl Preparation {
-    /// What prepares the weights of `function`; `None` where the module has nothing that does.
+    /// Finds the function that prepares the weights of `function`: `…_transform_params` or `transform_params` with
+    /// matching types.
     pub fn of(session: &Session, function: &Function) -> Option<Preparation> {
         if function.is_stated(RAW_ENTRY) {
             return None;
@@ -53,7 +56,7 @@ impl Preparation {
     /// Whether the arrays of these names are raw weights.
     ///
     /// # Errors
-    /// Where they may be either, or are both, and `--weights` does not say.
+    /// If they could be either, or are a mixture, and `--weights` does not say which.
     pub fn is_raw(
         &self,
         function: &Function,
@@ -78,7 +81,7 @@ impl Preparation {
             }
             (Some(_), None) => Ok(true),
             (None, Some(_)) => Ok(false),
-            // Nothing is given that could be either: what is drawn is drawn for the function that is called.
+            // No given array is a weight: the weights are drawn for the function that is called.
             (None, None) if as_raw.is_empty() => Ok(false),
             (None, None) => match (fit(&self.raw.params, array), fit(prepared, array)) {
                 (true, false) => Ok(true),
@@ -97,7 +100,7 @@ fn undecided(why: &str) -> Failure {
     Failure::usage(format!("{why}; say --weights raw or --weights prepared"))
 }
 
-/// Whether one type may be the other, dims aside that symbols name.
+/// Whether one type may be equal to the other: dtype and rank agree, or both are the same kind of type.
 fn is_like(takes: &StructInfo, gives: &StructInfo) -> bool {
     match (takes.as_tensor(), gives.as_tensor()) {
         (Some(takes), Some(gives)) => takes.dtype == gives.dtype && takes.shape.ndim() == gives.shape.ndim(),
@@ -106,7 +109,7 @@ fn is_like(takes: &StructInfo, gives: &StructInfo) -> bool {
     }
 }
 
-/// Whether the arrays that are given have the shapes and dtypes of these parameters.
+/// Whether the given arrays have the shapes and dtypes of these parameters, with consistent values of symbolic dims.
 fn fit(params: &[(Name, StructInfo)], array: &dyn Fn(Name) -> Option<(Vec<i64>, rx_base::DType)>) -> bool {
     let mut dims: NameMap<i64> = NameMap::default();
     params.iter().all(|(param, ty)| {
@@ -129,7 +132,7 @@ fn same(dim: &Dim, extent: i64, dims: &mut NameMap<i64>) -> bool {
     }
 }
 
-/// What a field of the tuple is called: the variable that is bound to it, else its number.
+/// Returns the name of a tuple's field: the variable that is bound to it, otherwise `tuple.index`.
 fn field_name(transform: &Function, tuple: Name, at: usize) -> Name {
     let bound = transform.body.bindings.iter().find_map(|binding| match &binding.kind {
         BindingKind::Value { variable, value, .. } => match &value.kind {
@@ -141,10 +144,10 @@ fn field_name(transform: &Function, tuple: Name, at: usize) -> Name {
     bound.unwrap_or_else(|| name(&format!("{tuple}.{at}")))
 }
 
-/// What the function makes of raw weights, computed on the CPU: one value per parameter that takes one.
+/// Computes the prepared weights on the CPU, one value per parameter that takes one.
 ///
 /// # Errors
-/// Where it cannot be lowered or built, or fails.
+/// If the preparing function cannot be lowered or built, or fails.
 pub fn prepared(
     session: &Session,
     preparation: &Preparation,
@@ -184,7 +187,7 @@ fn run<B: Backend>(
     executor.download(&result)
 }
 
-/// A result as an argument.
+/// Converts a result of the preparing function to an argument.
 fn input(value: Output, transform: Name) -> Result<Input, Failure> {
     Ok(match value {
         Output::Tensor(tensor) => Input::Tensor(tensor),
@@ -199,7 +202,7 @@ fn input(value: Output, transform: Name) -> Result<Input, Failure> {
     })
 }
 
-/// The shape and the dtype of a tensor.
+/// Returns the shape and the dtype of a tensor.
 pub fn described(tensor: &Tensor) -> (Vec<i64>, rx_base::DType) {
     (tensor.shape().to_vec(), tensor.dtype())
 }

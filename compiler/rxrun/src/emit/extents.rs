@@ -1,13 +1,13 @@
-//! Values for the extents of kernels that nobody calls: those of `--dim`, and the smallest elsewhere.
+//! Values for the symbolic extents of kernels when no run provides them: those of `--dim`, otherwise 1.
 
 use rx_base::{Dim, Name};
 use rx_lower::{Instruction, Kernel, KernelId, Operation, Output, Program, Scalar};
 use rx_tir::Expr;
 
-/// The value of a dim that is not given.
+/// The value of a dim that `--dim` does not give.
 const SMALLEST: i64 = 1;
 
-/// The values of a kernel's scalars and symbols, by variable, as its first call passes them.
+/// Returns the values of a kernel's scalars and symbols as its first call passes them, indexed by variable id.
 pub(super) fn values(program: &Program, kernel: &Kernel, dims: &[(String, i64)]) -> Vec<Option<i64>> {
     let func = &kernel.loops;
     let given = |name: Name| dims.iter().rev().find(|(dim, _)| *dim == *name).map_or(SMALLEST, |(_, value)| *value);
@@ -43,7 +43,7 @@ pub(super) fn values(program: &Program, kernel: &Kernel, dims: &[(String, i64)])
     values
 }
 
-/// The outputs and scalars of the first call of a kernel in some code.
+/// Finds the first call of a kernel in `code`; returns its outputs and scalars.
 fn first_call(code: &[Instruction], wanted: KernelId) -> Option<(&[Output], &[Scalar])> {
     code.iter().find_map(|instruction| match &instruction.operation {
         Operation::Kernel { kernel, outputs, scalars, .. } if *kernel == wanted => Some((&outputs[..], &scalars[..])),

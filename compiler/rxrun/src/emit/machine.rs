@@ -1,4 +1,4 @@
-//! `--emit ptx` and `--emit sass`: what NVRTC makes of the kernels.
+//! `--emit ptx` and `--emit sass`: the kernels as compiled by NVRTC.
 
 use super::resources::Needs;
 use crate::args::{Args, Emit};
@@ -11,12 +11,12 @@ use rx_cuda::{CudaSource, sass};
 use rx_lower::Program;
 use std::collections::BTreeMap;
 
-/// The kernels of a program as PTX or as machine code, each with what it needs of a device.
+/// Compiles the kernels and lists them as PTX or SASS, each with its resource needs.
 pub(super) fn listing(stage: Emit, program: &Program, session: &Session, args: &Args) -> Result<Listing, Failure> {
     let usage = |error: &dyn ToString| Failure::usage(error.to_string());
     let (source, _) = rx_runtime::cuda::source(program, &args.target()).map_err(|error| usage(&error))?;
     if stage == Emit::Sass {
-        // Before the kernels are compiled for nothing.
+        // Fail before the compilation, which would be wasted.
         sass::probe().map_err(|error| usage(&error))?;
     }
     let images =
@@ -35,7 +35,7 @@ pub(super) fn listing(stage: Emit, program: &Program, session: &Session, args: &
     Ok(listed(head, &texts, &groups(program), &source, &needs, session))
 }
 
-/// The texts of kernels, those of a function together.
+/// Joins the texts of kernels that belong to one function into one part of the listing.
 fn listed(
     head: String,
     texts: &BTreeMap<String, String>,
@@ -57,7 +57,7 @@ fn listed(
     Listing::of_groups(head, (&session.workspace, session.module), groups, texts)
 }
 
-/// PTX by kernel; what belongs to none stands before them.
+/// Splits PTX by kernel; returns the lines that belong to no kernel, then the text of each kernel by name.
 fn split(ptx: &str, source: &CudaSource) -> (String, BTreeMap<String, String>) {
     let is_kernel =
         |name: &str| source.functions.iter().flat_map(|function| &function.kernels).any(|kernel| kernel.name == name);

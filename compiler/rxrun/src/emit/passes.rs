@@ -1,4 +1,5 @@
-//! `--emit passes`: the steps that lead to the kernels of the device, or the passes that --passes names.
+//! `--emit passes`: the module after each pass. The passes are those of `--passes`, otherwise those that lead to the
+//! kernels of the device.
 
 use crate::args::Args;
 use crate::device::Device;
@@ -9,7 +10,7 @@ use rx_build::pipeline::Pipeline;
 use rx_syntax::document::FunctionKind;
 use rx_transform::pass::{PassError, Step};
 
-/// The module and the result of each pass. One that cannot be applied is the last.
+/// Returns the module and the result of each pass. The list ends at the first pass that fails.
 pub fn passes<'s>(session: &'s Session, args: &Args) -> Result<Passes<'s>, Failure> {
     let refused = |error: PassError| Failure::usage(error.0);
     let steps = args.passes.as_deref().map(rx_transform::pass::parse).transpose().map_err(refused)?;
@@ -24,7 +25,7 @@ pub fn passes<'s>(session: &'s Session, args: &Args) -> Result<Passes<'s>, Failu
     Ok(passes)
 }
 
-/// Adds what passes make.
+/// Applies passes and adds their results.
 fn apply(passes: &mut Passes<'_>, pipeline: &mut Pipeline, steps: &[Step]) {
     for step in steps {
         let before = pipeline.text().to_owned();
@@ -35,7 +36,7 @@ fn apply(passes: &mut Passes<'_>, pipeline: &mut Pipeline, steps: &[Step]) {
     }
 }
 
-/// Adds what the steps make that lead to the kernels of the device. A module without a Relax function has none.
+/// Adds the steps that lead to the kernels of the device. A module without a Relax function has no such steps.
 fn lower(passes: &mut Passes<'_>, pipeline: &mut Pipeline, session: &Session, args: &Args) -> Result<(), Failure> {
     let functions = session.functions();
     let mut named = functions.iter().filter(|function| args.entry.as_deref().is_none_or(|own| *function.name == *own));

@@ -1,4 +1,5 @@
-//! What CUDA kernels need of a device, in words: for headers of kernels and for `--emit schedule`.
+//! Resources that CUDA kernels need (registers, shared memory, occupancy), as text for the headers of kernels and for
+//! `--emit schedule`.
 
 use rx_cuda::images::resources::{self, Occupancy, Resources};
 use rx_cuda::images::{Image, Kept, ListedResources};
@@ -6,32 +7,32 @@ use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::{KernelInfo, Listing};
 use std::collections::BTreeMap;
 
-/// What kernels need, for each architecture they were compiled for.
+/// The resources of kernels, for each architecture that they were compiled for.
 pub(super) struct Needs(Vec<(u32, ListedResources)>);
 
 impl Needs {
-    /// Of the kernels of a listing.
+    /// Compiles the kernels of a listing and reads their resources.
     ///
     /// # Errors
-    /// Where NVRTC is not found.
+    /// If NVRTC is not found.
     pub(super) fn of(listing: &Listing, archs: &[u32]) -> Result<Needs, NvrtcError> {
         let kept = Kept::of_user();
         let of = |arch: &u32| Ok((*arch, listing.resources(*arch, &kept)?));
         Ok(Needs(archs.iter().map(of).collect::<Result<_, _>>()?))
     }
 
-    /// Of kernels that are compiled.
+    /// Reads the resources of kernels that are already compiled.
     pub(super) fn of_images(images: &[Image], arch: u32) -> Needs {
         let kernels: BTreeMap<String, Resources> = images.iter().flat_map(|image| resources::of(&image.code)).collect();
         Needs(vec![(arch, ListedResources { kernels, ..ListedResources::default() })])
     }
 
-    /// Of nothing.
+    /// Creates an empty value, for when NVRTC is not available.
     pub(super) fn unknown() -> Needs {
         Needs(Vec::new())
     }
 
-    /// What a kernel of a function needs, a line per architecture.
+    /// Returns the resources of a kernel as text, one line per architecture.
     pub(super) fn lines(&self, function: usize, kernel: &KernelInfo) -> Vec<String> {
         let line = |(arch, listed): &(u32, ListedResources)| {
             let needs = listed.kernels.get(&kernel.name).map(|needs| shown(needs, *arch, kernel));
@@ -42,7 +43,8 @@ impl Needs {
     }
 }
 
-/// `32 registers, 0 bytes of shared memory, no stack; 8 blocks of 256 threads at a time, 100 % of the warps`.
+/// Formats resources, for example `32 registers, 0 bytes of shared memory, no stack; 8 blocks of 256 threads on a
+/// multiprocessor at a time, 100 % of its warps`.
 fn shown(needs: &Resources, arch: u32, kernel: &KernelInfo) -> String {
     let (threads, dynamic) = (kernel.shape.block_threads(), kernel.shape.shared_bytes);
     let beside =
@@ -54,7 +56,7 @@ fn shown(needs: &Resources, arch: u32, kernel: &KernelInfo) -> String {
     format!("{needs}{beside}{}", full.unwrap_or_default())
 }
 
-/// A function's CUDA C with what its kernels need in their comments.
+/// Inserts the resources of each kernel as comments into a function's CUDA C.
 pub(super) fn commented(text: &str, function: usize, kernels: &[KernelInfo], needs: &Needs) -> String {
     let mut text = text.to_owned();
     for kernel in kernels.iter().rev() {

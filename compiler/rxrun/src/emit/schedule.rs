@@ -1,11 +1,12 @@
-//! `--emit schedule`: which rule made each CUDA kernel, and why those asked before it did not; and what the kernels need.
+//! `--emit schedule`: for each CUDA kernel, the schedule rule that produced it, why the rules tried before it declined,
+//! and the resources that the kernel needs.
 
 use super::resources::Needs;
 use rx_cuda::{Choice, KernelInfo, LaunchSize, Listing};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// A function of a listing, with values for its scalars and symbols by variable.
+/// A function of a listing, with values for its scalars and symbols, indexed by variable id.
 pub(super) struct Scheduled<'l> {
     pub(super) listing: &'l Listing,
     pub(super) function: usize,
@@ -17,7 +18,7 @@ impl Scheduled<'_> {
         self.listing.choices.iter().filter(|choice| choice.function == self.function)
     }
 
-    /// The kernels of a choice, and how they are launched; one that has an extent without a value is not.
+    /// The kernels of a choice with their launch sizes. A kernel with an extent of unknown value has launch size 0.
     fn kernels(&self, choice: &Choice) -> Vec<(&KernelInfo, LaunchSize)> {
         let all = self.listing.kernels.get(self.function).map_or(&[][..], Vec::as_slice);
         let value_of = |var: rx_tir::VarId| self.values.get(var.0 as usize).copied().flatten();
@@ -26,12 +27,12 @@ impl Scheduled<'_> {
         own.map(|info| (info, info.launch_size(&value_of).unwrap_or(none))).collect()
     }
 
-    /// How the function is scheduled, for people.
+    /// Formats the schedule of the function as text.
     pub(super) fn text(&self, needs: &Needs) -> String {
         self.choices().fold(String::new(), |text, choice| text + &explained(choice, &self.kernels(choice), needs))
     }
 
-    /// An object for each of its kernels, for machines (docs/json.md).
+    /// Returns a JSON object for each kernel of the function (docs/json.md).
     pub(super) fn objects(&self) -> Vec<Value> {
         let of_choice = |choice: &Choice| -> Vec<Value> {
             let object = |(info, size): (&KernelInfo, LaunchSize)| {
@@ -51,7 +52,7 @@ impl Scheduled<'_> {
     }
 }
 
-/// Why a choice was made: its rule's note, and why the rules before it declined.
+/// Joins the rule's note and the reasons why earlier rules declined.
 fn reason(choice: &Choice) -> String {
     let note = Some(choice.note.clone()).filter(|note| !note.is_empty());
     let declined = choice.declined.iter().map(|(rule, why)| format!("not {rule}: {why}"));

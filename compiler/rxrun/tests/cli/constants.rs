@@ -1,8 +1,8 @@
-//! Constants that a text names and has no data of.
+//! Tests of constants that a text names but has no data for.
 
 use super::{DEVICES, Folder, floats};
 
-/// As TVM prints a module without its metadata.
+/// A module as TVM prints it without its metadata.
 const WITHOUT_DATA: &str = "\
 @I.ir_module
 class Module:

@@ -1,10 +1,11 @@
-//! `int4`, `uint4` and `float4_e2m1fn`: given and written as arrays of their values, and the same on every device.
+//! Tests of `int4`, `uint4` and `float4_e2m1fn`: files hold their values in wider types, and every device computes the
+//! same.
 
 use super::{DEVICES, Folder, floats};
 use rx_base::DType;
 use rx_tensor::{Tensor, npz};
 
-/// Prim_funcs over all pairs of integers, named by what they compute of `a` and `b`.
+/// Prim_funcs over all pairs of integers: the name of each, and the expression of `a` and `b` that it computes.
 const OPERATIONS: [(&str, &str); 9] = [
     ("add", "a[v] + b[v]"),
     ("subtract", "a[v] - b[v]"),
@@ -20,7 +21,8 @@ const OPERATIONS: [(&str, &str); 9] = [
     ("hold", "T.Cast(\"DTYPE\", T.Cast(\"float32\", a[v]) * T.float32(2.5))"),
 ];
 
-/// As [`OPERATIONS`], of numbers that `wrap` keeps in range, and whose ends are `low` and `high`.
+/// Computes the expected result of an operation. `wrap` keeps a number in the type's range; `low` and `high` are its
+/// bounds.
 fn expected(name: &str, [a, b]: [i64; 2], wrap: &dyn Fn(i64) -> i64, (low, high): (i64, i64)) -> i64 {
     let divided = |divide: fn(i64, i64) -> i64| if b == 0 { a } else { divide(a, b) };
     let bits = |value: i64| value as u8 & 15;
@@ -37,7 +39,7 @@ fn expected(name: &str, [a, b]: [i64; 2], wrap: &dyn Fn(i64) -> i64, (low, high)
     })
 }
 
-/// A module that computes all operations, and returns their results.
+/// Returns a module that computes all operations and returns their results.
 fn program(dtype: &str) -> String {
     let mut text = String::from("@I.ir_module\nclass Module:\n");
     let mut body = String::new();
@@ -56,7 +58,7 @@ fn program(dtype: &str) -> String {
     )
 }
 
-/// The devices, with that of CUDA kernels where there is a compiler for it.
+/// The devices to test, with `cuda-sim` if there is a C++ compiler.
 fn devices() -> impl Iterator<Item = &'static str> {
     DEVICES.into_iter().chain(rx_cuda::simulator::compiler().is_ok().then_some("cuda-sim"))
 }

@@ -1,9 +1,9 @@
-//! Where a run's inputs come from beside `.npz`: `.safetensors`, and `[run]` in `rx.toml`.
+//! Tests of inputs from `.safetensors` files and from `[run]` in `rx.toml`.
 
 use super::{DEVICES, Folder, TAKE, floats, ints, table};
 use rx_tensor::{Tensor, npy};
 
-/// A `.safetensors` file of arrays: name, dtype, shape, bytes.
+/// Encodes a `.safetensors` file; each array is (name, dtype, shape, bytes).
 fn safetensors(arrays: &[(&str, &str, &[i64], &[u8])]) -> Vec<u8> {
     let mut header = serde_json::Map::new();
     let mut data = Vec::new();
@@ -25,7 +25,7 @@ fn safetensors_are_matched_by_name_as_npz_are() {
         "@R.function\ndef f(a_b: R.Tensor((2,), \"bfloat16\"), c: R.Tensor((1,), \"float8_e4m3fn\"), d: R.Tensor((2,), \"bool\")):\n    \
          x = R.astype(a_b, \"float32\")\n    y = R.astype(c, \"float32\")\n    return x, y, d\n",
     );
-    // 1.5 and -2 as the upper halves of their floats; 1.5 with 3 bits of fraction.
+    // bfloat16: 1.5 and -2 as the upper halves of their float32 bits. float8_e4m3: 1.5 with 3 bits of fraction.
     let arrays: [(&str, &str, &[i64], &[u8]); 4] = [
         ("a.b", "BF16", &[2], &[0xc0, 0x3f, 0x00, 0xc0]),
         ("c", "F8_E4M3", &[1], &[0x3c]),
@@ -60,7 +60,7 @@ fn settings_say_what_a_run_takes() {
     let run = folder.run(&["nets/take.rx"]).succeeds();
     assert!(run.stdout().contains("out0: float32 (2, 2)  min 0.000000  mean 2.250000"), "{}", run.stdout());
     assert!(run.stderr().contains("the interpreter"), "{}", run.stderr());
-    // The command line goes before it.
+    // The command line has precedence over rx.toml.
     npy::write_file(&folder.path("indices.npy"), &ints(&[2])).expect("written");
     let args = ["nets/take.rx", "--input", "indices=indices.npy", "--device", "cpu"];
     let run = folder.run(&args).succeeds();
@@ -71,7 +71,7 @@ fn settings_say_what_a_run_takes() {
     let drawn = folder.run(&["nets/take.rx"]).succeeds().stdout();
     assert_eq!(drawn, folder.run(&["nets/take.rx", "--isolated", "--dim", "n=3", "--seed", "1"]).succeeds().stdout());
     assert!(folder.run(&["nets/take.rx", "--dim", "n=2"]).succeeds().stdout().contains("float32 (2, 2)"));
-    // What is said of some files alone.
+    // Overrides for some of the files.
     npy::write_file(&folder.path("table.npy"), &floats(&[4, 2], &[9.0; 8])).expect("written");
     let nets = "[[overrides]]\nfiles = ['nets']\nrun = { dims = { n = 5 }, input = { table = 'table.npy' } }\n";
     folder.write("rx.toml", format!("run = {{ dims = {{ n = 3 }} }}\n{nets}"));
@@ -91,7 +91,7 @@ fn what_settings_name_and_a_function_does_not_need_may_be_missing() {
     settings("inputs = ['data.npz']\ninput = { other = 'none.npy' }");
     let run = folder.run(&["take.rx"]).succeeds();
     assert!(run.stdout().contains("out0: float32 (2, 2)") && run.stderr().contains(wrong), "{}", run.stderr());
-    // What it needs must be there, unless the command line gives it.
+    // The files that the run needs must exist, unless the command line gives the arrays.
     settings("inputs = ['data.npz']\ninput = { indices = 'none.npy' }");
     folder.run(&["take.rx"]).fails(2, "none.npy: ");
     npy::write_file(&folder.path("indices.npy"), &ints(&[2])).expect("written");
@@ -101,7 +101,7 @@ fn what_settings_name_and_a_function_does_not_need_may_be_missing() {
     folder.run(&["take.rx", "--input", "indices=indices.npy"]).fails(2, "none.npz: ");
     let run = folder.run(&["take.rx", "--inputs", "data.npz"]).succeeds();
     assert!(run.stderr().contains("; nothing of it is needed"), "{}", run.stderr());
-    // On the command line everything is meant.
+    // A file that the command line names must exist, even if it is not needed.
     folder.run(&["take.rx", "--isolated", "--inputs", "none.npz", "--inputs", "data.npz"]).fails(2, "none.npz: ");
 }
 
@@ -147,7 +147,7 @@ fn dims_that_no_function_has_are_refused() {
     folder.run(&["f.rx", "--dim", "q=5"]).fails(2, "--dim: `main` has no symbolic dim `q`; it has `n`");
     folder.write("g.rx", "@R.function\ndef main(x: R.Tensor((2,), \"float32\")):\n    return x\n");
     folder.run(&["g.rx", "--dim", "q=5", "--dim", "p=1"]).fails(2, "has no symbolic dim `q`, `p`; it has none");
-    // What rx.toml says is meant for every function.
+    // Dims in rx.toml are meant for all functions: unknown ones are no error.
     folder.write("rx.toml", "run = { dims = { q = 5, n = 2 } }\n");
     folder.run(&["f.rx"]).succeeds();
 }
@@ -215,7 +215,7 @@ fn parameters_of_every_kind_are_given_as_arrays() {
         );
         assert!(said.contains("out2: float32 (1,)  min 9.0") && said.contains("out3: int64 (2,)  min 2.0"), "{said}");
     }
-    // What is missing says how it is given, and that is right.
+    // The message for missing dims says how to give them, and following it works.
     folder.run(&["f.rx"]).fails(2, "the dims n, m of parameters `r`, `t.0`, `t.1.0`, `t.1.1` are not known");
     let dims = ["f.rx", "--dim", "n=2", "--dim", "m=1"];
     folder.run(&dims).fails(2, "its dims are not known; give it with --input s=FILE.npy, 2 integers (int64)");

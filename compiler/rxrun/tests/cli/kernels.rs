@@ -1,20 +1,20 @@
-//! The kernels that run are the functions of the last step that `--emit passes` shows.
+//! Tests that the kernels that run are the functions of the last step of `--emit passes`.
 
 use super::{Folder, model, models, named};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module's text, function by function.
+/// The functions of a module's text.
 #[derive(Default)]
 struct Functions {
-    /// The prim_funcs, without the indentation of the class.
+    /// The prim_funcs by name, without the indentation of the class.
     kernels: BTreeMap<String, String>,
     /// The Relax functions, in order; the entry is the first.
     relax: Vec<(String, String)>,
 }
 
 impl Functions {
-    /// Of the last step in what `--emit passes` prints.
+    /// Parses the last step of the output of `--emit passes`.
     fn of_last_step(listing: &str) -> Functions {
         let changed = |part: &&str| part.contains("@R.function");
         let last = listing.split("# ----- ").filter(changed).last().expect("a module");
@@ -32,7 +32,8 @@ impl Functions {
         functions
     }
 
-    /// How often a call of a Relax function calls each kernel. No function of the modules has branches.
+    /// Counts how often one call of a Relax function calls each kernel. The functions of these modules have no
+    /// branches.
     fn calls(&self, function: &str, counts: &mut BTreeMap<String, u64>) {
         let text = self.relax.iter().find(|(name, _)| name == function).map_or("", |(_, text)| text);
         for rest in text.split("cls.").skip(1) {
@@ -45,7 +46,7 @@ impl Functions {
     }
 }
 
-/// Holds `--emit tir` against the last step of `--emit passes`; gives that.
+/// Checks that `--emit tir` agrees with the last step of `--emit passes`; returns that step.
 fn loops_are_those_of_the_last_step(folder: &Folder, args: &[&str]) -> Functions {
     let emit = |stage: &str| folder.run(&[args, &["--emit", stage]].concat()).succeeds().stdout();
     let shown = Functions::of_last_step(&emit("passes"));
@@ -56,7 +57,7 @@ fn loops_are_those_of_the_last_step(folder: &Folder, args: &[&str]) -> Functions
     shown
 }
 
-/// Holds what `--profile` counts against the last step that is shown.
+/// Checks that the kernel counts of `--profile` agree with the last step.
 fn kernels_that_run_are_those_shown(folder: &Folder, args: &[&str], inputs: &[&str]) {
     let shown = loops_are_those_of_the_last_step(folder, args);
     let run = folder.run(&[args, inputs, &["--profile", "--format", "json"]].concat()).succeeds();
@@ -73,7 +74,7 @@ fn kernels_that_run_are_those_shown(folder: &Folder, args: &[&str], inputs: &[&s
     assert_eq!(ran, wanted, "{args:?}");
 }
 
-/// How many elements the parameters of a program have; symbolic dims count as 1.
+/// Returns the number of elements of a program's parameters; symbolic dims count as 1.
 fn weights(program: &str) -> u64 {
     let text = std::fs::read_to_string(program).expect("a program");
     let signature = text.split("@R.function").nth(1).and_then(|rest| rest.split(" with R.").next()).unwrap_or_default();
@@ -84,7 +85,7 @@ fn weights(program: &str) -> u64 {
     signature.split("R.Tensor((").skip(1).map(elements).sum()
 }
 
-/// A value for each symbolic dim of a program.
+/// Returns `--dim` values for all symbolic dims of a program.
 fn dims(program: &str) -> Vec<String> {
     let text = std::fs::read_to_string(program).expect("a program");
     let declared = text.lines().filter_map(|line| line.trim().split_once(" = "));

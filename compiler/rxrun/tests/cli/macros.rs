@@ -1,4 +1,4 @@
-//! prim_funcs that call macros run, and are emitted.
+//! Tests that prim_funcs that call macros run and can be printed.
 
 use super::{DEVICES, Folder, floats};
 use rx_tensor::npz;

@@ -1,4 +1,4 @@
-//! The real binary: what it prints, writes and returns, and how it says no.
+//! Integration tests of the `rxrun` binary: its output, files, exit status and error messages.
 
 mod constants;
 mod four_bits;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Rows of a table, made positive.
+/// A program that takes rows of a table and applies relu.
 const TAKE: &str = r#"from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -56,7 +56,7 @@ impl Folder {
         self.run_with(args, &[])
     }
 
-    /// With variables of the environment.
+    /// Runs the binary with additional environment variables.
     fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rxrun"));
         let command = command.current_dir(self.0.path()).args(args).envs(variables.iter().copied());
@@ -81,7 +81,7 @@ impl Run {
         self
     }
 
-    /// Fails with `status`, saying `words`; nothing is printed as a result.
+    /// Checks that the run fails with `status` and a message that contains `words`, and prints no result.
     #[track_caller]
     fn fails(self, status: i32, words: &str) {
         let said = self.stderr();
@@ -154,7 +154,7 @@ fn what_is_drawn_depends_on_the_seed_and_nothing_else() {
         let args = ["take.rx", "--dim", "n=5", "--seed", seed, "--device", device];
         folder.run(&args).succeeds().stdout()
     };
-    // Indices are below the extent they index, or this would fail.
+    // Drawn indices are less than the extent that they index; otherwise this would fail.
     assert_eq!(drawn("1", "cpu"), drawn("1", "interp"));
     assert_ne!(drawn("1", "cpu"), drawn("2", "cpu"));
 }
@@ -366,7 +366,8 @@ class Module:
     }
 }
 
-/// The models of the folder that have values, and their stages that stand in it with their constants: names without `.rx`.
+/// Lists the models that have values, and the stages in the same folder that include their constants: names without
+/// `.rx`.
 fn named(models: &Path) -> Vec<String> {
     let names = |folder: &str, ending: &str| -> Vec<String> {
         let entries = std::fs::read_dir(models.join(folder)).into_iter().flatten().flatten();
@@ -394,7 +395,7 @@ fn named(models: &Path) -> Vec<String> {
     all
 }
 
-/// The folder of models that `RX_MODELS` names.
+/// The folder of models, given by `RX_MODELS`.
 fn models() -> Option<PathBuf> {
     let models = std::env::var_os("RX_MODELS").map(PathBuf::from);
     if models.is_none() {
@@ -403,14 +404,14 @@ fn models() -> Option<PathBuf> {
     models
 }
 
-/// A model's program and its values.
+/// Returns the paths of a model's program and values.
 fn model(models: &Path, name: &str) -> (String, String) {
     let base = name.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(name);
     let shown = |name: String| models.join(name).display().to_string();
     (shown(format!("{name}.rx")), shown(format!("{base}.npz")))
 }
 
-/// Models with inputs and results computed by PyTorch.
+/// The models' inputs and expected results were computed by PyTorch.
 #[test]
 fn models_agree_with_pytorch() {
     let Some(models) = models() else { return };
@@ -425,7 +426,7 @@ fn models_agree_with_pytorch() {
     }
 }
 
-/// The CUDA C of every model, run on the CPU with a fiber per thread.
+/// Runs the CUDA C of every model on the CPU, with one fiber per thread.
 #[test]
 fn models_agree_with_pytorch_as_simulated_cuda() {
     let Some(models) = models() else { return };
@@ -434,7 +435,7 @@ fn models_agree_with_pytorch_as_simulated_cuda() {
         return;
     }
     let folder = Folder::new();
-    // A model and its last stage: those between have kernels of both.
+    // Test only each model and its last stage, which together contain all kernels of the stages between them.
     for name in named(&models).iter().filter(|name| !name.contains('.') || name.ends_with(".lowered")) {
         let (program, values) = model(&models, name);
         let args = [&program, "--inputs", &values, "--check", &values, "--device", "cuda-sim"];
@@ -443,7 +444,7 @@ fn models_agree_with_pytorch_as_simulated_cuda() {
     }
 }
 
-/// NVRTC takes the CUDA C of every model.
+/// Compiles the CUDA C of every model with NVRTC.
 #[test]
 fn models_compile_as_cuda() {
     let Some(models) = models() else { return };
@@ -471,7 +472,7 @@ fn settings_say_which_warnings_are_heard_and_what_is_declared() {
     let folder = Folder::new();
     folder.write("f.rx", TEXT);
     folder.write("rx.toml", HALVE);
-    // Known to the checker; what computes it is not rx's.
+    // The checker knows the operator, but rx has no implementation of it.
     folder.run(&["f.rx", "--dim", "n=2"]).fails(1, "my.halve");
     folder.write("f.rx", TEXT.replace(", 6", ""));
     folder.run(&["f.rx", "--dim", "n=2"]).fails(1, "nothing is run");
@@ -480,7 +481,7 @@ fn settings_say_which_warnings_are_heard_and_what_is_declared() {
     folder.write("take.rx", &unused);
     folder.write("wrong.rx", &wrong);
     folder.write("rx.toml", "severity = { all = 'off' }\n");
-    // What is wrong does not run, whatever is said of it.
+    // An error prevents the run, whatever its severity is set to.
     folder.run(&["wrong.rx"]).fails(1, "RX0202");
     folder.write("rx.toml", "severity = { all = 'offf' }\n");
     folder.run(&["take.rx"]).fails(2, "rx.toml is wrong; nothing is run");
@@ -502,7 +503,7 @@ fn severities_of_warnings_are_those_of_the_settings() {
     folder.run(&["f.py", "--emit", "relax"]).succeeds();
 }
 
-/// What a program prints is a result; an assertion that fails is an error at its place.
+/// The program's prints go to standard output; a failed assertion is an error at its position.
 #[test]
 fn programs_print_and_assert() {
     let folder = Folder::new();
@@ -524,7 +525,8 @@ fn programs_print_and_assert() {
     let json = run(1.5, &["--format", "json", "--profile"]).stdout();
     let printed: Vec<&str> = json.lines().filter(|line| line.contains("\"printed\"")).collect();
     assert_eq!(printed, [r#"{"event":"printed","text":"rows are [[0.  1.5]]"}"#]);
-    // Of two runs of three calls each there are two times, and six lines; what fails in the first call is all that is said.
+    // Two runs of three calls each give two times and six printed lines. If the first call fails, nothing else is
+    // reported.
     let json = run(1.5, &["--format", "json", "--repeat", "2", "--calls", "3"]).stdout();
     let events: Vec<serde_json::Value> = json.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).collect::<Vec<_>>();

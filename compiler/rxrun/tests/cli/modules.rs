@@ -1,10 +1,10 @@
-//! Files of several modules: every look-up is within the one that is chosen.
+//! Tests of files with several modules: names are looked up in the chosen module only.
 
 use super::{DEVICES, Folder, floats};
 
 const HEAD: &str = "from tvm.script import ir as I, relax as R, tirx as T\n\n";
 
-/// A module whose `main` adds `bias` in a function `helper`, by a prim_func `step`.
+/// A module whose `main` calls a function `helper`, which adds `bias` with a prim_func `step`.
 fn adds(class: &str, bias: u32) -> String {
     format!(
         r#"@I.ir_module
@@ -44,7 +44,7 @@ fn calls_stay_in_their_module() {
         let run = folder.run(&["net.py", "--inputs", "x.npz", "--device", device, "--values"]).succeeds();
         let said = run.stdout();
         assert!(said.contains("out0: float32 (2,)  min 2.000000  mean 2.500000  max 3.000000"), "{said}");
-        // Lines are those of the first module.
+        // The lines are those of the first module.
         assert!(said.contains("\n  13  y "), "{said}");
         let run = folder.run(&["net.py", "--inputs", "x.npz", "--device", device, "--entry", "other"]).succeeds();
         assert!(run.stdout().contains("min 101.000000"), "{}", run.stdout());

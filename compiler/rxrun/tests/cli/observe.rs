@@ -1,11 +1,11 @@
-//! `--values` and `--profile` of the real binary.
+//! Tests of `--values` and `--profile`.
 
 use rx_tensor::{Scalar, Tensor, npz};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A convolution, made positive, of which one channel is kept.
+/// A convolution and a relu, of which one channel is kept.
 const CONV: &str = r#"from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -24,7 +24,7 @@ class Module:
 struct Folder(TempDir);
 
 impl Folder {
-    /// A folder with the program and its inputs.
+    /// Creates a folder with the program and its inputs.
     fn new(program: &str, inputs: &[(&str, &Tensor)]) -> Folder {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("net.rx"), program).expect("written");
@@ -44,7 +44,7 @@ impl Folder {
         command.output().expect("it starts")
     }
 
-    /// The events of a run that succeeds.
+    /// Runs the program, which must succeed, and returns the JSON events.
     #[track_caller]
     fn events(&self, args: &[&str]) -> Vec<Value> {
         let run = self.run(&[&["--format", "json"], args].concat());
@@ -66,7 +66,7 @@ fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events.iter().filter(|event| event["event"] == kind).collect()
 }
 
-/// Name, line, and range of values.
+/// The name, line, and range of values of each event.
 fn told(values: &[&Value]) -> Vec<(String, u64, [f64; 3])> {
     let number = |value: &Value, field: &str| value[field].as_f64().unwrap_or(f64::NAN);
     let one = |value: &&Value| {
@@ -87,7 +87,7 @@ fn devices() -> Vec<&'static str> {
     }
 }
 
-/// The numbers are exact: NumPy has the same.
+/// The expected numbers are exact: NumPy computes the same.
 #[test]
 fn values_are_what_the_statements_say() {
     let folder = Folder::conv();
@@ -109,10 +109,10 @@ fn values_are_what_the_statements_say() {
         );
         let place = |value: &Value| ["column", "end_line", "end_column"].map(|field| value[field].as_u64());
         assert_eq!(place(values[1]), [Some(13), Some(10), Some(14)]);
-        // A statement's time is said once.
+        // The time of a statement is reported once.
         let timed: Vec<bool> = values.iter().map(|value| value["seconds"].is_f64()).collect();
         assert_eq!(timed, [true, true, true, false, true]);
-        // The program as it is run gives the same.
+        // A normal run gives the same output.
         for field in ["dtype", "shape", "min", "mean", "max", "nan"] {
             assert_eq!(values[4][field], of(&events, "output")[0][field], "{device}: {field}");
         }
@@ -171,7 +171,8 @@ fn kernels_are_told_with_what_they_compute_and_move() {
                 kernels.iter().find(|kernel| kernel["places"][0]["line"] == line).expect("a kernel of the line");
             (kernel["operations"].as_u64(), kernel["bytes"].as_u64())
         };
-        // A multiplication and an addition for each of 3 · 8 · 4 products; floats of 3 · 8, 8 · 4 and 3 · 4 elements.
+        // One multiplication and one addition for each of 3 · 8 · 4 products; 4-byte floats in 3 · 8, 8 · 4 and 3 · 4
+        // elements.
         assert_eq!(work(10), (Some(2 * 3 * 8 * 4), Some(4 * (3 * 8 + 8 * 4 + 3 * 4))), "{device}");
         assert_eq!(work(11), (Some(3 * 4), Some(4 * (3 * 4 + 4))), "{device}");
     }
@@ -258,7 +259,7 @@ class Module:
             ("z", 14, 4.0),
             ("out", 16, 4.0),
             ("end", 17, 3.0),
-            // The last time, 3 is not less than 3; the sum was bound in the turn before.
+            // In the last iteration 3 is not less than 3, so the sum keeps its value of the iteration before.
             ("more", 23, 0.0),
             ("one", 25, 1.0),
             ("after", 26, 3.0),
@@ -291,7 +292,7 @@ fn a_comparison_that_fails_is_observed_too_and_still_fails() {
 
 #[test]
 fn what_an_observed_run_fails_at_is_a_remark() {
-    // Joined, what nothing reads is not computed; observed, it is.
+    // In a fused run an unused value is not computed; in an observed run it is.
     let program = r#"@R.function
 def main(table: R.Tensor((4, 2), "float32"), indices: R.Tensor((1,), "int64")):
     y = R.nn.relu(table)

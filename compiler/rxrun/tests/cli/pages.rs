@@ -1,4 +1,4 @@
-//! The commands of `README.md` and `docs` that run `rxrun`, and a plain `rxrun FILE` of each example.
+//! Runs the `rxrun` commands of `README.md` and `docs`, and `rxrun FILE` for each example.
 
 use rx_db::FileKind;
 use std::path::Path;

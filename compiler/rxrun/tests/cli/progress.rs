@@ -1,11 +1,11 @@
-//! How far a run is, told while it goes on.
+//! Tests of the progress reports of a run.
 
 use super::Folder;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// A thousand products of matrices, too many for the interpreter to be waited for.
+/// A thousand matrix products, which take the interpreter too long to wait for.
 const LONG: &str = r#"@I.ir_module
 class Module:
     @R.function(private=True)
@@ -27,7 +27,7 @@ CALLS_ten
 CALLS_hundred
 "#;
 
-/// Ten calls of a function, each on what the one before gave.
+/// Ten calls of a function, each with the result of the previous one.
 fn calls(function: &str) -> String {
     let call = |at: usize| match at {
         0 => format!("        y0 = cls.{function}(x)\n"),

@@ -1,9 +1,9 @@
-//! `--emit`: stages of a program as text, and where their parts come from.
+//! Tests of `--emit`: the text of each stage, and the source positions of its parts.
 
 use super::{Folder, Run, TAKE};
 use serde_json::{Value, json};
 
-/// The `emitted` event of a run.
+/// Runs `--emit` and returns its `emitted` event.
 #[track_caller]
 fn emitted(folder: &Folder, args: &[&str]) -> Value {
     emitted_by(folder.run(&[args, &["--format", "json"]].concat()).succeeds())
@@ -17,7 +17,7 @@ fn emitted_by(run: Run) -> Value {
     event
 }
 
-/// The name of each part, its text, and the lines of the program it comes from.
+/// Returns for each part its name, its text, and the lines of the program that it comes from.
 fn parts(event: &Value) -> Vec<(String, String, Vec<u64>)> {
     let lines: Vec<&str> = event["text"].as_str().expect("a text").lines().collect();
     let number = |value: &Value| value.as_u64().expect("a number");
@@ -96,7 +96,7 @@ def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
     }
     let text = folder.run(&["net.rx", "--emit", "tir"]).succeeds().stdout();
     assert_eq!(text.matches("def matmul").count(), 1, "{text}");
-    // Of the steps, too: places are those of the text, whose lines the printed module does not have.
+    // The parts of steps have positions too, in the original text: line numbers of the printed module would be others.
     let parts = parts(&emitted(&folder, &["net.rx", "--emit", "passes"]));
     let fused = parts.iter().find(|(name, ..)| name.starts_with("fused_")).expect("a joined kernel");
     assert_eq!(fused.2, [5, 6], "{parts:?}");
@@ -152,7 +152,7 @@ fn a_prim_func_can_be_shown_alone() {
         let [(name, text, places)] = &alone[..] else { panic!("{alone:?}") };
         assert_eq!((name.as_str(), &places[..]), ("double", &[8][..]), "{stage}");
         assert!(text.contains("double"), "{text}");
-        // In a function that calls it, the call is one of its places.
+        // When its caller is printed, the call is one of the places of the kernel.
         let called = parts(&emitted(&folder, &["prim.rx", "--emit", stage]));
         assert_eq!(called.iter().map(|(_, _, places)| &places[..]).collect::<Vec<_>>(), [&[8, 12][..]], "{stage}");
     }
@@ -213,7 +213,7 @@ fn passes_take_a_module_out_of_python() {
     assert!(said.contains("class First:") && !said.contains("class Second:"), "{said}");
 }
 
-/// A product that is large enough for tensor cores.
+/// A matrix product that is large enough for tensor cores.
 const PRODUCT: &str = "@I.ir_module
 class Module:
     @R.function
@@ -245,7 +245,7 @@ fn kernels_are_checked_on_the_host_in_several_orders_of_threads() {
     assert!(said.contains("equal within the tolerances"), "{said}");
 }
 
-/// Whether NVRTC is there; says where it is not.
+/// Whether NVRTC is available; prints a note if it is not.
 fn has_nvrtc() -> bool {
     let is_found = rx_cuda::nvrtc::probe().is_ok();
     if !is_found {
@@ -265,7 +265,7 @@ fn schedules_are_explained_kernel_by_kernel() {
         let kernels: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ') && !line.is_empty()).collect();
         assert!(kernels.len() == 2 && kernels[0].starts_with("take_kernel"), "{name}: {text}");
     }
-    // What is not asked does not decline, and what is asked last takes everything.
+    // Rules that are not tried do not decline, and the last rule accepts everything.
     assert_eq!(plain.matches("\n    fallback").count(), 2, "{plain}");
     assert!(!plain.contains("    not "), "{plain}");
     let event = emitted(&folder, &["take.rx", "--explain-schedule", "--schedule", "fallback"]);
@@ -273,7 +273,8 @@ fn schedules_are_explained_kernel_by_kernel() {
     assert_eq!((&event["stage"], parts.len(), &parts[1].2[..]), (&json!("schedule"), 2, &[9][..]));
 }
 
-/// A group norm whose groups have several channels, `argmax` of a row, and a value that its activation uses twice, for `n` rows.
+/// A group norm whose groups have several channels, an `argmax` of a row, and a value that its activation uses twice,
+/// for `n` rows.
 const REDUCTIONS: &str = "
 @R.function
 def main(x: R.Tensor((\"n\", 32, 32, 32), dtype=\"float32\"), y: R.Tensor((1, 151936), dtype=\"float32\"), g: R.Tensor((32,), dtype=\"float32\")):
@@ -330,7 +331,7 @@ fn rules_are_named_in_the_order_in_which_they_are_asked() {
     let explain = |order: &[&str]| {
         folder.run(&["take.rx", "--explain-schedule", "--schedule", &order.join(",")]).succeeds().stdout()
     };
-    // The fallback is asked last, wherever it is named.
+    // The fallback is always tried last, wherever `--schedule` names it.
     let declined = |text: &str| -> Vec<String> {
         let first = text.lines().skip(2).take_while(|line| line.starts_with("    "));
         let names = first.filter_map(|line| line.strip_prefix("    not ")?.split_once(':'));
@@ -397,7 +398,8 @@ fn machine_code_of_a_device_needs_a_disassembler() {
     assert!(text.contains("EXIT") && text.contains("// take_kernel") && text.contains(" registers, "), "{text}");
 }
 
-/// Calls with `tir_vars`, which TVM reads up to 0.25: the prim_func's last parameter, after the output, is a dim.
+/// Calls with `tir_vars`, which TVM accepts up to version 0.25: the prim_func's last parameter, after the output, is a
+/// dim.
 const TIR_VARS: &str = r#"@I.ir_module
 class Module:
     @T.prim_func
@@ -430,7 +432,8 @@ fn passes_scalars_behind_outputs_are_passed_among_arguments() {
     let before = run("f.rx");
     folder.run(&["g.rx", "--dim", "n=3", "--check", "out.npz"]).succeeds();
     assert!(before.contains("out0: float32 (4,)"), "{before}");
-    // A function that something else uses keeps its parameters, and all calls of it.
+    // If one call's `tir_vars` is not a literal shape, the function keeps its parameters, and all calls their
+    // `tir_vars`.
     folder.write("h.rx", TIR_VARS.replace("tir_vars=R.shape([n])", "tir_vars=s"));
     assert!(emitted("h.rx").stdout().contains("tir_vars=R.shape([n + 1])"));
 }

@@ -1,11 +1,11 @@
-//! Functions that take prepared weights, as `LiftTransformParams` leaves them: arrays are raw or prepared, and which is never
-//! guessed.
+//! Tests of functions that take prepared weights, as `LiftTransformParams` leaves them. Whether arrays are raw or
+//! prepared is never guessed.
 
 use super::{DEVICES, Folder, floats};
 use rx_db::{FileKind, Workspace};
 use rx_tensor::npy;
 
-/// `main(x, w)` was `x + (w + w)`; raw and prepared weights have one shape.
+/// `main(x, w)` was `x + (w + w)` before the pass; raw and prepared weights have the same shape.
 const LIFTED: &str = "\
 @I.ir_module
 class Module:
@@ -52,7 +52,7 @@ fn names_tell_raw_weights_from_prepared_ones() {
     }
 }
 
-/// What the code action of editors makes of the text.
+/// Returns the text after the editor's code action that adds a raw entry.
 fn with_raw_entry() -> String {
     let mut workspace = Workspace::new();
     let file = workspace.add(LIFTED, FileKind::Rx);
@@ -70,7 +70,7 @@ fn a_function_with_a_raw_entry_takes_raw_weights_and_has_them_prepared_once() {
             folder.write("f.rx", &text);
             let args = ["f.rx", "--inputs", "in.npz", "--device", device];
             assert!(folder.run(&args).succeeds().stdout().contains(RAW));
-            // What is profiled is the run behind two others: weights are there.
+            // The profile is of the run after two others, so the weights are already prepared.
             let run = folder.run(&[&args[..], &["--repeat", "2", "--profile", "--format", "json"]].concat());
             let said = run.succeeds().stdout();
             let events = said.lines().map(|line| serde_json::from_str(line).expect("an event"));
@@ -83,7 +83,7 @@ fn a_function_with_a_raw_entry_takes_raw_weights_and_has_them_prepared_once() {
 #[test]
 fn where_nothing_tells_it_is_asked() {
     let folder = folder("w");
-    // The prepared weight is called as the raw one is, and has its shape.
+    // Here the prepared weight has the name and the shape of the raw one.
     folder.write(
         "f.rx",
         LIFTED.replace("twice:", "w:").replace("twice,", "sum,").replace("x, twice", "x, w").replace(
@@ -124,7 +124,7 @@ fn a_function_whose_weights_nothing_prepares_has_no_choice() {
     folder.run(&["f.rx", "--weights", "raw"]).fails(2, "no function of the module prepares the weights of `main`");
 }
 
-/// Two weights as a model's file calls them, and a parameter that is none.
+/// Two weights with the names of a model's file, and a parameter that is not a weight.
 const TWO: &str = "\
 @I.ir_module
 class Module:
