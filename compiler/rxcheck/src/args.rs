@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `rxcheck`, parsed by clap.
 
 use clap::error::ErrorKind;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Reports rendered in full unless asked otherwise.
+/// The most diagnostics printed in full, if `--max-diagnostics` is not given.
 const MOST_REPORTS: usize = 200;
 
 const EXIT_CODES: &str = "\
@@ -154,7 +154,7 @@ pub struct Args {
     pub dim: Option<crate::why::Part>,
 }
 
-/// `--format`.
+/// Values of `--format`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum FormatName {
     /// Reports with source lines, for people.
@@ -174,7 +174,7 @@ enum FormatName {
     Junit,
 }
 
-/// `--annotate`.
+/// Values of `--annotate`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Annotations that are missing.
@@ -183,7 +183,7 @@ pub enum Which {
     All,
 }
 
-/// `--color`.
+/// Values of `--color`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
@@ -195,7 +195,7 @@ enum ColorChoice {
 }
 
 impl Args {
-    /// The process's arguments; ends the process, as clap does, when they are wrong or help was asked for.
+    /// Parses the process's arguments. Ends the process, as clap does, if they are wrong or help was requested.
     pub fn of_process() -> Args {
         let args = Args::try_parse().unwrap_or_else(|error| {
             let status = rx_report::stdout::usage_status(error.print(), error.exit_code());
@@ -225,15 +225,15 @@ impl Args {
         args
     }
 
-    /// What is said of the severities of codes.
+    /// The severities chosen by `--select` and `--ignore`.
     pub fn choice(&self) -> Choice {
         Choice { select: self.select.clone(), ignore: self.ignore.clone() }
     }
 
-    /// What speaks of files.
+    /// Returns a finder of the settings and declarations that apply to a file.
     ///
     /// # Errors
-    /// When `--config` names a file that cannot be read.
+    /// If `--config` names a file that cannot be read.
     pub fn projects(&self) -> Result<Projects, Unreadable> {
         let finder = match &self.config {
             Some(path) => Finder::given(path)?,
@@ -243,7 +243,7 @@ impl Args {
         Ok(Projects::new(finder))
     }
 
-    /// How diagnostics are written.
+    /// The format of diagnostics.
     pub fn format(&self) -> Format {
         match self.format {
             FormatName::Text => Format::Text,
@@ -256,7 +256,7 @@ impl Args {
         }
     }
 
-    /// Whether what is written is coloured.
+    /// Whether to colour the output.
     pub fn color(&self) -> bool {
         match self.color {
             ColorChoice::Always => true,
@@ -276,7 +276,7 @@ impl Args {
         }
     }
 
-    /// Files checked at once.
+    /// The number of files to check at once.
     pub fn workers(&self) -> NonZeroUsize {
         self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
     }

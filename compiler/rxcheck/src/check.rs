@@ -1,4 +1,4 @@
-//! One file, from its text to what is printed about it.
+//! Checks one file: from its text to the rendered output.
 
 use crate::args::Args;
 use crate::discover::Input;
@@ -13,7 +13,7 @@ use rx_settings::Choice;
 use rx_syntax::document::ItemKind;
 use std::path::Path;
 
-/// What the command line asks of every file.
+/// The options that apply to every file.
 pub struct Options {
     format: Format,
     color: bool,
@@ -28,7 +28,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options of `args`.
+    /// Reads the options from `args`.
     pub fn new(args: &Args) -> Options {
         Options {
             format: args.format(),
@@ -45,36 +45,36 @@ impl Options {
     }
 }
 
-/// What became of one input.
+/// The result for one input.
 pub enum Outcome {
-    /// It was checked.
+    /// The input was checked.
     Checked(Checked),
-    /// It is a settings file with mistakes.
+    /// The input is a settings file with mistakes.
     Settings(Checked),
-    /// It could not be read, or rxcheck failed on it.
+    /// The input could not be read, or rxcheck panicked on it.
     Failed(Failure),
-    /// Python without Relax, found in a folder.
+    /// A Python file without Relax code, found in a folder.
     Skipped,
 }
 
-/// A file that was checked.
+/// The result of a check.
 #[derive(Default)]
 pub struct Checked {
-    /// Diagnostics by severity, printed or not.
+    /// Numbers of diagnostics by severity, printed or not.
     pub counts: Counts,
-    /// Whether what was found sets the exit status.
+    /// Whether the diagnostics make the exit status 1.
     pub fails: bool,
-    /// The file as it is shown.
+    /// The file's name as shown.
     pub name: String,
-    /// Its diagnostics as written, [`Args::most_reports`] at most.
+    /// The rendered diagnostics, at most [`Args::most_reports`].
     pub pieces: Vec<Piece>,
     /// The lines of `--types` or `--stats`, with their line ends.
     pub types: Vec<String>,
-    /// Diagnostics that would be printed but for that limit.
+    /// The number of diagnostics that were left out because of that limit.
     pub left_out: usize,
-    /// Said about the file on stderr.
+    /// A note about the file for stderr.
     pub remark: Option<String>,
-    /// What was changed in the text.
+    /// The changes made to the text.
     pub rewritten: Rewritten,
 }
 
@@ -106,7 +106,7 @@ fn checked(input: &Input, options: &Options) -> Outcome {
     report(input, options, Text { workspace: &workspace, file, text: &text, mistake }, rewritten)
 }
 
-/// A database of one text, that of an input.
+/// Creates a database with the text of an input.
 pub fn workspace(text: &str, input: &Input, options: &Options) -> (Workspace, FileId) {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, input.kind);
@@ -114,25 +114,25 @@ pub fn workspace(text: &str, input: &Input, options: &Options) -> (Workspace, Fi
     (workspace, file)
 }
 
-/// Tells a database what rx.toml and the command line say of an input.
+/// Sets the options of rx.toml and the command line that the database needs.
 pub fn configure(workspace: &mut Workspace, file: FileId, input: &Input, options: &Options) {
     workspace.set_tvm(file, options.tvm.or(input.settings().tvm_version));
     workspace.set_operators(file, input.project.operators.clone());
 }
 
-/// A text that is in a database.
+/// A text with the database that contains it.
 pub struct Text<'t> {
     /// The database.
     pub workspace: &'t Workspace,
-    /// Its file there.
+    /// The text's file id in the database.
     pub file: FileId,
     /// The text.
     pub text: &'t str,
-    /// What is wrong with its encoding.
+    /// The diagnostic for a wrong encoding.
     pub mistake: Option<Diagnostic<Span>>,
 }
 
-/// Renders what is found in a text.
+/// Renders the diagnostics of a text.
 pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewritten) -> Outcome {
     let Text { workspace, file, text, mistake } = text;
     let without_relax = input.kind == FileKind::Python && !has_relax(workspace.document(file));
@@ -141,7 +141,7 @@ pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewri
     }
     let name = shown(input, options.format);
     let source = Source::new(&name, text);
-    // A text that was repaired on reading has one mistake, not those of the repair.
+    // If wrong encoding was replaced on reading, report only that, not the errors of the replaced text.
     let diagnostics = match mistake {
         Some(mistake) => vec![mistake],
         None => reported(workspace, file, input, options),
@@ -165,13 +165,13 @@ pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewri
     Outcome::Checked(checked)
 }
 
-/// The mistakes of a text that stands in no file but is an input's.
+/// Checks a text under the settings of an input, without reading its file.
 fn diagnostics(text: &str, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
     let (workspace, file) = workspace(text, input, options);
     reported(&workspace, file, input, options)
 }
 
-/// The diagnostics of a file as rx.toml and the command line want them.
+/// Returns the diagnostics of a file with the severities of rx.toml and the command line applied.
 pub fn reported(workspace: &Workspace, file: FileId, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
     let severities = input.settings().severities(input.path(), &options.choice);
     severities.apply(workspace.diagnostics(file))
@@ -210,8 +210,8 @@ fn render(
     checked.left_out = visible().count() - checked.pieces.len();
 }
 
-/// The name an input is shown under: the path as people wrote it; in the formats of a server, which knows the project and
-/// not where rxcheck ran in it, the path below the project's root.
+/// Returns the name that an input is shown under: the path as the user wrote it. In the formats for GitHub and GitLab
+/// it is the path relative to the project's root, because these servers do not know the working directory.
 fn shown(input: &Input, format: Format) -> String {
     let root = match format {
         Format::Github => std::env::var_os("GITHUB_WORKSPACE"),

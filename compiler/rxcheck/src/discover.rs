@@ -1,4 +1,4 @@
-//! Which files are meant.
+//! Finds the files to check.
 
 use crate::args::Args;
 use crate::output::Failure;
@@ -11,23 +11,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A text to check.
+/// An input to check.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// The path as people see it.
+    /// The path as shown to users.
     pub shown: String,
-    /// Where the text is read from.
+    /// The source of the text.
     pub place: Place,
-    /// How it is read.
+    /// How the text is parsed.
     pub kind: FileKind,
-    /// Named on the command line, not found in a folder.
+    /// Whether it was named on the command line, not found in a folder.
     pub named: bool,
-    /// What rx.toml says of it.
+    /// The settings and declarations that apply to it.
     pub project: Arc<Project>,
 }
 
 impl Input {
-    /// The path that settings go by.
+    /// The path that the patterns of settings are matched with.
     pub fn path(&self) -> &Path {
         match &self.place {
             Place::Stdin => Path::new(&self.shown),
@@ -41,20 +41,20 @@ impl Input {
     }
 }
 
-/// What is meant by the paths of the command line.
+/// The result of resolving the paths of the command line.
 #[derive(Default)]
 pub struct Found {
-    /// The inputs, each once, in the order named and sorted within a folder.
+    /// The inputs, each once: in the order of the command line, sorted within a folder.
     pub inputs: Vec<Input>,
-    /// What could not be looked at.
+    /// Paths that could not be read.
     pub failures: Vec<Failure>,
-    /// Settings files that are wrong; the files they speak of are not among the inputs.
+    /// Settings files with mistakes; the files that they apply to are not among the inputs.
     pub mistaken: Vec<Arc<Project>>,
-    /// Whether something was passed over because rx.toml says so.
+    /// Whether something was skipped because rx.toml excludes it.
     pub excluded: bool,
 }
 
-/// Looks for what `paths` name, with what the settings files say of it.
+/// Finds the inputs that `paths` name, with the settings of each.
 pub fn discover(args: &Args, paths: &[PathBuf]) -> Found {
     let projects = match args.projects() {
         Ok(projects) => projects,
@@ -80,12 +80,12 @@ struct Search {
     projects: Projects,
     force_exclude: bool,
     found: Found,
-    /// Files already looked at; `None` is standard input.
+    /// Files that were already added; `None` is standard input.
     seen: HashSet<Option<PathBuf>>,
 }
 
 impl Search {
-    /// Adds an input, unless it was seen, is passed over, or its settings are wrong.
+    /// Adds an input, unless it was seen, is excluded, or its settings have mistakes.
     fn add(&mut self, shown: String, place: Place, named: bool) {
         let (key, path) = match &place {
             Place::Stdin => (None, PathBuf::from(&shown)),
@@ -108,7 +108,7 @@ impl Search {
     }
 
     fn one(&mut self, path: PathBuf, named: bool) {
-        // `./a.rx` and `a.rx` are one file, and `-` behind `./` is no standard input.
+        // `./a.rx` and `a.rx` are the same file; `./-` is a file, not standard input.
         let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
         self.add(path.to_string_lossy().into_owned(), Place::File(path), named);
     }
@@ -129,7 +129,7 @@ impl Visit for Search {
         self.found.failures.push(Failure::new(folder, error));
     }
 
-    /// What speaks of the files in a folder; none when it is wrong or unreadable, which is said once.
+    /// Returns the settings for a folder, or `None` if they have mistakes or cannot be read, which is reported once.
     fn project(&mut self, folder: &Path) -> Option<Arc<Project>> {
         match self.projects.of_folder(folder) {
             Ok(project) if !project.is_wrong() => Some(project),

@@ -1,11 +1,11 @@
-//! `--explain`: what a diagnostic means.
+//! `--explain`: prints the page of a diagnostic code.
 
 use crate::output::{Status, print};
 use rx_base::Code;
 use rx_base::edit_distance::nearest;
 use std::io::Write;
 
-/// Prints the page of the code or name; an unknown one is a usage error.
+/// Prints the page of a code or name; an unknown one is a usage error.
 pub fn explain(text: &str, color: bool) -> Status {
     match named(text) {
         Some(code) => print(&rx_report::explain(code, color)).err().unwrap_or(Status::Clean),
@@ -16,14 +16,14 @@ pub fn explain(text: &str, color: bool) -> Status {
                 [one] => message += &format!("; did you mean `{one}`?"),
                 several => message += &format!("; some are `{}`", several.join("`, `")),
             }
-            // A closed stream takes nothing, and nothing else can be done about it.
+            // Nothing more can be done if stderr is closed.
             let _ = writeln!(std::io::stderr(), "{message}");
             Status::Failed
         }
     }
 }
 
-/// The code called `RX0402`, `rx402`, `402` or `conv-in-channels-mismatch`.
+/// Finds the code written `RX0402`, `rx402`, `402` or `conv-in-channels-mismatch`.
 fn named(text: &str) -> Option<Code> {
     let text = text.trim().to_lowercase();
     let digits = text.strip_prefix("rx").unwrap_or(&text);
@@ -33,7 +33,7 @@ fn named(text: &str) -> Option<Code> {
     }
 }
 
-/// The names that may be meant: the nearest one, else those that contain the text.
+/// Returns similar names: the nearest one, otherwise those that contain the text.
 fn near(text: &str) -> Vec<&'static str> {
     let names = || Code::ALL.iter().map(|code| code.slug());
     match nearest(text, names()) {

@@ -1,4 +1,4 @@
-//! A file between two rounds of `--watch`.
+//! The state of a file that `--watch` keeps between two checks.
 
 use crate::check::{Options, Outcome, Text, check, configure, report, workspace};
 use crate::discover::Input;
@@ -12,16 +12,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Times of change are this exact at worst: what was read sooner after its change may have changed once more since.
+/// The worst precision of file times. A file that was read sooner after its change may have changed again with the same
+/// time.
 const EXACT: Duration = Duration::from_secs(2);
 
-/// What is kept of a file.
+/// The state kept of a file.
 pub struct Kept {
-    /// Size and time of change before it was read; `None`: there was no such file.
+    /// Size and modification time before the file was read; `None` if it did not exist.
     stamp: Option<(u64, SystemTime)>,
-    /// When it was read.
+    /// The time of reading.
     read: SystemTime,
-    /// The text with its database; `None` where it could not be read or checked.
+    /// The text with its database; `None` if it could not be read or checked.
     checked: Option<Checked>,
 }
 
@@ -37,7 +38,7 @@ impl Kept {
         Kept { stamp: stamp(path), read: SystemTime::now(), checked: None }
     }
 
-    /// Whether the file is another than what is kept of it.
+    /// Whether the file differs from the kept state.
     pub fn is_stale(&mut self, path: &Path) -> bool {
         if stamp(path) != self.stamp {
             return true;
@@ -56,7 +57,7 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-/// Checks an input with what is kept of the last time: the difference of the texts is an edit.
+/// Checks an input incrementally: the difference of the old and new text is applied to the kept database as an edit.
 pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outcome {
     let Place::File(path) = &input.place else { return check(input, options) };
     let fresh = Kept::new(path);
@@ -86,7 +87,7 @@ pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outco
     }
 }
 
-/// The database of the old text, made that of the new one.
+/// Updates the database of the old text to the new text.
 fn follow(
     old: Option<Checked>,
     text: String,
@@ -109,7 +110,7 @@ fn follow(
     }
 }
 
-/// The one part of `old` that is another in `new`, and what stands there; `None` where they are equal.
+/// Returns the smallest range of `old` that differs, and its replacement in `new`; `None` if they are equal.
 fn difference<'n>(old: &str, new: &'n str) -> Option<(Range<usize>, &'n str)> {
     let front = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     if front == old.len() && front == new.len() {

@@ -1,9 +1,10 @@
 //! `rxcheck`: checks Relax IR text and reports every mistake.
 //!
-//! The command line finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or types
-//! (`check`), applies fixes (`rewrite`), several files in parallel (`pool`), and prints the results in the order of the files
-//! (`output`); `rxcheck lsp` is replaced by the `rx-lsp` beside it (`lsp`). No rule of the language is here. It is a library,
-//! too, so that the Python wheel's binary of the same name can call it.
+//! The command line finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or
+//! types (`check`), applies fixes (`rewrite`), processes several files in parallel (`pool`), and prints the results in
+//! the order of the files (`output`). `rxcheck lsp` executes the `rx-lsp` binary in the same folder (`lsp`). The crate
+//! implements no rule of the language. It is also a library, so that the Python wheel's binary of the same name can
+//! call it.
 
 mod args;
 mod check;
@@ -30,7 +31,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-/// The binary: the process's arguments, standard streams and exit status.
+/// Entry point of the binary: parses the process's arguments, checks, and returns the exit status.
 pub fn main() -> ExitCode {
     if let Some(arguments) = lsp::asked(std::env::args_os()) {
         return lsp::serve(arguments);
@@ -52,12 +53,12 @@ pub fn main() -> ExitCode {
     status.exit_code()
 }
 
-/// The command line, as its manual page has it.
+/// Returns the definition of the command line, from which the manual page is generated.
 pub fn command() -> clap::Command {
     Args::command()
 }
 
-/// Prints the script that completes options in a shell.
+/// Prints the completion script for a shell.
 fn completions(shell: clap_complete::Shell) -> Status {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "rxcheck", &mut script);
@@ -73,7 +74,8 @@ fn print_mistaken(found: &Found, options: &Options, printer: &mut Printer<'_>) {
     }
 }
 
-/// Where settings files are wrong: prints that, and how it ends. What would be said of the other files alone may be false.
+/// If settings files have mistakes, prints those and returns the exit status. Other diagnostics might be false without
+/// the settings.
 fn mistaken(args: &Args, found: &Found) -> Option<Status> {
     if found.mistaken.is_empty() {
         return None;
@@ -101,7 +103,7 @@ fn run(args: &Args) -> Status {
         },
     );
     if let Err(error) = printed {
-        // Nothing is left to do when stderr is closed too.
+        // Nothing more can be done if stderr is closed too.
         let _ = writeln!(std::io::stderr(), "rxcheck: no worker thread could be started: {error}");
         return Status::Failed;
     }

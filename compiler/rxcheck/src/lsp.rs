@@ -1,20 +1,21 @@
-//! `rxcheck lsp`: the language server, for editors that know one program only. It is `rx-lsp`; nothing of it is in here.
+//! `rxcheck lsp`: starts the language server, for editors that are configured with one program only. The server is the
+//! separate binary `rx-lsp`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The word that asks for it, as the first argument. A file or folder of that name is checked as `./lsp`.
+/// The first argument that starts the server. A file or folder of that name must be given as `./lsp`.
 const WORD: &str = "lsp";
 
-/// The arguments of the language server, if the process's own ask for it.
+/// Returns the language server's arguments, if the process's first argument is `lsp`.
 pub fn asked(mut arguments: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
     arguments.nth(1).filter(|first| first == WORD)?;
     Some(arguments.collect())
 }
 
-/// Becomes the language server; where a process cannot become another, waits for it.
+/// Replaces this process by the language server; where the system cannot do that, runs it as a child and waits.
 pub fn serve(arguments: Vec<OsString>) -> ExitCode {
     let server = server();
     let mut command = Command::new(&server);
@@ -28,21 +29,22 @@ pub fn serve(arguments: Vec<OsString>) -> ExitCode {
                 }
                 _ => format!("{} cannot be started: {error}", server.display()),
             };
-            // Nothing is left to do when stderr is closed.
+            // Nothing more can be done if stderr is closed.
             let _ = writeln!(io::stderr(), "rxcheck: {why}");
             ExitCode::from(2)
         }
     }
 }
 
-/// The `rx-lsp` beside this program; else a bare name, which the system looks up in PATH.
+/// Returns the path of the `rx-lsp` in this program's folder, otherwise the bare name, which the system looks up in
+/// PATH.
 fn server() -> PathBuf {
     let name = format!("rx-lsp{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(&name)));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| name.into())
 }
 
-/// Comes back with an error alone.
+/// Replaces the process. Returns only if that fails.
 #[cfg(unix)]
 fn run(command: &mut Command) -> io::Result<ExitCode> {
     Err(std::os::unix::process::CommandExt::exec(command))

@@ -1,4 +1,4 @@
-//! What is printed, what is counted, and the exit status that follows.
+//! Printing of reports, counting of diagnostics, and the exit status that follows from them.
 
 use crate::args::Args;
 use crate::check::{Checked, Outcome};
@@ -8,30 +8,30 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Characters of a path or a system's message in one line.
+/// The most characters that a path or a message of the system takes in one line.
 const LONGEST: usize = 2000;
 
-/// How a run ended, from best to worst.
+/// The result of a run, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// No error.
     Clean,
-    /// An error in a text.
+    /// A text has an error.
     Mistakes,
-    /// Wrong usage, or a file that cannot be read.
+    /// Wrong usage, or a file cannot be read.
     Failed,
-    /// A fault of rxcheck itself.
+    /// A bug in rxcheck itself.
     Internal,
 }
 
 impl Status {
-    /// 0 to 3.
+    /// The exit code, 0 to 3.
     pub fn exit_code(self) -> ExitCode {
         ExitCode::from(self as u8)
     }
 }
 
-/// An input that was not checked, in one line, and how bad that is.
+/// The reason why an input was not checked, in one line, and the status that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     message: String,
@@ -41,7 +41,7 @@ pub struct Failure {
 /// Prints a text on standard output.
 ///
 /// # Errors
-/// How it ends where nothing more can be printed: a closed pipe is no failure, a full disk is and has been reported.
+/// The final status, if nothing more can be printed: a closed pipe is no failure; a full disk is one and has been reported.
 pub fn print(text: &str) -> Result<(), Status> {
     match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(()),
@@ -51,7 +51,7 @@ pub fn print(text: &str) -> Result<(), Status> {
 }
 
 impl Failure {
-    /// A file that cannot be read.
+    /// Creates a failure for a file that cannot be read.
     pub fn new(path: &Path, error: &io::Error) -> Failure {
         let message = match error.kind() {
             ErrorKind::NotFound => "no such file or folder".to_owned(),
@@ -61,18 +61,18 @@ impl Failure {
         Failure { message: format!("{}: {message}", path.display()), status: Status::Failed }
     }
 
-    /// A question that has no answer.
+    /// Creates a failure for wrong usage, such as a `--why` position without a value.
     pub fn usage(message: String) -> Failure {
         Failure { message, status: Status::Failed }
     }
 
-    /// Says it on stderr; gives how bad it is.
+    /// Prints the message on stderr; returns the status.
     pub fn say(&self) -> Status {
         say(&format!("rxcheck: {}", self.message));
         self.status
     }
 
-    /// A panic on a file.
+    /// Creates a failure for a panic on a file.
     pub fn internal(shown: &str, panic: &str) -> Failure {
         let report = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
         let message = format!("{shown}: internal error: {panic}; please report it with the file at {report}");
@@ -80,7 +80,7 @@ impl Failure {
     }
 }
 
-/// Diagnostics by severity.
+/// Numbers of diagnostics by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     errors: usize,
@@ -89,13 +89,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The counts of `diagnostics`; hints are not counted.
+    /// Counts `diagnostics`; hints are not counted.
     pub fn of<P>(diagnostics: &[Diagnostic<P>]) -> Counts {
         let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
         Counts { errors: count(Severity::Error), warnings: count(Severity::Warning), remarks: count(Severity::Info) }
     }
 
-    /// Whether they set the exit status; warnings do where they are taken seriously.
+    /// Whether the exit status is 1; with `strict`, warnings count like errors.
     pub fn fails(self, strict: bool) -> bool {
         self.errors > 0 || (strict && self.warnings > 0)
     }
@@ -106,7 +106,7 @@ impl Counts {
         self.remarks += other.remarks;
     }
 
-    /// `2 errors, 1 warning`; empty if there are none of either.
+    /// Formats the counts, for example `2 errors, 1 warning`; empty if there are neither errors nor warnings.
     fn words(self) -> String {
         let words = [(self.errors, "error"), (self.warnings, "warning")];
         let words = words.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| counted(count, word));
@@ -114,10 +114,10 @@ impl Counts {
     }
 }
 
-/// Where reports go.
+/// The destination of reports.
 enum Out {
     Stdout(BufWriter<Stdout>),
-    /// Kept until all is known, so that the file is written whole or not at all.
+    /// A file's path, and its text so far: the file is written at the end, whole or not at all.
     File(PathBuf, String),
 }
 
@@ -140,28 +140,28 @@ impl Out {
     }
 }
 
-/// Prints outcomes in the order they are given and keeps the sums.
+/// Prints the outcomes of inputs in order, and keeps the totals.
 pub struct Printer<'a> {
     args: &'a Args,
     out: Out,
-    /// What was found, for formats that are one document.
+    /// All diagnostics, for formats that are a single document.
     report: Report,
     room: usize,
     left_out: usize,
     counts: Counts,
     checked: usize,
     with_mistakes: usize,
-    /// Mistakes mended, in how many texts, and those with an unsafe fix only.
+    /// Numbers of fixed mistakes, of texts with fixes, and of mistakes that only an unsafe fix remains for.
     fixed: [usize; 3],
-    /// Types written, in how many texts.
+    /// Numbers of written types, and of texts with such.
     annotated: [usize; 2],
     status: Status,
-    /// No one reads on.
+    /// Whether standard output is closed.
     closed: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// A printer to where `args` say.
+    /// Creates a printer for the destination and format given by `args`.
     pub fn new(args: &'a Args) -> Printer<'a> {
         Printer {
             args,
@@ -182,21 +182,21 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// An input that was not checked.
+    /// Reports an input that was not checked.
     pub fn failure(&mut self, failure: &Failure) {
         self.status = self.status.max(failure.say());
         if let Some(line) = self.args.format().failure(&failure.message) {
             let written = self.out.write(&line).and_then(|()| self.out.flush());
-            // A stream that takes nothing takes no word about that either; the status says it.
+            // If the output cannot be written, that cannot be reported there either; the status shows it.
             self.closed |= written.is_err();
         }
         self.report.failure(failure.message.clone());
     }
 
-    /// What became of one input.
+    /// Prints the outcome of one input.
     ///
     /// # Errors
-    /// When nothing more can be printed: a closed pipe, which is no failure, or a full disk, which has been reported.
+    /// If nothing more can be printed: a closed pipe, which is no failure, or a full disk, which has been reported.
     pub fn outcome(&mut self, outcome: Outcome) -> io::Result<()> {
         match outcome {
             Outcome::Checked(checked) => {
@@ -245,7 +245,7 @@ impl<'a> Printer<'a> {
         }
         let texts = pieces.iter().map(|piece| &piece.text).chain(&checked.types);
         let written = match (&checked.rewritten.shown, &mut self.out) {
-            // Where standard output has a text, the reports make room.
+            // If standard output carries the rewritten text, reports go to standard error.
             (Some(shown), Out::Stdout(out)) => {
                 texts.for_each(|text| drop(io::stderr().write_all(text.as_bytes())));
                 out.write_all(shown.as_bytes())
@@ -260,7 +260,7 @@ impl<'a> Printer<'a> {
         written.inspect_err(|error| self.lost(error))
     }
 
-    /// Output that did not arrive.
+    /// Records that output could not be written.
     fn lost(&mut self, error: &io::Error) {
         self.closed = true;
         if error.kind() != ErrorKind::BrokenPipe {
@@ -268,7 +268,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The document or the last lines, and how it ended. `nothing`: no file was meant at all.
+    /// Prints the document or the last lines; returns the status. `nothing`: the paths match no file at all.
     pub fn finish(mut self, nothing: bool) -> Status {
         let mut end = self.report.document();
         if self.left_out > 0 && !self.closed {
@@ -296,7 +296,7 @@ impl<'a> Printer<'a> {
         self.status
     }
 
-    /// What `--fix` and `--diff` did.
+    /// Prints a summary of `--fix` or `--diff`.
     fn fixes(&self) {
         let [fixed, texts, left] = self.fixed;
         let (did, nothing) = if self.args.diff { ("would fix", "nothing to fix") } else { ("fixed", "nothing fixed") };
@@ -339,7 +339,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// A line on stderr; where that is closed, nothing.
+/// Prints a line on stderr; ignores a closed stderr.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{}", line_of(line, LONGEST));
 }

@@ -1,4 +1,5 @@
-//! Faults of rxcheck itself: a panic costs the file it happened on, and is reported as what it is.
+//! Handling of bugs in rxcheck itself: a panic affects only the file that caused it, and is reported as an internal
+//! error.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -8,7 +9,7 @@ thread_local! {
     static WHERE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Makes panics silent and remembered; call once, before [`catch`].
+/// Installs a panic hook that prints nothing and records the position. Call it once, before [`catch`].
 pub fn record() {
     set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
@@ -20,9 +21,9 @@ pub fn record() {
     }));
 }
 
-/// What `work` returns, or the words and the place of its panic.
+/// Runs `work`; returns its result, or the message and position of its panic.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // What `work` had in its hands when it panicked is dropped; callers share only data that is never changed.
+    // Data that `work` owned is dropped when it panics; callers share only immutable data with it.
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let place = WHERE.with(|slot| slot.try_borrow().map(|place| place.clone()).unwrap_or_default());
         format!("{} ({place})", words(&*payload))

@@ -1,5 +1,5 @@
-//! Maps many inputs on a few threads and hands the results over in order. `rayon` does not serve: it has no ordered
-//! hand-over that bounds how many results wait and that a consumer can end.
+//! A worker pool that processes many inputs on a few threads and delivers the results in order. `rayon` has no ordered
+//! delivery that bounds the number of waiting results and that the consumer can stop.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,24 +8,27 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// Stack of a worker: text may nest, and recursion over it is bounded but deep. Pages are taken only when touched.
+/// Stack size of a worker, in bytes. Recursion over nested text is bounded, but deep. Pages take memory only when they
+/// are used.
 const STACK: usize = 64 << 20;
 
-/// Shared by the workers and the caller.
+/// The state shared by the workers and the caller.
 struct State<T> {
-    /// The next item to take, and the next result to hand over.
+    /// The index of the next item to take.
     next: usize,
+    /// The index of the next result to deliver.
     handed: usize,
-    /// Results whose turn has not come.
+    /// Results that are finished before earlier ones, by index.
     waiting: BTreeMap<usize, T>,
     stop: bool,
 }
 
-/// Applies `work` to every item on `workers` threads and hands the results to `sink` in the order of `items`, until it
-/// breaks. At most `workers` items are worked on at once and at most twice as many results wait. `work` does not panic.
+/// Applies `work` to every item on `workers` threads, and passes the results to `sink` in the order of `items`, until
+/// `sink` breaks. At most `workers` items are in progress at once, and at most twice as many results wait. `work` must
+/// not panic.
 ///
 /// # Errors
-/// When not one thread can be started.
+/// If not even one thread can be started.
 pub fn in_order<I: Sync, T: Send>(
     items: &[I],
     workers: NonZeroUsize,
@@ -47,7 +50,7 @@ pub fn in_order<I: Sync, T: Send>(
             let thread = Builder::new().name(format!("check {started}")).stack_size(STACK);
             match thread.spawn_scoped(scope, worker) {
                 Ok(_) => {}
-                // Fewer workers do as well, none does not.
+                // Continue with fewer workers, as long as there is at least one.
                 Err(error) if started == 0 => return Err(error),
                 Err(_) => break,
             }
@@ -66,7 +69,7 @@ pub fn in_order<I: Sync, T: Send>(
     })
 }
 
-/// The next item, once the results of those before it are few enough; `None` at the end.
+/// Takes the next item, after waiting until few enough results are undelivered; returns `None` at the end.
 fn take<'i, I, T>(items: &'i [I], state: &Mutex<State<T>>, changed: &Condvar, ahead: usize) -> Option<(usize, &'i I)> {
     let state = lock(state);
     let full = |state: &mut State<T>| !state.stop && state.next < items.len() && state.next >= state.handed + ahead;
@@ -91,7 +94,8 @@ fn next_result<T>(index: usize, state: &Mutex<State<T>>, changed: &Condvar) -> T
     }
 }
 
-/// The lock; no one panics while holding it, and counts stay whole if one did.
+/// Locks the state. A poisoned lock is accepted: no thread panics while it holds the lock, and the state would still be
+/// valid.
 fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -111,7 +115,7 @@ mod tests {
         let mut seen = Vec::new();
         let work = |item: &usize| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            // Uneven work shuffles the order of completion.
+            // Unequal amounts of work shuffle the order of completion.
             let sum: usize = (0..(item * 7919) % 5000).sum();
             running.fetch_sub(1, Ordering::SeqCst);
             (*item, sum).0

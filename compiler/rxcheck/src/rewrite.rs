@@ -1,4 +1,5 @@
-//! `--fix` and `--annotate`: mistakes mended and types written in the text, and the text written or shown as a diff.
+//! `--fix`, `--annotate` and `--diff`: fixes mistakes and writes missing types, then writes the text or shows it as a
+//! diff.
 
 use crate::args::{Args, Which};
 use crate::discover::Input;
@@ -12,22 +13,22 @@ use similar::TextDiff;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The most rounds of annotating a text.
+/// The most iterations of annotating a text.
 const MOST_ROUNDS: usize = 16;
 
-/// What the command line wants changed in the texts.
+/// The changes to texts that the command line asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Rewriting {
     fix: bool,
     with_unsafe: bool,
-    /// Fixes of hints too.
+    /// Whether to apply the fixes of hints too.
     hints: bool,
     diff: bool,
     annotate: Option<Annotate>,
 }
 
 impl Rewriting {
-    /// As `args` say; `None` where texts stay as they are.
+    /// Reads the options from `args`; returns `None` if texts are not to be changed.
     pub fn new(args: &Args) -> Option<Rewriting> {
         let annotate = args.annotate.map(|which| match which {
             Which::Missing => Annotate::Missing,
@@ -38,35 +39,35 @@ impl Rewriting {
         (fix || annotate.is_some()).then_some(Rewriting { fix, with_unsafe, hints, diff, annotate })
     }
 
-    /// Whether changes are shown only.
+    /// Whether to only show the changes.
     pub fn is_diff(self) -> bool {
         self.diff
     }
 }
 
-/// What became of a text.
+/// The result of rewriting a text.
 #[derive(Debug, Default)]
 pub struct Rewritten {
-    /// The text now.
+    /// The new text.
     pub text: String,
-    /// What goes to standard output in place of the diagnostics: a diff, or the text that was read from standard input.
+    /// The text for standard output, in place of the diagnostics: a diff, or the rewritten text of standard input.
     pub shown: Option<String>,
-    /// Whether the text is another than it was.
+    /// Whether the text changed.
     pub changed: bool,
-    /// Mistakes mended.
+    /// The number of fixed mistakes.
     pub fixed: usize,
-    /// Types written.
+    /// The number of written types.
     pub annotated: usize,
-    /// Mistakes with an unsafe fix only, where those were not wanted.
+    /// The number of mistakes that have only an unsafe fix, if unsafe fixes were not requested.
     pub left: usize,
-    /// One line for each fix that was tried and left out.
+    /// One line for each fix that was tried and rejected.
     pub remarks: Vec<String>,
 }
 
-/// Rewrites a text, and its file unless a diff is wanted. `check` finds the mistakes of a text.
+/// Rewrites a text, and its file unless a diff is wanted. `check` returns the diagnostics of a text.
 ///
 /// # Errors
-/// What keeps the file from being written; it is as it was then.
+/// If the file cannot be written. It is unchanged then.
 pub fn rewrite(
     input: &Input,
     text: &str,
@@ -122,7 +123,7 @@ fn annotate(
 ) -> Result<(), Failure> {
     let mut text = rewritten.text.clone();
     let mut annotated = 0;
-    // What replaces an annotation may tell more of the values made of it.
+    // A new annotation may give more precise types to later values, so repeat.
     for _ in 0..MOST_ROUNDS {
         let mut workspace = Workspace::new();
         let file = workspace.add(&text, input.kind);
@@ -134,7 +135,7 @@ fn annotate(
         annotated += edits.len();
         text = fix::apply(&text, &edits);
     }
-    // What is written is what was inferred; should it ever bring a mistake, the file must not pay for it.
+    // Written types were inferred, so they should cause no error. If one does, leave the file unchanged.
     let (before, after) = (check(&rewritten.text), check(&text));
     if let Some(mistake) = fix::new_error(&before, &after) {
         let message = format!("left as it is, for annotating it brings a mistake: {}", mistake.message);
@@ -145,12 +146,12 @@ fn annotate(
     Ok(())
 }
 
-/// The difference as `patch` and `git apply` read it.
+/// Returns a unified diff, as `patch` and `git apply` read it.
 fn diff(shown: &str, old: &str, new: &str) -> String {
     TextDiff::from_lines(old, new).unified_diff().header(shown, shown).to_string()
 }
 
-/// Puts `new` in the place of a file that held `old`.
+/// Replaces a file's content, which must still be `old`.
 fn write(path: &Path, old: &str, new: &str) -> io::Result<()> {
     if std::fs::read(path)? != old.as_bytes() {
         return Err(io::Error::new(ErrorKind::ResourceBusy, "changed while it was checked; nothing is written"));

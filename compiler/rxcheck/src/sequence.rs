@@ -1,4 +1,4 @@
-//! `--sequence`: a pipeline's dumps in order, and the first phase with a new error.
+//! `--sequence`: compares the dumps of a pipeline's phases in order, and finds the first phase with a new error.
 
 mod compare;
 mod show;
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-/// Checks the phases in order and says what each changes.
+/// Checks the phases in order and prints the changes of each.
 pub fn sequence(args: &Args) -> Status {
     let found = discover(args, &args.paths);
     if let Some(status) = crate::mistaken(args, &found) {
@@ -26,7 +26,7 @@ pub fn sequence(args: &Args) -> Status {
         inputs.sort_by(|a, b| compare::natural(&a.shown, &b.shown));
     }
     let mut status = failures.iter().fold(Status::Clean, |status, failure| status.max(failure.say()));
-    // On a worker's thread, whose stack is as deep as texts nest.
+    // Run on a worker thread, whose stack is large enough for deeply nested text.
     let run = pool::in_order(
         &[()],
         NonZeroUsize::MIN,

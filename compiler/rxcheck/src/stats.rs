@@ -1,4 +1,4 @@
-//! `--stats`: what the functions of a file hold and cost.
+//! `--stats`: prints the operators, parameters and costs of each function of a file.
 
 use rx_base::Dim;
 use rx_db::amount::{Unit, plain, ranged};
@@ -6,10 +6,10 @@ use rx_db::{CallStats, FunctionOrLoops, FunctionStats, ParamStats, StatsRow, Wor
 use rx_report::{Format, Source, printable};
 use serde::Serialize;
 
-/// Operators and functions listed in a table; JSON has all.
+/// The most operators and functions that a table lists; JSON has all.
 const MOST_ROWS: usize = 40;
 
-/// The rows of one file, each with its line end.
+/// Returns the rows of one file, each with its line end.
 pub fn rows(source: &Source<'_>, workspace: &Workspace, file: rx_db::FileId, format: Format) -> Vec<String> {
     let rows = workspace.stats(file);
     let line = |row: &StatsRow, at: Option<rx_db::Origin>| {
@@ -41,7 +41,7 @@ fn at(source: &Source<'_>, row: &StatsRow) -> String {
     format!("{}:{}", source.name(), source.position(row.span.start as usize).line)
 }
 
-/// Lines as they are printed.
+/// Replaces unprintable characters in lines of text.
 fn shown(text: &str) -> String {
     text.lines().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
 }
@@ -134,7 +134,7 @@ struct PrimRecord<'a> {
     bytes: Option<Amount>,
 }
 
-/// An expression over symbolic dims, and between which numbers it lies.
+/// An expression over symbolic dims, with its bounds if known.
 #[derive(Serialize)]
 struct Amount {
     expression: String,

@@ -1,4 +1,4 @@
-//! `--types`: the type of every parameter, binding and return.
+//! `--types`: prints the type of every parameter, binding and return.
 
 use rx_db::TypeRow;
 use rx_report::{Format, Source, printable};
@@ -17,7 +17,7 @@ struct Row<'a> {
     column: u32,
 }
 
-/// The rows of one file, each with its line end.
+/// Returns the rows of one file, each with its line end.
 pub fn rows(source: &Source<'_>, types: &[TypeRow], format: Format) -> Vec<String> {
     types.iter().map(|row| if format == Format::Json { object(source, row) } else { line(source, row) }).collect()
 }
@@ -37,7 +37,7 @@ fn object(source: &Source<'_>, row: &TypeRow) -> String {
     rx_report::json_line(&row) + "\n"
 }
 
-/// `path:line:column: function: name: struct info`, as it would be annotated; inferred ones are marked.
+/// Formats `path:line:column: kind function.name: struct info`; inferred types are marked.
 fn line(source: &Source<'_>, row: &TypeRow) -> String {
     let position = source.position(row.span.start as usize);
     let origin = if row.inferred { "  # inferred" } else { "" };

@@ -1,9 +1,9 @@
 //! `--watch`: checks again whenever a file changes.
 //!
-//! Files are looked at a few times a second: names, sizes and times of change. That needs nothing of the system, holds for
-//! network drives and containers (where the crate `notify` may see no changes), and finds new and renamed files and a
-//! changed rx.toml in one way. Each file keeps its database between rounds ([`kept`](crate::kept)), so that a change costs
-//! what it touches.
+//! Files are polled a few times a second, by name, size and modification time. Polling works on every system, on
+//! network drives and in containers (where the crate `notify` may miss changes), and it treats new and renamed files
+//! and a changed rx.toml alike. Each file keeps its database between checks ([`kept`](crate::kept)), so a check costs
+//! only as much as the change affects.
 
 use crate::args::Args;
 use crate::check::{self, Options, Outcome};
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The shortest time between two looks.
+/// The shortest time between two polls.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Looking takes at most one part in so many of the time.
+/// Polling takes at most this fraction (1/`SHARE`) of the time.
 const SHARE: u32 = 10;
 
-/// Moves a terminal's cursor up and clears it, with what was scrolled away.
+/// Terminal escape that clears the screen and the scrollback and moves the cursor to the top left.
 const CLEAR: &str = "\x1b[2J\x1b[3J\x1b[H";
 
-/// Checks, and checks again on every change, until no one reads on or the process is ended.
+/// Checks, and checks again after every change, until the output is closed or the process is ended.
 pub fn watch(args: &Args) -> Status {
     let options = Options::new(args);
     let mut kept: HashMap<PathBuf, Mutex<Option<Kept>>> = HashMap::new();
@@ -48,7 +48,7 @@ pub fn watch(args: &Args) -> Status {
     }
 }
 
-/// Whether the same files are to be checked in the same way.
+/// Whether the same files would be checked with the same settings.
 fn same(before: &Found, now: &Found) -> bool {
     let inputs = |found: &Found| -> Vec<(PathBuf, Option<PathBuf>, String)> {
         let input = |input: &Input| {
@@ -68,7 +68,7 @@ fn is_stale(input: &Input, kept: &mut HashMap<PathBuf, Mutex<Option<Kept>>>) -> 
     slot.and_then(Option::as_mut).is_none_or(|kept| kept.is_stale(input.path()))
 }
 
-/// Checks what is found and prints it; whether that was the last time.
+/// Checks all inputs and prints the results. Returns the status, and whether output is closed, so that watching ends.
 fn round(
     args: &Args,
     options: &Options,
@@ -96,13 +96,13 @@ fn round(
     let status = printer.finish(files == 0 && found.failures.is_empty());
     if !args.quiet && !ended {
         let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        // Where nobody reads it, nobody waits for it.
+        // A closed stderr is no reason to stop.
         let _ = writeln!(io::stderr(), "watching {files}; Ctrl-C ends");
     }
     (status, ended)
 }
 
-/// Checks a file with what is kept of the last time.
+/// Checks a file, incrementally if it has kept state.
 fn again(input: &Input, options: &Options, slot: Option<&Mutex<Option<Kept>>>) -> Outcome {
     match slot {
         Some(slot) => kept::again(input, options, &mut slot.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -110,11 +110,11 @@ fn again(input: &Input, options: &Options, slot: Option<&Mutex<Option<Kept>>>) -
     }
 }
 
-/// Makes room for the reports on a terminal.
+/// Clears the terminal before the reports.
 fn clear(args: &Args) {
     let text = matches!(args.format(), Format::Text | Format::Concise);
     if text && args.output_file.is_none() && io::stdout().is_terminal() {
-        // A terminal that is gone ends the round when the reports are printed.
+        // If the terminal is gone, printing the reports ends the loop.
         let _ = io::stdout().write_all(CLEAR.as_bytes());
     }
 }

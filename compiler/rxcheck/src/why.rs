@@ -1,4 +1,4 @@
-//! `--why`: where a dim, rank or dtype of a value comes from.
+//! `--why`: explains where a dim, rank or dtype of a value comes from.
 
 use crate::args::Args;
 use crate::check::{Options, workspace};
@@ -15,13 +15,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Steps told in a report; JSON has all.
+/// The most steps shown in a report; JSON has all.
 const MOST_LINES: usize = 48;
 
-/// Operators named of a run of steps that change nothing.
+/// The most operators named for a run of steps that change nothing.
 const MOST_NAMES: usize = 4;
 
-/// `FILE:LINE` or `FILE:LINE:COLUMN`, lines and columns from 1.
+/// A position `FILE:LINE` or `FILE:LINE:COLUMN`; lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     path: PathBuf,
@@ -48,7 +48,8 @@ impl FromStr for Position {
     }
 }
 
-/// `--dim`: an axis, `dtype` or `rank`; of a field of a tuple, behind its index and a dot.
+/// A value of `--dim`: an axis, `dtype` or `rank`. For a field of a tuple it follows the field's index and a dot
+/// (`1.0`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part(Asked);
 
@@ -71,7 +72,7 @@ pub fn why(args: &Args, position: &Position) -> Status {
     for failure in &found.failures {
         status = status.max(failure.say());
     }
-    // On a worker's thread, whose stack is as deep as texts nest.
+    // Run on a worker thread, whose stack is large enough for deeply nested text.
     let asked = pool::in_order(
         &found.inputs,
         NonZeroUsize::MIN,
@@ -135,7 +136,7 @@ fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Fai
     })
 }
 
-/// The report of one chain.
+/// Renders the report of one chain of steps.
 fn drawn(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>, color: bool) -> String {
     let telling = trace.steps.iter().filter(|step| !step.unchanged);
     let labels: Vec<Label<Span>> = telling.map(|step| Label { place: step.place, text: step.text.clone() }).collect();
@@ -154,7 +155,7 @@ fn drawn(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>, color: bool)
     story.drawn(source, color)
 }
 
-/// The chain, a line per step that changes something and one per run of those that do not.
+/// Formats the chain: one line per step that changes something, and one per run of steps that do not.
 fn chain(source: &Source<'_>, trace: &Trace<Span>) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = &trace.steps[..];
@@ -183,7 +184,7 @@ fn line_of(source: &Source<'_>, span: Span) -> u32 {
     source.position(span.start as usize).line
 }
 
-/// `lines 31 to 12: 9 operators keep axis 2 (R.nn.relu, R.add)`.
+/// Formats a run of steps that change nothing: `lines 31 to 12: 9 operators keep axis 2 (R.nn.relu, R.add)`.
 fn kept_line(source: &Source<'_>, steps: &[Step<Span>]) -> String {
     let mut names: Vec<String> = Vec::new();
     for step in steps {
@@ -211,7 +212,7 @@ fn details(source: &Source<'_>, step: &Step<Span>) -> String {
     if details.is_empty() { String::new() } else { format!("  [{}]", details.join("; ")) }
 }
 
-/// Every part of a value, a line each.
+/// Summarizes every part of a value, one line each.
 fn summary(source: &Source<'_>, why: &Why<Span>) -> String {
     let position = source.position(why.place.start as usize);
     let mut lines =
@@ -231,7 +232,7 @@ fn summary(source: &Source<'_>, why: &Why<Span>) -> String {
     lines.into_iter().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
 }
 
-/// A line per step.
+/// Formats one line per step.
 fn concise(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>) -> String {
     let position = source.position(why.place.start as usize);
     let head = format!("{}:{}:{}", source.name(), position.line, position.column);

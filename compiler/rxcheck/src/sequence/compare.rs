@@ -1,4 +1,4 @@
-//! A phase, and what differs between two.
+//! A checked phase, and the comparison of two phases.
 
 use crate::check::{Options, reported, workspace};
 use crate::discover::Input;
@@ -10,46 +10,48 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A dump, checked.
+/// A checked dump of one phase.
 pub struct Phase {
-    /// The path as people see it.
+    /// The path as shown to users.
     pub shown: String,
-    /// Its text.
+    /// The text of the dump.
     pub text: String,
     kind: FileKind,
     workspace: Workspace,
     file: FileId,
     modules: Modules,
-    /// Functions and how each is declared.
+    /// The functions with their declarations.
     pub declared: BTreeMap<Function, String>,
-    /// Functions and their text, printed in one spelling: what differs in it differs in meaning.
+    /// The functions with their printed text. Equal text means equal functions: the printer normalizes spelling and
+    /// comments.
     pub printed: HashMap<Function, String>,
-    /// Its errors, in order.
+    /// The errors, in order.
     pub errors: Vec<Found>,
 }
 
-/// A function of a phase.
+/// The identity of a function within a phase.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function {
-    /// The name of its module: that of the class, `Net#2` of the second class `Net`.
+    /// The label of the module: the class name, with a number where several classes have that name (`Net#2`).
     module: Arc<str>,
     name: &'static str,
 }
 
 impl Function {
-    /// Its name, with that of its module where files have `several`.
+    /// Formats the function's name; if files have `several` modules, with the module's name.
     pub fn shown(&self, several: bool) -> String {
         let Function { module, name } = self;
         if several && **module != *OUTSIDE { format!("{module}.{name}") } else { (*name).to_owned() }
     }
 }
 
-/// The names of a file's modules, by what items say of theirs.
+/// The labels of a file's modules, by the module index of items.
 struct Modules(HashMap<Option<u32>, Arc<str>>);
 
 impl Modules {
     fn of(document: &Document) -> Modules {
-        // The first class of a name is the same module whether or not another class has the name.
+        // `Net#1` becomes `Net`, so that the first class has the same label whether or not there are others of that
+        // name.
         let named = |label: &str| label.strip_suffix("#1").unwrap_or(label).into();
         Modules(rx_db::modules(document).iter().map(|row| (row.module, named(&row.label))).collect())
     }
@@ -58,46 +60,46 @@ impl Modules {
         Function { module: self.0.get(&module).cloned().unwrap_or_else(|| OUTSIDE.into()), name }
     }
 
-    /// The only one.
+    /// The label, if the file has exactly one module.
     fn only(&self) -> Option<&Arc<str>> {
         self.0.values().next().filter(|_| self.0.len() == 1)
     }
 }
 
-/// An error and what it belongs to.
+/// An error, with the function and binding that contain it.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The error.
+    /// The diagnostic.
     pub diagnostic: Diagnostic<Span>,
-    /// The function it is in.
+    /// The function that contains it.
     pub function: Option<Function>,
-    /// The variable its statement binds.
+    /// The variable bound by the statement that contains it.
     pub binding: Option<&'static str>,
 }
 
-/// What one phase changes.
+/// The changes that one phase makes.
 #[derive(Debug, Default)]
 pub struct Step {
-    /// Counted from 1.
+    /// The number of the phase, from 1.
     pub number: usize,
-    /// Whether functions are shown with their modules: this phase or the one before has several.
+    /// Whether to show functions with their modules: this phase or the previous one has several modules.
     pub several: bool,
-    /// Functions that were not there before; none of the first phase.
+    /// Functions that are new; empty for the first phase.
     pub appeared: Vec<Function>,
     /// Functions that are gone.
     pub vanished: Vec<Function>,
-    /// Functions whose body or signature is another, cosmetics apart.
+    /// Functions whose body or signature changed, apart from formatting and comments.
     pub changed: Vec<Function>,
-    /// Functions declared otherwise, with both declarations.
+    /// Functions whose declaration changed: function, old declaration, new declaration.
     pub signatures: Vec<(Function, String, String)>,
-    /// Errors that were not there before.
+    /// Errors that the previous phase did not have.
     pub new_errors: Vec<Found>,
-    /// Errors that were.
+    /// The number of errors that the previous phase already had.
     pub old_errors: usize,
 }
 
 impl Phase {
-    /// Checks a dump, as rx.toml and the command line want it.
+    /// Checks a dump with the settings of rx.toml and the command line.
     pub fn new(input: &Input, text: String, options: &Options) -> Phase {
         let kind = input.kind;
         let (workspace, file) = workspace(&text, input, options);
@@ -117,21 +119,21 @@ impl Phase {
         Phase { shown: input.shown.clone(), text, kind, workspace, file, modules, declared, printed, errors }
     }
 
-    /// Whether there is a part that rx reads.
+    /// Whether the dump contains code that rx checks.
     pub fn has_relax(&self) -> bool {
         let relax = |kind| !matches!(kind, ItemKind::Foreign | ItemKind::Prelude);
         self.kind != FileKind::Python || self.workspace.document(self.file).items().iter().any(|it| relax(it.kind))
     }
 
-    /// Where a function is named.
+    /// Finds the position of a function's name.
     pub fn function_span(&self, function: &Function) -> Option<Span> {
         let rows = self.workspace.functions(self.file);
         let is_it = |module, name: &'static str| self.modules.function(module, name) == *function;
         rows.iter().rev().find(|row| is_it(row.module, row.name.as_str())).map(|row| row.span)
     }
 
-    /// A function of another phase, as this one would name it: modules are told apart by their names, but where both phases have
-    /// one, that is the same whatever its name.
+    /// Returns the identity in this phase of a function of another phase. Modules are matched by name; if both phases
+    /// have a single module, these match whatever their names.
     pub fn own(&self, other: &Phase, function: &Function) -> Function {
         match (self.modules.only(), other.modules.only()) {
             (Some(module), Some(_)) => Function { module: module.clone(), name: function.name },
@@ -140,7 +142,7 @@ impl Phase {
     }
 }
 
-/// The functions of a document in the printer's spelling.
+/// Prints the functions of a document in the printer's normal form.
 fn printed(document: &Document, kind: FileKind) -> HashMap<Function, String> {
     let text = rx_syntax::printer::print(document, rx_syntax::dialect::Dialect::Tvm027);
     let document = Document::new(&text, kind);
@@ -155,7 +157,7 @@ fn printed(document: &Document, kind: FileKind) -> HashMap<Function, String> {
     functions
 }
 
-/// A segment's text without comments, and without the lines they leave empty.
+/// Returns the text of a segment without comments, and without lines that become empty.
 fn without_comments(segment: &Segment) -> String {
     let text = segment.text();
     let mut code = String::with_capacity(text.len());
@@ -169,7 +171,7 @@ fn without_comments(segment: &Segment) -> String {
 }
 
 impl Step {
-    /// What `now` changes of `before`.
+    /// Compares `now` with the previous phase.
     pub fn between(before: Option<&Phase>, now: &Phase, number: usize) -> Step {
         let (new_errors, old_errors) = new_errors(before, now);
         let several = before.into_iter().chain([now]).any(|phase| phase.modules.0.len() > 1);
@@ -195,11 +197,11 @@ impl Step {
     }
 }
 
-/// What stays of an error when lines move.
+/// The identity of an error, independent of its line.
 type Key = (Option<Function>, Option<&'static str>, Code);
 
-/// The errors of `now` that `before` had not, and the number of the others. An error is the same when function, binding and
-/// code are; and when a pass renamed what it is in, when code and message are.
+/// Returns the errors of `now` that `before` did not have, and the number of the others. Two errors are the same if
+/// function, binding and code are equal. If a pass renamed the function or binding, code and message must be equal.
 fn new_errors(before: Option<&Phase>, now: &Phase) -> (Vec<Found>, usize) {
     let key = |found: &Found| -> Key {
         let function = found.function.as_ref();
@@ -228,7 +230,7 @@ fn new_errors(before: Option<&Phase>, now: &Phase) -> (Vec<Found>, usize) {
     (new, old)
 }
 
-/// `phase2` before `phase10`: runs of digits are compared as numbers.
+/// Compares texts in natural order: runs of digits are compared as numbers, so `phase2` is before `phase10`.
 pub fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     while let (Some(first), Some(second)) = (left.chars().next(), right.chars().next()) {
@@ -251,7 +253,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// The digits a text begins with, leading zeros left out, and the rest.
+/// Splits the leading digits, without leading zeros, from the rest.
 fn digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end).unwrap_or((text, ""));

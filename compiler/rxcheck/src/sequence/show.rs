@@ -1,4 +1,4 @@
-//! What is said of a phase.
+//! Output of `--sequence`, as text and JSON.
 
 use super::compare::{Found, Function, Phase, Step};
 use rx_base::{Code, counted};
@@ -6,16 +6,16 @@ use rx_report::{Record, Source, printable};
 use serde::Serialize;
 use similar::TextDiff;
 
-/// Names listed of a kind of change; JSON has all.
+/// The most names listed for a kind of change; JSON has all.
 const MOST_NAMES: usize = 6;
 
-/// Lines of a difference that are printed; JSON has all.
+/// The most lines of a diff that are printed; JSON has all.
 const MOST_LINES: usize = 200;
 
-/// Characters of a declaration in one line of text; JSON has all.
+/// The most bytes of a declaration in one line of text; JSON has all.
 const LONGEST: usize = 240;
 
-/// A line on the phase, and one per signature it changes.
+/// Formats the summary line of a phase, and one line per changed signature.
 pub fn text(phase: &Phase, step: &Step) -> String {
     let mut parts = vec![counted(phase.declared.len(), "function")];
     let lists = [("appeared", &step.appeared), ("vanished", &step.vanished), ("changed", &step.changed)];
@@ -45,7 +45,7 @@ pub fn text(phase: &Phase, step: &Step) -> String {
     shown(&lines)
 }
 
-/// Two declarations: where they are long, parameters that both begin or end with are left out.
+/// Shortens two long declarations: leaves out the parameters that both begin or end with.
 fn differing(was: &str, is: &str) -> (String, String) {
     if was.len().max(is.len()) <= LONGEST {
         return (was.to_owned(), is.to_owned());
@@ -68,7 +68,7 @@ fn differing(was: &str, is: &str) -> (String, String) {
     (shown(&old), shown(&new))
 }
 
-/// A declaration cut at the commas between its parameters.
+/// Splits a declaration at the commas between its parameters.
 fn parameters(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_i32, 0);
@@ -95,12 +95,12 @@ fn listed(names: &[Function], several: bool) -> String {
     text
 }
 
-/// Lines as they are printed.
+/// Replaces unprintable characters in lines of text.
 fn shown(lines: &[String]) -> String {
     lines.iter().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
 }
 
-/// The first new error: where, the report, and the difference of its function.
+/// Formats the first new error: position, report, and the diff of its function.
 pub fn first(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found, color: bool) -> String {
     let mut place = format!("first new error: phase {}, {}", step.number, phase.shown);
     if let Some(function) = &found.function {
@@ -129,15 +129,15 @@ pub fn first(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found, 
     text
 }
 
-/// How the function of an error differs from the phase before.
+/// The change of the function that contains an error.
 enum Difference {
-    /// There is no phase before, or no function.
+    /// Not available: there is no previous phase, or the error is in no function.
     None,
-    /// Not at all.
+    /// The function did not change.
     Same,
-    /// It was not there.
+    /// The function is new.
     New,
-    /// As a unified diff.
+    /// A unified diff.
     Lines(String),
 }
 
@@ -155,7 +155,7 @@ fn difference(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found)
     }
 }
 
-/// A phase as `--sequence --format json` writes it (`docs/json.md`).
+/// One phase as `--sequence --format json` writes it (`docs/json.md`).
 #[derive(Serialize)]
 struct PhaseRecord<'a> {
     phase: usize,
@@ -185,7 +185,7 @@ struct ErrorRecord<'a> {
     diagnostic: Record<'a>,
 }
 
-/// The last line of the JSON form where there is a new error.
+/// The last line of the JSON output, if there is a new error.
 #[derive(Serialize)]
 struct FirstRecord<'a> {
     first_new_error: FirstError<'a>,
@@ -202,7 +202,7 @@ struct FirstError<'a> {
     diff: Option<String>,
 }
 
-/// One phase, a line.
+/// Formats one phase as a JSON line.
 pub fn json(phase: &Phase, step: &Step) -> String {
     let source = Source::new(&phase.shown, &phase.text);
     let names = |functions: &[Function]| functions.iter().map(|function| function.shown(step.several)).collect();
@@ -242,7 +242,7 @@ pub fn json(phase: &Phase, step: &Step) -> String {
     rx_report::json_line(&record) + "\n"
 }
 
-/// The first new error, a line.
+/// Formats the first new error as a JSON line.
 pub fn first_json(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found) -> String {
     let diff = match difference(before, phase, step, found) {
         Difference::Lines(diff) => Some(diff),

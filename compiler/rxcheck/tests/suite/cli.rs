@@ -1,4 +1,4 @@
-//! The binary from outside: files in, exit status and output out.
+//! Tests of the binary: exit status and output for given files.
 
 use crate::harness::{command, folder, rxcheck, stderr, stdout};
 use serde_json::Value;
@@ -18,7 +18,7 @@ class Module:
         return gv
 ";
 
-/// The same with a misspelt operator in line 6.
+/// The same module with a misspelt operator in line 6.
 fn bad() -> String {
     GOOD.replace("nn.relu", "nn.rellu")
 }
@@ -158,7 +158,7 @@ fn folders_are_searched_for_relax_text() {
     let files: Vec<&str> = stdout(&output).lines().filter_map(|line| line.split(':').next()).collect();
     assert_eq!(files, ["nets/a.rx", "nets/b.rx", "nets/deep/c.py"]);
     assert_eq!(stderr(&output), "3 errors in 3 files (3 checked)\n");
-    // A folder that is named is searched whatever its name.
+    // A named folder is searched even if its name is one that is skipped.
     let output = rxcheck(&folder, &["--format", "concise", "nets/target"]);
     assert!(stdout(&output).starts_with("nets/target/e.rx:"));
 }

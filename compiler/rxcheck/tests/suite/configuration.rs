@@ -1,12 +1,13 @@
-//! `rx.toml` and the options that go before it.
+//! Tests of `rx.toml` and of the options that override it.
 
 use crate::harness::{command, folder, stderr, stdout};
 use std::fs;
 use std::process::Output;
 use tempfile::TempDir;
 
-/// An unknown operator in line 3, a captured Python name in line 4 of the Python file.
+/// A program with an unknown operator in line 3.
 const NET: &str = "@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.nn.rellu(x)\n    return y\n";
+/// A Python program that captures a Python name in line 4.
 const CAPTURED: &str = "size = read_size()\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
 
 fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
@@ -16,7 +17,7 @@ fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
     }
 }
 
-/// The lines on standard output without their messages, and the exit status.
+/// Returns the lines on standard output without their messages, and the exit status.
 fn found(output: &Output) -> (Vec<String>, Option<i32>) {
     let line = |line: &str| line.split(']').next().unwrap_or_default().to_owned();
     (stdout(output).lines().map(line).collect(), output.status.code())
@@ -114,7 +115,7 @@ error[RX0202 unknown-operator]: there is no operator `R.nn.rellu`
     assert!(text.contains("`severity.RX0202` takes `\"error\"`") && text.contains("sub/rx.toml:4:10 ]"), "{text}");
     assert_eq!(text.matches("error[RX000").count(), 2, "each once: {text}");
     assert_eq!(output.status.code(), Some(2));
-    // In documents too.
+    // Also in document formats.
     let output = rxcheck(&folder, &["--format", "sarif", "sub"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"uri\":\"sub/rx.toml\""));
 }
@@ -150,7 +151,7 @@ fn the_tvm_is_chosen_and_its_limits_may_be_suppressed() {
     let code = lines[0].split('[').nth(1).expect("a code");
     fs::write(folder.path().join("a.rx"), meant.replace("RX10", code)).expect("a file");
     assert_eq!(found(&rxcheck(&folder, &["a.rx"])).0, [""; 0]);
-    // Without a TVM nothing is looked for, and the comment is not said to be unused.
+    // Without a TVM version there is no portability check, and the suppression comment is not reported as unused.
     assert_eq!(found(&rxcheck(&folder, &["--isolated", "a.rx"])).0, [""; 0]);
 }
 
@@ -170,9 +171,10 @@ fn unknown_tvm_is_refused_with_those_that_are_known() {
     }
 }
 
-/// An operator of the project, with its declaration.
+/// A call of an operator that the project declares.
 const HALVED: &str =
     "@R.function\ndef main(x: R.Tensor((\"n\", 6), \"float32\")):\n    y = R.my.halve(x)\n    return y\n";
+/// The declaration of that operator.
 const HALVE: &str = "[[ops]]\nname = 'my.halve'\nargs = [{ name = 'x', type = 'R.Tensor((\"n\", \"m\"), dtype=\"d\")' }]\n\
                      result = 'R.Tensor((\"n\", \"m // 2\"), dtype=\"d\")'\n";
 

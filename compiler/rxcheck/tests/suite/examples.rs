@@ -1,4 +1,4 @@
-//! `rxcheck` on the project's examples: the mistake that each was written for.
+//! Runs `rxcheck` on the project's examples and expects the mistake that each was written for.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The examples of mistakes, and the one that each has.
+/// The examples with mistakes, and the mistake of each.
 const MISTAKES: [(&str, &str); 4] = [
     ("conv_relu_mismatch", "42:40: error[RX0501]"),
     ("conv_transpose_layout", "14:87: error[RX0402]"),

@@ -1,4 +1,4 @@
-//! `--fix`, `--unsafe-fixes`, `--annotate` and `--diff` from outside.
+//! Tests of `--fix`, `--unsafe-fixes`, `--annotate` and `--diff`.
 
 use crate::harness::{command, folder, rxcheck, stderr, stdout};
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::Stdio;
 use tempfile::TempDir;
 
-/// A shape without its comma, which is safe to mend, and a misspelt operator, whose name is a guess.
+/// A text with a shape without its comma, which has a safe fix, and a misspelt operator, whose fix is a guess.
 const TEXT: &str = "\
 @R.function
 def main(x: R.Tensor((4), \"float32\")):

@@ -1,4 +1,4 @@
-//! Compares the output of each `--format` with files in `tests/formats` that people can read. `UPDATE_EXPECT=1` rewrites them.
+//! Compares the output of each `--format` with a file in `tests/formats`. `UPDATE_EXPECT=1` rewrites the files.
 
 use expect_test::expect_file;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const NET: &str = include_str!("../formats/net.rx");
 
-/// A file with two mistakes, one without, and one that cannot be read.
+/// Creates a folder with a file with two mistakes and one without.
 fn folder() -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     fs::write(folder.path().join("net.rx"), NET).expect("a file");
@@ -28,7 +28,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
-/// What a format writes of the folder.
+/// Returns the output of a format for these files and a missing one.
 fn written(format: &str) -> String {
     let folder = folder();
     let output = rxcheck(folder.path(), &["--format", format, "net.rx", "good.rx", "missing.rx"]);
@@ -67,7 +67,7 @@ fn junit() {
 fn gitlab() {
     let (report, text) = indented(&written("gitlab"));
     expect_file!["../formats/gitlab.json"].assert_eq(&text);
-    // Lines in front do not change what an issue is known by.
+    // Additional lines before an issue do not change its fingerprint.
     let folder = folder();
     fs::write(folder.path().join("net.rx"), format!("# more\n\n{NET}")).expect("a file");
     let (moved, _) = indented(&stdout(&rxcheck(folder.path(), &["--format", "gitlab", "net.rx"])));
@@ -81,7 +81,7 @@ fn gitlab() {
 #[test]
 fn sarif() {
     let (log, _) = indented(&written("sarif"));
-    // Pages of codes and versions change for reasons of their own.
+    // Versions and the pages of codes change independently of the format.
     let mut shown = log.clone();
     shown["runs"][0]["tool"]["driver"]["version"] = "VERSION".into();
     for rule in shown["runs"][0]["tool"]["driver"]["rules"].as_array_mut().expect("rules") {
@@ -97,7 +97,7 @@ fn sarif() {
     }
 }
 
-/// Documents are written whole whatever there is to say.
+/// Documents are complete even if there is nothing to report.
 #[test]
 fn documents_of_nothing() {
     let folder = folder();

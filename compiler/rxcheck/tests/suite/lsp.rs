@@ -1,4 +1,4 @@
-//! `rxcheck lsp`, with the real server where it is built.
+//! Tests of `rxcheck lsp`, with the real server if it is built.
 
 use crate::harness::{command, folder, rxcheck, stderr, stdout};
 use std::io::{Read, Write};

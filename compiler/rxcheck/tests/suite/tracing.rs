@@ -1,11 +1,11 @@
-//! `--why`, `--stats` and `--sequence` on hostile texts: positions that are nowhere, circles, long chains.
+//! Tests of `--why`, `--stats` and `--sequence` on difficult texts: positions without a value, recursion, long chains.
 
 use std::fmt::Write;
 use std::fs;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Functions that call one another in a circle, one that calls itself, and a closure that does.
+/// Functions that call one another in a cycle, one that calls itself, and a closure that does.
 const CIRCLES: &str = "\
 @I.ir_module
 class Module:
@@ -99,7 +99,7 @@ fn a_chain_of_a_hundred_thousand_bindings_is_followed_to_its_end() {
     let output = rxcheck(&text, &["--stats", "--format", "json", "a.rx"]);
     let stats: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("an object");
     assert_eq!(stats["operations"]["expression"], "6400000");
-    // Two values of 64 floats live at once.
+    // Two values of 64 floats are live at the same time.
     assert_eq!(stats["peak"]["bytes"]["upper"], 512);
 }
 
@@ -129,7 +129,7 @@ fn an_error_is_new_once_wherever_its_line_goes() {
     assert_eq!(lines[3]["new_errors"].as_array().map(Vec::len), Some(1));
 }
 
-/// Runs `rxcheck --sequence --format json` over files `p1.rx`, `p2.rx`, …, and gives its objects.
+/// Runs `rxcheck --sequence --format json` over files `p1.rx`, `p2.rx`, … and returns its objects.
 fn phases(texts: &[&str]) -> Vec<serde_json::Value> {
     let folder = TempDir::new().expect("a temporary folder");
     for (number, text) in (1..).zip(texts) {
@@ -141,7 +141,7 @@ fn phases(texts: &[&str]) -> Vec<serde_json::Value> {
     stdout(&output).lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
 }
 
-/// A class with a function `main` that returns a call of an operator.
+/// Returns a class with a function `main` that returns a call of an operator.
 fn class(name: &str, call: &str) -> String {
     format!(
         "@I.ir_module\nclass {name}:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        y = {call}\n        return y\n\n"

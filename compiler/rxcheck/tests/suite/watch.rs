@@ -1,4 +1,4 @@
-//! `--watch`: a child that is told of changes by the file system alone, and read line by line.
+//! Tests of `--watch`: a child process whose output is read line by line while files change.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 const GOOD: &str = "@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.nn.relu(x)\n    return y\n";
 
-/// Puts a file there at once: a poll between opening and writing would see it empty.
+/// Creates a file atomically: a poll between opening and writing would see it empty.
 fn put(path: &Path, text: impl AsRef<str>) {
     let hidden = path.with_file_name(".put");
     fs::write(&hidden, text.as_ref()).expect("a file");
@@ -19,7 +19,7 @@ fn bad() -> String {
     GOOD.replace("nn.relu", "nn.rellu")
 }
 
-/// A watching child; killed when dropped.
+/// A running `rxcheck --watch`; killed when dropped.
 struct Watch {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -36,7 +36,7 @@ impl Watch {
         Watch { child, out, err }
     }
 
-    /// What a round says on stderr, up to the line that ends it.
+    /// Reads the lines of one check on stderr, up to and including the last.
     fn round(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -49,7 +49,7 @@ impl Watch {
         }
     }
 
-    /// A line on stdout without its message.
+    /// Reads a line on stdout and removes its message.
     fn finding(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).expect("UTF-8");
@@ -59,7 +59,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // A child that ended already is as good.
+        // The child may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -73,7 +73,7 @@ fn changes_are_checked_as_they_come() {
     let mut watch = Watch::start(folder.path(), &["."]);
     assert_eq!(watch.round(), ["watching 1 file; Ctrl-C ends"]);
 
-    // A mistake comes, of the same length in the same moment too.
+    // A mistake appears, in a text of the same length and possibly with the same modification time.
     put(&at("a.rx"), bad());
     assert_eq!(watch.round(), ["1 error in 1 file (1 checked)", "watching 1 file; Ctrl-C ends"]);
     assert_eq!(watch.finding(), "a.rx:3:9: error[RX0202");
@@ -81,7 +81,7 @@ fn changes_are_checked_as_they_come() {
     assert_eq!(watch.round()[0], "2 errors in 1 file (1 checked)");
     assert_eq!([watch.finding(), watch.finding()], ["a.rx:3:9: error[RX0202", "a.rx:3:20: error[RX0201"]);
 
-    // A file comes, and is renamed.
+    // A file appears, and is renamed.
     put(&at("b.rx"), GOOD);
     assert_eq!(watch.round(), ["2 errors in 1 file (2 checked)", "watching 2 files; Ctrl-C ends"]);
     assert_eq!([watch.finding(), watch.finding()], ["a.rx:3:9: error[RX0202", "a.rx:3:20: error[RX0201"]);
@@ -89,14 +89,14 @@ fn changes_are_checked_as_they_come() {
     assert_eq!(watch.round()[0], "2 errors in 1 file (2 checked)");
     assert_eq!([watch.finding(), watch.finding()], ["c.rx:3:9: error[RX0202", "c.rx:3:20: error[RX0201"]);
 
-    // Settings come, wrong and then right.
+    // Settings appear, first with a mistake, then without.
     put(&at("rx.toml"), "[severity]\nRX02 = 'of'\n");
     assert_eq!(watch.round()[0], "1 error in 1 file (0 checked)");
     assert_eq!(watch.finding(), "rx.toml:2:8: error[RX0003");
     put(&at("rx.toml"), "[severity]\nRX02 = 'off'\n");
     assert_eq!(watch.round(), ["watching 2 files; Ctrl-C ends"]);
 
-    // A file goes.
+    // A file is deleted.
     fs::remove_file(at("c.rx")).expect("a file");
     assert_eq!(watch.round(), ["watching 1 file; Ctrl-C ends"]);
 }
