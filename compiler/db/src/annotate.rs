@@ -1,4 +1,4 @@
-//! Inferred types as edits of a file.
+//! Edits that write inferred types into a file.
 
 use crate::position::absolute;
 use crate::queries::{check_item, scope_context, texts};
@@ -10,9 +10,9 @@ use rx_syntax::dialect::Dialect;
 use std::ops::Range;
 
 impl Workspace {
-    /// The edits that annotate bindings and returns of a file with their inferred types, in order; of those that touch bytes
-    /// `range`, where one is given. Types are spelled as the file spells them. Written into the text, it checks as before,
-    /// with the same types.
+    /// Returns the edits that annotate bindings and returns with their inferred types, in order; with `range`, only
+    /// those that touch these bytes of the file. Types are written in the file's dialect. The annotated text checks as
+    /// before, with the same types.
     pub fn annotations(&self, file: FileId, which: Annotate, range: Option<Range<usize>>) -> Vec<Edit> {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let style = Style { which, dialect: Dialect::detect(document) };
@@ -40,7 +40,7 @@ impl Workspace {
 }
 
 impl Snapshot {
-    /// As [`Workspace::annotations`].
+    /// Like [`Workspace::annotations`].
     pub fn annotations(&self, file: FileId, which: Annotate, range: Option<Range<usize>>) -> Vec<Edit> {
         self.0.annotations(file, which, range)
     }

@@ -1,15 +1,18 @@
-//! The queries of checking, shared by the command line and the language server. Of the crates that check, only this one depends
-//! on salsa.
+//! The incremental queries of checking, shared by the command line and the language server. Of the crates that check,
+//! only this one depends on salsa.
 //!
-//! A [`Workspace`] owns documents and a salsa database. Each item of a document is one salsa input; queries are per item
-//! (`queries`). Results hold no file positions: those are computed from the document on request.
+//! A [`Workspace`] owns documents and a salsa database. Each item of a document (a function, a module header, the
+//! Python between them) is one salsa input, and queries are per item (`queries`). Results contain no file positions;
+//! these are computed from the document on request. So an edit of one function does not invalidate the results of the
+//! functions after it.
 //!
 //! # Invariants
 //!
 //! - The body of a query is one call of a pure function of a crate below.
-//! - Inputs are per item, queries per function or per file; never per binding (`docs/decisions/0002-memo-below-salsa.md`).
+//! - Inputs are per item, queries are per function or per file, never per binding
+//!   (`docs/decisions/0002-memo-below-salsa.md`).
 //! - Incremental results equal those from scratch; a property test over random edits compares them.
-//! - A snapshot's reader is cancelled by unwinding, so no profile may set `panic = "abort"`.
+//! - The reader of a snapshot is cancelled by unwinding, so no profile may set `panic = "abort"`.
 
 mod annotate;
 mod module;

@@ -1,4 +1,4 @@
-//! A file's functions with their bodies, for those who lower and run them.
+//! The functions of a file with their bodies, for lowering and passes.
 
 use crate::modules::ModuleId;
 use crate::position::{absolute, place_diagnostic};
@@ -22,20 +22,20 @@ use std::sync::Arc;
 /// A function of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionRow {
-    /// Its name.
+    /// The function's name.
     pub name: Name,
     /// Whether it is a Relax function or a prim_func.
     pub kind: FunctionKind,
-    /// Whether only its module may call it.
+    /// Whether only its own module may call it.
     pub private: bool,
-    /// Where its name stands, in bytes of the file.
+    /// The position of the name, in bytes of the file.
     pub span: Span,
-    /// Its module, as [`ModuleId::module`].
+    /// The function's module, as in [`ModuleId::module`].
     pub module: Option<u32>,
 }
 
 impl Workspace {
-    /// The Relax functions and prim_funcs of a file, in order.
+    /// Returns the Relax functions and prim_funcs of a file, in order.
     pub fn functions(&self, file: FileId) -> Vec<FunctionRow> {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let row = |(at, item): (usize, &rx_syntax::document::Item)| {
@@ -47,8 +47,8 @@ impl Workspace {
         document.items().iter().enumerate().filter_map(row).collect()
     }
 
-    /// The accesses by indices (`take`, `scatter_nd`, …) in each Relax function of a file, in order, counted by what is known
-    /// of the indices.
+    /// Returns the number of indexing accesses (`take`, `scatter_nd`, …) in each Relax function of a file, in order,
+    /// counted by how much is known of their indices.
     pub fn index_sites(&self, file: FileId) -> Vec<(Name, IndexSites)> {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let sites = |(at, item): (usize, &rx_syntax::document::Item)| {
@@ -58,16 +58,16 @@ impl Workspace {
         document.items().iter().enumerate().filter_map(sites).collect()
     }
 
-    /// The Relax function of a module called `name` with its body; of several the last, as in Python.
+    /// Returns the Relax function `name` of a module with its body; of several the last, as in Python.
     pub fn function(&self, module: ModuleId, name: Name) -> Option<Arc<Function>> {
         self.scope(module)?.function(self.db(), name)
     }
 
-    /// A module as passes take it: Relax functions in blocks, everything else as it is written. What the file has outside of
-    /// modules, but for functions, comes before it.
+    /// Returns a module in the form that passes take: Relax functions as blocks of bindings, everything else as text.
+    /// Items outside modules, except functions, come before it.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// The reason why the module cannot be read.
     pub fn module(&self, wanted: ModuleId) -> Result<Module<PrimFunc>, String> {
         let Some((db, document, inputs)) = self.parts(wanted.file) else { return Err("the file is gone".to_owned()) };
         let is_there = |item: &rx_syntax::document::Item| match item.kind {
@@ -79,7 +79,7 @@ impl Workspace {
         let mut module =
             Module { prelude: Arc::from(""), constants: Constants::default(), class: None, items: Vec::new() };
         let mut prelude = String::new();
-        // Which of several sections a function sees is Python's to say.
+        // With several metadata sections, Python's control flow decides which one a function sees; then none is used.
         let mut sections = document.items().iter().filter(|item| item.kind == ItemKind::Metadata);
         let section = sections.next().filter(|_| sections.next().is_none());
         if let Some(section) = section {
@@ -120,7 +120,8 @@ impl Workspace {
                         && let LoopBody::Written { loops: Some(loops), .. } = body
                         && calls_macro(&own, &context)
                     {
-                        // Its text says nothing without the macros, which are no part of the module.
+                        // The text is meaningless without the macros, which are not part of the module, so the expanded
+                        // loops replace it.
                         *body = LoopBody::Made(loops.clone());
                     }
                     module.items.push(function.map_or_else(
@@ -135,7 +136,7 @@ impl Workspace {
         Ok(module)
     }
 
-    /// What callers see of a module's item called `name`; of several the last.
+    /// Returns the signature of a module's item `name`; of several the last.
     pub(crate) fn signature(&self, module: ModuleId, name: Name) -> Option<Arc<Signature>> {
         let (db, document, inputs) = self.parts(module.file)?;
         let is_it = |item: &rx_syntax::document::Item| {
@@ -145,10 +146,10 @@ impl Workspace {
         Some(full_signature(db, *inputs.items.get(at)?))
     }
 
-    /// The prim_func of a module called `name`, as loops.
+    /// Returns the prim_func `name` of a module as loops.
     ///
     /// # Errors
-    /// Why it cannot be made into loops.
+    /// The diagnostics that prevent reading it.
     pub fn prim_func(&self, module: ModuleId, name: Name) -> Option<Result<Arc<PrimFunc>, Vec<Diagnostic<Span>>>> {
         let (db, document, inputs) = self.parts(module.file)?;
         let at = item(document, module.module, name, FunctionKind::Prim)?;
@@ -157,17 +158,17 @@ impl Workspace {
         Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
     }
 
-    /// The tensors of some constants of the file's metadata section, each by key and index.
+    /// Returns tensors of the file's metadata section, by key and index.
     ///
     /// # Errors
-    /// The first that is not there or cannot be decoded, and why.
+    /// Names the first constant that is missing or cannot be decoded, and the reason.
     pub fn constants(&self, file: FileId, wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
         let items = self.parts(file).map(|(_, document, _)| document.items()).unwrap_or_default();
         let section = items.iter().rfind(|item| item.kind == ItemKind::Metadata);
         metadata::tensors(section.map(|item| &*item.segments).unwrap_or_default(), wanted)
     }
 
-    /// Where the statement that `origin` names binds `variable`, in bytes of the file.
+    /// Returns the position where a statement binds `variable`, in bytes of the file.
     pub fn binding_span(&self, module: ModuleId, origin: Origin, variable: Name) -> Option<Span> {
         let (item, segment, statement) = self.statements(module).find(origin)?;
         let (db, document, inputs) = self.parts(module.file)?;
@@ -178,7 +179,7 @@ impl Workspace {
         absolute(document, item, &ItemPlace::Segment(segment, row.span))
     }
 
-    /// Where a function's parameter is declared, in bytes of the file.
+    /// Returns the position where a function's parameter is declared, in bytes of the file.
     pub fn param_span(&self, module: ModuleId, function: Name, param: usize) -> Option<Span> {
         let (_, document, _) = self.parts(module.file)?;
         let at = item(document, module.module, function, FunctionKind::Relax)?;
@@ -186,7 +187,7 @@ impl Workspace {
     }
 }
 
-/// Whether a prim_func names a macro.
+/// Whether a prim_func mentions a macro.
 fn calls_macro(segments: &[Arc<Segment>], context: &FileContext) -> bool {
     segments.iter().any(|segment| {
         segment.tree().statements.iter().any(|statement| {
@@ -199,7 +200,7 @@ fn calls_macro(segments: &[Arc<Segment>], context: &FileContext) -> bool {
     })
 }
 
-/// A prim_func as it is written; `None` where its text cannot be divided around its attributes.
+/// Returns a prim_func as text, split around its attributes; `None` if it cannot be split.
 fn loop_function(
     (name, private): (Name, bool),
     item: &rx_syntax::document::Item,
@@ -222,7 +223,8 @@ fn loop_function(
     Some(LoopFunction { name, private, attributes: entries, body })
 }
 
-/// Lines without the `indent` columns of their block, and without carriage returns; the last may go on.
+/// Removes the `indent` columns of the enclosing block from each line, and carriage returns; the last line may be
+/// incomplete.
 fn dedented_part(text: &str, indent: u32) -> String {
     let without = |line: &str| {
         let blank = line.len() - line.trim_start_matches(' ').len();
@@ -231,7 +233,7 @@ fn dedented_part(text: &str, indent: u32) -> String {
     text.split_inclusive('\n').map(without).collect()
 }
 
-/// Lines without the `indent` columns of their block, without blank lines around.
+/// Removes the `indent` columns of the enclosing block from each line, and blank lines at both ends.
 fn dedented(text: &str, indent: u32) -> String {
     let indent = indent as usize;
     let mut lines = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! The modules of a file: which functions see one another, and what the modules are called.
+//! The modules of a file: their identities and labels.
 
 use crate::queries::constants;
 use crate::workspace::{FileId, Workspace};
@@ -6,39 +6,40 @@ use rx_analysis::python::spelled_out;
 use rx_base::Name;
 use rx_syntax::document::{Document, Encoding, ItemKind};
 
-/// The functions that see one another: those of a module of a file, or those outside of its modules.
+/// The identity of a module of a file, or of the functions outside its modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleId {
     /// The file.
     pub file: FileId,
-    /// The module, as [`rx_syntax::document::Item::module`] numbers it; `None`: the functions outside of modules.
+    /// The module's number ([`rx_syntax::document::Item::module`]); `None` for the functions outside modules.
     pub module: Option<u32>,
 }
 
 /// A module of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleRow {
-    /// Which it is.
+    /// The module's number, as in [`ModuleId::module`].
     pub module: Option<u32>,
-    /// The name of its class; of functions outside of modules none.
+    /// The name of its class; `None` for the functions outside modules.
     pub class: Option<Name>,
-    /// A name that no other module of the file has: its class's, `Net#2` for the second of several classes `Net`, and [`OUTSIDE`]
-    /// for the functions outside of modules.
+    /// A label that is unique in the file: the class name, `Net#2` for the second of several classes `Net`, or
+    /// [`OUTSIDE`] for the functions outside modules.
     pub label: String,
-    /// The line of its class, or of the first function outside of modules; from 1.
+    /// The line of the class, or of the first function outside modules; counted from 1.
     pub line: u32,
 }
 
-/// The label of the functions outside of modules.
+/// The label of the functions outside modules.
 pub const OUTSIDE: &str = "-";
 
 impl Workspace {
-    /// The modules of a file, in order; before them the functions outside of modules, where there are some.
+    /// Returns the modules of a file, in order; the functions outside modules come first, if there are any.
     pub fn modules(&self, file: FileId) -> Vec<ModuleRow> {
         modules(self.document(file))
     }
 
-    /// The text of a module by itself ([`Document::alone`]), with literals in place of the constants that the Python around it binds.
+    /// Returns the text of a module alone ([`Document::alone`]), with the constants of the surrounding Python replaced
+    /// by literals.
     pub fn alone(&self, module: ModuleId) -> String {
         let Some((db, document, inputs)) = self.parts(module.file) else { return String::new() };
         let spelled = |at: usize| {
@@ -49,13 +50,14 @@ impl Workspace {
         document.alone(module.module, &spelled)
     }
 
-    /// The first module of a file, otherwise the functions outside of modules: the only module of what rx prints.
+    /// Returns the first module of a file, otherwise the functions outside modules. Text printed by rx has only this
+    /// module.
     pub fn first_module(&self, file: FileId) -> ModuleId {
         ModuleId { file, module: self.document(file).modules().next().map(|(module, _)| module) }
     }
 }
 
-/// As [`Workspace::modules`], of a document.
+/// Like [`Workspace::modules`], for a document.
 pub fn modules(document: &Document) -> Vec<ModuleRow> {
     let is_outside = |item: &rx_syntax::document::Item| {
         matches!(item.kind, ItemKind::Function(_)) && item.module.is_none() && item.name.is_some()
@@ -80,7 +82,7 @@ pub fn modules(document: &Document) -> Vec<ModuleRow> {
     rows
 }
 
-/// The line on which an item says `class` or `def`, from 1.
+/// Returns the line of an item's `class` or `def`, counted from 1.
 fn line_of(document: &Document, item: usize) -> u32 {
     let head = document.items().get(item).and_then(|item| item.segments.first()).map_or("", |head| head.text());
     let mut start = document.item_start(item);

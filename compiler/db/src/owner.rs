@@ -1,4 +1,5 @@
-//! Which function and binding a place belongs to, and how a function is declared: what stays when lines move.
+//! The function and binding that contain a position, and the declarations of functions: identities that do not change
+//! when lines move.
 
 use crate::position::part_span;
 use crate::queries::{check_item, full_signature};
@@ -8,30 +9,30 @@ use rx_context::ItemPart;
 use rx_ir::{PrimParam, PrimParamKind, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 
-/// A function of a file as others see it.
+/// The declaration of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its module, as [`crate::ModuleRow`] has it.
+    /// The function's module, as in [`crate::ModuleRow`].
     pub module: Option<u32>,
-    /// Its name.
+    /// The function's name.
     pub name: Name,
-    /// `def main(x: R.Tensor((n,), dtype="float32")) -> …`, in one line.
+    /// The declaration in one line: `def main(x: R.Tensor((n,), dtype="float32")) -> …`.
     pub text: String,
 }
 
-/// The function that a place belongs to.
+/// The function and binding that contain a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its module, as [`crate::ModuleRow`] has it.
+    /// The function's module, as in [`crate::ModuleRow`].
     pub module: Option<u32>,
-    /// Its name.
+    /// The function's name.
     pub function: Name,
-    /// The variable that the statement binds: `return` where it returns, nothing in a header and in a prim_func.
+    /// The variable that the statement binds; `return` for a return statement, `None` in a header and in a prim_func.
     pub binding: Option<Name>,
 }
 
 impl Workspace {
-    /// The function that the byte at `offset` belongs to, and the variable its statement binds.
+    /// Returns the function that contains the byte at `offset`, and the variable that its statement binds.
     pub fn owner(&self, file: FileId, offset: usize) -> Option<Owner> {
         let (db, document, inputs) = self.parts(file)?;
         let location = document.locate(offset)?;
@@ -50,14 +51,14 @@ impl Workspace {
         Some(Owner { module: item.module, function: item.name?, binding })
     }
 
-    /// The functions of a file as their callers see them, in order.
+    /// Returns the declarations of a file's functions, in order.
     pub fn declarations(&self, file: FileId) -> Vec<Declaration> {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let rows = document.items().iter().zip(&inputs.items).filter_map(|(item, input)| {
             let (ItemKind::Function(_), Some(name)) = (item.kind, item.name) else { return None };
             let text = match &*full_signature(db, *input) {
                 Signature::Opaque => {
-                    // What could not be read is taken as it is written.
+                    // A header that could not be parsed is shown as written.
                     let head = item.segments.first()?;
                     let span = part_span(head, ItemPart::Name)?;
                     head.text().get(span.start as usize..)?.lines().next()?.to_owned()
@@ -70,7 +71,7 @@ impl Workspace {
     }
 }
 
-/// A signature in one line: `def main(x: R.Tensor((n,), dtype="float32")) -> …`.
+/// Formats a signature in one line: `def main(x: R.Tensor((n,), dtype="float32")) -> …`.
 pub fn declaration(function: Name, signature: &Signature) -> String {
     match signature {
         Signature::Relax(signature) => {
@@ -87,7 +88,7 @@ pub fn declaration(function: Name, signature: &Signature) -> String {
     }
 }
 
-/// A parameter of a prim_func: `x: T.Buffer((4, 8), "float32")`.
+/// Formats a parameter of a prim_func: `x: T.Buffer((4, 8), "float32")`.
 pub fn prim_param(param: &PrimParam) -> String {
     match &param.kind {
         PrimParamKind::Buffer(buffer) => {

@@ -1,4 +1,4 @@
-//! From relative places to bytes of the file.
+//! Conversion of item-relative places to bytes of the file.
 
 use rx_base::{Diagnostic, Name, Span};
 use rx_context::{ItemPart, ItemPlace};
@@ -7,7 +7,7 @@ use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use rx_syntax::document::{Document, FunctionKind, ItemKind};
 use std::sync::Arc;
 
-/// Where a part of a header stands, in bytes of its segment.
+/// Returns the position of a part of a header, in bytes of its segment.
 pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
     for statement in &head.tree().statements {
         let cursor = head.cursor(statement);
@@ -32,7 +32,7 @@ pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
     None
 }
 
-/// What a variable is bound to for the first time: the segment, and where in it.
+/// Finds the value of the first binding of a variable: the segment, and the position in it.
 fn bound_value(segments: &[Arc<Segment>], variable: Name) -> Option<(usize, Span)> {
     segments.iter().enumerate().find_map(|(at, segment)| {
         segment.tree().statements.iter().find_map(|statement| {
@@ -48,7 +48,7 @@ fn bound_value(segments: &[Arc<Segment>], variable: Name) -> Option<(usize, Span
     })
 }
 
-/// A place of item `at` in bytes of the file.
+/// Converts a place of item `at` to bytes of the file.
 pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Option<Span> {
     match place {
         ItemPlace::Segment(segment, span) => {
@@ -66,7 +66,7 @@ pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Opt
         }
         ItemPlace::Item(name, part) => {
             let module = document.items().get(at)?.module;
-            // Of several the last, as in Python.
+            // Of several functions of this name the last counts, as in Python.
             let target = document.items().iter().rposition(|item| {
                 item.name == Some(*name) && item.module == module && matches!(item.kind, ItemKind::Function(_))
             })?;
@@ -83,7 +83,7 @@ pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Opt
     }
 }
 
-/// A diagnostic of item `at` in bytes of the file.
+/// Converts the places of a diagnostic of item `at` to bytes of the file.
 pub(crate) fn place_diagnostic(document: &Document, at: usize, diagnostic: &Diagnostic<ItemPlace>) -> Diagnostic<Span> {
     let primary = absolute(document, at, &diagnostic.primary).unwrap_or_default();
     diagnostic.map_places(primary, |place| absolute(document, at, place))

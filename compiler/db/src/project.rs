@@ -1,4 +1,4 @@
-//! What a project says of its files: an `rx.toml` with the operators it declares.
+//! A project: an `rx.toml`, with the operators that it declares.
 
 use rx_analysis::operators::declared_operators;
 use rx_ops::user::Operators;
@@ -6,12 +6,12 @@ use rx_settings::{Finder, Settings, SettingsFile, Unreadable};
 use std::path::Path;
 use std::sync::Arc;
 
-/// An `rx.toml` that was read whole; the default is what holds where there is none.
+/// A parsed `rx.toml`. The default value holds for files without one.
 #[derive(Clone, Debug, Default)]
 pub struct Project {
-    /// The file; among its mistakes those of declared operators.
+    /// The settings file. Its mistakes include those of declared operators.
     pub file: SettingsFile,
-    /// The operators it declares.
+    /// The declared operators.
     pub operators: Arc<Operators>,
 }
 
@@ -22,7 +22,7 @@ impl AsRef<Settings> for Project {
 }
 
 impl Project {
-    /// Reads the operators of a settings file.
+    /// Parses the operators that a settings file declares.
     pub fn new(mut file: SettingsFile) -> Project {
         let (operators, mistakes) = declared_operators(&file.settings.ops);
         file.mistakes.extend(mistakes);
@@ -30,30 +30,30 @@ impl Project {
         Project { file, operators: Arc::new(operators) }
     }
 
-    /// Whether something is wrong with the file, so that it does not count.
+    /// Whether the file has mistakes and must not be used.
     pub fn is_wrong(&self) -> bool {
         !self.file.mistakes.is_empty()
     }
 }
 
-/// Finds what speaks of files. Each settings file is read once.
+/// Finds the project of a file or folder. Each settings file is read once.
 #[derive(Debug)]
 pub struct Projects {
     finder: Finder,
-    /// Settings files with what was made of each.
+    /// The settings files read so far, with their projects.
     read: Vec<(Arc<SettingsFile>, Arc<Project>)>,
 }
 
 impl Projects {
-    /// Those of the settings files that `finder` finds.
+    /// Creates an empty cache over the settings files that `finder` finds.
     pub fn new(finder: Finder) -> Projects {
         Projects { finder, read: Vec::new() }
     }
 
-    /// What speaks of the files in `folder`: the same value for the same settings file.
+    /// Returns the project of the files in `folder`; folders with the same settings file share one value.
     ///
     /// # Errors
-    /// When the settings file cannot be read.
+    /// If the settings file cannot be read.
     pub fn of_folder(&mut self, folder: &Path) -> Result<Arc<Project>, Unreadable> {
         let file = self.finder.of_folder(folder)?;
         if let Some((_, known)) = self.read.iter().find(|(known, _)| Arc::ptr_eq(known, &file)) {
@@ -64,10 +64,10 @@ impl Projects {
         Ok(project)
     }
 
-    /// What speaks of a file.
+    /// Returns the project of a file.
     ///
     /// # Errors
-    /// When the settings file cannot be read.
+    /// If the settings file cannot be read.
     pub fn of_file(&mut self, file: &Path) -> Result<Arc<Project>, Unreadable> {
         self.of_folder(file.parent().unwrap_or(Path::new("")))
     }

@@ -1,4 +1,4 @@
-//! Salsa inputs and tracked functions, all of whole-item granularity.
+//! Salsa inputs and tracked functions. The smallest unit is an item.
 
 use rx_analysis::function::{FunctionCheck, FunctionMemo, Items, check_function};
 use rx_analysis::python::{Outer, PyConstants, SubstitutionMemo, substituted, visible};
@@ -13,7 +13,7 @@ use rx_syntax::document::{FunctionKind, ItemKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The database; a clone is another handle to the same storage.
+/// The database. A clone is another handle to the same storage.
 #[salsa::db]
 #[derive(Clone, Default)]
 pub(crate) struct Database {
@@ -23,30 +23,30 @@ pub(crate) struct Database {
 #[salsa::db]
 impl salsa::Database for Database {}
 
-/// A document, as far as its parts see one another's Python.
+/// The part of a document that its modules share: the Python around them.
 #[salsa::input]
 pub(crate) struct FileInput {
-    /// The items outside modules and the modules' headers, in order.
+    /// The items outside modules and the headers of modules, in order.
     #[returns(clone)]
     pub(crate) outer: Arc<[ItemInput]>,
 }
 
-/// A module, or what stands outside modules: the items that see one another.
+/// The items that can refer to one another by name: those of a module, or those outside modules.
 #[salsa::input]
 pub(crate) struct ScopeInput {
-    /// The document it is in.
+    /// The document that contains the scope.
     #[returns(copy)]
     pub(crate) file: FileInput,
-    /// Items at module level that are no functions: imports, symbolic dims, module attributes.
+    /// Items at module level that are not functions: imports, symbolic dims, module attributes.
     #[returns(clone)]
     pub(crate) preludes: Arc<[ItemInput]>,
-    /// Functions, in order.
+    /// The functions, in order.
     #[returns(clone)]
     pub(crate) functions: Arc<[ItemInput]>,
-    /// What stands outside the scope and may bind names its functions capture: Python text, other modules.
+    /// Items outside the scope that may bind names which its functions capture: Python text, other modules.
     #[returns(clone)]
     pub(crate) surroundings: Arc<[ItemInput]>,
-    /// Operators that the project declares.
+    /// The operators that the project declares.
     #[returns(clone)]
     pub(crate) operators: Option<Arc<Operators>>,
 }
@@ -54,39 +54,39 @@ pub(crate) struct ScopeInput {
 /// An item of a document.
 #[salsa::input]
 pub(crate) struct ItemInput {
-    /// What it is.
+    /// The kind of the item.
     #[returns(copy)]
     pub(crate) kind: ItemKind,
-    /// Its name.
+    /// The name of the item.
     #[returns(copy)]
     pub(crate) name: Option<Name>,
-    /// Its first segment: a function's decorators and header.
+    /// The first segment: a function's decorators and header.
     #[returns(clone)]
     pub(crate) head: Arc<Segment>,
-    /// All its segments, the first included.
+    /// All segments, including the first.
     #[returns(clone)]
     pub(crate) segments: Arc<[Arc<Segment>]>,
-    /// The scope it belongs to.
+    /// The scope that contains the item.
     #[returns(copy)]
     pub(crate) scope: ScopeInput,
-    /// The last run of its check; no result depends on it.
+    /// The memo of the item's last check, for incremental rechecking; no result depends on it.
     #[returns(clone)]
     pub(crate) memo: Arc<FunctionMemo>,
-    /// The last substitution of constants in it; no result depends on it.
+    /// The memo of the last substitution of constants in the item; no result depends on it.
     #[returns(clone)]
     pub(crate) substitution: Arc<SubstitutionMemo>,
 }
 
-/// What the check of an item found.
+/// The result of checking an item.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ItemCheck {
-    /// A Relax function's results.
+    /// The results for a Relax function.
     pub(crate) function: Option<Arc<FunctionCheck>>,
-    /// Mistakes, in order of position.
+    /// The diagnostics, in order of position.
     pub(crate) diagnostics: Arc<[Diagnostic<ItemPlace>]>,
 }
 
-/// The names an item binds for the functions of other scopes.
+/// Returns the names that an item binds and functions of other scopes may capture.
 #[salsa::tracked(returns(clone))]
 fn names_for_others(db: &dyn salsa::Database, item: ItemInput) -> Arc<NameSet> {
     Arc::new(match item.kind(db) {
@@ -95,7 +95,7 @@ fn names_for_others(db: &dyn salsa::Database, item: ItemInput) -> Arc<NameSet> {
     })
 }
 
-/// What a function outside modules, or a module, is called, and in which column; `None` of other items.
+/// Returns the column and the name of a module, or of a function outside modules; `None` for other items.
 #[salsa::tracked(returns(copy))]
 fn outer_name(db: &dyn salsa::Database, item: ItemInput) -> Option<(u32, Option<Name>)> {
     match item.kind(db) {
@@ -107,7 +107,7 @@ fn outer_name(db: &dyn salsa::Database, item: ItemInput) -> Option<(u32, Option<
     }
 }
 
-/// The constants of a file's Python, for each of its outer items: names bound once to literals.
+/// Returns the constants of a file's Python for each outer item: names that are bound once, to a literal.
 #[salsa::tracked(returns(clone))]
 fn file_constants(db: &dyn salsa::Database, file: FileInput) -> Arc<HashMap<ItemInput, Arc<PyConstants>>> {
     let items = file.outer(db);
@@ -119,7 +119,7 @@ fn file_constants(db: &dyn salsa::Database, file: FileInput) -> Arc<HashMap<Item
     Arc::new(items.iter().copied().zip(constants).collect())
 }
 
-/// The constants that an item sees: those that its module sees.
+/// Returns the constants visible to an item: those visible to its module.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn constants(db: &dyn salsa::Database, item: ItemInput) -> Arc<PyConstants> {
     let scope = item.scope(db);
@@ -132,7 +132,8 @@ pub(crate) fn constants(db: &dyn salsa::Database, item: ItemInput) -> Arc<PyCons
     file_constants(db, scope.file(db)).get(&of).cloned().unwrap_or_default()
 }
 
-/// An item's segments, with literals in place of the constants they name.
+/// Returns the segments of an item, with constants replaced by their literals. For example, with `N = 8` in the Python
+/// around it, `R.Tensor((N,))` becomes `R.Tensor((8,))`.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn texts(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Arc<Segment>]> {
     match item.kind(db) {
@@ -141,19 +142,19 @@ pub(crate) fn texts(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Arc<Segme
     }
 }
 
-/// The first of [`texts`].
+/// Returns the first segment of [`texts`].
 #[salsa::tracked(returns(clone))]
 fn head_text(db: &dyn salsa::Database, item: ItemInput) -> Arc<Segment> {
     texts(db, item).first().cloned().unwrap_or_else(|| item.head(db))
 }
 
-/// What a metadata item says.
+/// Reads a metadata item.
 #[salsa::tracked(returns(clone))]
 fn metadata(db: &dyn salsa::Database, item: ItemInput) -> Arc<rx_context::metadata::Section> {
     Arc::new(rx_context::metadata::read(&item.segments(db)))
 }
 
-/// What a scope's module level says.
+/// Returns the declarations at the module level of a scope.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<FileContext> {
     let mut context = FileContext::default();
@@ -176,7 +177,8 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
     Arc::new(context)
 }
 
-/// The constants of the metadata section. Which of several a function sees is Python's to say.
+/// Returns the constants of the metadata section; `None` if there are several sections, since Python's control flow
+/// decides which one a function sees.
 fn scope_constants(db: &dyn salsa::Database, scope: ScopeInput) -> Option<Arc<rx_context::metadata::Constants>> {
     let preludes = scope.preludes(db);
     let mut sections = preludes.iter().filter(|item| item.kind(db) == ItemKind::Metadata);
@@ -184,7 +186,7 @@ fn scope_constants(db: &dyn salsa::Database, scope: ScopeInput) -> Option<Arc<rx
     metadata(db, *only).constants.clone()
 }
 
-/// From names to the functions of a scope; of several the last, as in Python.
+/// Maps names to the functions of a scope. Of several functions of the same name the last one counts, as in Python.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn scope_index(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameMap<ItemInput>> {
     let mut index = NameMap::default();
@@ -196,7 +198,7 @@ pub(crate) fn scope_index(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<Na
     Arc::new(index)
 }
 
-/// External functions declared at module level: `f = R.ExternFunc("f")`.
+/// Returns the external functions declared at module level: `f = R.ExternFunc("f")`.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn scope_externs(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameMap<Arc<Signature>>> {
     let context = scope_context(db, scope);
@@ -211,19 +213,20 @@ pub(crate) fn scope_externs(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
     Arc::new(externs)
 }
 
-/// A Relax function's header. Depends on the header's text alone, not on the body.
+/// Returns the header of a Relax function. It depends only on the text of the header, not on the body.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn header(db: &dyn salsa::Database, item: ItemInput) -> Header {
     relax_header(&head_text(db, item), &scope_context(db, item.scope(db)))
 }
 
-/// How many leading parameters of a Relax function are inputs and no weights, where its first statements say so.
+/// Returns the number of leading parameters that are inputs, not weights, if the first statements declare it
+/// (`num_input`).
 #[salsa::tracked(returns(copy))]
 fn num_input(db: &dyn salsa::Database, item: ItemInput) -> Option<i64> {
     rx_analysis::signature::num_input(&texts(db, item))
 }
 
-/// What callers see of an item.
+/// Returns the signature of an item as declared in its text.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signature> {
     match item.kind(db) {
@@ -244,13 +247,13 @@ pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signat
     }
 }
 
-/// The names in an item's text.
+/// Returns the names that occur in an item's text.
 #[salsa::tracked(returns(clone))]
 fn mentions(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Name]> {
     rx_analysis::returns::mentions(&item.segments(db))
 }
 
-/// The functions of a scope whose return types are inferred for their callers.
+/// Returns the functions of a scope whose return types can be inferred for their callers.
 #[salsa::tracked(returns(clone))]
 fn scope_inferable(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameSet> {
     let index = scope_index(db, scope);
@@ -263,7 +266,7 @@ fn scope_inferable(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameSet> 
     Arc::new(rx_analysis::returns::inferable(&undeclared.collect::<Vec<_>>()))
 }
 
-/// A signature whose return type is inferred where it is not declared.
+/// Returns the signature of an item, with an inferred return type if none is declared.
 #[salsa::tracked(returns(clone), cycle_result = unknown_return)]
 pub(crate) fn full_signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signature> {
     let declared = signature(db, item);
@@ -282,8 +285,8 @@ pub(crate) fn full_signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<S
     }
 }
 
-/// A function that calls itself without a declared return type may return anything. [`scope_inferable`] sees circles
-/// before they close; this keeps one it missed from being a panic.
+/// The result for a function whose inferred return type depends on itself: it may return anything. [`scope_inferable`]
+/// excludes such cycles beforehand; this prevents a panic if it misses one.
 fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> Arc<Signature> {
     match &*signature(db, item) {
         Signature::Relax(function) => {
@@ -295,7 +298,8 @@ fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> 
     }
 }
 
-/// Checks an item. Not compared with the last result: nothing tracked is built on it but [`full_signature`], which is.
+/// Checks an item. The result is not compared with the previous one (`no_eq`), because the only tracked function that
+/// depends on it is [`full_signature`], whose result is compared.
 #[salsa::tracked(returns(clone), no_eq, cycle_result = unchecked)]
 pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck {
     let _span = tracing::debug_span!("check", item = item.name(db).map(|name| name.as_str())).entered();
@@ -356,7 +360,8 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
     ItemCheck { function, diagnostics: diagnostics.into() }
 }
 
-/// What a release of TVM cannot read, lower or build of an item, whose text has no errors. Asked only when one is chosen.
+/// Returns the features of an item that a release of TVM cannot read, lower or build. It is called only if a release is
+/// chosen and the text has no errors.
 #[salsa::tracked(returns(clone), no_eq)]
 pub(crate) fn portability(
     db: &dyn salsa::Database,
@@ -374,12 +379,13 @@ pub(crate) fn portability(
     found.into()
 }
 
-/// Functions whose return types depend on each other in a circle are checked once the circle is cut.
+/// The provisional result in a cycle of inferred return types; salsa checks the functions again after the cycle is
+/// resolved.
 fn unchecked(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> ItemCheck {
     ItemCheck { function: None, diagnostics: Arc::from([]) }
 }
 
-/// What one item sees of the others of its module.
+/// The other items of the module, as one item sees them.
 struct Module<'a> {
     db: &'a dyn salsa::Database,
     item: ItemInput,
@@ -393,13 +399,14 @@ impl Items for Module<'_> {
     fn summary(&self, name: Name) -> Option<Arc<Summary>> {
         let scope = self.item.scope(self.db);
         let callee = scope_index(self.db, scope).get(&name).copied()?;
-        // As for inferred return types: what is asked must be mentioned now, and come to an end.
+        // As for inferred return types: the current text must mention the callee, and the callee must be in no cycle.
         let asked_now = mentions(self.db, self.item).binary_search(&name).is_ok();
         (asked_now && scope_summarized(self.db, scope).contains(&name)).then(|| summary(self.db, callee)).flatten()
     }
 }
 
-/// The functions of a scope whose values are followed through calls: those in no circle, and at the head of no long chain.
+/// Returns the functions of a scope that can be analyzed through calls: those in no call cycle and at the start of no
+/// long call chain.
 #[salsa::tracked(returns(clone))]
 fn scope_summarized(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameSet> {
     let index = scope_index(db, scope);
@@ -412,30 +419,30 @@ fn scope_summarized(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameSet>
     Arc::new(rx_analysis::returns::inferable(&relax.collect::<Vec<_>>()))
 }
 
-/// What is known of a function's values.
+/// Returns the summary of a function's values, for analysis through calls.
 #[salsa::tracked(returns(clone), cycle_result = unknown_values)]
 fn summary(db: &dyn salsa::Database, item: ItemInput) -> Option<Arc<Summary>> {
     check_item(db, item).function?.summary.clone()
 }
 
-/// [`scope_summarized`] sees circles before they close; this keeps one it missed from being a panic.
+/// The result in a call cycle. [`scope_summarized`] excludes cycles beforehand; this prevents a panic if it misses one.
 fn unknown_values(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> Option<Arc<Summary>> {
     None
 }
 
-/// What `caller` sees of the module's item `name`.
+/// Returns the signature of the module's item `name` as seen from `caller`.
 pub(crate) fn item_signature(db: &dyn salsa::Database, caller: ItemInput, name: Name) -> Option<Arc<Signature>> {
     let scope = caller.scope(db);
     let Some(item) = scope_index(db, scope).get(&name).copied() else {
         return scope_externs(db, scope).get(&name).cloned();
     };
-    // A declared return type is taken at its word; asking for the full signature would check the callee's body.
+    // A declared return type is trusted. The full signature would require a check of the callee's body.
     let declared = signature(db, item);
     if !return_is_inferred(&declared) {
         return Some(declared);
     }
-    // A memo asks for what the text said before an edit. [`scope_inferable`] goes by what it says now, so that an answer
-    // to the memo could close a circle.
+    // The memo of the last check may ask for a callee that the text before an edit mentioned. [`scope_inferable`] is
+    // computed from the current text, so answering could close a call cycle that it has not excluded.
     let asked_now = || mentions(db, caller).binary_search(&name).is_ok();
     (!return_is_inferred(&signature(db, caller)) || asked_now()).then(|| full_signature(db, item))
 }
@@ -445,7 +452,7 @@ fn return_is_inferred(signature: &Signature) -> bool {
     matches!(signature, Signature::Relax(function) if function.ret.is_none())
 }
 
-/// A second function of the same name in one module.
+/// Returns a diagnostic if a later function of the same module has the same name.
 fn duplicate(db: &dyn salsa::Database, item: ItemInput) -> Option<Diagnostic<ItemPlace>> {
     let name = item.name(db)?;
     let scope = item.scope(db);
@@ -461,7 +468,7 @@ fn duplicate(db: &dyn salsa::Database, item: ItemInput) -> Option<Diagnostic<Ite
     })
 }
 
-/// Where a header names its function.
+/// Returns the position of the function's name in a header.
 fn name_span(head: &Segment) -> Option<Span> {
     crate::position::part_span(head, ItemPart::Name)
 }

@@ -1,4 +1,4 @@
-//! A module in the database, for queries of crates above this one: lowering and what follows it.
+//! Modules as arguments of queries in crates above this one, such as lowering.
 
 use crate::modules::ModuleId;
 use crate::queries::{ItemInput, ScopeInput, check_item, full_signature, scope_context, scope_index, texts};
@@ -12,26 +12,26 @@ use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
-/// The loops of a prim_func; or the mistakes that keep it from having some.
+/// The loops of a prim_func, or the diagnostics that prevent reading it.
 pub(crate) type ReadPrimFunc = Result<Arc<PrimFunc>, Arc<[Diagnostic<ItemPlace>]>>;
 
-/// The functions that see one another, as arguments of queries.
+/// The identity of a module, or of the functions outside modules, as an argument of queries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scope(ScopeInput);
 
 impl Scope {
-    /// Whether there is a function of this name and kind.
+    /// Whether the scope has a function of this name and kind.
     pub fn has(self, db: &dyn salsa::Database, name: Name, kind: FunctionKind) -> bool {
         item(db, self.0, name, kind).is_some()
     }
 
-    /// The Relax function of this name with its body; of several the last, as in Python.
+    /// Returns the Relax function of this name with its body; of several the last, as in Python.
     pub fn function(self, db: &dyn salsa::Database, name: Name) -> Option<Arc<Function>> {
         relax_function(db, item(db, self.0, name, FunctionKind::Relax)?)
     }
 
-    /// The loops of the prim_func of this name, of several of the last; an error where it has mistakes, which
-    /// [`Workspace::prim_func`] gives at their places.
+    /// Returns the loops of the prim_func of this name; of several the last. The error is the message of its first
+    /// mistake; [`Workspace::prim_func`] returns all mistakes with positions.
     pub fn prim_func(self, db: &dyn salsa::Database, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
         let message = |mistakes: Arc<[Diagnostic<ItemPlace>]>| mistakes.first().map(|first| first.message.clone());
         let read = prim_func(db, item(db, self.0, name, FunctionKind::Prim)?);
@@ -45,25 +45,25 @@ impl Workspace {
         self.db()
     }
 
-    /// A module as an argument of queries; `None` where the file has no such module.
+    /// Returns a module as an argument of queries; `None` if the file has no such module.
     pub fn scope(&self, module: ModuleId) -> Option<Scope> {
         let (_, _, inputs) = self.parts(module.file)?;
         inputs.scope(module.module).map(Scope)
     }
 }
 
-/// The last function of this name and kind.
+/// Returns the last function of this name and kind.
 fn item(db: &dyn salsa::Database, scope: ScopeInput, name: Name, kind: FunctionKind) -> Option<ItemInput> {
     let is_it = |item: &ItemInput| item.kind(db) == ItemKind::Function(kind);
     match scope_index(db, scope).get(&name).copied() {
         Some(item) if is_it(&item) => Some(item),
-        // A function of the other kind has the same name.
+        // The last function of this name is of the other kind; look for one of the wanted kind.
         Some(_) => scope.functions(db).iter().rev().find(|item| is_it(item) && item.name(db) == Some(name)).copied(),
         None => None,
     }
 }
 
-/// A Relax function with its body.
+/// Returns a Relax function with its body.
 #[salsa::tracked(returns(clone), no_eq)]
 pub(crate) fn relax_function(db: &dyn salsa::Database, item: ItemInput) -> Option<Arc<Function>> {
     let Signature::Relax(signature) = &*full_signature(db, item) else { return None };
@@ -72,7 +72,7 @@ pub(crate) fn relax_function(db: &dyn salsa::Database, item: ItemInput) -> Optio
     Some(Arc::new(function_body(item.name(db)?, &texts(db, item), signature, &check, &context)))
 }
 
-/// The loops of a prim_func.
+/// Returns the loops of a prim_func.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn prim_func(db: &dyn salsa::Database, item: ItemInput) -> ReadPrimFunc {
     let context = scope_context(db, item.scope(db));

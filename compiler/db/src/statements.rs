@@ -1,4 +1,4 @@
-//! Places of statements by their [`Origin`]s.
+//! Positions of statements, looked up by [`Origin`].
 
 use crate::modules::ModuleId;
 use crate::position::absolute;
@@ -12,19 +12,19 @@ use rx_syntax::document::{FunctionKind, ItemKind};
 use std::cell::RefCell;
 
 impl Workspace {
-    /// Where the statements of a module's functions are.
+    /// Returns a lookup for the statements of a module's functions.
     pub fn statements(&self, module: ModuleId) -> Statements<'_> {
         let document = self.parts(module.file).map(|(_, document, _)| document);
         Statements { document, module: module.module, functions: RefCell::default() }
     }
 
-    /// Where the statement of a module is that `origin` names, in bytes of the file. [`Workspace::statements`] is for many.
+    /// Returns the position of one statement, in bytes of the file. Use [`Workspace::statements`] for many lookups.
     pub fn origin_span(&self, module: ModuleId, origin: Origin) -> Option<Span> {
         self.statements(module).span(origin)
     }
 }
 
-/// Where the statements of a module's functions are. A function's statements are counted once.
+/// A lookup of statement positions in a module. The statements of each function are counted once.
 pub struct Statements<'w> {
     document: Option<&'w Document>,
     module: Option<u32>,
@@ -38,7 +38,7 @@ struct Counted {
 }
 
 impl Statements<'_> {
-    /// Where the statement is that `origin` names, in bytes of the file.
+    /// Returns the position of a statement, in bytes of the file.
     pub fn span(&self, origin: Origin) -> Option<Span> {
         let (item, segment, statement) = self.find(origin)?;
         let part = self.document?.items().get(item)?.segments.get(segment as usize)?;
@@ -46,7 +46,7 @@ impl Statements<'_> {
         absolute(self.document?, item, &ItemPlace::Segment(segment, span))
     }
 
-    /// The item and the segment of the statement that `origin` names, and its index there.
+    /// Returns the item, the segment, and the index in the segment of a statement.
     pub(crate) fn find(&self, origin: Origin) -> Option<(usize, u32, u32)> {
         let mut functions = self.functions.borrow_mut();
         let function = functions.entry(origin.item).or_insert_with(|| self.function(origin.item));
@@ -65,7 +65,7 @@ impl Statements<'_> {
     }
 }
 
-/// The index of a module's last function of this name and kind.
+/// Returns the index of a module's last function of this name and kind.
 pub(crate) fn item(document: &Document, module: Option<u32>, name: Name, kind: FunctionKind) -> Option<usize> {
     let is_it = |item: &rx_syntax::document::Item| {
         item.name == Some(name) && item.module == module && item.kind == ItemKind::Function(kind)

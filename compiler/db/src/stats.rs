@@ -1,4 +1,4 @@
-//! What the functions of a file hold and cost.
+//! Statistics of the functions of a file: operators, parameters, arithmetic operations, memory.
 
 use crate::modules::ModuleId;
 use crate::view::FileView;
@@ -16,35 +16,35 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Functions that call one another, counted one inside another; farther ones are not counted.
+/// The deepest nesting of calls that is counted; calls beyond it are not.
 const MAX_CALLS: usize = 512;
 
-/// What is known of a function of a file.
+/// The statistics of one function of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatsRow {
-    /// Its name.
+    /// The function's name.
     pub name: Name,
-    /// Where the name stands, in bytes of the file.
+    /// The position of the name, in bytes of the file.
     pub span: Span,
-    /// Its module.
+    /// The function's module.
     pub module: ModuleId,
-    /// What was counted.
+    /// The statistics.
     pub stats: FunctionOrLoops,
-    /// Accesses by indices in a Relax function, by what is known of them.
+    /// The indexing accesses of a Relax function, counted by how much is known of their indices.
     pub index_sites: IndexSites,
 }
 
-/// The counts of a Relax function or a prim_func.
+/// The statistics of a Relax function or a prim_func.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionOrLoops {
-    /// Of a Relax function.
+    /// The statistics of a Relax function.
     Relax(Arc<FunctionStats>),
-    /// Of a prim_func; nothing where it is not understood.
+    /// The counts of a prim_func; empty if its loops cannot be analyzed.
     Prim(Count),
 }
 
 impl Workspace {
-    /// What each function of a file holds and costs, in order.
+    /// Returns the statistics of each function of a file, in order.
     pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
         let Some((_, document, _)) = self.parts(file) else { return Vec::new() };
         let mut modules: BTreeMap<Option<u32>, Module<'_>> = BTreeMap::new();
@@ -57,41 +57,41 @@ impl Workspace {
 }
 
 impl FileView<'_> {
-    /// What the function that is item `at` holds and costs.
+    /// Returns the statistics of the function at item index `at`.
     pub fn stats(&self, at: usize) -> Option<StatsRow> {
         Module::new(self.workspace(), self.module(at)?).row(at)
     }
 
-    /// What calls in the functions of a module cost.
+    /// Returns an evaluator for the costs of calls in a module.
     pub fn costs(&self, module: ModuleId) -> Costs<'_> {
         Costs(Module::new(self.workspace(), module))
     }
 }
 
 impl Snapshot {
-    /// As [`Workspace::stats`].
+    /// Like [`Workspace::stats`].
     pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
         self.0.stats(file)
     }
 }
 
-/// What calls cost: a function that several of them call is counted once.
+/// Evaluates the costs of calls in a module. A callee's statistics are computed once and shared by all calls.
 pub struct Costs<'a>(Module<'a>);
 
 impl Costs<'_> {
-    /// What the calls of one expression cost.
+    /// Returns the cost of the calls in one expression.
     pub fn of(&self, expr: &Expr) -> CallStats {
         expression_stats(expr, &self.0, &Bounds::default())
     }
 }
 
-/// The functions of a module, each counted once.
+/// Statistics of a module's functions, each computed once.
 struct Module<'a> {
     workspace: &'a Workspace,
     id: ModuleId,
     functions: RefCell<NameMap<Option<Arc<FunctionStats>>>>,
     loops: RefCell<NameMap<Option<Count>>>,
-    /// Functions being counted.
+    /// Functions whose statistics are being computed, to detect recursion.
     inside: RefCell<NameSet>,
 }
 

@@ -1,4 +1,4 @@
-//! A file's directives, with their places in it.
+//! The suppression comments of a file, with their positions.
 
 use rx_analysis::suppression::{Meant, Scope, Suppression};
 use rx_base::Span;
@@ -6,8 +6,8 @@ use rx_syntax::Segment;
 use rx_syntax::directive::{Directive, DirectiveKind, Named, Target};
 use rx_syntax::document::{Document, ItemKind};
 
-/// The directives of a document, in order. Python that is not looked at has none, but for those that speak of what follows
-/// it and of the whole file.
+/// Returns the suppression comments of a document, in order. In Python text that rx does not check, only those for the
+/// next statement and for the whole file count.
 pub(crate) fn suppressions(document: &Document) -> Vec<Suppression> {
     let mut found = Vec::new();
     for (at, item) in document.items().iter().enumerate() {
@@ -55,19 +55,19 @@ fn placed(document: &Document, at: (usize, usize), segment: &Segment, directive:
     Suppression { span: directive.span.shift(base), removal: directive.removal.shift(base), meant, scope }
 }
 
-/// Where a segment starts, in bytes of the file.
+/// Returns the start of a segment, in bytes of the file.
 fn start(document: &Document, (item, segment): (usize, usize)) -> u32 {
     let inside = document.items().get(item).map_or(0, |item| item.segment_start(segment));
     u32::try_from(document.item_start(item) + inside).unwrap_or(u32::MAX)
 }
 
-/// The first statement behind a segment, with its segment.
+/// Finds the first statement after a segment, with its segment.
 fn next_head(document: &Document, (item, segment): (usize, usize)) -> Option<((usize, usize), Target)> {
     let items = document.items().iter().enumerate().skip(item);
     let behind = items.flat_map(|(at, it)| {
         let first = if at == item { segment + 1 } else { 0 };
         it.segments.iter().enumerate().skip(first).map(move |(segment, part)| ((at, segment), part))
     });
-    // Almost every segment has a statement.
+    // Almost every segment has a statement, so the search is short.
     behind.into_iter().find_map(|(at, part)| Some((at, Target::head_of(part)?)))
 }

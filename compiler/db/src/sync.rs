@@ -1,4 +1,4 @@
-//! Keeping the salsa inputs in step with a document.
+//! Synchronization of the salsa inputs with a document.
 
 use crate::queries::{Database, FileInput, ItemInput, ScopeInput, check_item, header};
 use rx_ops::user::Operators;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Inputs no document uses any more. Salsa never frees an input, so they are used again.
+/// Inputs that no document uses any more. Salsa never frees an input, so they are reused.
 #[derive(Default)]
 pub(crate) struct Pool {
     items: Vec<ItemInput>,
@@ -18,7 +18,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Empties an item's input and keeps it; its last results are dropped.
+    /// Clears an item's input, drops its last results, and keeps it for reuse.
     fn retire(&mut self, db: &mut Database, item: ItemInput) {
         item.set_name(db).to(None);
         forget(db, item);
@@ -62,7 +62,7 @@ impl Pool {
     }
 }
 
-/// A document's inputs: one per item, one per scope.
+/// The salsa inputs of a document: one per item, one per scope.
 #[derive(Default)]
 pub(crate) struct Inputs {
     pub(crate) items: Vec<ItemInput>,
@@ -72,14 +72,14 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Makes inputs for every item.
+    /// Creates inputs for every item of a document.
     pub(crate) fn new(db: &mut Database, pool: &mut Pool, document: &Document) -> Inputs {
         let mut inputs = Inputs::default();
         inputs.splice(db, pool, document, 0..0, 0..document.items().len());
         inputs
     }
 
-    /// Gives the inputs of a document that is gone back.
+    /// Returns the inputs of a removed document to the pool.
     pub(crate) fn retire(self, db: &mut Database, pool: &mut Pool) {
         for scope in self.scopes.into_values() {
             scope.set_preludes(db).to(Arc::from([]));
@@ -109,7 +109,7 @@ impl Inputs {
         }
     }
 
-    /// The scope of a module, or of the functions outside of modules.
+    /// The scope of a module, or (`None`) of the functions outside modules.
     pub(crate) fn scope(&self, module: Option<u32>) -> Option<ScopeInput> {
         self.scopes.get(&module).copied()
     }
@@ -119,7 +119,7 @@ impl Inputs {
         self.operators.as_deref()
     }
 
-    /// Follows an edit that replaced items `old` by items `new`; unchanged fields are not set.
+    /// Updates the inputs after an edit that replaced the items `old` by the items `new`. Unchanged fields are not set.
     pub(crate) fn follow(
         &mut self,
         db: &mut Database,
@@ -146,7 +146,7 @@ impl Inputs {
         }
     }
 
-    /// The same inputs for a snapshot.
+    /// Copies the list of inputs for a snapshot.
     pub(crate) fn share(&self) -> Inputs {
         Inputs {
             items: self.items.clone(),
@@ -182,7 +182,7 @@ impl Inputs {
         let end = old.end.min(self.items.len());
         let mut replaced: Vec<ItemInput> = self.items.get(old.start.min(end)..end).unwrap_or_default().to_vec();
         let items = &document.items()[new];
-        // An item that kept its kind and name keeps its input, and with it the memo of its last check.
+        // An item whose kind and name are unchanged keeps its input, and with it the memo of its last check.
         let kept: Vec<Option<ItemInput>> = items
             .iter()
             .map(|item| {
@@ -190,7 +190,7 @@ impl Inputs {
                 same.map(|same| replaced.remove(same))
             })
             .collect();
-        // What is gone gives back its memory and its input before anything new is made.
+        // Retire removed items before creating new ones, to reuse their inputs and memory.
         for gone in replaced {
             pool.retire(db, gone);
         }
@@ -210,7 +210,7 @@ impl Inputs {
             fresh.push(input);
         }
         self.items.splice(old.start.min(end)..end, fresh);
-        // Modules are numbered in order: an inserted one renumbers the items behind it.
+        // Modules are numbered in order, so an inserted module renumbers the items after it.
         for (input, item) in self.items.iter().zip(document.items()) {
             if let Some(scope) = self.scopes.get(&item.module)
                 && input.scope(db) != *scope
@@ -222,7 +222,7 @@ impl Inputs {
         self.fill_scopes(db, document);
     }
 
-    /// Sets the file's outer items where they changed.
+    /// Sets the file's outer items if they changed.
     fn fill_file(&self, db: &mut Database, document: &Document) {
         let is_outer = |item: &Item| item.module.is_none() || item.kind == ItemKind::ModuleHeader;
         let pairs = self.items.iter().zip(document.items());
@@ -234,7 +234,7 @@ impl Inputs {
         }
     }
 
-    /// Sets each scope's members where they changed.
+    /// Sets each scope's members if they changed.
     fn fill_scopes(&self, db: &mut Database, document: &Document) {
         for (module, scope) in &self.scopes {
             let mut preludes = Vec::new();
@@ -265,8 +265,8 @@ impl Inputs {
     }
 }
 
-/// Empties an item's input and drops its last results. Salsa keeps a query's old value until the input is set again after
-/// the query gave another: so it is asked for the empty item's.
+/// Clears an item's input and drops its last results. Salsa keeps the old value of a query until it has computed
+/// another and an input is set again, so the queries are evaluated for the empty item.
 fn forget(db: &mut Database, item: ItemInput) {
     item.set_kind(db).to(ItemKind::Foreign);
     item.set_head(db).to(empty());
@@ -285,13 +285,13 @@ fn empty() -> Arc<Segment> {
     Arc::new(Segment::new("".into()))
 }
 
-/// Items of fewer segments are not worth the trouble of [`forget`].
+/// The number of segments below which [`forget`] is not worth its cost.
 const LARGE: usize = 256;
 
-/// Sets an item's text where it changed; salsa's setters do not compare.
+/// Sets an item's text if it changed; salsa's setters do not compare.
 fn set_text(db: &mut Database, input: ItemInput, item: &Item) {
-    // An item that lost most of its text lost it to another, which is checked before this one's old results are gone:
-    // both would be there at once.
+    // An item that lost most of its text probably lost it to another item. That one is checked before this item's old
+    // results are dropped, so both would be in memory at the same time.
     if input.segments(db).len() > LARGE && item.segments.len() < input.segments(db).len() / 2 {
         forget(db, input);
         input.set_kind(db).to(item.kind);

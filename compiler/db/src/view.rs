@@ -1,4 +1,4 @@
-//! One file with what the queries know of its items, for those who answer questions about places in it.
+//! A view of one file with the results of its items, for features that answer questions about positions in it.
 
 use crate::modules::ModuleId;
 use crate::position::absolute;
@@ -16,8 +16,8 @@ use rx_ir::Signature;
 use rx_syntax::document::Document;
 use std::sync::Arc;
 
-/// A file of a [`Workspace`] and what is known of it. Items are named by their indices in [`Document::items`]; what is asked
-/// of an item that is not there has no answer.
+/// A file of a [`Workspace`] with the results of its items. Items are identified by their index in [`Document::items`];
+/// for an index out of range the methods return `None`.
 #[derive(Clone, Copy)]
 pub struct FileView<'a> {
     workspace: &'a Workspace,
@@ -28,7 +28,7 @@ pub struct FileView<'a> {
 }
 
 impl Workspace {
-    /// A view of a file; `None` of a removed one.
+    /// Returns a view of a file; `None` if the file was removed.
     pub fn view(&self, file: FileId) -> Option<FileView<'_>> {
         let (db, document, inputs) = self.parts(file)?;
         Some(FileView { workspace: self, file, db, document, inputs })
@@ -36,61 +36,62 @@ impl Workspace {
 }
 
 impl Snapshot {
-    /// As [`Workspace::view`].
+    /// Like [`Workspace::view`].
     pub fn view(&self, file: FileId) -> Option<FileView<'_>> {
         self.0.view(file)
     }
 }
 
 impl<'a> FileView<'a> {
-    /// The workspace, for questions about whole files.
+    /// The workspace that contains the file.
     pub fn workspace(&self) -> &'a Workspace {
         self.workspace
     }
 
-    /// The file's name in its workspace.
+    /// The file's id in its workspace.
     pub fn file(&self) -> FileId {
         self.file
     }
 
-    /// The module that an item belongs to.
+    /// The module that contains an item.
     pub fn module(&self, item: usize) -> Option<ModuleId> {
         Some(ModuleId { file: self.file, module: self.document.items().get(item)?.module })
     }
 
-    /// Its text.
+    /// The file's text.
     pub fn document(&self) -> &'a Document {
         self.document
     }
 
-    /// What the check of a Relax function found: struct info by segment.
+    /// Returns the result of checking a Relax function: struct info by segment.
     pub fn check(&self, item: usize) -> Option<Arc<FunctionCheck>> {
         check_item(self.db, *self.inputs.items.get(item)?).function
     }
 
-    /// What the module level says to an item: aliases, captured names, operators.
+    /// Returns the module-level declarations that an item sees: aliases, captured names, operators.
     pub fn context(&self, item: usize) -> Option<Arc<FileContext>> {
         Some(scope_context(self.db, self.inputs.items.get(item)?.scope(self.db)))
     }
 
-    /// What callers see of an item; an undeclared return type is inferred.
+    /// Returns the signature of an item; an undeclared return type is inferred.
     pub fn signature(&self, item: usize) -> Option<Arc<Signature>> {
         Some(full_signature(self.db, *self.inputs.items.get(item)?))
     }
 
-    /// What item `from` sees under the name of a function or external function of its module.
+    /// Returns the signature of the function or external function `name` as seen from item `from`.
     pub fn signature_of(&self, from: usize, name: Name) -> Option<Arc<Signature>> {
         item_signature(self.db, *self.inputs.items.get(from)?, name)
     }
 
-    /// The function that item `from` means by `name`: of several of its module the last, as in Python.
+    /// Returns the index of the function that `name` refers to in item `from`. Of several functions of the module with
+    /// this name it is the last, as in Python.
     pub fn function(&self, from: usize, name: Name) -> Option<usize> {
         let scope = self.inputs.items.get(from)?.scope(self.db);
         let wanted = scope_index(self.db, scope).get(&name).copied()?;
         self.inputs.items.iter().position(|input| *input == wanted)
     }
 
-    /// What a segment of a checked Relax function does, as typed bindings.
+    /// Returns the statements of a segment of a checked Relax function as typed bindings.
     pub fn recorded(&self, item: usize, segment: usize) -> Option<Recorded> {
         let (check, context) = (self.check(item)?, self.context(item)?);
         let texts = texts(self.db, *self.inputs.items.get(item)?);
@@ -98,8 +99,8 @@ impl<'a> FileView<'a> {
         Some(recorded_segment(texts.get(segment)?, &before.end, &context, check.segments.get(segment)?))
     }
 
-    /// What statements would be, were each written at byte `offset` of a segment of a Relax function, in the dataflow block of
-    /// this ordinal.
+    /// Checks `statements` as if each were written at byte `offset` of a segment of a Relax function, in the dataflow
+    /// block with the ordinal `dataflow`.
     pub fn suppose(
         &self,
         (item, segment, offset): (usize, usize, u32),
@@ -111,13 +112,13 @@ impl<'a> FileView<'a> {
         Some(suppose(statements, &Before::new(&check, segment, offset, &signatures), dataflow, &context))
     }
 
-    /// What a name stands for at byte `offset` of a segment of a Relax function.
+    /// Looks up a variable as visible at byte `offset` of a segment of a Relax function.
     pub fn entry(&self, item: usize, segment: usize, offset: u32, name: Name) -> Option<Entry> {
         let check = self.check(item)?;
         Before::new(&check, segment, offset, &|_| None).lookup(name)
     }
 
-    /// A place of an item in bytes of the file.
+    /// Converts a place of an item to bytes of the file.
     pub fn absolute(&self, item: usize, place: &ItemPlace) -> Option<Span> {
         absolute(self.document, item, place)
     }

@@ -1,4 +1,4 @@
-//! Where a dim, rank or dtype of a value comes from.
+//! Provenance of shapes: traces a dim, rank or dtype of a value back to the statement that determined it.
 
 use crate::position::absolute;
 use crate::queries::{Database, check_item, item_signature, scope_context, scope_index, signature, texts};
@@ -11,18 +11,18 @@ use rx_syntax::document::{Document, Encoding, FunctionKind, ItemKind};
 use std::sync::Arc;
 
 impl Workspace {
-    /// Traces the value at `offset` bytes of a file back to what fixed it: a variable, call, parameter, or a dim of an
-    /// annotation. `None` where no value of a Relax function stands.
+    /// Traces the value at `offset` bytes of a file back to its origin: a variable, call, parameter, or a dim of an
+    /// annotation. Returns `None` if there is no value of a Relax function at `offset`.
     pub fn why(&self, file: FileId, offset: usize, asked: &Asked) -> Option<Why<Span>> {
         self.why_at(file, offset, false, asked, None)
     }
 
-    /// As [`Workspace::why`], for a glance: each chain is cut off after so many steps, and tells no facts beside it.
+    /// Like [`Workspace::why`], but short: each chain ends after `steps` steps and has no additional facts.
     pub fn why_briefly(&self, file: FileId, offset: usize, steps: usize) -> Option<Why<Span>> {
         self.why_at(file, offset, false, &Asked::Everything, Some(steps))
     }
 
-    /// As [`Workspace::why`], of what the statement on a line binds or returns; lines count from 0.
+    /// Like [`Workspace::why`], for the value that the statement on a line binds or returns; lines count from 0.
     pub fn why_line(&self, file: FileId, line: u32, asked: &Asked) -> Option<Why<Span>> {
         let (_, document, _) = self.parts(file)?;
         let start = document.offset_of(line, 0, Encoding::Utf8);
@@ -56,13 +56,13 @@ impl Workspace {
 }
 
 impl Snapshot {
-    /// As [`Workspace::why`].
+    /// Like [`Workspace::why`].
     pub fn why(&self, file: FileId, offset: usize, asked: &Asked) -> Option<Why<Span>> {
         self.0.why(file, offset, asked)
     }
 }
 
-/// A place of a chain in bytes of the file; the chain began in item `from`.
+/// Converts a place of a chain to bytes of the file; `from` is the item in which the chain begins.
 fn placed(document: &Document, from: usize, place: &TracePlace) -> Option<Span> {
     let items = document.items();
     let module = items.get(from)?.module;
@@ -76,7 +76,7 @@ fn placed(document: &Document, from: usize, place: &TracePlace) -> Option<Span> 
     absolute(document, at, &place.place)
 }
 
-/// The functions that one function sees.
+/// The functions visible from one function.
 struct Items<'a> {
     db: &'a Database,
     item: crate::queries::ItemInput,
@@ -86,7 +86,7 @@ struct Items<'a> {
 impl World for Items<'_> {
     fn function(&self, name: Name) -> Option<FunctionText> {
         let scope = self.item.scope(self.db);
-        // The function itself may be one that another of the same name hides.
+        // The function itself may be hidden by a later function of the same name.
         let own = self.item.name(self.db) == Some(name);
         let item = if own { self.item } else { scope_index(self.db, scope).get(&name).copied()? };
         let Signature::Relax(signature) = &*signature(self.db, item) else { return None };

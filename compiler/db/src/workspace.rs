@@ -1,4 +1,4 @@
-//! Documents and what can be asked of them.
+//! The workspace: documents and the queries about them.
 
 use crate::module::FunctionRow;
 use crate::modules::ModuleRow;
@@ -17,15 +17,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-/// A file of a [`Workspace`].
+/// The id of a file in a [`Workspace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
-/// A query was given up because the documents changed.
+/// The error of a query that was cancelled because the documents changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
-/// What a [`TypeRow`] describes.
+/// The kind of a [`TypeRow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A parameter.
@@ -49,17 +49,17 @@ impl fmt::Display for RowKind {
 /// The struct info of one parameter, binding or returned value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeRow {
-    /// The top-level function.
+    /// The name of the top-level function.
     pub function: String,
     /// The variable; `return` for a returned value, `_` for a bare statement.
     pub name: String,
-    /// What it is.
+    /// Whether it is a parameter, a binding or a returned value.
     pub kind: RowKind,
-    /// The type its users see, in the `tvm-0.27` spelling.
+    /// The type that later uses see, in the `tvm-0.27` dialect.
     pub struct_info: String,
-    /// Whether it was inferred, not written.
+    /// Whether the type was inferred, not written.
     pub inferred: bool,
-    /// Where the name stands, in bytes of the file.
+    /// The position of the name, in bytes of the file.
     pub span: Span,
 }
 
@@ -69,7 +69,7 @@ struct File {
     tvm: Option<TvmVersion>,
 }
 
-/// Documents and the salsa database over them.
+/// A set of documents with the salsa database over them.
 #[derive(Default)]
 pub struct Workspace {
     db: Database,
@@ -78,13 +78,13 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// A workspace without files.
+    /// Creates a workspace without files.
     pub fn new() -> Workspace {
         Workspace::default()
     }
 
-    /// Chooses the release of TVM that a file is meant for: without errors, it gets warnings of what that TVM cannot read,
-    /// lower or build.
+    /// Sets the release of TVM that a file is meant for. If the file has no errors, it gets warnings about features
+    /// that this release cannot read, lower or build.
     pub fn set_tvm(&mut self, file: FileId, version: Option<TvmVersion>) {
         if let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) {
             file.tvm = version;
@@ -100,7 +100,8 @@ impl Workspace {
         id
     }
 
-    /// Replaces the bytes `range` of a file; out of range or inside a character, the nearest valid range is taken.
+    /// Replaces the bytes `range` of a file. A range outside the text or inside a character is moved to the nearest
+    /// valid range.
     pub fn edit(&mut self, file: FileId, range: Range<usize>, new: &str) {
         let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
         let _span = tracing::debug_span!("edit").entered();
@@ -108,20 +109,20 @@ impl Workspace {
         file.inputs.follow(&mut self.db, &mut self.pool, &file.document, edit.old, edit.new);
     }
 
-    /// Sets the operators that a file's project declares; what depends on them is checked again.
+    /// Sets the operators that a file's project declares; results that depend on them are recomputed.
     pub fn set_operators(&mut self, file: FileId, operators: Arc<Operators>) {
         let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
         file.inputs.set_operators(&mut self.db, Some(operators).filter(|operators| !operators.is_empty()));
     }
 
-    /// Forgets a file.
+    /// Removes a file.
     pub fn remove(&mut self, file: FileId) {
         if let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::take) {
             file.inputs.retire(&mut self.db, &mut self.pool);
         }
     }
 
-    /// A file's text. A removed file's is empty.
+    /// Returns a file's document; an empty one if the file was removed.
     pub fn document(&self, file: FileId) -> &Document {
         static EMPTY: LazyLock<Document> = LazyLock::new(|| Document::new("", FileKind::Rx));
         self.file(file).map_or_else(|| &*EMPTY, |file| &file.document)
@@ -135,19 +136,21 @@ impl Workspace {
         &self.db
     }
 
-    /// The database, a file's document and its inputs.
+    /// Returns the database, a file's document and its inputs.
     pub(crate) fn parts(&self, file: FileId) -> Option<(&Database, &Document, &Inputs)> {
         self.file(file).map(|file| (&self.db, &file.document, &file.inputs))
     }
 
-    /// The mistakes of a file, in order of position, but for those its comments suppress; and the comments that suppress
-    /// nothing. A name of the Python around that is not known is reported once, however many functions use it.
+    /// Returns the diagnostics of a file, in order of position, without those that comments suppress and with those
+    /// about suppressions that have no effect. An unknown name of the surrounding Python is reported once, even if
+    /// several functions use it.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
         let Some(file) = self.file(file) else { return Vec::new() };
         let suppressions = suppressions(&file.document);
         let mut found = diagnostics(&self.db, file);
         if !suppressions.is_empty() {
-            // The limits of a TVM are looked for only where one is chosen, and in files without errors.
+            // Portability is checked only if a TVM release is chosen and the file has no errors. Otherwise a
+            // suppression of its codes is not reported as unused.
             let limits = file.tvm.is_some() && is_valid(&found);
             found = suppression::apply(&suppressions, found, |code: Code| limits || code.number() / 100 != PORTABILITY);
         }
@@ -155,23 +158,24 @@ impl Workspace {
         found
     }
 
-    /// The mistakes of a file, in order of position, suppressed or not.
+    /// Returns the diagnostics of a file, in order of position, including suppressed ones.
     pub fn unsuppressed_diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
         self.file(file).map(|file| diagnostics(&self.db, file)).unwrap_or_default()
     }
 
-    /// The struct info of every parameter, binding and returned value of a file, in order of position.
+    /// Returns the struct info of every parameter, binding and returned value of a file, in order of position.
     pub fn types(&self, file: FileId) -> Vec<TypeRow> {
         self.file(file).map(|file| types(&self.db, file)).unwrap_or_default()
     }
 
-    /// Unwinds where an edit waits for this copy, as a query does. For long work between queries, inside [`Snapshot::catch`].
+    /// Unwinds if an edit is waiting for this copy, as queries do by themselves. Call it in long computations between
+    /// queries, inside [`Snapshot::catch`].
     pub fn unwind_if_cancelled(&self) {
         salsa::Database::unwind_if_revision_cancelled(&self.db);
     }
 
-    /// A copy to read from on another thread. A later [`Workspace::edit`] waits until it is dropped, and cancels its
-    /// queries: ask through [`Snapshot::catch`].
+    /// Returns a copy for reading on another thread. A later [`Workspace::edit`] cancels the copy's queries and waits
+    /// until it is dropped, so call them through [`Snapshot::catch`].
     pub fn snapshot(&self) -> Snapshot {
         let files = self.files.iter().map(|file| {
             file.as_ref().map(|file| File {
@@ -184,52 +188,52 @@ impl Workspace {
     }
 }
 
-/// A readable copy of a [`Workspace`].
+/// A copy of a [`Workspace`] for reading.
 pub struct Snapshot(pub(crate) Workspace);
 
 impl Snapshot {
-    /// Runs `ask`; `Err` when the documents changed meanwhile.
+    /// Runs `ask`.
     ///
     /// # Errors
-    /// [`Cancelled`] when an edit ended the queries.
+    /// [`Cancelled`] if an edit ended the queries.
     pub fn catch<T>(&self, ask: impl FnOnce(&Snapshot) -> T) -> Result<T, Cancelled> {
         salsa::Cancelled::catch(std::panic::AssertUnwindSafe(|| ask(self))).map_err(|_| Cancelled)
     }
 
-    /// As [`Workspace::document`].
+    /// Like [`Workspace::document`].
     pub fn document(&self, file: FileId) -> &Document {
         self.0.document(file)
     }
 
-    /// As [`Workspace::diagnostics`].
+    /// Like [`Workspace::diagnostics`].
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
         self.0.diagnostics(file)
     }
 
-    /// As [`Workspace::types`].
+    /// Like [`Workspace::types`].
     pub fn types(&self, file: FileId) -> Vec<TypeRow> {
         self.0.types(file)
     }
 
-    /// As [`Workspace::modules`].
+    /// Like [`Workspace::modules`].
     pub fn modules(&self, file: FileId) -> Vec<ModuleRow> {
         self.0.modules(file)
     }
 
-    /// As [`Workspace::functions`].
+    /// Like [`Workspace::functions`].
     pub fn functions(&self, file: FileId) -> Vec<FunctionRow> {
         self.0.functions(file)
     }
 }
 
-/// The group of the codes RX10xx.
+/// The group of the portability codes, RX10xx.
 const PORTABILITY: u16 = 10;
 
 fn is_valid(found: &[Diagnostic<Span>]) -> bool {
     found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
 }
 
-/// Keeps the first report of each captured name.
+/// Keeps only the first report of each captured name.
 fn captured_names_once(found: &mut Vec<Diagnostic<Span>>) {
     let mut seen: HashSet<String> = HashSet::new();
     found.retain(|diagnostic| {
@@ -259,12 +263,12 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
         }
     }
     found.sort_by_key(|diagnostic| (diagnostic.primary, diagnostic.code));
-    // A mistake in a macro is found by every function that calls it.
+    // A mistake in a macro is found by every function that calls the macro: keep one.
     found.dedup_by(|a, b| (a.primary, a.code, &a.message) == (b.primary, b.code, &b.message) && !a.labels.is_empty());
     found
 }
 
-/// Adds the names of an item that begin with a digit, each in place of what else is said of it.
+/// Adds the diagnostics of names that begin with a digit. Each replaces the other diagnostics at its position.
 fn add_numbered_names(document: &Document, at: usize, item: &Item, found: &mut Vec<Diagnostic<Span>>) {
     for diagnostic in numbered_names(item) {
         let place = |(segment, span): &(usize, Span)| {

@@ -1,19 +1,19 @@
-//! Text made to break a reader: too deep, too long, too many, in circles, of odd characters. Each gives a few sane
-//! diagnostics, in bounded time and memory, on the stack that rx gives its workers.
+//! Tests with pathological text: deep nesting, long lines, many items, cycles, odd characters. Each must give a few
+//! meaningful diagnostics, in bounded time and memory, on the stack of rx's worker threads.
 
 use rx_base::{Diagnostic, Span};
 use rx_db::{FileKind, Workspace};
 use std::fmt::Write;
 
-/// Stack of a worker.
+/// The stack size of a worker, in bytes.
 const STACK: usize = 64 << 20;
 
-/// The most bytes said about one text here.
+/// The most bytes that the diagnostics of one text may have here.
 const MOST_SAID: usize = 16 << 20;
 
 const MANY: usize = 100_000;
 
-/// Everything rx says of `text`; places are checked to lie in it.
+/// Returns all diagnostics of `text`, after checking that their positions are inside it.
 fn said(text: &str, kind: FileKind) -> Vec<Diagnostic<Span>> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, kind);
@@ -34,7 +34,7 @@ fn said(text: &str, kind: FileKind) -> Vec<Diagnostic<Span>> {
     diagnostics
 }
 
-/// Runs `work` with a worker's stack.
+/// Runs `work` on a thread with a worker's stack.
 fn on_a_worker<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).expect("a thread");
@@ -42,7 +42,7 @@ fn on_a_worker<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// The slugs of what is said, each with how often where it is more than once: `syntax-error`, `no-schema ×3`.
+/// Returns the slugs of the diagnostics, with a count if there are several: `syntax-error`, `no-schema ×3`.
 fn summary(text: &str, kind: FileKind) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for diagnostic in on_a_worker(|| said(text, kind)) {
@@ -59,7 +59,8 @@ fn summary(text: &str, kind: FileKind) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Checks what is said of a script; "" is nothing. The text is read as Python too, where anything may be said.
+/// Checks the summary of a script's diagnostics; "" means none. The text is also read as Python, where any diagnostics
+/// are accepted.
 #[track_caller]
 fn expect(text: &str, expected: &str) {
     let found = summary(text, FileKind::Rx);
@@ -68,7 +69,7 @@ fn expect(text: &str, expected: &str) {
     on_a_worker(|| said(text, FileKind::Python));
 }
 
-/// Checks that one of the diagnostics, and no second, is the one named; others may follow from it.
+/// Checks that the diagnostic `slug` occurs exactly once; other diagnostics may follow from it.
 #[track_caller]
 fn said_once(slug: &str, text: &str) {
     let found = summary(text, FileKind::Rx);
@@ -76,22 +77,22 @@ fn said_once(slug: &str, text: &str) {
     on_a_worker(|| said(text, FileKind::Python));
 }
 
-/// A function of this body.
+/// Returns a function with this body.
 fn function(body: &str) -> String {
     with_params("x: R.Tensor((4,), dtype=\"float32\")", body)
 }
 
-/// A function of these parameters and this body, which returns its first parameter, `x`.
+/// Returns a function with these parameters and this body, which returns its first parameter, `x`.
 fn with_params(params: &str, body: &str) -> String {
     format!("@R.function\ndef f({params}):\n{body}    return x\n")
 }
 
-/// Lines made of a number and what depends on it.
+/// Returns `count` lines, each made from its number.
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(line).collect()
 }
 
-/// A module of these functions, each given by name and body; all take `x`.
+/// Returns a module of `count` functions, each with a body made from its number; all take `x`.
 fn module(count: usize, body: impl Fn(usize) -> String) -> String {
     let mut text = "@I.ir_module\nclass Module:\n".to_owned();
     for at in 0..count {
@@ -137,7 +138,7 @@ fn operators_without_end() {
     ];
     for (before, link, after) in chains {
         expect(&function(&format!("    y = {before}{}{after}\n", link.repeat(MANY))), "nesting-too-deep");
-        // What is just allowed is walked by everything that recurses.
+        // Nesting just below the limit is walked by all recursive code.
         on_a_worker(|| said(&function(&format!("    y = {before}{}{after}\n", link.repeat(990))), FileKind::Rx));
     }
     let flat = ["x < ".repeat(MANY), "x and ".repeat(MANY), "\"a\" ".repeat(MANY) + "\"\" and "];
@@ -149,7 +150,7 @@ fn operators_without_end() {
 
 #[test]
 fn statements_without_end() {
-    // One list is refused whole; the same numbers over many statements are read.
+    // A single long list is rejected; the same numbers spread over many statements are accepted.
     let numbers = "1, ".repeat((1 << 21) + 1);
     expect(&function(&format!("    y = R.const([{numbers}], \"int32\")\n")), "statement-too-long");
 }
@@ -197,7 +198,7 @@ fn the_arms_of_a_branch_join() {
 
 #[test]
 fn long_lines() {
-    // One type of more parts than a type may have.
+    // One type with more parts than a type may have.
     expect(&function(&format!("    y = R.concat(({}))\n", "x, ".repeat(300_000))), "nesting-too-deep");
     expect(&function(&format!("    {} = x\n", "y".repeat(5_000_000))), "");
     expect(&function(&format!("    y = R.str(\"{}\")\n", "a".repeat(5_000_000))), "");
@@ -210,7 +211,7 @@ fn long_lines() {
 #[test]
 fn circles_and_chains_of_calls() {
     expect(&module(2, |at| format!("cls.f{}(x)", 1 - at)), "");
-    // Being in a circle excuses no mistake.
+    // Functions in a call cycle are still checked for other mistakes.
     expect(&module(1, |_| "cls.f0(x, R.nowhere(x))".to_owned()), "call-arity-mismatch, unknown-operator");
     expect(&module(1000, |at| format!("cls.f{}(x, x)", (at + 1) % 1000)), "call-arity-mismatch ×1000");
     expect(&module(1000, |at| if at == 999 { "x".to_owned() } else { format!("cls.f{}(x)", at + 1) }), "");
@@ -218,7 +219,7 @@ fn circles_and_chains_of_calls() {
 
 #[test]
 fn an_edit_that_ends_a_circle() {
-    // The memo of the last check still knows that the function called itself.
+    // The memo of the last check still contains the function's call of itself.
     let (call, mistake) = ("cls.f0(x)", "R.nowhere(x)");
     let text = module(1, |_| call.to_owned());
     let mut workspace = Workspace::new();
@@ -245,7 +246,7 @@ fn types_that_double() {
         format!("    @R.function\n    def g{at}(a: R.Any):\n        return {value}\n")
     });
     said_once("nesting-too-deep", &function(&functions));
-    // The types of functions that call one another double as well, for as long as they are inferred at all.
+    // The inferred return types of a call chain also double in size with each function.
     let doubling =
         module(40, |at| if at == 39 { "(x, x)".to_owned() } else { format!("(cls.f{0}(x), cls.f{0}(x))", at + 1) });
     on_a_worker(|| said(&doubling, FileKind::Rx));

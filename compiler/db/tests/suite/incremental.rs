@@ -1,10 +1,11 @@
-//! Incremental equals from scratch: after any edit, diagnostics and types are those of a fresh workspace over the text.
+//! Property tests of incremental checking: after any edits, diagnostics and types equal those of a new workspace with
+//! the same text.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rx_db::{FileKind, Workspace};
 
-/// Small programs that between them hold most constructs.
+/// Small programs that together contain most constructs.
 const TEXTS: &[&str] = &[
     include_str!("../../../../examples/convnet.rx"),
     include_str!("../../../../examples/transformer_block.rx"),
@@ -19,22 +20,22 @@ const TEXTS: &[&str] = &[
     include_str!("../texts/suppressed.rx"),
 ];
 
-/// What an edit does at a place chosen by a number.
+/// An edit at a place chosen by a number.
 #[derive(Clone, Debug)]
 enum Edit {
-    /// Inserts a piece of text.
+    /// Inserts text.
     Insert(usize, &'static str),
     /// Deletes some characters.
     Delete(usize, usize),
     /// Deletes a line.
     DeleteLine(usize),
-    /// Doubles a line: defines its names again.
+    /// Duplicates a line, so that its names are defined twice.
     RepeatLine(usize),
-    /// Moves a line behind another.
+    /// Moves a line after another.
     MoveLine(usize, usize),
-    /// Replaces a digit: dims change.
+    /// Replaces a digit, which changes a dim.
     Digit(usize, char),
-    /// Takes the last edit back.
+    /// Undoes the last edit.
     Undo,
 }
 
@@ -81,7 +82,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// The bytes an edit replaces, and by what.
+/// Returns the byte range that an edit replaces, and its replacement.
 fn replacement(text: &str, edit: &Edit) -> Option<(std::ops::Range<usize>, String)> {
     let place = |at: usize| {
         let mut at = at % (text.len() + 1);
@@ -144,7 +145,7 @@ fn seed() -> RngSeed {
 }
 
 proptest! {
-    // The same edits on every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look further.
+    // Each run makes the same edits; set `PROPTEST_RNG_SEED` and `PROPTEST_CASES` to try others.
     #![proptest_config(ProptestConfig {
         max_shrink_iters: 400,
         failure_persistence: None,
@@ -177,7 +178,7 @@ proptest! {
     }
 }
 
-/// A removed file leaves nothing behind that a later file could see.
+/// The reused inputs of a removed file must contain nothing that a later file could see.
 #[test]
 fn inputs_of_a_removed_file_are_used_again() {
     let mut workspace = Workspace::new();

@@ -1,4 +1,4 @@
-//! The integration tests of `rx-db`: one module a subject, one program to link.
+//! Integration tests of `rx-db`: one module per subject, linked into one program.
 
 mod hostile;
 mod incremental;

@@ -1,4 +1,4 @@
-//! Operators that a project declares, in a workspace.
+//! Tests of operators that a project declares.
 
 use rx_base::Code;
 use rx_db::{FileKind, Operators, Workspace, declared_operators};
