@@ -1,16 +1,17 @@
-//! What a dtype's bytes mean: how integers wrap and floats round.
+//! Element types: how integers wrap and how floats are rounded.
 
 use crate::minifloat::{BFLOAT16, FLOAT4_E2M1FN, FLOAT8_E4M3FN, FLOAT8_E5M2, FLOAT16, Format};
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
-/// An element type that tensors can have.
+/// The type of a tensor's elements.
 ///
-/// Integers are held as `i64`, those of `uint64` above `i64::MAX` as the same bits; floats as `f64`, which has every
-/// value of the others. Elements narrower than a byte have one each: integers the low bits of it, as they would be in `int8` or `uint8`.
+/// In computations an integer is an `i64` (a `uint64` above `i64::MAX` has the same bits) and a float is an `f64`,
+/// which can represent every value of the narrower floats. In memory an element of less than 8 bits takes one byte. A
+/// 4-bit integer is stored in that byte as the `int8` or `uint8` of the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// `bool`: a byte that is 0 or not.
+    /// `bool`: a byte, where 0 is false and anything else true.
     Bool,
     /// `int4`.
     I4,
@@ -49,7 +50,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// The element of a dtype, where tensors can have it.
+    /// Returns the element type of a dtype; `None` if tensors cannot have the dtype.
     pub fn of(dtype: DType) -> Option<Element> {
         if dtype.lanes != 1 {
             return None;
@@ -77,12 +78,12 @@ impl Element {
         })
     }
 
-    /// Bytes of one.
+    /// The size of one element in memory, in bytes.
     pub const fn bytes(self) -> usize {
         self.bits().div_ceil(8) as usize
     }
 
-    /// Bits of one that mean something; of `bool` 8, as a byte holds it.
+    /// The number of significant bits of one element; 8 for `bool`, which takes a whole byte.
     pub const fn bits(self) -> u32 {
         match self {
             Element::I4 | Element::U4 | Element::F4E2M1Fn => 4,
@@ -93,8 +94,8 @@ impl Element {
         }
     }
 
-    /// The dtype of the arrays that files have of it, value by value: NumPy has no 4-bit types. `None` where files have the element
-    /// itself, or its bits.
+    /// The dtype of the arrays that represent such a tensor in files, value by value, because NumPy has no 4-bit types.
+    /// `None` if files contain the element type itself, or its bits.
     pub const fn in_files(self) -> Option<DType> {
         match self {
             Element::I4 => Some(DType::INT8),
@@ -104,12 +105,12 @@ impl Element {
         }
     }
 
-    /// Whether values are floats.
+    /// Whether elements are floats.
     pub const fn is_float(self) -> bool {
         matches!(self, Element::F32 | Element::F64) || self.format().is_some()
     }
 
-    /// The float format, of those that Rust has no arithmetic for.
+    /// The format of floats that Rust has no arithmetic for.
     pub(crate) const fn format(self) -> Option<Format> {
         match self {
             Element::F16 => Some(FLOAT16),
@@ -121,7 +122,7 @@ impl Element {
         }
     }
 
-    /// The bits of the nearest value; of an integer element, of the integer that the float truncates to.
+    /// Returns the bits of the nearest float; for an integer element type, the bits of the truncated float.
     pub fn bits_of_float(self, value: f64) -> u64 {
         match self {
             Element::F32 => u64::from((value as f32).to_bits()),
@@ -133,7 +134,8 @@ impl Element {
         }
     }
 
-    /// The float with these bits, those above the width left out; of an integer element, the integer's value.
+    /// Returns the float with these bits; bits above the width are ignored. For an integer element type, returns the
+    /// integer's value.
     pub fn float_of_bits(self, bits: u64) -> f64 {
         match self {
             Element::F32 => f64::from(f32::from_bits(bits as u32)),
@@ -147,8 +149,8 @@ impl Element {
         }
     }
 
-    /// The integer modulo the range: what is left when only the low bits are kept. To `bool` it is `!= 0`; of a float
-    /// element the integer itself.
+    /// Wraps an integer to the range of the type: keeps the low bits. For example, 300 wraps to 44 in `uint8`. For
+    /// `bool` the result is `value != 0`; for a float type it is the integer itself.
     #[inline]
     pub fn wrap(self, value: i64) -> i64 {
         match self {
@@ -166,7 +168,7 @@ impl Element {
         }
     }
 
-    /// The nearest value, ties to even; of an integer element the value itself.
+    /// Rounds to the nearest value, ties to even; for an integer element type, returns the value itself.
     #[inline]
     pub fn round(self, value: f64) -> f64 {
         match self {
@@ -178,28 +180,29 @@ impl Element {
     }
 }
 
-/// The nearest value of a dtype, ties to even; of a dtype that no tensor can have, the value itself.
+/// Rounds to the nearest value of a dtype, ties to even; returns the value itself if no tensor can have the dtype.
 pub fn round(value: f64, dtype: DType) -> f64 {
     Element::of(dtype).map_or(value, |element| element.round(value))
 }
 
-/// An integer of element `from` as a float of element `to`, rounded once.
+/// Converts an integer of element type `from` to a float of element type `to`, with a single rounding.
 pub fn float_of_int(value: i64, from: Element, to: Element) -> f64 {
     let magnitude = if from == Element::U64 { value as u64 } else { value.unsigned_abs() };
     let negative = from != Element::U64 && value < 0;
     let float = if magnitude < 1 << 53 || to == Element::F64 {
         magnitude as f64
     } else {
-        // The last of 53 bits says whether any bit behind it was set: so the rounding to the narrower float that follows
-        // is right, whatever was lost here.
+        // Keep 53 bits and make the last of them a sticky bit, which is set if any lost bit was. So the following
+        // rounding to a narrower float gives the correct result.
         (magnitude >> 11 | u64::from(magnitude & 0x7ff != 0)) as f64 * 2048.0
     };
     to.round(if negative { -float } else { float })
 }
 
-/// A float as an integer of element `to`: truncated, held at the ends of the range, 0 for NaN; to `bool` it is `!= 0`.
+/// Converts a float to an integer of element type `to`: truncates, and saturates at the ends of the range; NaN becomes
+/// 0. For `bool` the result is `value != 0`.
 ///
-/// C leaves open what is beyond the range; holding is what CUDA and Rust do.
+/// In C a value beyond the range is undefined behaviour; CUDA and Rust saturate.
 pub fn int_of_float(value: f64, to: Element) -> i64 {
     match to {
         Element::Bool => i64::from(value != 0.0),
@@ -253,7 +256,8 @@ mod tests {
 
     #[test]
     fn integers_become_floats_by_one_rounding() {
-        // 2^24 + 1 and a little: halfway in f32 but for bits that f64 does not have.
+        // A little more than 2^62 + 2^38, which is halfway between two float32 values. `f64` cannot represent the
+        // difference, so rounding twice would be wrong.
         let value = (1i64 << 62) + (1 << 38) + 1;
         assert_eq!(float_of_int(value, Element::I64, Element::F32), f64::from(value as f32));
         assert_eq!(float_of_int(-value, Element::I64, Element::F32), f64::from(-value as f32));

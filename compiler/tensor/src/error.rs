@@ -1,17 +1,17 @@
-//! Why a tensor cannot be made.
+//! Errors in creating tensors.
 
 use rx_base::DType;
 
-/// Why a tensor cannot be made.
+/// An error in creating, converting or comparing a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// A dtype of vectors, of elements that rx does not read, or of no numbers.
+    /// A dtype that tensors cannot have: vectors, elements of an unsupported width, or non-numbers.
     #[error("tensors of dtype {0} cannot be held in memory")]
     Unsupported(DType),
-    /// An extent below 0.
+    /// A negative extent.
     #[error("dim {axis} has the negative extent {extent}")]
     NegativeExtent {
-        /// Which dim.
+        /// The axis.
         axis: usize,
         /// The extent.
         extent: i64,
@@ -24,36 +24,36 @@ pub enum TensorError {
         /// The dtype.
         dtype: DType,
     },
-    /// The memory is not there.
+    /// Memory is not available.
     #[error("no memory for a tensor of {bytes} bytes")]
     OutOfMemory {
-        /// How many bytes were asked for.
+        /// The requested size in bytes.
         bytes: usize,
     },
-    /// A number of elements or bytes that is not the shape's.
+    /// A number of elements or bytes that does not fit the shape.
     #[error("the shape has {wanted} of them, {given} were given")]
     Length {
-        /// How many the shape has.
+        /// The number that the shape requires.
         wanted: usize,
-        /// How many were given.
+        /// The number that was given.
         given: usize,
     },
-    /// An element that another dtype does not have.
+    /// An element that the wanted dtype cannot represent.
     #[error("its element {at} is {value}, which is no value of {dtype}")]
     Unequal {
-        /// Its place in the row-major order.
+        /// The position in row-major order.
         at: usize,
         /// The element, as text.
         value: String,
-        /// The dtype.
+        /// The wanted dtype.
         dtype: DType,
     },
-    /// Tensors of two shapes where one is needed.
+    /// Tensors of different shapes that must be equal.
     #[error("the shape is {actual:?}, expected is {expected:?}")]
     ShapesDiffer {
-        /// The shape that is there.
+        /// The actual shape.
         actual: Vec<i64>,
-        /// The one expected.
+        /// The expected shape.
         expected: Vec<i64>,
     },
 }

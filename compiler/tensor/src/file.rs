@@ -1,4 +1,4 @@
-//! Files of arrays: what goes wrong with them, and writing them whole or not at all.
+//! Files of arrays: errors, progress, and atomic writing.
 
 use crate::error::TensorError;
 use crate::tensor::Tensor;
@@ -7,62 +7,62 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-/// What is read of a file of which not all is wanted.
+/// The result of reading some of a file's arrays.
 #[derive(Debug, Default)]
 pub struct Arrays {
-    /// The arrays that are wanted, with their names, in the file's order.
+    /// The wanted arrays with their names, in the file's order.
     pub arrays: Vec<(String, Tensor)>,
-    /// The names of the others.
+    /// The names of the other arrays.
     pub others: Vec<String>,
 }
 
-/// How far reading a file is.
+/// The progress of reading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the wanted arrays that are read.
+    /// The number of bytes read of the wanted arrays.
     pub done: u64,
-    /// Bytes of all wanted arrays.
+    /// The number of bytes of all wanted arrays.
     pub total: u64,
 }
 
-/// A file that cannot be read or written. Its text leaves the path to whoever named the file.
+/// The error for a file that cannot be read or written. Its text does not contain the path, which the caller adds.
 #[derive(Debug)]
 pub struct FileError {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The array in it, where it is one's fault.
+    /// The array in the file that has the error, if it concerns one.
     pub array: Option<String>,
-    /// What is wrong.
+    /// The error.
     pub problem: FileProblem,
 }
 
-/// What is wrong with a file.
+/// An error in reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
-    /// The system says no.
+    /// An error of the system.
     #[error("{0}")]
     Io(io::Error),
-    /// The contents are not what such a file has.
+    /// The contents do not have the expected format.
     #[error("corrupt: {0}")]
     Corrupt(String),
-    /// Arrays of this type, in the file's words, are not read.
+    /// Arrays of this type, in the file's notation, are not supported.
     #[error("arrays of type {0} are not read")]
     UnsupportedType(String),
-    /// Arrays of this size or dtype cannot be held.
+    /// The tensor cannot be created.
     #[error("{0}")]
     Tensor(#[from] TensorError),
-    /// There is no array of this name.
+    /// The file has no array of this name.
     #[error("there is no such array in the file")]
     NoSuchArray,
 }
 
 impl FileError {
-    /// A problem of the file.
+    /// Creates an error that concerns the whole file.
     pub(crate) fn new(path: &Path, problem: impl Into<FileProblem>) -> FileError {
         FileError { path: path.to_owned(), array: None, problem: problem.into() }
     }
 
-    /// A problem of an array in it.
+    /// Creates an error that concerns one array.
     pub(crate) fn of_array(path: &Path, array: &str, problem: impl Into<FileProblem>) -> FileError {
         FileError { path: path.to_owned(), array: Some(array.to_owned()), problem: problem.into() }
     }
@@ -78,7 +78,7 @@ impl From<io::Error> for FileProblem {
     fn from(error: io::Error) -> FileProblem {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => FileProblem::corrupt("the file ends early"),
-            // What a decoder of compressed data says of its input.
+            // Decoders of compressed data report bad input with these kinds.
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => FileProblem::corrupt(error.to_string()),
             _ => FileProblem::Io(error),
         }
@@ -96,10 +96,10 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Writes a file so that it is there whole or not at all ([`rx_base::store::write`]).
+/// Writes a file completely or not at all ([`rx_base::store::write`]).
 ///
 /// # Errors
-/// What `write` or the system says; nothing is left behind then.
+/// Errors of `write` or of the file system; no partial file is left then.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), FileProblem>,
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(fs::read(&path).ok().as_deref(), Some(&b"whole"[..]));
         assert!(write_atomically(&directory, |_| Ok(())).is_err());
         assert!(write_atomically(&directory.join("none/out"), |_| Ok(())).is_err());
-        // Nothing is left beside it.
+        // No temporary file is left.
         assert_eq!(fs::read_dir(&directory).map(Iterator::count).ok(), Some(1));
         fs::remove_dir_all(&directory).expect("what was made");
     }

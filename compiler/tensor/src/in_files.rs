@@ -1,26 +1,27 @@
-//! Arrays of files as tensors of dtypes that NumPy lacks: `bfloat16` and 8-bit floats are there as their bits, 4-bit dtypes as their values
-//! ([`Element::in_files`]).
+//! Arrays in files that represent tensors of dtypes which NumPy lacks: `bfloat16` and 8-bit floats are stored as their
+//! bits, 4-bit dtypes as their values ([`Element::in_files`]).
 
 use crate::element::Element;
 use crate::error::TensorError;
 use crate::tensor::Tensor;
 use rx_base::DType;
 
-/// Whether an array of dtype `have` may be passed for `wanted`: it is that, its bits, or its values.
+/// Whether an array of dtype `have` can be given for `wanted`: it has the same dtype, its bits, or its values.
 pub fn accepts(wanted: DType, have: DType) -> bool {
     wanted == have || has_bits(wanted, have) || Element::of(wanted).and_then(Element::in_files) == Some(have)
 }
 
-/// Whether files have the bits of dtype `wanted` in arrays of dtype `have`.
+/// Whether files store the bits of dtype `wanted` in arrays of dtype `have`, for example `bfloat16` in `uint16`.
 pub fn has_bits(wanted: DType, have: DType) -> bool {
     let is_narrow_float = wanted.is_float() && wanted.bits == 8 && wanted.lanes == 1;
     (wanted == DType::BFLOAT16 && have == DType::UINT16) || (is_narrow_float && have == DType::UINT8)
 }
 
-/// A file's array as a tensor of `wanted`, where it has the bits or the values of one; nothing where it is another array.
+/// Converts a file's array to a tensor of dtype `wanted`, if it contains the bits or the values of one; returns `None`
+/// if no conversion is needed or possible.
 ///
 /// # Errors
-/// Where it has a value that the dtype has not, or there is no memory for it.
+/// If the array has a value that the dtype cannot represent, or memory is not available.
 pub fn of_file(array: &Tensor, wanted: DType) -> Result<Option<Tensor>, TensorError> {
     match array.dtype() {
         have if have == wanted || !accepts(wanted, have) => Ok(None),

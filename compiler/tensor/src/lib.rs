@@ -1,15 +1,17 @@
-//! Tensors in memory, as every way to run a function takes and returns them.
+//! Tensors in memory: the arguments and results of every way to run a function.
 //!
-//! A [`Tensor`] is a dtype, a shape and dense row-major bytes, aligned to 64. [`Element`] is the meaning of a dtype's bytes: how
-//! an integer wraps, how a float rounds. Around it: NumPy's files ([`npy`], [`npz`]), [`mod@safetensors`], statistics of a result
-//! ([`stats`]), and tensors drawn from a seed ([`random`], described in `docs/random.md`).
+//! A [`Tensor`] has a dtype, a shape and dense row-major bytes, aligned to 64. [`Element`] defines the meaning of a
+//! dtype's bytes: how integers wrap and how floats are rounded. Other modules read and write NumPy's files ([`npy`],
+//! [`npz`]) and [`mod@safetensors`], compute statistics of a result ([`stats`]), and draw random tensors from a seed
+//! ([`random`], described in `docs/random.md`).
 //!
-//! Elements of 4-bit dtypes take one byte each in memory; files hold their values ([`in_files`]).
+//! An element of a 4-bit dtype takes one byte in memory. Files contain the values of such elements in a wider dtype
+//! ([`in_files`]); for example, an `int4` tensor is written as an `int8` array.
 //!
 //! # Invariants
 //!
-//! - A reader allocates no more than the length of the file allows, whatever the header states. Files are written as a whole or
-//!   not at all.
+//! - A reader allocates no more memory than the length of the file allows, whatever the header says. Files are written
+//!   completely or not at all.
 
 pub mod element;
 mod error;

@@ -1,6 +1,6 @@
-//! Floats of 4, 8 and 16 bits: their bits to and from `f64`, which holds all their values.
+//! Floats of 4, 8 and 16 bits: conversion of their bits to and from `f64`, which can represent all their values.
 
-/// A binary float format below 32 bits, with one sign bit.
+/// A binary float format of less than 32 bits, with one sign bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
     exponent_bits: u32,
@@ -8,14 +8,15 @@ pub(crate) struct Format {
     special: Special,
 }
 
-/// The codes that are no finite number.
+/// The encodings that are not finite numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Special {
-    /// The largest exponent is for infinity and NaN, as IEEE has it.
+    /// The largest exponent encodes infinity and NaN, as in IEEE 754.
     Ieee,
     /// All ones is NaN; there is no infinity.
     Nan,
-    /// None. Values beyond the range become the largest of their sign, and NaN the largest, as in PTX's `cvt.satfinite`.
+    /// None. Values beyond the range become the largest value with their sign, and NaN becomes the largest positive
+    /// value, as in PTX's `cvt.satfinite`.
     None,
 }
 
@@ -34,7 +35,7 @@ impl Format {
         1 << (self.exponent_bits + self.mantissa_bits)
     }
 
-    /// The first code above the finite ones: infinity, or NaN where there is none.
+    /// The first encoding after the finite ones: infinity, or NaN if there is no infinity.
     const fn overflow(self) -> u32 {
         match self.special {
             Special::Ieee => ((1 << self.exponent_bits) - 1) << self.mantissa_bits,
@@ -43,7 +44,7 @@ impl Format {
         }
     }
 
-    /// The code of values beyond the range, infinities included.
+    /// The encoding of values beyond the range, including infinities.
     const fn beyond(self) -> u32 {
         match self.special {
             Special::Ieee | Special::Nan => self.overflow(),
@@ -51,7 +52,7 @@ impl Format {
         }
     }
 
-    /// The code of a NaN with this sign bit.
+    /// The encoding of a NaN with this sign bit.
     const fn nan(self, sign: u32) -> u32 {
         match self.special {
             // The quiet NaN.
@@ -61,8 +62,8 @@ impl Format {
         }
     }
 
-    /// The bits of the nearest value, ties to even. What is beyond the range is infinity, NaN where there is none, and the largest value
-    /// where there is neither.
+    /// Returns the bits of the nearest value, ties to even. Values beyond the range become infinity, NaN in formats
+    /// without infinity, and the largest value in formats without both.
     pub(crate) fn encode(self, value: f64) -> u32 {
         let bits = value.to_bits();
         let sign = if bits >> 63 != 0 { self.sign_bit() } else { 0 };
@@ -74,7 +75,7 @@ impl Format {
         }
         let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
         if exponent == -1023 {
-            // Zero, or so small that it rounds to zero in each format.
+            // Zero, or a value so small that every format rounds it to zero.
             return sign;
         }
         let smallest = 1 - self.bias();
@@ -87,13 +88,14 @@ impl Format {
         let lost = significand & ((1 << shift) - 1);
         let half = 1u64 << (shift - 1);
         let rounded = kept + u64::from(lost > half || (lost == half && kept & 1 == 1));
-        // Codes ascend with values, so a carry out of the significand is the next exponent's first value.
+        // Encodings ascend with the values, so a carry out of the significand gives the first value of the next
+        // exponent.
         let binade = (exponent - smallest).max(0) as u64;
         let code = (binade << self.mantissa_bits) + rounded;
         sign | code.min(u64::from(self.beyond())) as u32
     }
 
-    /// The value of the bits.
+    /// Returns the value of the bits.
     pub(crate) fn decode(self, bits: u32) -> f64 {
         let sign = if bits & self.sign_bit() != 0 { -1.0 } else { 1.0 };
         let code = bits & (self.sign_bit() - 1);
@@ -112,7 +114,7 @@ impl Format {
     }
 }
 
-/// `2^power`, of an exponent that `f64` has as a normal number: at least -1022.
+/// Returns `2^power` for a power that is the exponent of a normal `f64`: at least -1022.
 fn power_of_two(power: i32) -> f64 {
     f64::from_bits(((power + 1023) as u64) << 52)
 }
@@ -151,7 +153,7 @@ mod tests {
         let round = |format: Format, value: f64| format.decode(format.encode(value));
         assert_eq!(round(FLOAT16, 2049.0), 2048.0);
         assert_eq!(round(FLOAT16, 2051.0), 2052.0);
-        // Through f32 this would round twice, to 2048.
+        // Rounding to float32 first and then to float16 would give 2048.
         assert_eq!(round(FLOAT16, 2049.0 + 1e-12), 2050.0);
         assert_eq!(round(FLOAT16, 65519.9), 65504.0);
         assert_eq!(round(FLOAT16, 65520.0), f64::INFINITY);
@@ -168,7 +170,7 @@ mod tests {
 
     #[test]
     fn four_bit_floats_are_held_at_the_ends_of_their_range() {
-        // As ml_dtypes 0.5 converts, but NaN.
+        // The results of ml_dtypes 0.5, except for NaN.
         let values = [0.25, 0.26, 0.74, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 5.01, 7.0, 1e9, f64::INFINITY, 1e-9];
         let codes = values.map(|value| FLOAT4_E2M1FN.encode(value));
         assert_eq!(codes, [0, 1, 1, 2, 2, 4, 4, 6, 6, 7, 7, 7, 7, 0]);

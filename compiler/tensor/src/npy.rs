@@ -1,10 +1,10 @@
-//! NumPy's `.npy` format, versions 1 to 3: one array. No crate serves: memory is bounded by the file's
-//! length here, whatever the header asks for, and types that NumPy lacks have the forms described below.
+//! NumPy's `.npy` format, versions 1 to 3: one array. There is no suitable crate: this reader never allocates more
+//! memory than the file's length, whatever the header says, and represents types that NumPy lacks as described below.
 //!
-//! Little- and big-endian, C and Fortran order are read; rows first and little-endian is written. NumPy has no `bfloat16`
-//! and no 8-bit floats: their bits are written as `uint16` and `uint8`, and what other packages write as raw bytes of these
-//! sizes (`|V2`, `|V1`) is read so. Whoever wants them as floats says so with [`Tensor::reinterpreted`]. `int4`, `uint4` and
-//! `float4_e2m1fn` are written as arrays of their values, in `int8`, `uint8` and `float32` ([`Element::in_files`]).
+//! Reads little- and big-endian arrays in C and Fortran order; writes little-endian arrays in C order. NumPy has no
+//! `bfloat16` and no 8-bit floats. Their bits are written as `uint16` and `uint8`, and raw bytes of these sizes (`|V2`,
+//! `|V1`), which other packages write, are read so; [`Tensor::reinterpreted`] converts them to floats. `int4`, `uint4`
+//! and `float4_e2m1fn` are written as arrays of their values, in `int8`, `uint8` and `float32` ([`Element::in_files`]).
 
 use crate::element::Element;
 use crate::file::{FileError, FileProblem, write_atomically};
@@ -16,13 +16,13 @@ use std::path::Path;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The longest header that is read; NumPy itself reads 10 000 bytes.
+/// The longest header that is read, in bytes; NumPy itself reads 10 000.
 const LONGEST_HEADER: usize = 1 << 16;
 
 /// Reads a `.npy` file.
 ///
 /// # Errors
-/// Where the file cannot be read or is not an array of a known type.
+/// If the file cannot be read or is not an array of a supported type.
 pub fn read_file(path: &Path) -> Result<Tensor, FileError> {
     let read = || {
         let file = File::open(path)?;
@@ -32,18 +32,18 @@ pub fn read_file(path: &Path) -> Result<Tensor, FileError> {
     read().map_err(|problem| FileError::new(path, problem))
 }
 
-/// Writes a `.npy` file, whole or not at all.
+/// Writes a `.npy` file, completely or not at all.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the file system.
 pub fn write_file(path: &Path, tensor: &Tensor) -> Result<(), FileError> {
     write_atomically(path, |writer| write(tensor, writer))
 }
 
-/// Reads an array from a source of `length` bytes, all of them. No more memory is asked for than `length` bytes.
+/// Reads an array from a source of exactly `length` bytes. Allocates at most `length` bytes.
 ///
 /// # Errors
-/// Where the source is not an array of a known type.
+/// If the source is not an array of a supported type.
 pub fn read(source: &mut impl Read, length: u64) -> Result<Tensor, FileProblem> {
     let (header, header_length) = Header::read(source)?;
     let item = header.element.bytes() as u64;
@@ -65,7 +65,7 @@ pub fn read(source: &mut impl Read, length: u64) -> Result<Tensor, FileProblem> 
         tensor.bytes_mut().chunks_exact_mut(header.element.bytes()).for_each(<[u8]>::reverse);
     }
     if header.element == Element::Bool {
-        // NumPy holds any byte for true, those who compute with them only 1.
+        // NumPy accepts any nonzero byte as true; computations here require 1.
         tensor.bytes_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
     if header.fortran_order { rows_first(&tensor) } else { Ok(tensor) }
@@ -74,19 +74,20 @@ pub fn read(source: &mut impl Read, length: u64) -> Result<Tensor, FileProblem> 
 /// Writes an array.
 ///
 /// # Errors
-/// What the writer says.
+/// Errors of the writer.
 pub fn write(tensor: &Tensor, target: &mut impl Write) -> Result<(), FileProblem> {
     let converted = tensor.element().in_files().map(|dtype| tensor.exactly(dtype)).transpose()?;
     let tensor = converted.as_ref().unwrap_or(tensor);
     let mut shape: String = tensor.shape().iter().map(|extent| format!("{extent}, ")).collect();
-    // One is written `(3,)`, more without the last comma.
+    // A tuple of one element is written `(3,)`, longer ones without the last comma.
     if tensor.shape().len() != 1 {
         shape.truncate(shape.trim_end_matches(", ").len());
     }
     let code = type_code(tensor.element());
     let shape = shape.trim_end();
     let mut header = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({shape}), }}");
-    // Magic, version, length and header fill lines of 64, so that the data is aligned; the header ends in a new line.
+    // Pad magic, version, length and header to a multiple of 64 bytes, so that the data is aligned; the header ends in
+    // a newline.
     let wide = header.len() > usize::from(u16::MAX) - 128;
     let front = MAGIC.len() + 2 + if wide { 4 } else { 2 };
     let padding = (front + header.len() + 1).next_multiple_of(64) - (front + header.len() + 1);
@@ -105,7 +106,7 @@ pub fn write(tensor: &Tensor, target: &mut impl Write) -> Result<(), FileProblem
     Ok(())
 }
 
-/// NumPy's code of an element, as it is written.
+/// Returns NumPy's code of an element type, as it is written.
 fn type_code(element: Element) -> &'static str {
     match element {
         Element::Bool => "|b1",
@@ -123,11 +124,11 @@ fn type_code(element: Element) -> &'static str {
     }
 }
 
-/// The elements of a tensor that was filled in Fortran's order, in C's.
+/// Reorders the elements of a tensor from Fortran order (first index fastest) to C order (last index fastest).
 fn rows_first(tensor: &Tensor) -> Result<Tensor, FileProblem> {
     let mut ordered = Tensor::zeros(tensor.dtype(), tensor.shape())?;
     let item = tensor.element().bytes();
-    // Fortran's first index varies fastest: the step of an axis is the product of the extents before it.
+    // In Fortran order the first index varies fastest: the stride of an axis is the product of the extents before it.
     let shape: Vec<usize> = tensor.shape().iter().map(|extent| *extent as usize).collect();
     let steps: Vec<usize> = shape
         .iter()
@@ -156,7 +157,7 @@ fn rows_first(tensor: &Tensor) -> Result<Tensor, FileProblem> {
     Ok(ordered)
 }
 
-/// What stands in front of the data.
+/// The header of an array.
 #[derive(Debug)]
 struct Header {
     dtype: DType,
@@ -167,7 +168,7 @@ struct Header {
 }
 
 impl Header {
-    /// The header, and how many bytes it is with all in front of it.
+    /// Reads the header; returns it with the total number of bytes before the data.
     fn read(source: &mut impl Read) -> Result<(Header, u64), FileProblem> {
         let mut front = [0; 8];
         source.read_exact(&mut front)?;
@@ -196,7 +197,7 @@ impl Header {
         Ok((Header::parse(&text)?, (front.len() + size + length) as u64))
     }
 
-    /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, the entries in any order.
+    /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, with the entries in any order.
     fn parse(text: &str) -> Result<Header, FileProblem> {
         let mut literal = Literal { rest: text.trim_end_matches(['\0', '\n', ' ']) };
         let (mut descr, mut order, mut shape) = (None, None, None);
@@ -245,7 +246,7 @@ impl Header {
     }
 }
 
-/// The rest of a Python literal.
+/// The unparsed rest of a Python literal.
 struct Literal<'t> {
     rest: &'t str,
 }
@@ -255,7 +256,7 @@ impl<'t> Literal<'t> {
         FileProblem::corrupt("the header is not understood")
     }
 
-    /// Takes a character, blanks in front of it dropped.
+    /// Skips blanks, and takes the character `wanted` if it is next.
     fn take(&mut self, wanted: char) -> bool {
         let rest = self.rest.trim_start().strip_prefix(wanted);
         self.rest = rest.unwrap_or(self.rest);
@@ -276,7 +277,7 @@ impl<'t> Literal<'t> {
         Ok(text)
     }
 
-    /// A type's code; types of several fields are no arrays of numbers.
+    /// Parses a type code. Structured types, which have several fields, are not supported.
     fn type_code(&mut self) -> Result<&'t str, FileProblem> {
         match self.rest.trim_start().starts_with(['[', '(', '{']) {
             true => Err(FileProblem::UnsupportedType("with fields".to_owned())),

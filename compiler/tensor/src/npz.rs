@@ -12,10 +12,10 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 pub use crate::npy::{read_file as read_npy, write_file as write_npy};
 
-/// What deflate makes of one byte at most, rounded up.
+/// The largest compression ratio of deflate, rounded up.
 const LARGEST_RATIO: u64 = 1040;
 
-/// An open `.npz` file. Arrays are read one at a time, when asked for.
+/// An open `.npz` file. Arrays are read one at a time, on request.
 #[derive(Debug)]
 pub struct Npz {
     path: PathBuf,
@@ -28,7 +28,7 @@ impl Npz {
     /// Opens a file and reads its directory.
     ///
     /// # Errors
-    /// Where the file cannot be read or is not a zip archive.
+    /// If the file cannot be read or is not a zip archive.
     pub fn open(path: &Path) -> Result<Npz, FileError> {
         let open = || -> Result<Npz, FileProblem> {
             let file = File::open(path)?;
@@ -48,15 +48,15 @@ impl Npz {
         &self.names
     }
 
-    /// The bytes of an array's file, as the directory states them.
+    /// The uncompressed size of an array's file in bytes, according to the directory.
     fn length_of(&mut self, name: &str) -> u64 {
         self.archive.by_name(&format!("{name}.npy")).map_or(0, |entry| entry.size())
     }
 
-    /// Reads an array. No more memory is asked for than the file's length can stand for.
+    /// Reads an array. Allocates no more memory than the file's length allows.
     ///
     /// # Errors
-    /// Where there is no such array, or it is not one of a known type.
+    /// If there is no such array, or its type is not known.
     pub fn read(&mut self, name: &str) -> Result<Tensor, FileError> {
         let mut read = || -> Result<Tensor, FileProblem> {
             let mut entry = self.archive.by_name(&format!("{name}.npy")).map_err(problem)?;
@@ -71,10 +71,10 @@ impl Npz {
     }
 }
 
-/// Reads the arrays of a file whose names are wanted, in its order. `progress` is told after each how far it is.
+/// Reads the arrays of a file whose names are wanted, in the file's order. Calls `progress` after each array.
 ///
 /// # Errors
-/// As [`Npz::open`] and [`Npz::read`].
+/// Like [`Npz::open`] and [`Npz::read`].
 pub fn read_wanted(
     path: &Path,
     wanted: &dyn Fn(&str) -> bool,
@@ -94,26 +94,26 @@ pub fn read_wanted(
     Ok(Arrays { arrays, others })
 }
 
-/// Reads all arrays of a file, in its order.
+/// Reads all arrays of a file, in the file's order.
 ///
 /// # Errors
-/// As [`Npz::open`] and [`Npz::read`].
+/// Like [`Npz::open`] and [`Npz::read`].
 pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
     let mut file = Npz::open(path)?;
     let names = file.names().to_vec();
     names.into_iter().map(|name| file.read(&name).map(|array| (name, array))).collect()
 }
 
-/// Writes a file of arrays, uncompressed as NumPy does, whole or not at all.
+/// Writes a file of arrays, uncompressed as NumPy does, completely or not at all.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the file system.
 pub fn write(path: &Path, arrays: &[(impl AsRef<str>, &Tensor)]) -> Result<(), FileError> {
     write_atomically(path, |writer| {
         let mut kept = KeptError { writer, position: 0, error: None };
         let mut archive = ZipWriter::new(&mut kept);
         for (name, tensor) in arrays {
-            // As NumPy does, sizes of 64 bits whatever the size: the same program reads both.
+            // Use 64-bit sizes for all files, as NumPy does, so that readers need only one form.
             let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
             archive.start_file(format!("{}.npy", name.as_ref()), options).map_err(problem)?;
             npy::write(tensor, &mut archive)?;
@@ -123,8 +123,8 @@ pub fn write(path: &Path, arrays: &[(impl AsRef<str>, &Tensor)]) -> Result<(), F
     })
 }
 
-/// A writer that keeps its first error and takes everything from then on: a `ZipWriter` that meets an error prints another one
-/// when it is dropped.
+/// A writer that keeps its first error and then pretends to succeed, because a `ZipWriter` that meets an error prints
+/// another one when it is dropped.
 struct KeptError<W> {
     writer: W,
     position: u64,
@@ -132,7 +132,7 @@ struct KeptError<W> {
 }
 
 impl<W> KeptError<W> {
-    /// What `made` is; where that fails, or something did before, what it would have been.
+    /// Returns the result of `made`. If it fails, or an earlier call failed, returns `otherwise` instead.
     fn keep<T>(&mut self, made: impl FnOnce(&mut W) -> io::Result<T>, otherwise: T) -> io::Result<T> {
         if self.error.is_some() {
             return Ok(otherwise);
@@ -186,7 +186,7 @@ mod tests {
     use rx_base::DType;
     use std::fs;
 
-    /// A directory of the test's own, removed when it is dropped.
+    /// A temporary directory, removed when dropped.
     struct Directory(PathBuf);
 
     impl Directory {
@@ -219,7 +219,7 @@ mod tests {
         archive.finish().expect("an archive");
     }
 
-    /// A writer for which there is no room beyond so many bytes.
+    /// A writer that fails after a given number of bytes.
     struct Full(std::io::Cursor<Vec<u8>>, u64);
 
     impl Write for Full {
@@ -252,7 +252,7 @@ mod tests {
                 archive.start_file(name, options).expect("no error yet");
                 npy::write(&tensor, &mut archive).expect("no error yet");
             }
-            // An error here would have been printed by its destructor.
+            // Without `KeptError`, the destructor would print an error here.
             archive.finish().expect("no error yet");
             assert_eq!(kept.error.map(|error| error.kind()), Some(ErrorKind::StorageFull), "{room}");
         }
@@ -301,7 +301,7 @@ mod tests {
             let mut bytes = good.clone();
             bytes[at] ^= 0x81;
             fs::write(&broken, &bytes).expect("a file");
-            // Whatever is read is either refused or not of what the checksum covers.
+            // A damaged archive is either rejected, or the damage is outside the data that the checksum covers.
             if let Ok(arrays) = read(&broken) {
                 assert!(arrays.iter().all(|(_, array)| array.as_slice::<f32>() == sample().as_slice::<f32>()), "{at}");
             }

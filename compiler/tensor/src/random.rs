@@ -1,4 +1,5 @@
-//! Inputs drawn from a seed, the same in every version and easily made elsewhere (`tests/scripts/rx_random.py`).
+//! Random tensors from a seed. The values are the same in every version, and are easy to reproduce elsewhere
+//! (`tests/scripts/rx_random.py`).
 //!
 //! Element `e` (its place in the row-major order, from 0) of parameter `p` (from 0) under seed `s` is made of one 64-bit
 //! number. With all arithmetic modulo 2^64, `g = 0x9E3779B97F4A7C15` and SplitMix64's finalizer
@@ -26,7 +27,7 @@ use rx_base::DType;
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The numbers of one parameter.
+/// The random numbers of one parameter.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     key: u64,
@@ -48,16 +49,16 @@ fn mix(mut z: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// From 0 to below 1.
+/// Maps 23 bits to a float in [0, 1).
 fn unit(bits: u64) -> f32 {
     (bits >> 41) as f32 / 8_388_608.0
 }
 
-/// The tensor of parameter number `param` (from 0) under a seed. Integers are below `limit`, the smallest extent that they
-/// index; without one they are 0 or 1.
+/// Returns the tensor of parameter number `param` (from 0) under a seed. Integers are less than `limit`, the smallest
+/// extent that they index; without a limit they are 0 or 1.
 ///
 /// # Errors
-/// As [`Tensor::zeros`].
+/// Like [`Tensor::zeros`].
 pub fn draw(seed: u64, param: u64, dtype: DType, shape: &[i64], limit: Option<i64>) -> Result<Tensor, TensorError> {
     let mut tensor = Tensor::zeros(dtype, shape)?;
     let source = Source::new(seed, param);
@@ -88,17 +89,17 @@ pub fn draw(seed: u64, param: u64, dtype: DType, shape: &[i64], limit: Option<i6
     Ok(tensor)
 }
 
-/// The end of the range of floats of rank ≥ 2.
+/// Returns the bound `a` of the range `[-a, a)` of floats of rank ≥ 2.
 fn bound(shape: &[i64]) -> f32 {
     let fan_in: f64 = shape.iter().skip(1).map(|extent| *extent as f64).product();
     (3.0 / fan_in.max(1.0)).sqrt() as f32
 }
 
-/// The limit, cut to what the dtype can hold, at least 1.
+/// Returns the limit, at least 1 and at most one above the largest value of the dtype.
 fn largest_limit(dtype: DType, limit: i64) -> u64 {
     let last = limit.saturating_sub(1).max(0);
     let fits = dtype.wrap(last) == last;
-    // The largest value of an integer dtype too narrow for the limit, of at most 32 bits.
+    // The largest value of an integer dtype that is too narrow for the limit; such a dtype has at most 32 bits.
     let largest = || (1i64 << (u32::from(dtype.bits) - u32::from(dtype.wrap(-1) == -1))) - 1;
     (if fits { last } else { largest() }) as u64 + 1
 }

@@ -1,4 +1,5 @@
-//! The safetensors format: the length of a JSON header, the header with each array's dtype, shape and place, the arrays.
+//! The safetensors format: the length of a JSON header, the header with each array's dtype, shape and offsets, then the
+//! arrays.
 
 use crate::file::{Arrays, FileError, FileProblem, Progress};
 use crate::tensor::Tensor;
@@ -9,22 +10,22 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-/// The longest header, as the format has it.
+/// The longest header that the format allows, in bytes.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// Reads all arrays of a file, in the order they stand in it. No more memory is asked for than the file is long.
+/// Reads all arrays of a file, in the file's order. Allocates no more memory than the length of the file.
 ///
 /// # Errors
-/// Where the file cannot be read, is none of the format, or has an array of a dtype that is not read.
+/// If the file cannot be read, has another format, or has an array of an unsupported dtype.
 pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
     read_wanted(path, &|_| true, &mut |_| ()).map(|read| read.arrays)
 }
 
-/// Reads the arrays of a file whose names are wanted, in the order they stand in it; the bytes of others are passed over.
-/// `progress` is told after each how far it is.
+/// Reads the arrays of a file whose names are wanted, in the file's order; skips the bytes of the others. Calls
+/// `progress` after each array.
 ///
 /// # Errors
-/// As [`read`]; an array that is not wanted may have any dtype of the format.
+/// Like [`read`]; an array that is not wanted may have any dtype of the format.
 pub fn read_wanted(
     path: &Path,
     wanted: &dyn Fn(&str) -> bool,
@@ -38,7 +39,7 @@ pub fn read_wanted(
         Ok((file, header))
     };
     let (mut file, header) = open().map_err(|problem| FileError::new(path, problem))?;
-    // The format leaves no bytes between arrays, so one read after the other is each at its place.
+    // The format leaves no bytes between arrays, so reading them one after the other finds each at its offset.
     let mut read = Arrays::default();
     let length = |info: &TensorInfo| info.data_offsets.1.saturating_sub(info.data_offsets.0) as u64;
     let names: Vec<(String, bool)> = header
@@ -68,7 +69,7 @@ pub fn read_wanted(
     Ok(read)
 }
 
-/// Reads the header of a file of this length: arrays without gaps that fill the rest of it.
+/// Reads the header of a file of this length, and checks that the arrays fill the rest without gaps.
 fn header(file: &mut impl Read, length: u64) -> Result<Metadata, FileProblem> {
     let mut size = [0; 8];
     file.read_exact(&mut size)?;
@@ -87,13 +88,14 @@ fn header(file: &mut impl Read, length: u64) -> Result<Metadata, FileProblem> {
     Ok(header)
 }
 
-/// Reads an array into its place in memory: nothing of the file is there twice.
+/// Reads an array directly into the tensor's memory, so that no second copy exists.
 fn array(file: &mut impl Read, info: &TensorInfo) -> Result<Tensor, FileProblem> {
     let dtype = dtype(info.dtype).ok_or_else(|| FileProblem::UnsupportedType(format!("{:?}", info.dtype)))?;
     let extent = |extent: &usize| i64::try_from(*extent);
     let shape: Result<Vec<i64>, _> = info.shape.iter().map(extent).collect();
     let shape = shape.map_err(|_| FileProblem::corrupt("an extent that is no integer of 64 bits"))?;
-    // Compared before memory is asked for: what the file has was compared with its length.
+    // Check the shape against the bytes before allocating; the header's offsets were already checked against the file's
+    // length.
     let (start, end) = info.data_offsets;
     let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |bits, extent| bits.checked_mul(*extent));
     if bits.is_none() || bits != end.saturating_sub(start).checked_mul(8) {
@@ -102,20 +104,20 @@ fn array(file: &mut impl Read, info: &TensorInfo) -> Result<Tensor, FileProblem>
     let mut tensor = Tensor::zeros(dtype, &shape)?;
     file.read_exact(tensor.bytes_mut())?;
     if dtype == DType::BOOL {
-        // Whatever wrote it, a truth value in memory is 0 or 1.
+        // In memory, booleans are 0 or 1, whatever the file contains.
         tensor.bytes_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
     Ok(tensor)
 }
 
-/// So many bytes; what is not there is not asked memory for.
+/// Reads `count` bytes. Allocates only as bytes arrive, so a wrong count costs no memory.
 fn bytes(file: &mut impl Read, count: u64) -> Result<Vec<u8>, FileProblem> {
     let mut bytes = Vec::new();
     file.take(count).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == count { Ok(bytes) } else { Err(FileProblem::corrupt("the file ends early")) }
 }
 
-/// The dtype as rx calls it, of those that tensors have.
+/// Converts a dtype of the format, if tensors can have it.
 fn dtype(dtype: Dtype) -> Option<DType> {
     Some(match dtype {
         Dtype::BOOL => DType::BOOL,
@@ -145,12 +147,12 @@ mod tests {
     use rx_base::DType;
     use std::path::PathBuf;
 
-    /// A file of this header and these bytes.
+    /// Returns a file with this header and data.
     fn file(header: &str, data: &[u8]) -> Vec<u8> {
         [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat()
     }
 
-    /// What is read of these bytes.
+    /// Writes these bytes to a file and reads its arrays.
     fn arrays(test: &str, bytes: &[u8]) -> Result<Vec<(String, Tensor)>, FileProblem> {
         let name = format!("rx-tensor-{test}-{}.safetensors", std::process::id());
         let path: PathBuf = std::env::temp_dir().join(name);
@@ -229,16 +231,16 @@ mod tests {
         for at in 0..good.len() {
             let mut bytes = good.clone();
             bytes[at] ^= 0x11;
-            // Whatever it is then: no panic.
+            // The damaged file may be read or rejected, but must not cause a panic.
             let _ = arrays("flipped", &bytes);
         }
         let wrong = [
-            // Longer than the file, and than any header.
+            // A header longer than the file, and longer than the limit.
             [&u64::MAX.to_le_bytes()[..], b"{}"].concat(),
             file("[]", &[]),
             file("{\"x\":3}", &[]),
             file(&"[".repeat(100_000), &[]),
-            // Places that overlap, leave a gap, or run backwards; more elements than fit an integer.
+            // Offsets that overlap, leave a gap, or run backwards; more elements than fit an integer.
             file(
                 r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#,
                 &[0; 3],
@@ -252,7 +254,7 @@ mod tests {
             let shown = String::from_utf8_lossy(&bytes).chars().take(80).collect::<String>();
             assert!(matches!(arrays("wrong", &bytes), Err(FileProblem::Corrupt(_))), "{shown}");
         }
-        // A file of a length that nobody has is not read to find that out.
+        // A length close to 2^64 must be rejected before anything is read.
         assert!(header(&mut &good[..], u64::MAX).is_err());
         assert!(matches!(
             read(&std::env::temp_dir().join("no such file")).map_err(|it| it.problem),

@@ -1,25 +1,25 @@
-//! What is said of a tensor: its range, and how far it is from another.
+//! Statistics of a tensor, and the comparison of two tensors.
 
 use crate::element::{Element, float_of_int};
 use crate::error::TensorError;
 use crate::tensor::{Scalar, Tensor};
 use std::fmt;
 
-/// The range of a tensor's elements. Where there are none that are numbers, NaN.
+/// Minimum, maximum and mean of a tensor's elements; NaN if no element is a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
-    /// The least, NaNs left out.
+    /// The minimum, without NaNs.
     pub min: f64,
-    /// The mean of those that are not NaN, summed in `f64`.
+    /// The mean without NaNs, summed in `f64`.
     pub mean: f64,
-    /// The largest, NaNs left out.
+    /// The maximum, without NaNs.
     pub max: f64,
-    /// How many are NaN.
+    /// The number of NaNs.
     pub nan_count: usize,
 }
 
 impl Stats {
-    /// The range of a tensor.
+    /// Computes the statistics of a tensor.
     pub fn of(tensor: &Tensor) -> Stats {
         let (mut min, mut max, mut sum, mut nan_count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0);
         for value in (0..tensor.len()).filter_map(|at| tensor.get(at)) {
@@ -39,7 +39,7 @@ impl Stats {
     }
 }
 
-/// As a float; `uint64` above `i64::MAX` as what it stands for.
+/// Converts an element to a float. For `uint64`, the `i64` is read as unsigned.
 fn float(tensor: &Tensor, value: Scalar) -> f64 {
     match value {
         Scalar::Int(value) => float_of_int(value, tensor.element(), Element::F64),
@@ -47,27 +47,27 @@ fn float(tensor: &Tensor, value: Scalar) -> f64 {
     }
 }
 
-/// How far a tensor is from the one expected.
+/// The result of comparing a tensor with the expected one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Whether each element is within `atol + rtol · |expected|`. NaN agrees with NaN, an infinity with itself.
+    /// Whether each element is within `atol + rtol · |expected|`. NaN equals NaN, an infinity equals itself.
     pub ok: bool,
-    /// How many elements are not within.
+    /// The number of elements outside the tolerance.
     pub mismatches: usize,
-    /// The element furthest beyond what is allowed, or nearest to it, where there is one.
+    /// The element with the largest excess over its tolerance (negative if all are within); `None` for an empty tensor.
     pub worst: Option<Worst>,
-    /// The largest difference; infinite where a NaN or an infinity stands on one side only.
+    /// The largest absolute error; infinite if a NaN or an infinity is on one side only.
     pub max_abs_error: f64,
 }
 
 /// An element of a [`Comparison`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worst {
-    /// Its index.
+    /// The index, one number per axis.
     pub index: Vec<i64>,
-    /// Its value.
+    /// The actual value.
     pub actual: f64,
-    /// What it should be.
+    /// The expected value.
     pub expected: f64,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Compares each element with the one expected. Dtypes may differ: values are compared.
+/// Compares a tensor with the expected one, element by element. Dtypes may differ; the values are compared.
 ///
 /// # Errors
 /// [`TensorError::ShapesDiffer`].
@@ -100,7 +100,7 @@ pub fn compare(actual: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
     for (at, left, right) in elements {
         let (a, b) = (float(actual, left), float(expected, right));
         let error = match (left, right) {
-            // Integers of one dtype are compared as such: many are one float.
+            // Integers of one dtype are compared as integers, since different large integers can be the same float.
             (Scalar::Int(left), Scalar::Int(right)) if actual.dtype() == expected.dtype() => match actual.element() {
                 Element::U64 => (left as u64).abs_diff(right as u64) as f64,
                 _ => left.abs_diff(right) as f64,
@@ -109,7 +109,7 @@ pub fn compare(actual: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
             _ if a.is_nan() || b.is_nan() => f64::INFINITY,
             _ => (a - b).abs(),
         };
-        // An infinite bound allows no infinite error.
+        // A tolerance that is infinite, because the expected value is, allows no error.
         let allowed = if b.is_finite() { atol + rtol * b.abs() } else { 0.0 };
         mismatches += usize::from(error > allowed);
         max_abs_error = max_abs_error.max(error);
@@ -126,11 +126,11 @@ pub fn compare(actual: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
     Ok(Comparison { ok: mismatches == 0, mismatches, worst, max_abs_error })
 }
 
-/// The index of a place in the row-major order.
+/// Converts a row-major position to an index.
 fn index_of(mut at: usize, shape: &[i64]) -> Vec<i64> {
     let mut index = vec![0; shape.len()];
     for (part, extent) in index.iter_mut().zip(shape).rev() {
-        // Where there is an element, no extent is 0.
+        // There is an element, so no extent is 0; `max` only avoids a division by zero.
         let extent = (*extent).max(1) as usize;
         *part = (at % extent) as i64;
         at /= extent;

@@ -1,32 +1,32 @@
-//! Bytes aligned to 64: a cache line, and what the widest vector loads want.
+//! Memory aligned to 64 bytes: the size of a cache line and of the widest vector loads.
 
 use crate::error::TensorError;
 use bytemuck::{cast_slice, cast_slice_mut};
 
 const ALIGNMENT: usize = 64;
 
-/// 16 bytes, themselves aligned to 16 on the machines that matter.
+/// The unit of allocation: 16 bytes, aligned to 16 on common machines.
 type Unit = u128;
 
 const UNIT: usize = size_of::<Unit>();
 
-/// Bytes in memory. Made once, never grown.
+/// A block of memory of fixed size.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     units: Vec<Unit>,
-    /// Units in front of the first aligned one.
+    /// The number of units before the first one aligned to 64 bytes.
     skipped: usize,
     bytes: usize,
 }
 
 impl Storage {
-    /// Zeros.
+    /// Allocates a block of zeros.
     pub(crate) fn zeroed(bytes: usize) -> Result<Storage, TensorError> {
         let out_of_memory = || TensorError::OutOfMemory { bytes };
         if bytes == 0 {
             return Ok(Storage::default());
         }
-        // Behind the aligned start there must be room for all; at worst all units but one of a line are skipped.
+        // Allocate additional units, because up to three (all but one of a cache line) are skipped for alignment.
         let count = bytes.div_ceil(UNIT) + (ALIGNMENT / UNIT - 1);
         if !may_fit(bytes) {
             return Err(out_of_memory());
@@ -34,7 +34,8 @@ impl Storage {
         let mut units = Vec::new();
         units.try_reserve_exact(count).map_err(|_| out_of_memory())?;
         units.resize(count, 0);
-        // An evaluator without addresses answers `usize::MAX`: then alignment is given up, not memory safety.
+        // `align_offset` may return `usize::MAX` where addresses are not real, as in Miri. Then only alignment is lost,
+        // not memory safety.
         let skipped = units.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT / UNIT - 1);
         Ok(Storage { units, skipped, bytes })
     }
@@ -48,14 +49,14 @@ impl Storage {
     }
 }
 
-/// Whether the system may have this much left. Linux grants what it does not have and kills who uses it, so large requests
-/// are held against what it says is available.
+/// Whether an allocation of this size can succeed. Linux overcommits memory and kills processes that use too much, so a
+/// large request is compared with the available memory.
 fn may_fit(bytes: usize) -> bool {
     const SMALL: usize = 64 << 20;
     bytes < SMALL || available_memory().is_none_or(|available| bytes as u64 <= available)
 }
 
-/// The bytes that Linux has to give without swapping.
+/// Returns the memory in bytes that Linux can provide without swapping.
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,4 +1,4 @@
-//! Tensors.
+//! Tensors and their elements.
 
 use crate::element::Element;
 use crate::error::TensorError;
@@ -8,8 +8,8 @@ use rx_base::DType;
 
 /// A dense row-major tensor.
 ///
-/// INVARIANT: the dtype is `element`'s, extents are ≥ 0, and the storage has `len` elements' bytes, where `len` is the
-/// product of the extents.
+/// INVARIANT: `element` belongs to `dtype`, extents are ≥ 0, and the storage has the bytes of `len` elements, where
+/// `len` is the product of the extents.
 #[derive(Debug)]
 pub struct Tensor {
     dtype: DType,
@@ -19,7 +19,7 @@ pub struct Tensor {
     storage: Storage,
 }
 
-/// One element, as the widest type of its kind.
+/// The value of one element, in the widest type of its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// An integer; `bool` is 0 or 1, `uint64` above `i64::MAX` has the same bits.
@@ -29,7 +29,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// As a float; integers rounded to `f64`.
+    /// Converts to a float; integers are rounded to `f64`.
     pub fn as_float(self) -> f64 {
         match self {
             Scalar::Int(value) => value as f64,
@@ -37,7 +37,7 @@ impl Scalar {
         }
     }
 
-    /// The integer it is.
+    /// Returns the value if it is an integer.
     pub fn as_int(self) -> Option<i64> {
         match self {
             Scalar::Int(value) => Some(value),
@@ -46,9 +46,9 @@ impl Scalar {
     }
 }
 
-/// Rust's types of elements. `i8` and `u8` read the bytes of narrower elements as well, `u16` the bits of 16-bit floats.
+/// Rust types of elements. `i8` and `u8` can also access 4-bit elements, `u16` the bits of 16-bit floats.
 pub trait Native: Pod {
-    /// Whether elements are of this type in memory.
+    /// Whether elements of this type are stored as `Self`.
     fn holds(element: Element) -> bool;
 }
 
@@ -77,23 +77,22 @@ natives! {
 }
 
 impl Tensor {
-    /// Zeros.
+    /// Creates a tensor of zeros.
     ///
     /// # Errors
-    /// [`TensorError::Unsupported`], [`TensorError::NegativeExtent`], [`TensorError::TooLarge`] or
-    /// [`TensorError::OutOfMemory`].
+    /// [`TensorError::Unsupported`], [`TensorError::NegativeExtent`], [`TensorError::TooLarge`] or [`TensorError::OutOfMemory`].
     pub fn zeros(dtype: DType, shape: &[i64]) -> Result<Tensor, TensorError> {
         let element = Element::of(dtype).ok_or(TensorError::Unsupported(dtype))?;
         let len = element_count(dtype, shape)?;
-        // `element_count` has checked that the bytes can be counted.
+        // `element_count` has checked that the product does not overflow.
         let storage = Storage::zeroed(len * element.bytes())?;
         Ok(Tensor { dtype, element, shape: shape.to_vec(), len, storage })
     }
 
-    /// A tensor of these bytes, little-endian as all of memory.
+    /// Creates a tensor from little-endian bytes, its format in memory.
     ///
     /// # Errors
-    /// As [`Tensor::zeros`], and [`TensorError::Length`] where there are more or fewer bytes.
+    /// Like [`Tensor::zeros`], and [`TensorError::Length`] if the number of bytes does not fit the shape.
     pub fn from_bytes(dtype: DType, shape: &[i64], bytes: &[u8]) -> Result<Tensor, TensorError> {
         let element = Element::of(dtype).ok_or(TensorError::Unsupported(dtype))?;
         let wanted = element_count(dtype, shape)? * element.bytes();
@@ -105,26 +104,26 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// A `float32` tensor.
+    /// Creates a `float32` tensor.
     ///
     /// # Errors
-    /// As [`Tensor::from_bytes`].
+    /// Like [`Tensor::from_bytes`].
     pub fn from_f32s(shape: &[i64], values: impl AsRef<[f32]>) -> Result<Tensor, TensorError> {
         Tensor::from_values(DType::FLOAT32, shape, values.as_ref())
     }
 
-    /// An `int64` tensor.
+    /// Creates an `int64` tensor.
     ///
     /// # Errors
-    /// As [`Tensor::from_bytes`].
+    /// Like [`Tensor::from_bytes`].
     pub fn from_i64s(shape: &[i64], values: impl AsRef<[i64]>) -> Result<Tensor, TensorError> {
         Tensor::from_values(DType::INT64, shape, values.as_ref())
     }
 
-    /// A tensor of values as they are in memory.
+    /// Creates a tensor from values in their memory format.
     ///
     /// # Errors
-    /// As [`Tensor::from_bytes`]; [`TensorError::Unsupported`] where `T` is not the dtype's type.
+    /// Like [`Tensor::from_bytes`]; [`TensorError::Unsupported`] if elements of the dtype are not stored as `T`.
     pub fn from_values<T: Native>(dtype: DType, shape: &[i64], values: &[T]) -> Result<Tensor, TensorError> {
         if !Element::of(dtype).is_some_and(T::holds) {
             return Err(TensorError::Unsupported(dtype));
@@ -132,7 +131,7 @@ impl Tensor {
         Tensor::from_bytes(dtype, shape, bytemuck::cast_slice(values))
     }
 
-    /// A tensor of rank 0, the scalar converted to the dtype as C converts.
+    /// Creates a tensor of rank 0, with the scalar converted to the dtype as in C.
     ///
     /// # Errors
     /// [`TensorError::Unsupported`].
@@ -142,10 +141,10 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// A copy.
+    /// Returns a copy. There is no `Clone`, because a copy can fail.
     ///
     /// # Errors
-    /// [`TensorError::OutOfMemory`]. That is why there is no `Clone`.
+    /// [`TensorError::OutOfMemory`].
     pub fn duplicate(&self) -> Result<Tensor, TensorError> {
         Tensor::from_bytes(self.dtype, &self.shape, self.bytes())
     }
@@ -155,7 +154,7 @@ impl Tensor {
         self.dtype
     }
 
-    /// What the dtype's bytes mean.
+    /// The element type of the dtype.
     pub fn element(&self) -> Element {
         self.element
     }
@@ -180,12 +179,12 @@ impl Tensor {
         self.storage.bytes()
     }
 
-    /// All bytes, aligned to 64.
+    /// All bytes for modification, aligned to 64.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.storage.bytes_mut()
     }
 
-    /// The elements, where they are of this type in memory.
+    /// The elements, if they are stored as `T`.
     pub fn as_slice<T: Native>(&self) -> Option<&[T]> {
         if !T::holds(self.element) {
             return None;
@@ -193,7 +192,7 @@ impl Tensor {
         try_cast_slice(self.storage.bytes()).ok()
     }
 
-    /// The elements, where they are of this type in memory.
+    /// The elements for modification, if they are stored as `T`.
     pub fn as_mut_slice<T: Native>(&mut self) -> Option<&mut [T]> {
         if !T::holds(self.element) {
             return None;
@@ -201,10 +200,10 @@ impl Tensor {
         try_cast_slice_mut(self.storage.bytes_mut()).ok()
     }
 
-    /// The same elements, in order, under another shape.
+    /// Returns the tensor with another shape for the same elements in row-major order.
     ///
     /// # Errors
-    /// [`TensorError::NegativeExtent`], or [`TensorError::Length`] where the shape has another number of elements.
+    /// [`TensorError::NegativeExtent`], or [`TensorError::Length`] if the shape has another number of elements.
     pub fn reshaped(mut self, shape: &[i64]) -> Result<Tensor, TensorError> {
         let wanted = element_count(self.dtype, shape)?;
         if wanted != self.len {
@@ -214,16 +213,16 @@ impl Tensor {
         Ok(self)
     }
 
-    /// The same elements in another dtype, where that has each of them.
+    /// Converts the elements to another dtype, which must represent each value exactly.
     ///
     /// # Errors
-    /// As [`Tensor::zeros`], and [`TensorError::Unequal`] with the first element that the dtype does not have.
+    /// Like [`Tensor::zeros`], and [`TensorError::Unequal`] with the first element that the dtype cannot represent.
     pub fn exactly(&self, dtype: DType) -> Result<Tensor, TensorError> {
         let mut converted = Tensor::zeros(dtype, &self.shape)?;
         for at in 0..self.len {
             let Some(value) = self.get(at) else { continue };
             converted.set(at, value);
-            // As floats, since `-0.0` and `0` are one value.
+            // Compare as floats: as an integer, `-0.0` and `0` are the same.
             if converted.get(at).map(Scalar::as_float) != Some(value.as_float()) {
                 let value = value.as_float().to_string();
                 return Err(TensorError::Unequal { at, value, dtype });
@@ -232,10 +231,10 @@ impl Tensor {
         Ok(converted)
     }
 
-    /// The same bits as elements of another dtype of the same width.
+    /// Reinterprets the bits as elements of another dtype of the same width (a bit cast).
     ///
     /// # Errors
-    /// [`TensorError::Unsupported`] where the dtype is of another width, or no tensor has it.
+    /// [`TensorError::Unsupported`] if the dtype has another width, or tensors cannot have it.
     pub fn reinterpreted(mut self, dtype: DType) -> Result<Tensor, TensorError> {
         let element = Element::of(dtype).filter(|element| element.bytes() == self.element.bytes());
         self.element = element.ok_or(TensorError::Unsupported(dtype))?;
@@ -243,15 +242,15 @@ impl Tensor {
         Ok(self)
     }
 
-    /// The element at this place of the row-major order; `None` behind the end.
+    /// Returns the element at a row-major position; `None` past the end.
     pub fn get(&self, at: usize) -> Option<Scalar> {
         let size = self.element.bytes();
         let bytes = self.bytes().get(at.checked_mul(size)?..)?.get(..size)?;
         Some(read(self.element, bytes))
     }
 
-    /// Sets the element at this place of the row-major order, converting as C converts: integers wrap, floats round, and
-    /// floats become integers by truncation. Behind the end, nothing.
+    /// Sets the element at a row-major position, converted as in C: integers wrap, floats are rounded, and floats are
+    /// truncated to integers. Does nothing past the end.
     pub fn set(&mut self, at: usize, value: Scalar) {
         let element = self.element;
         let size = element.bytes();
@@ -262,7 +261,7 @@ impl Tensor {
     }
 }
 
-/// The number of elements of a shape, whose bytes can be counted as well.
+/// Returns the number of elements of a shape, after checking that the number of bytes does not overflow.
 fn element_count(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
     if let Some((axis, extent)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
         return Err(TensorError::NegativeExtent { axis, extent: *extent });
@@ -274,11 +273,11 @@ fn element_count(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
     let count = shape.iter().try_fold(1usize, |count, extent| count.checked_mul(usize::try_from(*extent).ok()?));
     let count = count.ok_or_else(too_large)?;
     let bytes = count.checked_mul(dtype.bytes() as usize).ok_or_else(too_large)?;
-    // No allocation is larger; some room is left for alignment.
+    // Allocations are at most `isize::MAX` bytes; leave some for alignment.
     if bytes > isize::MAX as usize - 1024 { Err(too_large()) } else { Ok(count) }
 }
 
-/// The element in these bytes, which are as many as it has.
+/// Reads an element from exactly its bytes.
 fn read(element: Element, bytes: &[u8]) -> Scalar {
     let mut low = [0u8; 8];
     for (to, from) in low.iter_mut().zip(bytes) {
@@ -288,7 +287,7 @@ fn read(element: Element, bytes: &[u8]) -> Scalar {
     if element.is_float() { Scalar::Float(element.float_of_bits(bits)) } else { Scalar::Int(element.wrap(bits as i64)) }
 }
 
-/// Converts and puts the element into these bytes, which are as many as it has.
+/// Converts a value and writes it to exactly the bytes of an element.
 fn write(element: Element, value: Scalar, bytes: &mut [u8]) {
     let bits = match value {
         Scalar::Float(value) => element.bits_of_float(value),
