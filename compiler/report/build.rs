@@ -1,4 +1,4 @@
-//! Puts the pages of `docs/codes` into the binary, so that `--explain` needs no files.
+//! Embeds the pages of `docs/codes` in the binary, so that `--explain` needs no files.
 
 use std::error::Error;
 use std::fmt::Write;

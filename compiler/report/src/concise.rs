@@ -1,4 +1,4 @@
-//! One diagnostic, one line.
+//! One-line rendering of diagnostics.
 
 use crate::full::severity_color;
 use crate::plain::line_of;
@@ -6,10 +6,10 @@ use crate::source::Source;
 use ariadne::Fmt;
 use rx_base::{Diagnostic, Span};
 
-/// Characters of a message in one line.
+/// The most characters of a message in one line.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// `path:line:column: error[RX0501] message`, without a line end; `color` paints the severity.
+/// Formats `path:line:column: error[RX0501] message`, without a line end; with `color`, the severity is coloured.
 pub fn concise(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> String {
     let position = source.position(diagnostic.primary.start as usize);
     let name = line_of(source.name(), LONGEST_MESSAGE);

@@ -1,27 +1,26 @@
-//! The few lines a report shows, cut out of the text, and the labels moved onto them.
+//! Excerpts: copies the few lines that a report shows out of the text, and maps the labels to them.
 
 use crate::source::{Located, Source, ceil_char_boundary};
 use crate::window::ShownLine;
 use rx_base::Span;
 use std::ops::Range;
 
-/// Lines of the source that labels begin or end on, one after another; an empty line stands for what lies between
-/// lines that are not neighbours.
+/// The lines on which labels begin or end. Between two lines that are not adjacent there is one empty line.
 pub(crate) struct Excerpt {
     pub(crate) text: String,
-    /// The true number of each line of `text`; 0 for a line that stands for others.
+    /// The line number in the source of each line of `text`; 0 for a separating line.
     pub(crate) numbers: Vec<u32>,
-    /// Where each span asked for lies in `text`, in the order asked; never empty.
+    /// The position in `text` of each requested span, in order; never empty.
     pub(crate) spans: Vec<Range<usize>>,
 }
 
-/// A span with both ends found.
+/// The located ends of a span.
 struct Ends {
     start: Located,
     end: Located,
 }
 
-/// One line to show with the parts that must be seen.
+/// A line to show, with the parts that must be visible.
 struct Line {
     number: u32,
     start: usize,
@@ -29,12 +28,12 @@ struct Line {
 }
 
 impl Excerpt {
-    /// The excerpt of `source` that shows every one of `spans`.
+    /// Creates the excerpt of `source` that shows all `spans`.
     pub(crate) fn new(source: &Source<'_>, spans: &[Span]) -> Excerpt {
         let ends: Vec<Ends> = spans.iter().map(|span| find(source, *span)).collect();
         let lines = lines(&ends);
         let mut excerpt = Excerpt { text: String::new(), numbers: Vec::new(), spans: Vec::new() };
-        // Of each line shown: its first byte in the source, in the excerpt, and the line itself.
+        // For each shown line: its first byte in the source and in the excerpt, and the line itself.
         let mut shown: Vec<(usize, usize, ShownLine)> = Vec::with_capacity(lines.len());
         for line in &lines {
             if excerpt.numbers.last().is_some_and(|last| last + 1 != line.number) {
@@ -53,7 +52,7 @@ impl Excerpt {
         let spans = ends.iter().map(|Ends { start, end }| {
             let start = at(start, ShownLine::start);
             let end = at(end, ShownLine::end);
-            // An empty span is drawn under the character behind it, or behind the line: every line ends in `\n`.
+            // An empty span is drawn under the next character, or under the line end: every line ends in `\n`.
             start..if end > start { end } else { ceil_char_boundary(&excerpt.text, start + 1) }
         });
         excerpt.spans = spans.collect();
@@ -67,7 +66,7 @@ impl Excerpt {
     }
 }
 
-/// Both ends of a span. A span that ends with a line end ends on that line, not on the next.
+/// Locates both ends of a span. A span that includes a line end ends on that line, not on the next.
 fn find(source: &Source<'_>, span: Span) -> Ends {
     let start = source.locate(span.start as usize);
     let mut end = source.locate((span.end as usize).max(start.offset));
@@ -77,7 +76,7 @@ fn find(source: &Source<'_>, span: Span) -> Ends {
     Ends { start, end }
 }
 
-/// The lines to show, in order, each once.
+/// Returns the lines to show, in order, each once.
 fn lines(ends: &[Ends]) -> Vec<Line> {
     let mut parts: Vec<(u32, usize, Range<usize>)> = Vec::new();
     for Ends { start, end } in ends {

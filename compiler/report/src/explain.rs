@@ -1,22 +1,22 @@
-//! `--explain`: the page of a diagnostic code, laid out for a terminal.
+//! `--explain`: renders the page of a diagnostic code for a terminal.
 
 use rx_base::Code;
 
-/// The pages of `docs/codes`, by number.
+/// The pages of `docs/codes`, by code number.
 const PAGES: &[(u16, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
-/// Prose is broken before this column.
+/// The width to which text is wrapped, in columns.
 const WIDTH: usize = 100;
 
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The Markdown page of a code: `docs/codes/rx0402.md`. Every code has one, as a test of the pages says.
+/// Returns the Markdown page of a code, for example `docs/codes/rx0402.md`. A test checks that every code has a page.
 pub fn page(code: Code) -> Option<&'static str> {
     PAGES.iter().find(|(number, _)| *number == code.number()).map(|(_, text)| *text)
 }
 
-/// The page of a code as a terminal shows it: headings, prose broken into lines, examples indented.
+/// Renders the page of a code for a terminal: headings, wrapped text, indented examples.
 pub fn explain(code: Code, color: bool) -> String {
     match page(code) {
         Some(page) => render(page, color),
@@ -24,7 +24,7 @@ pub fn explain(code: Code, color: bool) -> String {
     }
 }
 
-/// Markdown as these pages use it: headings, paragraphs, fenced blocks, lists of single lines.
+/// Renders the Markdown subset of these pages: headings, paragraphs, fenced blocks, lists of single lines.
 fn render(markdown: &str, color: bool) -> String {
     let (bold, plain) = if color { (BOLD, PLAIN) } else { ("", "") };
     let mut out = String::with_capacity(markdown.len());
@@ -38,7 +38,7 @@ fn render(markdown: &str, color: bool) -> String {
             let indent = if line.is_empty() { "" } else { "    " };
             out.extend([indent, line, "\n"]);
         } else if line.starts_with("<!--") {
-            // A remark for those who write the page.
+            // A comment for the authors of the page.
         } else if line.starts_with('#') {
             flush(&mut paragraph, &mut out);
             out.extend([bold, line.trim_start_matches('#').trim(), plain, "\n"]);
@@ -58,7 +58,7 @@ fn render(markdown: &str, color: bool) -> String {
     out
 }
 
-/// Ends a paragraph: its words go out in lines, without marks of emphasis and targets of links.
+/// Ends a paragraph: wraps its words, without emphasis marks and link targets.
 fn flush(paragraph: &mut String, out: &mut String) {
     let text = without_links(&std::mem::take(paragraph)).replace("**", "");
     let hanging = if text.starts_with("- ") { "  " } else { "" };
@@ -80,7 +80,7 @@ fn flush(paragraph: &mut String, out: &mut String) {
     }
 }
 
-/// `[Operators](../operators.md)` is `Operators`; a bracket that is no link stays.
+/// Replaces links by their text: `[Operators](../operators.md)` becomes `Operators`; other brackets are kept.
 fn without_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,22 +1,22 @@
-//! Marks by which tools know a finding again after the lines before it have moved.
+//! Fingerprints, by which tools recognize a finding after lines before it have moved.
 
 use crate::source::{Source, floor_char_boundary};
 use rx_base::{Diagnostic, Span};
 use std::collections::BTreeMap;
 
-/// Bytes of a line that count: lines may be long as files.
+/// The most bytes of a line that a fingerprint uses; lines may be very long.
 const LINE: usize = 4096;
 
-/// Fingerprints of one file's diagnostics, asked for in order.
+/// Generates the fingerprints of one file's diagnostics, in order.
 #[derive(Default)]
 pub(crate) struct Marks {
-    /// How often each was given out.
+    /// How often each hash has occurred.
     given: BTreeMap<u128, u32>,
 }
 
 impl Marks {
-    /// The fingerprint of the next diagnostic: of its code, its file, and the text of its line without the blanks around
-    /// it; of several that agree in these, the second and further ones are told apart by their number.
+    /// Returns the fingerprint of the next diagnostic: a hash of its code, its file, and the trimmed text of its line.
+    /// If several diagnostics agree in these, the later ones also get a number.
     pub(crate) fn next(&mut self, source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String {
         let line = line_of(source, diagnostic.primary);
         let code = diagnostic.code.to_string();
@@ -28,7 +28,7 @@ impl Marks {
     }
 }
 
-/// The first line of a place, at most [`LINE`] bytes of it.
+/// Returns the first line of a place, at most [`LINE`] bytes of it.
 fn line_of<'a>(source: &Source<'a>, place: Span) -> &'a str {
     let text = source.text();
     let start = source.locate(place.start as usize).line_start;
@@ -36,11 +36,11 @@ fn line_of<'a>(source: &Source<'a>, place: Span) -> &'a str {
     text.get(start..end).unwrap_or_default().lines().next().unwrap_or_default().trim()
 }
 
-/// FNV-1a of 128 bits, which unlike the standard library's hashes is the same for ever.
+/// Parameters of the 128-bit FNV-1a hash, which, unlike the standard library's hashes, never changes.
 const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-/// `part` and an end mark, so that parts do not run into each other.
+/// Hashes `part` and a terminator, so that `ab`, `c` differs from `a`, `bc`.
 fn hash(state: u128, part: &str) -> u128 {
     part.bytes().chain([0]).fold(state, |state, byte| (state ^ u128::from(byte)).wrapping_mul(PRIME))
 }

@@ -1,11 +1,11 @@
-//! The forms a run's diagnostics are written in.
+//! The output formats of diagnostics.
 
 use crate::source::Source;
 use crate::{concise, full, github, gitlab, json, junit, sarif};
 use rx_base::{Code, Diagnostic, Span};
 use std::collections::BTreeSet;
 
-/// How diagnostics are written.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Reports with source lines, for people.
@@ -24,22 +24,22 @@ pub enum Format {
     Junit,
 }
 
-/// A diagnostic as written in one [`Format`].
+/// A diagnostic rendered in a [`Format`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its code.
+    /// The code of the diagnostic.
     pub code: Code,
-    /// Its text; with its line end unless the format [is a document](Format::is_document).
+    /// The rendered text. It ends in a line end unless the format [is a document](Format::is_document).
     pub text: String,
 }
 
 impl Format {
-    /// Whether the output is one document, written whole when all files are done, rather than piece after piece.
+    /// Whether the output is a single document, written when all files are done, instead of one piece after another.
     pub const fn is_document(self) -> bool {
         matches!(self, Format::Sarif | Format::Gitlab | Format::Junit)
     }
 
-    /// The diagnostics of one file, in order, a piece each.
+    /// Renders the diagnostics of one file, in order, one piece each.
     pub fn pieces<'d>(
         self,
         source: &Source<'_>,
@@ -59,13 +59,13 @@ impl Format {
         diagnostics.map(|diagnostic| Piece { code: diagnostic.code, text: text(diagnostic) }).collect()
     }
 
-    /// What is written of a file that was not checked, for formats that say it; `why` in one line.
+    /// Renders the message about a file that was not checked, in formats that have one; `why` is one line.
     pub fn failure(self, why: &str) -> Option<String> {
         (self == Format::Github).then(|| github::failure(why) + "\n")
     }
 }
 
-/// What a run found, collected for the formats that are one document.
+/// The results of a run, collected for formats that are a single document.
 #[derive(Clone, Debug)]
 pub struct Report {
     format: Format,
@@ -74,43 +74,43 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing found yet.
+    /// Creates an empty report.
     pub fn new(format: Format) -> Report {
         Report { format, files: Vec::new(), failures: Vec::new() }
     }
 
-    /// Adds a checked file, as it is shown, with its diagnostics.
+    /// Adds a checked file, under its shown name, with its diagnostics.
     pub fn file(&mut self, name: String, pieces: Vec<Piece>) {
         self.files.push((name, pieces));
     }
 
-    /// Adds what was not checked, and why, in one line.
+    /// Adds a one-line message about an input that was not checked.
     pub fn failure(&mut self, why: String) {
         self.failures.push(why);
     }
 
-    /// The files and their pieces.
+    /// The files with their diagnostics.
     pub(crate) fn files(&self) -> &[(String, Vec<Piece>)] {
         &self.files
     }
 
-    /// What was not checked.
+    /// The messages about inputs that were not checked.
     pub(crate) fn failures(&self) -> &[String] {
         &self.failures
     }
 
-    /// The pieces of all files joined by commas, a line each.
+    /// Joins the pieces of all files by commas, one line each.
     pub(crate) fn joined(&self) -> String {
         let pieces = self.files.iter().flat_map(|(_, pieces)| pieces);
         pieces.map(|piece| piece.text.as_str()).collect::<Vec<_>>().join(",\n")
     }
 
-    /// The codes that were found.
+    /// The codes of all diagnostics.
     pub(crate) fn codes(&self) -> BTreeSet<Code> {
         self.files.iter().flat_map(|(_, pieces)| pieces).map(|piece| piece.code).collect()
     }
 
-    /// The document; empty for formats that are none.
+    /// Renders the document; empty for formats that are not a single document.
     pub fn document(&self) -> String {
         match self.format {
             Format::Sarif => sarif::document(self),

@@ -1,4 +1,4 @@
-//! The report a person reads, drawn by ariadne over an excerpt.
+//! Full reports for people: ariadne draws an excerpt, and this module adds the head, line numbers, notes and help.
 
 use crate::excerpt::Excerpt;
 use crate::plain::line_of;
@@ -7,19 +7,20 @@ use ariadne::{CharSet, Color, Config, Fmt, IndexType, Label, LabelAttach, Report
 use rx_base::{Diagnostic, Severity, Span};
 use std::fmt::Write;
 
-/// Labels drawn in one report; more would bury the first.
+/// The most labels drawn in one report; more would hide the first.
 const MOST_LABELS: usize = 12;
-/// Characters of a message, and of words on a label.
+/// The most characters of a message.
 const LONGEST_MESSAGE: usize = 2000;
+/// The most characters of a label.
 const LONGEST_LABEL: usize = 400;
 
-/// Colours of the places that explain, in turn.
+/// The colours of secondary labels, in turn.
 const SECONDARY: [Color; 3] = [Color::Blue, Color::Cyan, Color::Magenta];
 const MARGIN: Color = Color::Fixed(246);
 
-/// The report of one diagnostic, with its source lines; ends in a line end.
+/// Renders one diagnostic with its source lines; ends in a line end.
 ///
-/// Only the lines with labels are shown, of a long line only a window round each label. `color` adds ANSI colours.
+/// Only lines with labels are shown, and of a long line only a window around each label. `color` adds ANSI colours.
 pub fn full(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> String {
     let code = diagnostic.code;
     let story = Story {
@@ -36,30 +37,30 @@ pub fn full(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> 
     story.drawn(source, color)
 }
 
-/// What is drawn: a diagnostic, or an answer that is none.
+/// The contents of a report: of a diagnostic, or of an answer such as that of `--why`.
 pub struct Story<'a> {
-    /// What the first line begins with.
+    /// The beginning of the first line, such as `error[RX0501 call-tir-arg-mismatch]`.
     pub title: String,
-    /// Which says the colour.
+    /// The severity, which determines the colour.
     pub severity: Severity,
     /// The rest of the first line.
     pub message: &'a str,
-    /// The place it is about.
+    /// The primary place.
     pub primary: Span,
-    /// Words on that place.
+    /// The label of the primary place.
     pub primary_label: &'a str,
-    /// Places that explain; some dozen are drawn.
+    /// Secondary labels; only the first dozen are drawn.
     pub labels: &'a [rx_base::Label<Span>],
-    /// Said below the drawing.
+    /// Notes below the drawing.
     pub notes: &'a [String],
-    /// Ways out.
+    /// Help messages below the notes.
     pub help: &'a [String],
-    /// Edits; their titles stand for help where there is none.
+    /// Fixes; their titles are shown as help if `help` is empty.
     pub fixes: &'a [rx_base::Fix<Span>],
 }
 
 impl Story<'_> {
-    /// The report, as [`full`] draws it.
+    /// Renders the report in the same form as [`full`].
     pub fn drawn(&self, source: &Source<'_>, color: bool) -> String {
         let labels = self.labels.iter().take(MOST_LABELS);
         let spans: Vec<Span> = std::iter::once(self.primary).chain(labels.clone().map(|label| label.place)).collect();
@@ -73,13 +74,12 @@ impl Story<'_> {
         out.out
     }
 
-    /// Words on the primary place; a place without any is not drawn at all.
     fn primary_text(&self) -> &str {
         if self.primary_label.is_empty() { "here" } else { self.primary_label }
     }
 }
 
-/// Red for errors, and so on down.
+/// The colour of a severity.
 pub(crate) fn severity_color(severity: Severity) -> Color {
     match severity {
         Severity::Error => Color::Red,
@@ -89,7 +89,7 @@ pub(crate) fn severity_color(severity: Severity) -> Color {
     }
 }
 
-/// ariadne's drawing of the excerpt, primary label first in `texts`.
+/// Draws the excerpt with ariadne; the primary label is the first of `texts`.
 fn draw<'t>(excerpt: &Excerpt, texts: impl Iterator<Item = &'t str>, primary: Color, color: bool) -> String {
     let line_of_offset = |offset: usize| excerpt.text.get(..offset).map_or(0, |head| head.matches('\n').count());
     let mut labels: Vec<(usize, Label)> = Vec::new();
@@ -104,7 +104,7 @@ fn draw<'t>(excerpt: &Excerpt, texts: impl Iterator<Item = &'t str>, primary: Co
             .with_priority(i32::from(index == 0));
         labels.push((line_of_offset(span.end.saturating_sub(1)), label));
     }
-    // ariadne begins a new frame where a label ends above the one before it.
+    // ariadne starts another frame if a label ends above the previous one.
     labels.sort_by_key(|(line, _)| *line);
     let config = Config::new()
         .with_color(color)
@@ -117,12 +117,12 @@ fn draw<'t>(excerpt: &Excerpt, texts: impl Iterator<Item = &'t str>, primary: Co
         .with_config(config)
         .with_labels(labels.into_iter().map(|(_, label)| label))
         .finish();
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = report.write(ariadne::Source::from(excerpt.text.as_str()), &mut drawing);
     String::from_utf8_lossy(&drawing).into_owned()
 }
 
-/// Text with or without colours.
+/// Collects text with or without colours.
 struct Painter {
     out: String,
     color: bool,
@@ -135,18 +135,18 @@ impl Painter {
 
     fn paint(&mut self, text: &str, shade: Color) {
         if self.color {
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             let _ = write!(self.out, "{}", text.fg(shade));
         } else {
             self.out.push_str(text);
         }
     }
 
-    /// The drawing under a head of our own, with true line numbers, and notes and help below it.
+    /// Writes the head, the drawing with the source's line numbers, and notes and help.
     ///
-    /// ariadne numbers the lines of what it is given, here an excerpt (its `display_line_offset` reaches the head of a
-    /// frame only, and one offset would not do for lines far apart); so its title, head and tail are left out and the
-    /// numbers in its margin exchanged.
+    /// ariadne numbers the lines of the excerpt. Its `display_line_offset` affects only the head of a frame, and a
+    /// single offset would be wrong for lines that are far apart. So this function drops ariadne's title, head and tail
+    /// and replaces the numbers in its margin.
     fn frame(&mut self, source: &Source<'_>, diagnostic: &Story<'_>, excerpt: &Excerpt, drawing: &str) {
         let last = excerpt.numbers.iter().max().copied().unwrap_or(1);
         let width = last.to_string().len();
@@ -169,7 +169,8 @@ impl Painter {
         self.plain("\n");
     }
 
-    /// A line of ariadne's: a blank, a colour if any, a number or blanks, the rest.
+    /// Writes a line of ariadne's drawing with its number replaced. The line is a blank, an optional colour, a number
+    /// or blanks, and the rest.
     fn body_line(&mut self, line: &str, drawn_width: usize, width: usize, excerpt: &Excerpt) {
         let rest = line.strip_prefix(' ').unwrap_or(line);
         let paint_len = if rest.starts_with('\x1b') { rest.find('m').map_or(0, |at| at + 1) } else { 0 };
@@ -181,7 +182,7 @@ impl Painter {
         self.plain("\n");
     }
 
-    /// Notes, help, and a fix's title where nothing else helps.
+    /// Writes notes and help, and the titles of fixes if there is no help.
     fn remarks(&mut self, diagnostic: &Story<'_>, width: usize) {
         let notes = diagnostic.notes.iter().map(|note| ("note", note));
         let help = diagnostic.help.iter().map(|help| ("help", help));
@@ -211,14 +212,15 @@ impl Painter {
     }
 }
 
-/// The same line with one escape sequence per run of a colour; ariadne paints each character by itself.
+/// Merges the escape sequences of adjacent characters of one colour; ariadne colours each character separately.
 fn join_colors(line: &str) -> String {
     const RESET: &str = "0";
     let mut joined = String::with_capacity(line.len());
     let mut pieces = line.split("\x1b[");
     joined.push_str(pieces.next().unwrap_or(""));
     let mut active = RESET;
-    // Source text holds no escape character any more, so each piece begins with the rest of a sequence.
+    // Source text contains no escape characters at this point, so each piece begins with the rest of an escape
+    // sequence.
     for (shade, text) in pieces.filter_map(|piece| piece.split_once('m')).filter(|(_, text)| !text.is_empty()) {
         if shade != active {
             if active != RESET {

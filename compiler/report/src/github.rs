@@ -1,11 +1,11 @@
-//! GitHub's workflow commands: lines a runner turns into annotations.
+//! GitHub's workflow commands: lines that a runner converts to annotations.
 //!
 //! <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
 use crate::source::Source;
 use rx_base::{Diagnostic, Severity, Span};
 
-/// The command of one diagnostic, without a line end.
+/// Formats the command of one diagnostic, without a line end.
 pub(crate) fn command(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String {
     let level = match diagnostic.severity {
         Severity::Error => "error",
@@ -16,7 +16,7 @@ pub(crate) fn command(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> Str
     let end = source.position(diagnostic.primary.end.max(diagnostic.primary.start) as usize);
     let file = property(source.name());
     let title = property(&format!("{} {}", diagnostic.code, diagnostic.code.slug()));
-    // An annotation over several lines has no columns.
+    // An annotation of several lines has no columns.
     let columns = if start.line == end.line && start.column < end.column {
         format!(",col={},endColumn={}", start.column, end.column)
     } else {
@@ -26,17 +26,17 @@ pub(crate) fn command(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> Str
     format!("::{level} file={file},line={},endLine={}{columns},title={title}::{message}", start.line, end.line)
 }
 
-/// The command of a file that was not checked.
+/// Formats the command of a file that was not checked.
 pub(crate) fn failure(why: &str) -> String {
     format!("::error title=rxcheck::{}", data(why))
 }
 
-/// Text behind the second `::`.
+/// Escapes the text after the second `::`.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property.
+/// Escapes the value of a property.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -8,7 +8,7 @@ use crate::source::Source;
 use rx_base::{Diagnostic, Severity, Span};
 use serde_json::json;
 
-/// The object of one diagnostic.
+/// Renders the object of one diagnostic.
 pub(crate) fn issue(source: &Source<'_>, diagnostic: &Diagnostic<Span>, fingerprint: &str) -> String {
     let severity = match diagnostic.severity {
         Severity::Error => "major",
@@ -35,7 +35,7 @@ pub(crate) fn issue(source: &Source<'_>, diagnostic: &Diagnostic<Span>, fingerpr
     }))
 }
 
-/// The array. The format has no room for files that were not checked.
+/// Renders the array. The format cannot represent files that were not checked.
 pub(crate) fn document(report: &Report) -> String {
     match report.joined() {
         issues if issues.is_empty() => "[]\n".to_owned(),

@@ -1,21 +1,22 @@
-//! The machine-readable contract: one JSON object per diagnostic (`docs/json.md`).
+//! The JSON output, a stable interface: one object per diagnostic (`docs/json.md`).
 
 use crate::source::Source;
 use rx_base::{Diagnostic, Span};
 use serde::Serialize;
 
-/// A diagnostic as `--format json` writes it. Lines and columns count from 1, columns in characters; ends are exclusive.
+/// A diagnostic as `--format json` writes it. Lines and columns count from 1, columns in characters; ends are
+/// exclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Record<'a> {
     /// The path as given on the command line.
     pub file: &'a str,
-    /// `RX0501`.
+    /// The code, such as `RX0501`.
     pub code: String,
-    /// `call-tir-arg-mismatch`.
+    /// The name of the code, such as `call-tir-arg-mismatch`.
     pub name: &'static str,
     /// `error`, `warning`, `info` or `hint`.
     pub severity: &'static str,
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: &'a str,
     /// First line of the primary place.
     pub line: u32,
@@ -25,22 +26,22 @@ pub struct Record<'a> {
     pub end_line: u32,
     /// Column after the primary place.
     pub end_column: u32,
-    /// Words on the primary place; may be empty.
+    /// The label of the primary place; may be empty.
     pub label: &'a str,
-    /// Other places that explain.
+    /// Secondary labels.
     pub labels: Vec<LabelRecord<'a>>,
-    /// Facts without a place.
+    /// Notes, which have no place.
     pub notes: Vec<&'a str>,
-    /// What to do.
+    /// Help messages.
     pub help: Vec<&'a str>,
-    /// Edits that do it.
+    /// Fixes.
     pub fixes: Vec<FixRecord<'a>>,
 }
 
-/// A place of the same file with words on it.
+/// A label: a place in the same file with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LabelRecord<'a> {
-    /// What is to be seen there.
+    /// The message.
     pub message: &'a str,
     /// First line.
     pub line: u32,
@@ -52,14 +53,14 @@ pub struct LabelRecord<'a> {
     pub end_column: u32,
 }
 
-/// A change that mends the mistake.
+/// A change that fixes the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FixRecord<'a> {
-    /// The action, as a menu shows it.
+    /// The title, as a menu shows it.
     pub title: &'a str,
-    /// Whether it is certain enough to apply unseen.
+    /// Whether the fix is safe to apply without review.
     pub safe: bool,
-    /// Replacements that belong together.
+    /// The replacements, which must be applied together.
     pub edits: Vec<EditRecord<'a>>,
 }
 
@@ -74,12 +75,12 @@ pub struct EditRecord<'a> {
     pub end_line: u32,
     /// Column after the end.
     pub end_column: u32,
-    /// What stands there afterwards.
+    /// The new text of the place.
     pub new_text: &'a str,
 }
 
 impl<'a> Record<'a> {
-    /// The record of `diagnostic`, found in `source`.
+    /// Creates the record of `diagnostic`, found in `source`.
     pub fn new(source: &'a Source<'a>, diagnostic: &'a Diagnostic<Span>) -> Record<'a> {
         let [line, column, end_line, end_column] = place(source, diagnostic.primary);
         let labels = diagnostic.labels.iter().map(|label| {
@@ -115,19 +116,20 @@ fn edit<'a>(source: &Source<'_>, span: Span, new_text: &'a str) -> EditRecord<'a
     EditRecord { line, column, end_line, end_column, new_text }
 }
 
-/// Line and column of both ends, from 1, columns in characters.
+/// Returns line and column of the start, then of the end; counted from 1, columns in characters.
 pub fn place(source: &Source<'_>, span: Span) -> [u32; 4] {
     let start = source.position(span.start as usize);
     let end = source.position(span.end.max(span.start) as usize);
     [start.line, start.column, end.line, end.column]
 }
 
-/// The JSON object of one diagnostic, in one line, without a line end.
+/// Renders the JSON object of one diagnostic, in one line, without a line end.
 pub fn json(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String {
     json_line(&Record::new(source, diagnostic))
 }
 
-/// `value` as JSON in one line, without a line end; a value that JSON cannot say (a map keyed by no string) is `null`.
+/// Renders `value` as JSON in one line, without a line end; `null` if JSON cannot represent it (a map whose keys are
+/// not strings).
 pub fn json_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

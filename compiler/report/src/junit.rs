@@ -1,4 +1,4 @@
-//! JUnit's XML: a suite per file, a failed case per diagnostic.
+//! JUnit's XML: one test suite per file, one test case per diagnostic.
 
 use crate::format::{Piece, Report};
 use crate::plain::printable;
@@ -6,7 +6,8 @@ use crate::source::Source;
 use rx_base::{Diagnostic, Severity, Span};
 use std::fmt::Write;
 
-/// The case of one diagnostic: errors and warnings are failures, what is less serious is output of a case that passed.
+/// Renders the test case of one diagnostic. Errors and warnings are failures; less serious diagnostics are output of a
+/// passed case.
 pub(crate) fn case(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String {
     let start = source.position(diagnostic.primary.start as usize);
     let (file, message) = (escape(source.name()), escape(&diagnostic.message));
@@ -23,7 +24,8 @@ pub(crate) fn case(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String
     format!("<testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\">{inside}</testcase>")
 }
 
-/// The document. A file without a diagnostic is a suite with one case that passed; what was not checked is an error.
+/// Renders the document. A file without diagnostics is a suite with one passed case; a file that was not checked is an
+/// error.
 pub(crate) fn document(report: &Report) -> String {
     let mut suites = String::new();
     let mut totals = (0, 0);
@@ -49,7 +51,7 @@ pub(crate) fn document(report: &Report) -> String {
     )
 }
 
-/// Writes a file's suite and returns its tests and failures.
+/// Writes the suite of a file and returns the numbers of tests and failures.
 fn suite(out: &mut String, name: &str, pieces: &[Piece]) -> (usize, usize) {
     let name = escape(name);
     let tests = pieces.len().max(1);
@@ -66,7 +68,7 @@ fn suite(out: &mut String, name: &str, pieces: &[Piece]) -> (usize, usize) {
     (tests, failures)
 }
 
-/// Text of an attribute or element; what XML 1.0 has no character for is made visible.
+/// Escapes text of an attribute or element; characters that XML 1.0 does not allow are replaced by visible ones.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

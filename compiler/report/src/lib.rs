@@ -1,24 +1,24 @@
-//! Renders diagnostics: as text, JSON and the formats of other tools.
+//! Rendering of diagnostics: as text, as JSON, and in the formats of other tools.
 //!
-//! A [`Diagnostic`](rx_base::Diagnostic) is built once by a check and rendered here:
+//! A check creates a [`Diagnostic`](rx_base::Diagnostic), and this crate renders it:
 //!
-//! - [`full`]: the report a person reads, with the source lines and labels under them (drawn by ariadne);
+//! - [`full`]: a report for people, with the source lines and labels under them (drawn by ariadne);
 //! - [`concise`]: one line, `path:line:column: error[RX0501] message`;
-//! - [`json`]: one JSON object, the machine-readable contract of `docs/json.md`.
+//! - [`json`]: one JSON object, the stable interface of `docs/json.md`.
 //!
-//! A run over files is written in a [`Format`], which is one of these or a form other tools read: SARIF, GitHub's workflow
-//! commands, GitLab's code quality report, JUnit's XML. [`explain`] lays out the page of a code, which the build script puts into
-//! the binary.
+//! A run over several files is written in a [`Format`]: one of these, or the format of another tool (SARIF, GitHub's
+//! workflow commands, GitLab's code quality report, JUnit's XML). [`explain`] renders the page of a code, which the
+//! build script embeds in the binary.
 //!
-//! All forms read positions through a [`Source`]: the text with its path and a table of positions that is built once, on first
-//! use. [`load`] reads a text, [`store`] writes one, as a whole or not at all.
+//! All formats look up positions in a [`Source`]: the text with its path and a table of positions that is built on
+//! first use. [`load`] reads a text; [`store`] writes one, completely or not at all.
 //!
 //! # Invariants
 //!
-//! - The cost of a report does not depend on the length of the file or of its lines: of a long line only a window around each
-//!   label is read.
+//! - The cost of a report does not depend on the length of the file or of its lines: of a long line only a window
+//!   around each label is read.
 //! - Fields of the JSON form are added, never changed.
-//! - Forms that are one document (SARIF, GitLab, JUnit) are complete, whatever was found or could not be read.
+//! - Formats that are a single document (SARIF, GitLab, JUnit) are complete, whatever was found or could not be read.
 
 mod concise;
 mod excerpt;

@@ -1,14 +1,14 @@
-//! Reading one text.
+//! Reading of text files.
 
 use rx_base::{Code, Diagnostic, Span};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// The longest text: positions are 32-bit.
+/// The longest text in bytes: positions have 32 bits.
 const LONGEST: u64 = u32::MAX as u64;
 
-/// Where a text is read from.
+/// The source of a text.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// Standard input.
@@ -17,18 +17,18 @@ pub enum Place {
     File(PathBuf),
 }
 
-/// A text as read.
+/// A text that was read.
 pub struct Loaded {
-    /// The text; where the file is not UTF-8, with `U+FFFD` in place of what is not.
+    /// The text. Bytes that are not UTF-8 are replaced by `U+FFFD`.
     pub text: String,
-    /// What is wrong with the encoding.
+    /// The diagnostic for a wrong encoding.
     pub mistake: Option<Diagnostic<Span>>,
 }
 
 /// Reads the text at `place`.
 ///
 /// # Errors
-/// What the system says, and a text longer than 4 GiB.
+/// Errors of the system, and a text longer than 4 GiB.
 pub fn load(place: &Place) -> io::Result<Loaded> {
     let bytes = match place {
         Place::Stdin => read(io::stdin().lock(), 0)?,
@@ -41,7 +41,7 @@ pub fn load(place: &Place) -> io::Result<Loaded> {
     Ok(decode(bytes))
 }
 
-/// Reads to the end; `expected` bytes are likely to come.
+/// Reads to the end; `expected` is the likely number of bytes.
 fn read(from: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "longer than 4 GiB, which rx does not read");
     let mut bytes = Vec::new();
@@ -67,7 +67,8 @@ fn decode(bytes: Vec<u8>) -> Loaded {
     }
 }
 
-/// The diagnostic of the byte at `at`, which is the offset in the repaired text as well: all before it is valid.
+/// Creates the diagnostic for the invalid byte at `at`. The offset is the same in the repaired text, because everything
+/// before it is valid.
 fn invalid(bytes: &[u8], at: usize) -> Diagnostic<Span> {
     let byte = bytes.get(at).copied().unwrap_or_default();
     let place = Span::new(at as u32, (at + '\u{FFFD}'.len_utf8()) as u32);

@@ -1,13 +1,13 @@
-//! Text from files and messages, made harmless for a terminal.
+//! Conversion of untrusted text (from files and messages) to text that is safe to print.
 
 use rx_base::Diagnostic;
 
-/// The character shown in place of `c`: control characters (escape sequences among them), line separators and the
-/// marks that reorder text are replaced by visible ones, so that what is printed is what is there.
+/// Returns the visible character for `c`. Control characters (including those of escape sequences), line separators and
+/// marks that reorder text are replaced, so that the terminal shows the actual text.
 pub fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
-        // The Control Pictures block mirrors ASCII's control characters.
+        // The Control Pictures block has a symbol for each ASCII control character, in the same order.
         '\0'..='\x1F' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{FFFD}'),
         '\x7F' => '\u{2421}',
         '\u{80}'..='\u{9F}'
@@ -23,7 +23,8 @@ pub fn printable(c: char) -> char {
     }
 }
 
-/// `text` as one printable line of at most `limit` characters; what is cut is shown as `…`, line ends as blanks.
+/// Formats `text` as one printable line of at most `limit` characters. A longer text ends in `…`; line ends become
+/// blanks.
 pub fn line_of(text: &str, limit: usize) -> String {
     let mut line = String::with_capacity(text.len().min(4 * limit));
     for (count, c) in text.chars().enumerate() {
@@ -36,7 +37,7 @@ pub fn line_of(text: &str, limit: usize) -> String {
     line
 }
 
-/// What a diagnostic says without its places: message, notes and help, a line each at least.
+/// Formats a diagnostic without places: message, notes and help, each on its own line.
 pub(crate) fn paragraph<P>(diagnostic: &Diagnostic<P>) -> String {
     let mut text = diagnostic.message.clone();
     let notes = diagnostic.notes.iter().map(|note| ("note", note));
@@ -46,10 +47,9 @@ pub(crate) fn paragraph<P>(diagnostic: &Diagnostic<P>) -> String {
     text
 }
 
-/// Whether to colour what goes to a terminal, or somewhere else, when nobody said so: not where `NO_COLOR` is set or the
-/// terminal is dumb.
+/// Whether to use colours if no option says so: on a terminal, unless `NO_COLOR` is set or the terminal is dumb.
 pub fn colors_by_default(is_terminal: bool) -> bool {
-    // https://no-color.org: any value but the empty one counts.
+    // https://no-color.org: any non-empty value counts.
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !refused && !dumb && is_terminal

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: one run, its rules, its results.
+//! SARIF 2.1.0: one run with its rules and results.
 //!
 //! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
 
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The result object of one diagnostic.
+/// Renders the result object of one diagnostic.
 pub(crate) fn result(source: &Source<'_>, diagnostic: &Diagnostic<Span>, fingerprint: &str) -> String {
     let mut result = json!({
         "ruleId": diagnostic.code.to_string(),
@@ -31,7 +31,7 @@ pub(crate) fn result(source: &Source<'_>, diagnostic: &Diagnostic<Span>, fingerp
     json_line(&result)
 }
 
-/// The document.
+/// Renders the document.
 pub(crate) fn document(report: &Report) -> String {
     let notifications: Vec<Value> =
         report.failures().iter().map(|why| json!({ "level": "error", "message": { "text": plain(why) } })).collect();
@@ -119,7 +119,7 @@ fn artifact(source: &Source<'_>) -> Value {
     json!({ "uri": uri(source.name()) })
 }
 
-/// A path as a URI: a reference relative to where rx was run, or a `file:` URI.
+/// Converts a path to a URI: a reference relative to the working directory, or a `file:` URI.
 fn uri(path: &str) -> String {
     let path = if cfg!(windows) { path.replace('\\', "/") } else { path.to_owned() };
     let mut uri = String::with_capacity(path.len());
@@ -137,7 +137,7 @@ fn uri(path: &str) -> String {
     uri
 }
 
-/// A message string that says just this: `{0}` would be a placeholder, `[text](target)` a link.
+/// Escapes a message string, in which SARIF reads `{0}` as a placeholder and `[text](target)` as a link.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let placeholders = text.as_bytes().windows(2).any(|pair| pair[0] == b'{' && pair[1].is_ascii_digit());

@@ -1,16 +1,16 @@
-//! A text with its path, and positions in it.
+//! A text with its path, and conversion of byte offsets to lines and columns.
 
 use std::sync::OnceLock;
 
-/// Bytes of text between two checkpoints: the most a lookup ever scans.
+/// The number of bytes between two checkpoints: the most that a lookup scans.
 const STRIDE: usize = 4096;
 
-/// A place as people count: lines and columns from 1, columns in characters.
+/// A position for people: lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, from 1. Lines end at `\n`; a `\r` before it belongs to the line end.
     pub line: u32,
-    /// Column, from 1, in characters. A byte order mark is no character.
+    /// Column, from 1, in characters. A byte order mark is not counted.
     pub column: u32,
 }
 
@@ -21,34 +21,36 @@ pub struct Source<'a> {
     checkpoints: OnceLock<Vec<Checkpoint>>,
 }
 
-/// What is known at byte `index * STRIDE`.
+/// The line and character counts at byte `index * STRIDE`.
 #[derive(Clone, Copy, Default)]
 struct Checkpoint {
-    /// Characters and line ends before it.
+    /// The number of characters before it.
     chars: u32,
+    /// The number of line ends before it.
     lines: u32,
-    /// Where the line it stands in begins, in bytes and in characters.
+    /// The start of its line, in bytes.
     line_start: u32,
+    /// The start of its line, in characters.
     line_start_chars: u32,
 }
 
-/// An offset found in the text.
+/// The line and column of an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) position: Position,
-    /// The offset itself, moved into the text, off the middle of a character and out of a line end.
+    /// The offset, moved into the text, to a character boundary and out of a line end.
     pub(crate) offset: usize,
     /// The first byte of the line.
     pub(crate) line_start: usize,
 }
 
 impl<'a> Source<'a> {
-    /// `text` shown as `name`. Nothing is scanned until a position is asked for.
+    /// Creates a source of `text` with the name `name`. The text is scanned only when a position is requested.
     pub fn new(name: &'a str, text: &'a str) -> Source<'a> {
         Source { name, text, checkpoints: OnceLock::new() }
     }
 
-    /// The path shown.
+    /// The path as shown.
     pub fn name(&self) -> &'a str {
         self.name
     }
@@ -58,7 +60,7 @@ impl<'a> Source<'a> {
         self.text
     }
 
-    /// Line and column of a byte offset; offsets past the end count as the end.
+    /// Returns the line and column of a byte offset; offsets past the end count as the end.
     pub fn position(&self, offset: usize) -> Position {
         self.locate(offset).position
     }
@@ -73,8 +75,8 @@ impl<'a> Source<'a> {
         Located { position, offset, line_start: at.line_start as usize }
     }
 
-    /// The nearest offset at or before `offset` that is in the text, between characters, and not inside a line end or
-    /// the byte order mark.
+    /// Returns the nearest valid offset at or before `offset`: in the text, between characters, and not inside a line
+    /// end or the byte order mark.
     fn settle(&self, offset: usize) -> usize {
         let offset = floor_char_boundary(self.text, offset);
         let bytes = self.text.as_bytes();
@@ -84,11 +86,11 @@ impl<'a> Source<'a> {
 }
 
 impl Checkpoint {
-    /// Moves from byte `from`, where `self` holds, to byte `to`.
+    /// Advances from byte `from`, which `self` describes, to byte `to`.
     fn advance(&mut self, bytes: &[u8], from: usize, to: usize) {
         let slice = bytes.get(from..to).unwrap_or_default();
         if let Some(last) = slice.iter().rposition(|&byte| byte == b'\n') {
-            // A newline never exceeds the lines of a text below 4 GiB, so the counts fit.
+            // A text has less than 4 GiB, so the counts fit in 32 bits.
             self.lines += slice.iter().filter(|&&byte| byte == b'\n').count() as u32;
             self.line_start = (from + last + 1) as u32;
             self.line_start_chars = self.chars + count_chars(slice.get(..=last).unwrap_or_default());
@@ -101,7 +103,7 @@ fn checkpoints(text: &str) -> Vec<Checkpoint> {
     let bytes = text.as_bytes();
     let mut table = Vec::with_capacity(bytes.len() / STRIDE + 1);
     let mark = mark_length(text);
-    // The first line begins after the mark; `chars` counts the mark, so that columns come out without it.
+    // The first line begins after the byte order mark; `chars` counts the mark, so that columns do not include it.
     let mut at = Checkpoint { line_start: mark as u32, line_start_chars: u32::from(mark > 0), ..Checkpoint::default() };
     table.push(at);
     for from in (0..bytes.len()).step_by(STRIDE) {
@@ -111,18 +113,18 @@ fn checkpoints(text: &str) -> Vec<Checkpoint> {
     table
 }
 
-/// Characters that begin in `bytes`.
+/// Counts the characters that begin in `bytes`.
 fn count_chars(bytes: &[u8]) -> u32 {
-    // Continuation bytes are 0b10xxxxxx: those below -64 as signed bytes.
+    // Continuation bytes are 0b10xxxxxx: those less than -64 as signed bytes.
     bytes.iter().filter(|&&byte| byte as i8 >= -64).count() as u32
 }
 
-/// Bytes of the byte order mark the text begins with.
+/// Returns the length of the byte order mark at the start of the text, in bytes.
 fn mark_length(text: &str) -> usize {
     if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
 }
 
-/// The nearest character boundary of `text` at or before `offset`.
+/// Returns the nearest character boundary of `text` at or before `offset`.
 pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
@@ -131,7 +133,7 @@ pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The nearest character boundary of `text` at or after `offset`.
+/// Returns the nearest character boundary of `text` at or after `offset`.
 pub(crate) fn ceil_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {

@@ -1,11 +1,11 @@
-//! Results on standard output.
+//! Printing of results on standard output.
 
 use std::io::{self, ErrorKind, Write};
 
-/// Prints a text. A closed pipe is no failure: its reader has seen enough.
+/// Prints a text. A closed pipe is not an error: the reader needs no more.
 ///
 /// # Errors
-/// What the system says, as of a full disk.
+/// Errors of the system, such as a full disk.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -14,8 +14,8 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// The exit status of a tool that printed its help or a mistake in its command line, and would end with `status`: 2 where that
-/// could not be printed.
+/// Returns the exit status of a tool that printed its help or a usage error: `status`, or 2 if that could not be
+/// printed.
 pub fn usage_status(printed: io::Result<()>, status: i32) -> u8 {
     match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => 2,

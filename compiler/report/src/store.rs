@@ -1,21 +1,21 @@
-//! Writing one text.
+//! Atomic writing of text files.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Puts `text` in the place of the file at `path` at once ([`rx_base::store::replace`]).
+/// Replaces the contents of the file at `path` atomically ([`rx_base::store::replace`]).
 ///
 /// # Errors
-/// What the system says, and a file that is read-only; the file is as it was then, and nothing is left beside it.
+/// Errors of the system, and if the file is read-only. The file is unchanged then, and no temporary file is left.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     rx_base::store::replace(path, |writer| writer.write_all(text.as_bytes()))
 }
 
-/// Writes `text` to `path` so that it is there whole or not at all, whether there was a file before or not. A device or pipe
-/// is written to.
+/// Writes `text` to `path` completely or not at all, whether or not the file exists. Devices and pipes are written to
+/// directly.
 ///
 /// # Errors
-/// As of [`replace`].
+/// Like [`replace`].
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     rx_base::store::write(path, |writer| writer.write_all(text.as_bytes()))
 }

@@ -1,37 +1,39 @@
-//! One source line as shown: whole if it is short, windows round the labels if it is long.
+//! Source lines as shown: a short line is complete, of a long line only windows around the labels are shown.
 
 use crate::plain::printable;
 use crate::source::{ceil_char_boundary, floor_char_boundary};
 use std::ops::Range;
 
-/// Lines up to this many columns are shown whole.
+/// Lines of up to this many columns are shown completely.
 const WHOLE: usize = 160;
-/// Columns shown of a longer line, shared by its labels, and the least one label gets.
+/// The number of columns shown of a longer line, shared by its labels.
 const WINDOW: usize = 120;
+/// The fewest columns shown around one label.
 const SMALLEST_WINDOW: usize = 60;
-/// A label wider than this is shown by its two ends.
+/// A label wider than this many columns is shown by its two ends.
 const WIDE_LABEL: usize = 80;
-/// Columns shown outside and inside each end of such a label.
+/// The number of columns shown outside each end of such a label.
 const OUTSIDE: usize = 30;
+/// The number of columns shown inside each end of such a label.
 const INSIDE: usize = 40;
-/// A gap of fewer columns is shown, not elided.
+/// A gap of fewer columns than this is shown, not elided.
 const SMALLEST_GAP: usize = 10;
-/// Columns between tab stops.
+/// The number of columns between tab stops.
 const TAB: usize = 4;
 
-/// A line ready to print, with the way from offsets of the text to offsets of what is printed.
+/// A printable line, with a map from offsets of the text to offsets of the line.
 pub(crate) struct ShownLine {
-    /// Printable text without a line end.
+    /// The printable text without a line end.
     pub(crate) text: String,
-    /// Offset of the text → offset in `text` above, ascending: one pair per character or elision, and one for the end
-    /// of the line if it is shown.
+    /// Pairs of an offset in the text and an offset in `text` above, ascending: one pair per character or elision, and
+    /// one for the end of the line if it is shown.
     map: Vec<(usize, usize)>,
 }
 
 impl ShownLine {
-    /// The line of `text` that begins at `line_start`, shown so that all `spans` are to be seen.
+    /// Creates the shown form of the line of `text` that begins at `line_start`, with all `spans` visible.
     ///
-    /// The spans lie on the line, ascend within themselves, and may be empty.
+    /// Each span is on the line, has start ≤ end, and may be empty.
     pub(crate) fn new(text: &str, line_start: usize, spans: &[Range<usize>]) -> ShownLine {
         let last = spans.iter().map(|span| span.end).max().unwrap_or(line_start).max(line_start);
         let (seen, ends) = line_end(text, last);
@@ -57,13 +59,13 @@ impl ShownLine {
         shown
     }
 
-    /// Where `offset` of the text begins in what is shown.
+    /// Returns the offset in the shown line of the character at `offset` of the text.
     pub(crate) fn start(&self, offset: usize) -> usize {
         let after = self.map.partition_point(|&(from, _)| from <= offset);
         after.checked_sub(1).and_then(|index| self.map.get(index)).map_or(0, |&(_, to)| to)
     }
 
-    /// Where text that ends at `offset` ends in what is shown.
+    /// Returns the offset in the shown line where text that ends at `offset` ends.
     pub(crate) fn end(&self, offset: usize) -> usize {
         let index = self.map.partition_point(|&(from, _)| from < offset);
         self.map.get(index).map_or(self.text.len(), |&(_, to)| to)
@@ -85,7 +87,7 @@ impl ShownLine {
     }
 }
 
-/// How far the line is looked at behind `from`, and whether it ends there.
+/// Returns how far the line is examined after `from`, and whether the line ends there.
 fn line_end(text: &str, from: usize) -> (usize, bool) {
     // Enough bytes for a short line or a window, whatever the characters.
     let limit = floor_char_boundary(text, from.saturating_add(4 * WHOLE));
@@ -99,7 +101,7 @@ fn line_end(text: &str, from: usize) -> (usize, bool) {
     }
 }
 
-/// The pieces of a long line round each span, unordered.
+/// Returns the pieces of a long line around each span, unordered.
 fn windows(text: &str, line: Range<usize>, spans: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let window = (WINDOW / spans.len().max(1)).max(SMALLEST_WINDOW);
@@ -115,7 +117,7 @@ fn windows(text: &str, line: Range<usize>, spans: &[Range<usize>]) -> Vec<Range<
     if pieces.is_empty() {
         pieces.push(line.start..forward(text, &line, line.start, WINDOW));
     }
-    // No `…` in place of a few characters at either end.
+    // Do not replace just a few characters at either end by `…`.
     for piece in &mut pieces {
         if columns_within(text, line.start..piece.start, SMALLEST_GAP) {
             piece.start = line.start;
@@ -127,7 +129,7 @@ fn windows(text: &str, line: Range<usize>, spans: &[Range<usize>]) -> Vec<Range<
     pieces
 }
 
-/// The pieces in order, joined where they overlap or nearly meet.
+/// Sorts the pieces, and joins those that overlap or have only a small gap between them.
 fn merge(text: &str, mut pieces: Vec<Range<usize>>) -> Vec<Range<usize>> {
     pieces.sort_by_key(|piece| (piece.start, piece.end));
     let mut merged: Vec<Range<usize>> = Vec::with_capacity(pieces.len());
@@ -142,9 +144,9 @@ fn merge(text: &str, mut pieces: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-/// The offset about `count` columns before `from`, not before the line.
+/// Returns the offset about `count` columns before `from`, but not before the line.
 fn back(text: &str, line: &Range<usize>, from: usize, count: usize) -> usize {
-    // At most four bytes a character; the slice keeps the walk short on lines of megabytes.
+    // A character has at most four bytes; the slice limits the search on lines of megabytes.
     let lowest = ceil_char_boundary(text, from.saturating_sub(4 * count).max(line.start));
     let mut left = count;
     let mut at = from;
@@ -155,7 +157,7 @@ fn back(text: &str, line: &Range<usize>, from: usize, count: usize) -> usize {
     at
 }
 
-/// The offset about `count` columns behind `from`, not behind the line.
+/// Returns the offset about `count` columns after `from`, but not after the line.
 fn forward(text: &str, line: &Range<usize>, from: usize, count: usize) -> usize {
     let highest = floor_char_boundary(text, from.saturating_add(4 * count).min(line.end));
     let mut left = count;
@@ -167,7 +169,7 @@ fn forward(text: &str, line: &Range<usize>, from: usize, count: usize) -> usize 
     at
 }
 
-/// Whether a range takes at most `limit` columns; looks no further than needed.
+/// Whether a range takes at most `limit` columns; examines only as many bytes as needed.
 fn columns_within(text: &str, range: Range<usize>, limit: usize) -> bool {
     range.len() <= limit || (range.len() <= 4 * limit && text.get(range).is_some_and(|slice| width(slice) <= limit))
 }
@@ -176,7 +178,7 @@ fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// Columns of a character, near enough to choose a window by: scripts from Hangul Jamo on are mostly wide.
+/// The approximate number of columns of a character; scripts from Hangul Jamo on are mostly wide.
 fn columns(c: char) -> usize {
     if c < '\u{1100}' { 1 } else { 2 }
 }
@@ -186,7 +188,7 @@ mod tests {
     use super::ShownLine;
     use std::ops::Range;
 
-    /// The first line of `text` with one label.
+    /// Returns the shown form of the first line of `text` with one label.
     fn one(text: &str, label: Range<usize>) -> ShownLine {
         ShownLine::new(text, 0, std::slice::from_ref(&label))
     }

@@ -1,10 +1,10 @@
-//! Goldens of whole reports, without colours.
+//! Golden tests of full reports, without colours.
 
 use super::full;
 use crate::Source;
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
 
-/// The span of the first `needle` in `text`.
+/// Returns the span of the first `needle` in `text`.
 fn find(text: &str, needle: &str) -> Span {
     let start = text.find(needle).unwrap_or_else(|| panic!("no {needle:?} in the text"));
     Span::new(start as u32, (start + needle.len()) as u32)
@@ -193,7 +193,7 @@ fn colours_change_nothing_but_colour() {
     assert_eq!(colored, full(&source, &diagnostic, false));
 }
 
-/// Any two places of any text are drawn, with their lines and without a panic.
+/// Draws labels at any two places of several texts; the lines must be right and nothing must panic.
 #[test]
 fn every_pair_of_places_renders() {
     let long = format!("\u{FEFF}{}\t漢\r\n🙂\n\n{}é", "é".repeat(200), "x, ".repeat(100));
