@@ -1,4 +1,5 @@
-//! What the whole file says to its functions: imports, symbolic dims, devices, captured names.
+//! The declarations at the module level of a file, as its functions see them: imports, symbolic dims, devices, captured
+//! names.
 
 use crate::macros::Macro;
 use crate::metadata::Constants;
@@ -10,7 +11,7 @@ use rx_syntax::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use rx_syntax::{Cursor, Segment, TokenKind};
 use std::sync::Arc;
 
-/// The end of the name of a function that prepares the weights of another.
+/// The suffix of the name of a function that prepares the weights of another function.
 pub const TRANSFORM_PARAMS: &str = "_transform_params";
 
 /// The namespaces of TVMScript.
@@ -24,58 +25,61 @@ pub enum Namespace {
     Ir,
 }
 
-/// What the module level of a file says: position-free, compared by value.
+/// The declarations at module level. Contains no positions, and is compared by value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileContext {
-    /// Symbolic dims: `n = TypeVar("n")`.
+    /// Symbolic dims: `n` of `n = TypeVar("n")`.
     pub symbols: NameSet,
     /// Names of modules: `Module`.
     pub modules: NameSet,
-    /// Functions of the module, in order.
+    /// The functions of the module, in order.
     pub items: Vec<Name>,
-    /// Whether one of them prepares the weights of another, as `LiftTransformParams` makes them: `main_transform_params`.
+    /// Whether one of them prepares the weights of another, as `LiftTransformParams` makes them:
+    /// `main_transform_params`.
     pub prepares_weights: bool,
-    /// Other names bound at module level, imports included; their values are Python's.
+    /// Other names bound at module level, including imports. Their values are Python values, which rx does not
+    /// evaluate.
     pub captured: NameSet,
-    /// Names imported from TVM's own packages, which TVM's parser evaluates in prim_funcs; part of `captured`.
+    /// The names imported from TVM's own packages, which TVM's parser evaluates in prim_funcs; a subset of `captured`.
     pub api: NameSet,
-    /// `from tvm.script import relax as X`, where `X` is not `R`.
+    /// Aliases of namespaces: `X` → `R` for `from tvm.script import relax as X`.
     pub aliases: NameMap<Name>,
     /// Those of `R`, `T` and `I` that are imported under these names.
     pub direct: NameSet,
-    /// Those of them that are imported from other packages than TVM, and mean what these say.
+    /// Those of `R`, `T` and `I` that are imported from packages other than TVM, and so are not TVMScript's namespaces.
     pub elsewhere: NameSet,
-    /// Virtual devices declared by `I.module_global_infos`; `None` when the module declares none.
+    /// Virtual devices declared by `I.module_global_infos`; `None` if the module declares none.
     pub vdevices: Option<Vec<DeclaredVDevice>>,
-    /// How many axes the meshes have that `I.module_global_infos` declares, in order; `None` where one cannot be read.
+    /// The number of axes of each mesh that `I.module_global_infos` declares, in order; `None` for a mesh that cannot
+    /// be read.
     pub meshes: Vec<Option<usize>>,
-    /// Struct infos of the metadata section's constants, where there is one that could be read.
+    /// The struct infos of the metadata section's constants, if there is a readable section.
     pub constants: Option<Arc<Constants>>,
     /// Macros that prim_funcs may call.
     pub macros: NameMap<Arc<Macro>>,
-    /// Operators that the project declares; `None` where it declares none.
+    /// Operators that the project declares; `None` if it declares none.
     pub operators: Option<Arc<Operators>>,
 }
 
-/// `I.vdevice(target, index, scope)`.
+/// A declared device: `I.vdevice(target, index, scope)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredVDevice {
-    /// The target's kind: `llvm`, `cuda`.
+    /// The kind of the target: `llvm`, `cuda`.
     pub kind: Name,
-    /// The device's index.
+    /// The index of the device.
     pub index: i64,
     /// The memory scope.
     pub scope: Name,
 }
 
 impl FileContext {
-    /// Takes the functions of the module, in order.
+    /// Sets the functions of the module, in order.
     pub fn set_items(&mut self, items: Vec<Name>) {
         self.prepares_weights = items.iter().any(|item| item.ends_with(TRANSFORM_PARAMS));
         self.items = items;
     }
 
-    /// Adds what the statements of one module-level segment say.
+    /// Adds the declarations of one module-level segment.
     pub fn read(&mut self, segment: &Segment) {
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
@@ -170,25 +174,25 @@ impl FileContext {
         }
     }
 
-    /// How many axes the declared mesh has that a type names: `mesh[0]`.
+    /// Returns the number of axes of the declared mesh that a type names: `mesh[0]`.
     pub fn mesh_ndim(&self, written: &str) -> Option<usize> {
         let index = written.strip_prefix("mesh[")?.strip_suffix(']')?.trim().parse::<usize>().ok()?;
         *self.meshes.get(index)?
     }
 
-    /// The operator called `name`, without `R.`: one of Relax, or a declared one.
+    /// Returns the operator `name` (without `R.`): one of Relax or a declared one.
     pub fn operator(&self, name: Name) -> Option<&'static Schema> {
         rx_ops::find(name).or_else(|| Some(&self.operators.as_ref()?.find(name)?.schema))
     }
 
-    /// What the file calls the namespace `R`, `T` or `I`.
+    /// Returns the name that the file uses for the namespace `R`, `T` or `I`.
     pub fn spelled_namespace<'a>(&self, canonical: &'a str) -> &'a str {
         let aliases = self.aliases.iter().filter(|(_, of)| of.as_str() == canonical).map(|(alias, _)| alias.as_str());
         let first = aliases.min().filter(|_| !self.direct.contains(&name(canonical)));
         first.unwrap_or(canonical)
     }
 
-    /// A dotted name of TVMScript as `R.…`, `T.…` or `I.…`, whatever the namespace is called here.
+    /// Converts a dotted name of TVMScript to `R.…`, `T.…` or `I.…`, whatever name the file uses for the namespace.
     pub fn canonical_path(&self, written: &str) -> Option<String> {
         let (head, rest) = written.split_once('.')?;
         let namespace = match self.namespace(head)? {
@@ -199,7 +203,7 @@ impl FileContext {
         Some(format!("{namespace}.{}", rest.trim()))
     }
 
-    /// The namespace a name stands for.
+    /// Returns the namespace that a name denotes.
     pub fn namespace(&self, of: &str) -> Option<Namespace> {
         let of = match of {
             "R" | "T" | "I" if self.elsewhere.contains(&name(of)) => return None,
@@ -210,7 +214,7 @@ impl FileContext {
             "R" => Some(Namespace::Relax),
             "T" => Some(Namespace::Tir),
             "I" => Some(Namespace::Ir),
-            // What TVM's parser knows in a text without imports (TVM script/parser/core/entry.py).
+            // The names that TVM's parser knows in a text without imports (TVM script/parser/core/entry.py).
             _ if self.captured.contains(&name(of)) => None,
             "relax" => Some(Namespace::Relax),
             "tir" | "tirx" => Some(Namespace::Tir),
@@ -220,15 +224,16 @@ impl FileContext {
     }
 }
 
-/// The names that the Python around a module or function binds anywhere: variables, parameters, loops, imports. Which of
-/// them a function could see at a place is Python's to say.
+/// Returns all names that the Python around a module or function binds anywhere: variables, parameters, loop variables,
+/// imports. Which of them a function sees at run time depends on Python's control flow.
 pub fn python_names(segments: &[Arc<Segment>]) -> NameSet {
     let mut names = NameSet::default();
     for segment in segments {
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
             bind_names(cursor, &statement.tree.kind, &mut names);
-            // No tree shows these: patterns of `match`, `except … as name`, `async for`, and `(name := …)`.
+            // These bindings are not in the tree: patterns of `match`, `except … as name`, `async for`, and `(name :=
+            // …)`.
             let is_python = matches!(statement.tree.kind, StatementKind::Python { .. });
             let is_bound = |token: &u32| {
                 cursor.kind(*token).is_some_and(TokenKind::is_name)
@@ -262,7 +267,7 @@ pub fn bind_names(cursor: Cursor<'_>, kind: &StatementKind, names: &mut NameSet)
     }
 }
 
-/// The names a target binds.
+/// Adds the names that an assignment target binds.
 fn bound(cursor: Cursor<'_>, target: &Expr, into: &mut NameSet) {
     match &target.kind {
         ExprKind::Name => {
@@ -276,7 +281,7 @@ fn bound(cursor: Cursor<'_>, target: &Expr, into: &mut NameSet) {
     }
 }
 
-/// The name under which an import is known: its alias, or what its path begins with.
+/// Returns the name that an import binds: its alias, or the first part of its path.
 pub fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
     match imported.alias {
         Some(alias) => cursor.text(alias),
@@ -284,7 +289,7 @@ pub fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t s
     }
 }
 
-/// Whether a call of this makes a symbolic dim: `TypeVar("n")`, `T.int64()`, `T.Var("n", "int64")`, `tir.Var(…)`.
+/// Whether a call of `callee` creates a symbolic dim: `TypeVar("n")`, `T.int64()`, `T.Var("n", "int64")`, `tir.Var(…)`.
 pub fn is_symbol_maker(cursor: Cursor<'_>, callee: &Expr) -> bool {
     match &callee.kind {
         ExprKind::Name => matches!(cursor.text(callee.tokens.start), "TypeVar" | "Var" | "SizeVar"),
@@ -314,7 +319,7 @@ fn declared_vdevice(cursor: Cursor<'_>, device: &Expr) -> Option<DeclaredVDevice
     })
 }
 
-/// The number of axes of `R.device_mesh(shape, …)`.
+/// Returns the number of axes of `R.device_mesh(shape, …)`.
 fn declared_mesh(mesh: &Expr) -> Option<usize> {
     let ExprKind::Call { arguments, .. } = &mesh.kind else { return None };
     let shape = arguments.first().filter(|argument| argument.keyword.is_none())?;

@@ -7,8 +7,8 @@
 //! … for i in range(4): bump(B, i)
 //! ```
 //!
-//! Arguments are put in place of the parameters as expressions; other names are those of the place where the macro is defined,
-//! with `hygienic=False` those of the place where it is called (TVM `tirx/script/parser/entry.py`).
+//! Arguments replace the parameters as expressions. Other names are resolved where the macro is defined, or with
+//! `hygienic=False` where it is called (TVM `tirx/script/parser/entry.py`).
 
 use crate::{FileContext, Namespace};
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// A macro that is defined outside the functions that call it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Macro {
-    /// Its text: decorators, header and body.
+    /// The macro's text: decorators, header and body.
     pub segments: Arc<[Arc<Segment>]>,
-    /// Whether its names are those of the place where it is defined.
+    /// Whether its names are resolved where it is defined.
     pub hygienic: bool,
 }
 
-/// The macro that an item is, by its segments.
+/// Returns the macro that an item defines.
 pub fn of_item(segments: &Arc<[Arc<Segment>]>) -> Macro {
     let mut head = segments.iter().take(1).flat_map(|segment| {
         segment.tree().statements.iter().map(|statement| (segment.cursor(statement), &statement.tree.kind))
@@ -36,7 +36,8 @@ pub fn of_item(segments: &Arc<[Arc<Segment>]>) -> Macro {
     Macro { segments: segments.clone(), hygienic: !lax }
 }
 
-/// Whether a decorator makes a macro whose names are those of the place where it is defined: all but `@T.macro(hygienic=False)`.
+/// Whether a decorator makes a hygienic macro, whose names are resolved where it is defined: all but
+/// `@T.macro(hygienic=False)`.
 pub fn is_hygienic(cursor: Cursor<'_>, decorator: &Expr) -> bool {
     cursor.flag(decorator, "hygienic").unwrap_or(true)
 }

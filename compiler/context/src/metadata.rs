@@ -1,7 +1,8 @@
-//! The metadata section, `metadata = tvm.ir.load_json("""…""")`: types of the constants a text names by key and index.
+//! The metadata section, `metadata = tvm.ir.load_json("""…""")`: the constants that a text refers to by key and index,
+//! for example `metadata["ir.GenericConst"][0]`.
 //!
-//! Of the section's node graph only what types need is kept while it is read (`graph`); tensor data is decoded when a
-//! program is run, by [`tensors`].
+//! For checking, only the parts of the section's node graph that determine types are kept (`graph`). Tensor data is
+//! decoded by [`tensors`] when a program runs.
 
 mod graph;
 
@@ -17,7 +18,7 @@ use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
-/// From keys to the objects under them, in order.
+/// Maps each key to the objects under it, in order.
 pub type Constants = NameMap<Vec<Constant>>;
 
 /// A constant of a metadata section.
@@ -29,25 +30,25 @@ pub struct Constant {
     pub values: Known,
 }
 
-/// The most objects a section may list; references may repeat, so that a short text could list any number.
+/// The most objects that a section may list. References may repeat, so a short text could list any number.
 const MAX_OBJECTS: usize = 1 << 18;
 
 /// The most dims of a constant.
 const MAX_DIMS: usize = 256;
 
-/// What a metadata section says.
+/// A parsed metadata section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// Its constants; `None` where the section cannot be read, or is no literal.
+    /// The constants; `None` if the section cannot be read or is not a literal.
     pub constants: Option<Arc<Constants>>,
-    /// Why it cannot be read: the segment's index, and the mistake in it.
+    /// The reason why it cannot be read: the index of the segment, and a diagnostic in it.
     pub problem: Option<(u32, Diagnostic<Span>)>,
 }
 
-/// The tensors of some constants of the section that stands in an item's segments, each by key and index.
+/// Decodes tensors of the metadata section in an item's segments, by key and index.
 ///
 /// # Errors
-/// The first that is not there or cannot be decoded, and why.
+/// Names the first constant that is missing or cannot be decoded, and the reason.
 pub fn tensors(segments: &[Arc<Segment>], wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
     let (_, _, json) = literal(segments).ok_or("the file has no metadata section that holds its constants")?;
     let decoder = Decoder { graph: graph::parse(&json)?, known: FxHashMap::default() };
@@ -57,7 +58,8 @@ pub fn tensors(segments: &[Arc<Segment>], wanted: &[(Name, u32)]) -> Result<Vec<
     wanted.iter().map(one).collect()
 }
 
-/// All tensors of the section that stands in an item's segments; what cannot be decoded is listed without data.
+/// Decodes all tensors of the metadata section in an item's segments; those that cannot be decoded are listed without
+/// data.
 pub fn constants(segments: &[Arc<Segment>]) -> ModuleConstants {
     let text: String = segments.iter().map(|segment| segment.text()).collect();
     let listed = literal(segments).and_then(|(_, _, json)| {
@@ -66,12 +68,12 @@ pub fn constants(segments: &[Arc<Segment>]) -> ModuleConstants {
     });
     match listed {
         Some(listed) => ModuleConstants::of_section(text.into(), listed),
-        // What lists nothing that can be read lists something else than tensors.
+        // The list cannot be read at all: represent it by one entry without data.
         None => ModuleConstants::of_section(text.into(), [(name("ir.GenericConst"), vec![None])].into_iter().collect()),
     }
 }
 
-/// The literal that the section's text is: the segment's index, its place, its value.
+/// Finds the JSON literal of the section: the segment's index, the literal's position, its value.
 fn literal(segments: &[Arc<Segment>]) -> Option<(usize, Span, std::borrow::Cow<'_, str>)> {
     segments.iter().enumerate().find_map(|(at, segment)| {
         segment.tree().statements.iter().find_map(|statement| {
@@ -83,7 +85,7 @@ fn literal(segments: &[Arc<Segment>]) -> Option<(usize, Span, std::borrow::Cow<'
     })
 }
 
-/// Reads the section that stands in an item's segments.
+/// Reads the metadata section in an item's segments.
 pub fn read(segments: &[Arc<Segment>]) -> Section {
     let Some((at, place, json)) = literal(segments) else { return Section::default() };
     match decode(&json) {
@@ -98,7 +100,7 @@ pub fn read(segments: &[Arc<Segment>]) -> Section {
     }
 }
 
-/// The literal of `load_json("…")` and its value.
+/// Returns the literal of `load_json("…")` and its value.
 fn json_of<'t, 'e>(cursor: Cursor<'t>, value: &'e Expr) -> Option<(&'e Expr, std::borrow::Cow<'t, str>)> {
     let ExprKind::Call { callee, arguments } = &value.kind else { return None };
     if !cursor.path(callee.tokens).ends_with("load_json") {
@@ -108,7 +110,7 @@ fn json_of<'t, 'e>(cursor: Cursor<'t>, value: &'e Expr) -> Option<(&'e Expr, std
     Some((literal, cursor.string_value(literal)?))
 }
 
-/// The part of a literal on its first line; the whole may be megabytes.
+/// Returns the part of a literal on its first line; the whole literal may have megabytes.
 fn first_line(cursor: Cursor<'_>, literal: &Expr) -> Span {
     let span = cursor.span(literal.tokens);
     let line = cursor.source(literal.tokens).lines().next().unwrap_or_default();
@@ -116,14 +118,15 @@ fn first_line(cursor: Cursor<'_>, literal: &Expr) -> Span {
     Span { start: span.start, end: span.start.saturating_add(length).min(span.end) }
 }
 
-/// The constants of a section; `None` where it may be sound and is not understood.
+/// Returns the constants of a section; `None` if it may be valid but is not understood.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A message about the mistake in it.
 fn decode(json: &str) -> Result<Option<Constants>, String> {
     let graph = match graph::parse(json) {
         Ok(graph) => graph,
-        // TVM writes these for floats; no JSON has them (TVM 3rdparty/tvm-ffi/src/ffi/extra/json_writer.cc).
+        // TVM writes these words for floats, though JSON does not have them (TVM
+        // 3rdparty/tvm-ffi/src/ffi/extra/json_writer.cc).
         Err(_) if json.contains("NaN") || json.contains("Infinity") => return Ok(None),
         Err(problem) => return Err(problem),
     };
@@ -132,7 +135,7 @@ fn decode(json: &str) -> Result<Option<Constants>, String> {
 
 struct Decoder<'j> {
     graph: Graph<'j>,
-    /// Types by node: nodes may be listed many times.
+    /// The constants decoded so far, by node: a node may be listed many times.
     known: FxHashMap<usize, Constant>,
 }
 
@@ -162,7 +165,7 @@ impl<'j> Decoder<'j> {
         Ok(constants)
     }
 
-    /// Keys and values of a map. Keys are nodes, or stand in line in the classic format.
+    /// Returns keys and values of a map. Keys are nodes; in the classic format they are strings in the map itself.
     fn entries(&self, map: &Node<'j>) -> Result<Vec<(String, usize)>, String> {
         let items = map.list.as_deref().ok_or("its root is no map")?;
         if let Some(keys) = &map.keys {
@@ -189,7 +192,7 @@ impl<'j> Decoder<'j> {
         self.graph.nodes.get(at).ok_or_else(|| format!("its {what} is node {at} of {count}"))
     }
 
-    /// The type of an object; [`StructInfo::Error`] for what is no constant.
+    /// Returns the type of an object; [`StructInfo::Error`] if it is not a constant.
     fn object(&mut self, at: usize) -> Result<Constant, String> {
         if let Some(known) = self.known.get(&at) {
             return Ok(known.clone());
@@ -203,7 +206,7 @@ impl<'j> Decoder<'j> {
         Ok(constant)
     }
 
-    /// The tensor of constant `index` under `key`.
+    /// Decodes the tensor of constant `index` under `key`.
     fn tensor(&self, key: &str, index: u32) -> Result<ConstantData, String> {
         let root = self.node(self.graph.root.ok_or("the section has no root")?, "root")?;
         let entries = self.entries(root)?;
@@ -213,14 +216,14 @@ impl<'j> Decoder<'j> {
         self.tensor_of(*at)
     }
 
-    /// The tensor that an object is.
+    /// Decodes the tensor of an object.
     fn tensor_of(&self, object: usize) -> Result<ConstantData, String> {
         let text = self.tensor_text(self.node(object, "object")?)?.ok_or("the section holds no data for it")?;
         let (Header { shape, dtype }, bytes) = saved_tensor::data(text, MAX_DIMS)?;
         Ok(ConstantData { shape, dtype: dtype.ok_or("its dtype is unknown")?, bytes: bytes.into() })
     }
 
-    /// What the section lists under its keys, each object decoded once however often it is listed.
+    /// Decodes all objects by key. An object that is listed several times is decoded once.
     fn all_tensors(&self) -> Result<NameMap<Vec<Option<ConstantData>>>, String> {
         let root = self.node(self.graph.root.ok_or("the section has no root")?, "root")?;
         let mut known: FxHashMap<usize, Option<ConstantData>> = FxHashMap::default();
@@ -238,7 +241,7 @@ impl<'j> Decoder<'j> {
         Ok(listed)
     }
 
-    /// The base64 of a constant's tensor, where it has one.
+    /// Returns the base64 data of a constant's tensor, if there is one.
     fn tensor_text<'s>(&'s self, node: &'s Node<'j>) -> Result<Option<&'s str>, String> {
         Ok(match node.index(&["value", "data"]) {
             None => None,
@@ -255,7 +258,7 @@ impl<'j> Decoder<'j> {
         })
     }
 
-    /// The type of a constant: what its tensor's header says, else what its type says.
+    /// Returns the type of a constant: from the header of its tensor, otherwise from its type node.
     fn constant(&self, node: &Node<'j>) -> Result<Constant, String> {
         let header = match self.tensor_text(node)? {
             Some(text) => Some(saved_tensor::header(text, MAX_DIMS)?),
@@ -273,7 +276,7 @@ impl<'j> Decoder<'j> {
         Ok(Constant { ty, values: None })
     }
 
-    /// `relax.TensorType`, `relax.TensorStructInfo` of the classic spelling.
+    /// Reads a `relax.TensorType` node, called `relax.TensorStructInfo` in the classic format.
     fn tensor_type(&self, node: &Node<'j>) -> Result<StructInfo, String> {
         if !matches!(node.kind(), "TensorType" | "TensorStructInfo") {
             return Ok(StructInfo::Error);
@@ -288,7 +291,7 @@ impl<'j> Decoder<'j> {
         Ok(StructInfo::tensor_of(shape, dtype.and_then(DType::parse)))
     }
 
-    /// The dims of a tensor type, where all are constants.
+    /// Returns the dims of a tensor type, if all are constants.
     fn dims(&self, node: &Node<'j>) -> Result<Option<Vec<Dim>>, String> {
         let Some(shape) = node.index(&["shape"]) else { return Ok(None) };
         let shape = self.node(shape, "shape")?;
@@ -301,7 +304,8 @@ impl<'j> Decoder<'j> {
         dims
     }
 
-    /// The value of an `IntImm`: the node of an `"int"`, as TVM 0.27 writes it, or the number itself.
+    /// Returns the value of an `IntImm`: that of the `"int"` node it refers to, as TVM 0.27 writes it, or the number
+    /// itself.
     fn int_imm(&self, node: &Node<'j>) -> Option<i64> {
         let value = node.integer("value")?;
         let named = usize::try_from(value).ok().and_then(|at| self.graph.nodes.get(at));
@@ -312,9 +316,9 @@ impl<'j> Decoder<'j> {
     }
 }
 
-/// What is known of a tensor's elements. Many floats are weights, which nothing indexes by.
+/// Returns the known elements of a tensor. Large float tensors are weights, which are not used as indices.
 fn values_of(text: &str, dims: &[Dim], dtype: DType) -> Known {
-    /// Beyond it, what is decoded costs more than it tells.
+    /// The most integers: decoding more costs more than it is worth.
     const MOST_INTEGERS: i64 = 1 << 16;
     let count = dims.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.as_constant()?))?;
     let most = if dtype.is_float() { rx_ir::values::MAX_ELEMENTS as i64 } else { MOST_INTEGERS };
@@ -380,7 +384,7 @@ mod tests {
         decode(json).expect_err("broken")
     }
 
-    /// A section of one constant with this type node's data and tensor.
+    /// Returns a section of one constant with this type node and this value node.
     fn one(ty: &str, value: &str) -> String {
         format!(
             r#"{{"root_index": 4, "nodes": [{{"type": "ffi.String", "data": "ir.GenericConst"}}, {{"type": "None"}},
@@ -407,7 +411,7 @@ mod tests {
         assert_eq!(types(&one(&rank_only, r#"{"type": "None"}"#), key), [r#"R.Tensor(dtype="float16", ndim=1)"#]);
     }
 
-    /// As TVM 0.27 writes dims: numbers are nodes, and equal ones the same node.
+    /// The format of TVM 0.27: numbers are nodes, and equal numbers are the same node.
     #[test]
     fn a_dim_is_the_number_its_node_says() {
         let json = r#"{"root_index": 13, "nodes": [{"type": "ffi.String", "data": "ir.GenericConst"}, {"type": "None"},

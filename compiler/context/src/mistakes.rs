@@ -1,4 +1,4 @@
-//! Diagnostics that several readers of a file make: misspelled names, names of the surrounding Python, repeated keys.
+//! Diagnostics that several readers of a file report: misspelled names, captured Python names, repeated keys.
 
 use rx_base::diagnostic::Severity;
 use rx_base::name::{NameMap, name};
@@ -6,17 +6,17 @@ use rx_base::{Code, Diagnostic, Fix, Name};
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 
-/// A key whose value another one of the same dictionary replaces.
+/// A dictionary key that occurs again, so that its first value is lost.
 pub struct RepeatedKey<'e> {
     /// The key.
     pub key: String,
-    /// Where its value is lost.
+    /// The first occurrence.
     pub first: &'e Expr,
-    /// Where it stands again.
+    /// The later occurrence.
     pub again: &'e Expr,
 }
 
-/// The keys of a dictionary that stand in it before, in order.
+/// Returns the keys of a dictionary that occurred before in it, in order.
 pub fn repeated_keys<'e>(cursor: Cursor<'_>, entries: &'e [(Option<Expr>, Expr)]) -> Vec<RepeatedKey<'e>> {
     let mut seen: NameMap<&Expr> = NameMap::default();
     let mut repeated = Vec::new();
@@ -29,7 +29,7 @@ pub fn repeated_keys<'e>(cursor: Cursor<'_>, entries: &'e [(Option<Expr>, Expr)]
     repeated
 }
 
-/// The warning about a key that stands twice, at `again`.
+/// Creates the warning about a repeated key, at the position `again`.
 pub fn repeated_key<P>(key: &str, first: P, again: P) -> Diagnostic<P> {
     let message = format!("the key `{key}` stands twice in one dictionary: its first value is lost");
     let mut found = Diagnostic::new(Code::DuplicateDefinition, again, message)
@@ -39,14 +39,14 @@ pub fn repeated_key<P>(key: &str, first: P, again: P) -> Diagnostic<P> {
     found
 }
 
-/// What is said of a captured Python name.
+/// Creates the diagnostic about a captured Python name.
 pub fn captured_diagnostic<P>(captured: Name, place: P) -> Diagnostic<P> {
     let message =
         format!("`{captured}` is a Python value that rx does not evaluate; what depends on it is not checked");
     Diagnostic::new(Code::CapturedPythonName, place, message)
 }
 
-/// As [`suggest`] where a name is near, with the edit that writes it in the diagnostic's place.
+/// Like [`suggest`], if there is a similar name; the edit replaces the diagnostic's primary place.
 pub fn suggest_in_place<P: Clone>(diagnostic: Diagnostic<P>, near: Option<&str>) -> Diagnostic<P> {
     match near {
         Some(near) => {
@@ -57,7 +57,7 @@ pub fn suggest_in_place<P: Clone>(diagnostic: Diagnostic<P>, near: Option<&str>)
     }
 }
 
-/// Adds a "did you mean" to a diagnostic of a misspelled name, with the edits that spell it right.
+/// Adds "did you mean …" to the diagnostic of a misspelled name, with the edits that correct it.
 pub fn suggest<P>(diagnostic: Diagnostic<P>, near: &str, edits: Vec<(P, String)>) -> Diagnostic<P> {
     diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(Fix {
         title: format!("change to {near}"),

@@ -1,23 +1,24 @@
-//! Places of diagnostics in an item of a file: in its text, in another item's header, or in a macro that it calls.
+//! Places of diagnostics relative to an item of a file: in its text, in another item's header, or in a macro that it
+//! calls.
 
 use rx_base::{Diagnostic, Name, Span};
 
 /// A part of an item's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemPart {
-    /// Its name.
+    /// The name.
     Name,
     /// A parameter, by index.
     Param(u32),
-    /// The annotation of a parameter, by index; the parameter where it has none.
+    /// The annotation of a parameter, by index; the parameter itself if it has none.
     ParamType(u32),
-    /// The return annotation, or the name where there is none.
+    /// The return annotation; the name if there is none.
     Return,
-    /// What a variable of its body is bound to, the first time; the item's name where it binds none of this name.
+    /// The value of a variable's first binding in the body; the item's name if it binds no such variable.
     Binding(Name),
 }
 
-/// A place in terms of a function's segments, or a part of another item.
+/// A place relative to a function's segments, or a part of another item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ItemPlace {
     /// Bytes of one segment of this item.
@@ -28,12 +29,12 @@ pub enum ItemPlace {
     Macro(Box<MacroPlace>),
 }
 
-/// A place in a macro, as one call of it sees it.
+/// A place in a macro, for one call of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MacroPlace {
-    /// The macro's name.
+    /// The name of the macro.
     pub name: Name,
-    /// The segment of its item.
+    /// The segment of the macro's item.
     pub segment: u32,
     /// Bytes of that segment.
     pub span: Span,
@@ -41,10 +42,10 @@ pub struct MacroPlace {
     pub used: ItemPlace,
 }
 
-/// A span that covers nothing, for what no text says.
+/// An empty span, for facts that are not in the text.
 pub const NOWHERE: Span = Span { start: 0, end: 0 };
 
-/// The mistakes of a function, those in macros once each and with the calls that show them.
+/// Merges diagnostics in macros: each mistake is reported once, with labels at the calls that show it.
 pub fn with_uses(found: Vec<Diagnostic<ItemPlace>>) -> Vec<Diagnostic<ItemPlace>> {
     let mut kept: Vec<Diagnostic<ItemPlace>> = Vec::with_capacity(found.len());
     for diagnostic in found {
@@ -67,7 +68,7 @@ pub fn with_uses(found: Vec<Diagnostic<ItemPlace>>) -> Vec<Diagnostic<ItemPlace>
 
 /// The diagnostic with the call that expands the macro, and with the calls around that one.
 fn with_chain(diagnostic: Diagnostic<ItemPlace>, used: ItemPlace) -> Diagnostic<ItemPlace> {
-    /// More calls than these say nothing new.
+    /// The most calls shown; more would add nothing.
     const MOST: usize = 4;
     let mut diagnostic = diagnostic;
     let mut next = Some(used);

@@ -1,40 +1,42 @@
-//! The search for the files below a folder that rx reads. The crate `ignore` does not serve: which files
-//! count is decided by each folder's `rx.toml`, not by `.gitignore`.
+//! The search for source files below a folder. The crate `ignore` is not suitable: each folder's `rx.toml` decides
+//! which files count, not `.gitignore`.
 
 use crate::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Folders never searched.
+/// Names of folders that are never searched.
 const PASSED_OVER: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
 /// The visitor of a [`walk`].
 pub trait Visit {
-    /// The project of a folder: an `rx.toml`, and whatever the program keeps with it.
+    /// The settings of a folder, with anything that the program stores with them.
     type Project: AsRef<Settings>;
 
-    /// The project that holds for the files in `folder`; `None`: the folder is not searched.
+    /// Returns the project that applies to the files in `folder`; `None` skips the folder.
     fn project(&mut self, folder: &Path) -> Option<Arc<Self::Project>>;
 
-    /// A file of a name that the project includes. [`Settings::takes`] decides whether it is excluded.
+    /// Visits a file whose name the project includes. The visitor must still call [`Settings::takes`], which checks
+    /// `exclude`.
     fn file(&mut self, path: PathBuf);
 
-    /// Something is passed over because rx.toml says so.
+    /// Notes that rx.toml excludes something.
     fn excluded(&mut self) {}
 
-    /// A folder that cannot be looked into.
+    /// Notes a folder that cannot be read.
     fn unreadable(&mut self, folder: &Path, error: &io::Error);
 
-    /// Whether the walk is still wanted.
+    /// Whether to continue.
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// Visits the files below `root` in the order of their names: `.rx` and `.py`, or all where the project includes others.
+/// Visits the files below `root` in the order of their names: `.rx` and `.py` files, or all files if the project has an
+/// `include`.
 pub fn walk(root: &Path, visit: &mut impl Visit) {
-    // An explicit stack: folders may nest deeper than the program's.
+    // Use an explicit stack, because folders may be nested deeply.
     let mut pending = vec![root.to_owned()];
     while let Some(path) = pending.pop() {
         if !visit.goes_on() {
@@ -50,7 +52,7 @@ pub fn walk(root: &Path, visit: &mut impl Visit) {
             visit.excluded();
             continue;
         }
-        // Children go on the stack in reverse, so that they come off it sorted.
+        // Push children in reverse, so that they are popped in order.
         match children(&path, settings.include.is_some()) {
             Ok(children) => pending.extend(children.into_iter().rev()),
             Err(error) => visit.unreadable(&path, &error),
@@ -58,8 +60,8 @@ pub fn walk(root: &Path, visit: &mut impl Visit) {
     }
 }
 
-/// What is worth a look in one folder: subfolders that are no links, and regular files (links to them too) of Relax text
-/// or Python, or of `any` name; sorted by name.
+/// Returns the children of a folder to visit, sorted by name: subfolders that are not links, and regular files (also
+/// through links) of Relax text or Python, or with `any` of any name.
 fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
     let mut children = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -67,12 +69,12 @@ fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let path = entry.path();
-        // A file that vanished meanwhile is no mistake of the user's.
+        // A file that was deleted meanwhile is no error.
         let Ok(kind) = entry.file_type() else { continue };
         let wanted = if kind.is_dir() {
             !PASSED_OVER.contains(&&*name)
         } else {
-            // A pipe or device of that name would block; a link to a folder may lead round in a circle.
+            // Reading a pipe or device would block, and a link to a folder could form a cycle.
             (any || is_source(&path)) && path.is_file()
         };
         if wanted && !name.starts_with('.') {
@@ -83,7 +85,7 @@ fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
     Ok(children)
 }
 
-/// Whether the name is that of Relax text or of Python.
+/// Whether the file name is that of Relax text or of Python.
 pub fn is_source(path: &Path) -> bool {
     matches!(path.extension().and_then(|extension| extension.to_str()), Some("rx" | "py"))
 }

@@ -1,4 +1,4 @@
-//! Which `rx.toml` speaks of a file.
+//! Finds the `rx.toml` that applies to a file.
 
 use crate::Settings;
 use crate::read::read;
@@ -12,37 +12,37 @@ use std::sync::Arc;
 /// The name of a settings file.
 pub const FILE_NAME: &str = "rx.toml";
 
-/// The longest settings file that is read, in bytes: people write them.
+/// The longest settings file that is read, in bytes.
 const LONGEST: u64 = 1 << 24;
 
-/// An `rx.toml` that was read; the default is what holds where there is none.
+/// A parsed `rx.toml`. The default value holds for files without one.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsFile {
-    /// Where it stands; `None` where there is none.
+    /// The path; `None` if there is no settings file.
     pub path: Option<PathBuf>,
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// What it says.
+    /// The settings.
     pub settings: Settings,
-    /// What is wrong with it, in order.
+    /// The mistakes, in order.
     pub mistakes: Vec<Diagnostic<Span>>,
 }
 
 /// A settings file that cannot be read.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Which one.
+    /// The path.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     pub error: io::Error,
 }
 
 /// Finds the settings of files. Each settings file is read once.
 #[derive(Debug)]
 pub struct Finder {
-    /// The settings of all files, where they do not depend on the file.
+    /// The settings of all files, if they do not depend on the file.
     given: Option<Arc<SettingsFile>>,
-    /// What speaks of the files of a folder.
+    /// The settings by folder, for the folders seen so far.
     known: HashMap<PathBuf, Arc<SettingsFile>>,
 }
 
@@ -52,24 +52,24 @@ impl Finder {
         Finder { given: None, known: HashMap::new() }
     }
 
-    /// No settings file is looked at.
+    /// Creates a finder that ignores all settings files.
     pub fn isolated() -> Finder {
         Finder { given: Some(Arc::default()), known: HashMap::new() }
     }
 
-    /// One settings file speaks of all files; its patterns start from the current folder.
+    /// Creates a finder that uses one settings file for all files; its patterns are relative to the current folder.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn given(path: &Path) -> Result<Finder, Unreadable> {
         let root = std::env::current_dir().unwrap_or_default();
         Ok(Finder { given: Some(Arc::new(load(path, &root)?)), known: HashMap::new() })
     }
 
-    /// The settings of the files in `folder`.
+    /// Returns the settings of the files in `folder`.
     ///
     /// # Errors
-    /// When the nearest settings file cannot be read.
+    /// If the nearest settings file cannot be read.
     pub fn of_folder(&mut self, folder: &Path) -> Result<Arc<SettingsFile>, Unreadable> {
         if let Some(given) = &self.given {
             return Ok(given.clone());
@@ -94,10 +94,10 @@ impl Finder {
         Ok(found)
     }
 
-    /// The settings of a file.
+    /// Returns the settings of a file.
     ///
     /// # Errors
-    /// When the nearest settings file cannot be read.
+    /// If the nearest settings file cannot be read.
     pub fn of_file(&mut self, file: &Path) -> Result<Arc<SettingsFile>, Unreadable> {
         self.of_folder(file.parent().unwrap_or(Path::new("")))
     }

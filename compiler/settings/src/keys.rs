@@ -1,28 +1,28 @@
-//! The one table of keys.
+//! The table of keys of `rx.toml`.
 
 /// A key of `rx.toml` or of a table in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it takes.
+    /// The type of the value.
     pub kind: Kind,
-    /// Whether its table needs it.
+    /// Whether its table must have the key.
     pub required: bool,
-    /// What it says, in a sentence or two of Markdown.
+    /// The documentation, a sentence or two of Markdown.
     pub doc: &'static str,
 }
 
-/// What a key takes.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// `true` or `false`.
     Bool,
-    /// An array of patterns of paths.
+    /// An array of path patterns.
     Patterns,
-    /// A table from selectors of codes to severities.
+    /// A table from code selectors to severities.
     Severities,
-    /// A version of TVM, `"0.27"`; [`rx_base::TvmVersion`] knows which there are.
+    /// A version of TVM, such as `"0.27"`; [`rx_base::TvmVersion`] defines the valid ones.
     Version,
     /// An array of paths.
     Paths,
@@ -34,16 +34,16 @@ pub enum Kind {
     NamedNaturals,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A table with keys of its own.
+    /// A table with these keys.
     Table(&'static [Key]),
-    /// An array of tables.
+    /// An array of tables with these keys.
     Tables(&'static [Key]),
-    /// An array of tables that another crate reads.
+    /// An array of tables that another crate parses.
     RawTables,
 }
 
 impl Kind {
-    /// What it takes, in words.
+    /// Describes the type of the value in words.
     pub const fn words(self) -> &'static str {
         match self {
             Kind::Bool => "`true` or `false`",
@@ -118,7 +118,7 @@ const RUN: &[Key] = &[
     key("device", Kind::Word(DEVICES), "Where to run. As `--device`."),
 ];
 
-/// Where `rxrun` runs a program.
+/// The devices on which `rxrun` runs a program.
 pub const DEVICES: &[&str] = &["auto", "cpu", "cuda", "interp", "cuda-sim"];
 
 const OVERRIDES: &[Key] = &[

@@ -1,18 +1,18 @@
-//! `rx.toml`: where it is found, its keys, and the settings that it gives a file.
+//! `rx.toml`: its discovery, its keys, and the resulting settings of a file.
 //!
-//! - [`keys`]: the one table of keys. Reading, the JSON schema of editors and the manual follow it.
-//! - [`read`]: from text to [`Settings`], or mistakes with their places in the text.
-//! - [`Finder`]: the settings of each file, those of the nearest folder above it.
-//! - [`files`]: the search for files below a folder, which honours `include` and `exclude`.
+//! - [`keys`]: the table of keys. The parser, the JSON schema for editors and the manual are derived from it.
+//! - [`read`]: parses text to [`Settings`] and mistakes with positions.
+//! - [`Finder`]: finds the settings of each file, those of the nearest folder above it.
+//! - [`files`]: searches for files below a folder, according to `include` and `exclude`.
 //! - [`Severities`]: the severity of each diagnostic code in one file.
 //!
-//! It is the same for every program: a command line adds a [`Choice`] on top. `rx-db` adds the declared operators (`Projects`).
+//! All programs share it; a command line adds a [`Choice`] on top. `rx-db` adds the declared operators (`Projects`).
 //!
 //! # Invariants
 //!
 //! - Nothing in the file is silently ignored.
-//! - Severities are applied where diagnostics are shown; no check knows them. A text that cannot be read (`RX01xx`) stays an
-//!   error.
+//! - Severities are applied where diagnostics are shown; checks do not depend on them. A text that cannot be read
+//!   (`RX01xx`) stays an error.
 
 pub mod files;
 mod find;
@@ -35,39 +35,39 @@ pub use severities::{Choice, Level, Levels, Severities};
 use rx_base::TvmVersion;
 use std::path::{Path, PathBuf};
 
-/// What an `rx.toml` says.
+/// The settings of an `rx.toml`.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The folder that patterns start from, absolute.
+    /// The absolute path of the folder to which patterns are relative.
     pub root: PathBuf,
-    /// The files a folder is searched for; `None`: those of the usual extensions.
+    /// The patterns of files to search for; `None`: files with the usual extensions.
     pub include: Option<Vec<FilePattern>>,
-    /// Files and folders passed over in a search.
+    /// The files and folders that a search skips.
     pub exclude: Vec<FilePattern>,
     /// Whether warnings set the exit status.
     pub error_on_warning: bool,
     /// Whether hints are printed.
     pub hints: bool,
-    /// The TVM the module is built with.
+    /// The TVM release that modules are built with.
     pub tvm_version: Option<TvmVersion>,
-    /// Severities of all files.
+    /// Severities for all files.
     pub severity: Levels,
-    /// What a run takes.
+    /// The `[run]` table: defaults of `rxrun`.
     pub run: Run,
-    /// Settings of some files; of two that speak of the same, the later holds.
+    /// Settings for some files. Of two that apply to the same file, the later one has precedence.
     pub overrides: Vec<Override>,
-    /// Declared operators, as written.
+    /// The declared operators, as written.
     pub ops: Vec<RawTable>,
 }
 
 /// An `[[overrides]]` table.
 #[derive(Clone, Debug)]
 pub struct Override {
-    /// The files it speaks of.
+    /// The files to which it applies.
     pub files: Vec<FilePattern>,
-    /// Their severities.
+    /// Severities for these files.
     pub severity: Levels,
-    /// What a run of them takes.
+    /// The `run` table: defaults of `rxrun` for these files.
     pub run: Run,
 }
 
@@ -78,33 +78,35 @@ impl AsRef<Settings> for SettingsFile {
 }
 
 impl Settings {
-    /// Whether a search takes this file: included, and not excluded. `usual` is what holds where nothing is said.
+    /// Whether a search finds this file: it is included and not excluded. `usual` is whether it is included if there is
+    /// no `include`.
     pub fn takes(&self, file: &Path, usual: bool) -> bool {
         let file = self.relative(file);
         let included = self.include.as_ref().map_or(usual, |include| any(include, &file));
         included && !any(&self.exclude, &file)
     }
 
-    /// Whether this file or folder is passed over.
+    /// Whether this file or folder is excluded.
     pub fn excludes(&self, path: &Path) -> bool {
         any(&self.exclude, &self.relative(path))
     }
 
-    /// What becomes of each code in this file.
+    /// Returns the severities of the codes in this file.
     pub fn severities(&self, file: &Path, choice: &Choice) -> Severities {
         let file = self.relative(file);
         let overrides = self.overrides.iter().filter(|it| any(&it.files, &file)).map(|it| &it.severity);
         Severities::new(std::iter::once(&self.severity).chain(overrides), choice)
     }
 
-    /// What a run of this file takes.
+    /// Returns the defaults of `rxrun` for this file.
     pub fn run(&self, file: &Path) -> Run {
         let file = self.relative(file);
         let overrides = self.overrides.iter().filter(|it| any(&it.files, &file));
         overrides.fold(self.run.clone(), |run, it| run.with(&it.run))
     }
 
-    /// A path as patterns see it: from [`Settings::root`] where it lies below, else absolute.
+    /// Converts a path to the form that patterns match: relative to [`Settings::root`] if it is below it, otherwise
+    /// absolute.
     fn relative(&self, path: &Path) -> PathBuf {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path)

@@ -1,16 +1,18 @@
-//! Patterns of paths.
+//! Path patterns.
 
 use glob::{MatchOptions, Pattern, PatternError};
 use std::path::Path;
 
-/// A pattern of paths below a folder: `*`, `?`, `[a-z]` stand for characters but `/`, a whole part `**` for any folders.
+/// A path pattern: `*`, `?` and `[a-z]` match characters except `/`, and a component `**` matches any number of
+/// folders.
 ///
-/// A pattern without `/` speaks of names at any depth; one with it of paths from the folder. One that matches a folder
-/// matches all below it.
+/// A pattern without `/` matches a name at any depth; one with `/` matches a path relative to the folder. A pattern
+/// that matches a folder also matches everything below it. For example, `build` matches
+/// `a/build/x.rx`, but `/build` matches only the folder `build` next to the `rx.toml`, with its contents.
 #[derive(Clone, Debug)]
 pub struct FilePattern {
     pattern: Pattern,
-    /// Whether it speaks of names, wherever they are.
+    /// Whether the pattern matches names at any depth.
     anywhere: bool,
 }
 
@@ -18,10 +20,10 @@ const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
 impl FilePattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, and at which character.
+    /// The mistake, with the position of the character.
     pub fn new(text: &str) -> Result<FilePattern, PatternError> {
         let trimmed = text.trim_start_matches("./").trim_end_matches('/');
         if trimmed.is_empty() {
@@ -31,7 +33,7 @@ impl FilePattern {
         Ok(FilePattern { pattern, anywhere: !trimmed.contains('/') })
     }
 
-    /// Whether the path, or a folder it lies in, is meant.
+    /// Whether the pattern matches the path or a folder that contains it.
     pub fn matches(&self, path: &Path) -> bool {
         if self.anywhere {
             path.components().any(|part| self.pattern.matches_path_with(Path::new(part.as_os_str()), OPTIONS))

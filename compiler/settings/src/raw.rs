@@ -1,4 +1,4 @@
-//! Tables of `rx.toml` that other crates read, with the places of their keys and values in the text.
+//! Tables of `rx.toml` that other crates parse, with the positions of their keys and values.
 
 use crate::read::place;
 use rx_base::Span;
@@ -7,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 /// A table as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawTable {
-    /// Where it stands; of one under `[[name]]`, that header.
+    /// The position; for a table under `[[name]]` that of the header.
     pub place: Span,
-    /// Its keys with their values, sorted by key.
+    /// The entries, sorted by key.
     pub entries: Vec<RawEntry>,
 }
 
@@ -18,11 +18,11 @@ pub struct RawTable {
 pub struct RawEntry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The position of the key.
     pub key_place: Span,
     /// The value.
     pub value: RawValue,
-    /// Where the value stands.
+    /// The position of the value.
     pub place: Span,
 }
 
@@ -31,7 +31,7 @@ pub struct RawEntry {
 pub enum RawValue {
     /// `true` or `false`.
     Bool(bool),
-    /// An integer; `None` where it does not fit 64 bits.
+    /// An integer; `None` if it does not fit in 64 bits.
     Integer(Option<i64>),
     /// A number.
     Float(f64),
@@ -39,14 +39,15 @@ pub enum RawValue {
     String(String),
     /// A date or time, as written.
     Date(String),
-    /// An array: values with their places.
+    /// An array: values with their positions.
     Array(Vec<(Span, RawValue)>),
     /// A table.
     Table(RawTable),
 }
 
 impl RawTable {
-    /// The table at `at`, parsed from what begins `mark` bytes into the text. The parser bounds how deep it nests.
+    /// Converts the table at `at`. Positions are relative to `mark` bytes into the text. The parser limits the nesting
+    /// depth.
     pub(crate) fn new(at: Span, table: &DeTable<'_>, mark: usize) -> RawTable {
         let entries = table.iter().map(|(key, value)| RawEntry {
             key: key.get_ref().to_string(),
@@ -57,7 +58,7 @@ impl RawTable {
         RawTable { place: at, entries: entries.collect() }
     }
 
-    /// The entry of a key.
+    /// Returns the entry of a key.
     pub fn get(&self, key: &str) -> Option<&RawEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }

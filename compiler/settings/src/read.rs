@@ -1,4 +1,4 @@
-//! From the text of an `rx.toml` to settings, by the table of keys.
+//! Parsing of `rx.toml` to settings, by the table of keys.
 
 use crate::keys::{KEYS, Key, Kind};
 use crate::pattern::FilePattern;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads the text of an `rx.toml` whose patterns start from `root`. What is wrong with it comes back as diagnostics in
-/// order, each with its place in the text; what is right is in the settings all the same.
+/// Parses the text of an `rx.toml` whose patterns are relative to `root`. Returns the settings from its valid parts,
+/// and the mistakes as diagnostics in order.
 pub fn read(text: &str, root: &Path) -> (Settings, Vec<Diagnostic<Span>>) {
-    // Places would be off by the byte order mark, which the parser cuts off.
+    // The parser removes a byte order mark, so its positions must be shifted.
     let mark = text.len() - text.trim_start_matches('\u{FEFF}').len();
     let mut reader = Reader { mark, mistakes: Vec::new() };
     let fields = match DeTable::parse(text.get(mark..).unwrap_or_default()) {
@@ -64,7 +64,7 @@ fn run(mut fields: Fields) -> Run {
     }
 }
 
-/// A value as its [`Kind`] says.
+/// A value of one [`Kind`].
 enum Value {
     Bool(bool),
     Patterns(Vec<FilePattern>),
@@ -80,7 +80,7 @@ enum Value {
     Raw(Vec<RawTable>),
 }
 
-/// The keys of a table that are known and have a value they take.
+/// The keys of a table that are known and have a valid value.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, Value)>);
 
@@ -140,7 +140,7 @@ impl Fields {
 }
 
 struct Reader {
-    /// Bytes of the byte order mark before what is parsed.
+    /// The length of the byte order mark before the parsed text, in bytes.
     mark: usize,
     mistakes: Vec<Diagnostic<Span>>,
 }
@@ -154,7 +154,7 @@ impl Reader {
         self.mistakes.push(Diagnostic::new(Code::InvalidSetting, place, message));
     }
 
-    /// The table called `path`, which is empty for the file itself.
+    /// Parses the table `path`, which is empty for the file itself.
     fn table(&mut self, path: &str, place: Span, table: &DeTable<'_>, keys: &'static [Key]) -> Fields {
         let mut fields = Vec::new();
         for (name, value) in table.iter() {
@@ -186,7 +186,7 @@ impl Reader {
         self.mistakes.push(mistake);
     }
 
-    /// The value, if it is of its kind.
+    /// Parses a value of the given kind.
     fn value(&mut self, path: &str, kind: Kind, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let place = self.place(value.span());
         match (kind, value.get_ref()) {
@@ -284,7 +284,7 @@ impl Reader {
         self.wrong(place, format!("`{path}` takes {takes}; this is {}", words(value)));
     }
 
-    /// The items that are tables.
+    /// Returns the items that are tables.
     fn tables<'v, 't>(
         &mut self,
         path: &str,
@@ -356,13 +356,13 @@ impl Reader {
     }
 }
 
-/// A range of what was parsed, which begins `mark` bytes into the text.
+/// Converts a range of the parsed text, which begins `mark` bytes into the file, to a span.
 pub(crate) fn place(range: std::ops::Range<usize>, mark: usize) -> Span {
     let at = |offset: usize| u32::try_from(offset + mark).unwrap_or(u32::MAX);
     Span::new(at(range.start), at(range.end))
 }
 
-/// A mistake in a word, with the nearest of those that are right.
+/// Adds the nearest valid word to a mistake.
 fn with_nearest(
     mistake: Diagnostic<Span>,
     word: &str,
@@ -377,7 +377,7 @@ fn with_nearest(
     }
 }
 
-/// `a, b or c`.
+/// Formats `a, b or c`.
 fn one_of(words: &[String]) -> String {
     match words {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),

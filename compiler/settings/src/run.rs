@@ -1,24 +1,24 @@
-//! What `[run]` says: what a run of a program takes where the command line says nothing.
+//! The `[run]` table: defaults of `rxrun` for options that the command line does not give.
 
 use std::path::PathBuf;
 
-/// What a run takes.
+/// The defaults of `rxrun`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Files with values of parameters, by name, as written.
+    /// Files with values of parameters, matched by name; paths as written.
     pub inputs: Option<Vec<PathBuf>>,
-    /// Parameters with the file of each one's value, as written.
+    /// Parameters with a file for each one's value; paths as written.
     pub input: Vec<(String, PathBuf)>,
-    /// The seed of the values of parameters without one.
+    /// The seed of the values of parameters without a file.
     pub seed: Option<u64>,
     /// Values of symbolic dims, 0 or more.
     pub dims: Vec<(String, i64)>,
-    /// Where it runs: one of [`crate::keys::DEVICES`].
+    /// The device: one of [`crate::keys::DEVICES`].
     pub device: Option<&'static str>,
 }
 
 impl Run {
-    /// This, with what `other` says in place of what is said here of the same.
+    /// Returns these defaults with those of `other` taking precedence.
     #[must_use]
     pub fn with(mut self, other: &Run) -> Run {
         replace(&mut self.input, &other.input);
@@ -32,7 +32,7 @@ impl Run {
     }
 }
 
-/// The entries of `new`, and those of `known` with other names.
+/// Replaces entries of the same names by those of `new`.
 fn replace<T: Clone>(known: &mut Vec<(String, T)>, new: &[(String, T)]) {
     known.retain(|(name, _)| !new.iter().any(|(other, _)| other == name));
     known.extend_from_slice(new);

@@ -1,20 +1,20 @@
-//! Which codes are meant.
+//! Selectors of diagnostic codes.
 
 use rx_base::Code;
 use rx_base::edit_distance::nearest;
 use std::fmt;
 use std::str::FromStr;
 
-/// One code, all that begin with the same digits, or all.
+/// A selector: one code, a group of codes with the same leading digits, or all codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `all`.
     All,
-    /// `RX06`: the codes whose first so many of four digits are these.
+    /// `RX06`: the codes that begin with these digits.
     Group {
         /// The digits as a number.
         prefix: u16,
-        /// How many they are, 1 to 3.
+        /// The number of digits, 1 to 3.
         digits: u8,
     },
     /// `RX0651` or `take-index-maybe-out-of-bounds`.
@@ -22,7 +22,7 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// How closely the selector names the code, more is closer; `None` when it does not.
+    /// Returns how specifically the selector names the code, a larger number is more specific; `None` if it does not.
     pub fn closeness(self, code: Code) -> Option<u8> {
         match self {
             Selector::All => Some(0),
@@ -34,18 +34,18 @@ impl Selector {
         }
     }
 
-    /// The codes it names whose severity can be chosen; none for syntax alone.
+    /// Whether the selector names a code whose severity can be chosen; syntax errors cannot be.
     fn choosable(self) -> bool {
         Code::ALL.iter().any(|code| code.is_choosable() && self.closeness(*code).is_some())
     }
 }
 
-/// Words that name no code, or only codes whose severity cannot be chosen.
+/// A selector that names no code, or only codes whose severity cannot be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSelector {
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: String,
-    /// What was probably meant.
+    /// The probable meaning.
     pub near: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl FromStr for Selector {
     }
 }
 
-/// `RX0`, `RX06`, `RX065`.
+/// Parses a group: `RX0`, `RX06`, `RX065`.
 fn group(text: &str) -> Option<Selector> {
     let digits = text.strip_prefix("RX")?;
     if digits.len() > 3 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -96,7 +96,7 @@ fn unknown(text: &str) -> UnknownSelector {
     let (upper, lower) = (text.to_uppercase(), text.to_lowercase());
     let near = match like_a_number {
         true if numbers.contains(&upper) => Some(upper),
-        // One digit of four is not much to go by: the names of numbers beside it say nothing.
+        // A mistyped number has no meaningful nearest number.
         true => None,
         false if Code::ALL.iter().any(|code| code.slug() == lower) => Some(lower),
         false => nearest(&lower, Code::ALL.iter().map(|code| code.slug()).chain(["all"])).map(str::to_owned),

@@ -1,22 +1,22 @@
-//! What becomes of each diagnostic code.
+//! The severities of diagnostic codes in a file.
 
 use crate::selector::Selector;
 use rx_base::{Code, Diagnostic, Severity};
 
-/// A severity, or none: the diagnostic is dropped.
+/// A severity, or `Off`, which drops the diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Reported as this.
+    /// Reported with this severity.
     As(Severity),
     /// Not reported.
     Off,
 }
 
 impl Level {
-    /// The words of the levels, most serious first.
+    /// The words for the levels, most serious first.
     pub const WORDS: [&'static str; 5] = ["error", "warning", "info", "hint", "off"];
 
-    /// The level of a word.
+    /// Returns the level for a word.
     pub fn of_word(word: &str) -> Option<Level> {
         let severities = [Severity::Error, Severity::Warning, Severity::Info, Severity::Hint];
         let severity = severities.into_iter().find(|severity| severity.word() == word);
@@ -24,25 +24,25 @@ impl Level {
     }
 }
 
-/// A `severity` table: selectors and levels.
+/// A `severity` table: selectors with levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels(pub Vec<(Selector, Level)>);
 
 impl Levels {
-    /// The level of a code by the closest selector.
+    /// Returns the level of a code by its most specific selector.
     fn of(&self, code: Code) -> Option<Level> {
         let named = self.0.iter().filter_map(|(selector, level)| Some((selector.closeness(code)?, *level)));
-        // Of two selectors as close as each other (a number and its name) the later holds.
+        // Of two equally specific selectors (a number and its name) the later one is used.
         named.max_by_key(|(closeness, _)| *closeness).map(|(_, level)| level)
     }
 }
 
-/// What the command line says of codes.
+/// The codes chosen on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Only these are reported; all when there are none.
+    /// Only these are reported; all if empty.
     pub select: Vec<Selector>,
-    /// These are not, unless selected more closely.
+    /// These are not reported, unless `select` names them more specifically.
     pub ignore: Vec<Selector>,
 }
 
@@ -51,7 +51,7 @@ impl Choice {
         selectors.iter().filter_map(|selector| selector.closeness(code)).max()
     }
 
-    /// Whether the code is selected by name, and whether it is reported at all.
+    /// Returns whether the code is selected explicitly, and whether it is reported at all.
     fn of(&self, code: Code) -> (bool, bool) {
         let (selected, ignored) = (Choice::closeness(&self.select, code), Choice::closeness(&self.ignore, code));
         let reported = match ignored {
@@ -62,12 +62,13 @@ impl Choice {
     }
 }
 
-/// What becomes of each diagnostic code in one file.
+/// The severity of each diagnostic code in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Severities(Box<[Option<Level>]>);
 
 impl Severities {
-    /// By several tables, of which later ones hold, and by what the command line says, which holds over all.
+    /// Combines several tables, of which later ones have precedence, and the command line, which has precedence over
+    /// all.
     pub fn new<'l>(tables: impl Iterator<Item = &'l Levels> + Clone, choice: &Choice) -> Severities {
         let level = |code: &Code| {
             if !code.is_choosable() {
@@ -76,7 +77,7 @@ impl Severities {
             let said = tables.clone().filter_map(|table| table.of(*code)).last();
             match (choice.of(*code), said) {
                 ((_, false), _) => Some(Level::Off),
-                // Selected by hand: what the file says of silence does not hold.
+                // The code is selected explicitly, so an `off` in the file is ignored.
                 ((true, true), Some(Level::Off)) => None,
                 (_, said) => said,
             }
@@ -84,12 +85,12 @@ impl Severities {
         Severities(Code::ALL.iter().map(level).collect())
     }
 
-    /// What is said of a code; `None` when nothing is.
+    /// Returns the level of a code; `None` if it is not changed.
     pub fn of(&self, code: Code) -> Option<Level> {
         self.0.get(code.index()).copied().flatten()
     }
 
-    /// The diagnostics that are reported, each as serious as it is to be.
+    /// Removes the diagnostics that are off, and sets the severity of the others.
     pub fn apply<P>(&self, mut diagnostics: Vec<Diagnostic<P>>) -> Vec<Diagnostic<P>> {
         diagnostics.retain_mut(|diagnostic| match self.of(diagnostic.code) {
             Some(Level::Off) => false,

@@ -1,11 +1,11 @@
-//! What an `rx.toml` says, what is wrong with one, and which one speaks of a file.
+//! Tests of `rx.toml`: its settings, its mistakes, and which one applies to a file.
 
 use rx_base::{Code, Severity, TvmVersion};
 use rx_settings::{Choice, Finder, Level, RawValue, Settings};
 use std::fs;
 use std::path::Path;
 
-/// The mistakes of a text: the words they stand on, what they say, and the help.
+/// Returns the mistakes of a text: the code, the marked words, the message, and the help.
 fn mistakes(text: &str) -> Vec<String> {
     let (_, mistakes) = rx_settings::read(text, Path::new("/project"));
     let line = |mistake: rx_base::Diagnostic<rx_base::Span>| {

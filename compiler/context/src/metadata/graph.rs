@@ -1,7 +1,7 @@
-//! The node graph of a metadata section, read in one pass; of each node only what types need is kept.
+//! The node graph of a metadata section, read in one pass; of each node only the fields that determine types are kept.
 //!
-//! Two formats, told apart by what a node calls its type: `{"type": "ir.IntImm", "data": {"value": 3}}`, and the classic
-//! `{"type_key": "IntImm", "attrs": {"value": "3"}}`, where all scalars are strings.
+//! There are two formats, distinguished by the name of the type field: `{"type": "ir.IntImm", "data": {"value": 3}}`,
+//! and the classic `{"type_key": "IntImm", "attrs": {"value": "3"}}`, in which all scalars are strings.
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -10,15 +10,15 @@ use std::fmt;
 /// The most nodes of a section; a constant takes about nine.
 const MAX_NODES: usize = 1 << 19;
 
-/// The fields of nodes that say something of types.
+/// The fields of nodes that determine types.
 const FIELDS: &[&str] = &["value", "data", "ty", "struct_info_", "dtype", "ndim", "shape", "values"];
 
-/// A section's nodes and where they begin.
+/// The nodes of a section.
 #[derive(Default)]
 pub(super) struct Graph<'j> {
-    /// The node that is the section.
+    /// The index of the root node.
     pub(super) root: Option<usize>,
-    /// The nodes; they refer to each other by index, which nobody has checked.
+    /// The nodes. They refer to each other by index; the indices are not checked.
     pub(super) nodes: Vec<Node<'j>>,
     /// Tensors of the classic format, in base64.
     pub(super) tensors: Vec<Cow<'j, str>>,
@@ -28,27 +28,27 @@ pub(super) struct Graph<'j> {
 #[derive(Default)]
 pub(super) struct Node<'j> {
     kind: Cow<'j, str>,
-    /// Whether it is of the classic format.
+    /// Whether the node has the classic format.
     pub(super) classic: bool,
-    /// The nodes it lists.
+    /// The indices of listed nodes.
     pub(super) list: Option<Vec<usize>>,
-    /// Keys of a classic map.
+    /// The keys of a classic map.
     pub(super) keys: Option<Vec<Cow<'j, str>>>,
-    /// What a string node says.
+    /// The value of a string node.
     pub(super) text: Option<Cow<'j, str>>,
-    /// What an integer node (`"int"`) says.
+    /// The value of an integer node (`"int"`).
     pub(super) number: Option<i64>,
     fields: Vec<(&'static str, Scalar<'j>)>,
 }
 
-/// A value without parts.
+/// A scalar value.
 enum Scalar<'j> {
     Integer(i64),
     Text(Cow<'j, str>),
     Other,
 }
 
-/// What stands behind `data` or `attrs`.
+/// The value of `data` or `attrs`.
 enum Data<'j> {
     Scalar(Scalar<'j>),
     List(Vec<usize>),
@@ -58,13 +58,13 @@ enum Data<'j> {
 /// Reads a section.
 ///
 /// # Errors
-/// What is wrong with the JSON, in words.
+/// A message about the mistake in the JSON.
 pub(super) fn parse(json: &str) -> Result<Graph<'_>, String> {
     serde_json::from_str(json).map_err(|error| error.to_string())
 }
 
 impl Node<'_> {
-    /// Its type without namespaces: `GenericConst`.
+    /// The node's type without namespaces: `GenericConst`.
     pub(super) fn kind(&self) -> &str {
         self.kind.rsplit('.').next().unwrap_or_default()
     }
@@ -73,7 +73,7 @@ impl Node<'_> {
         self.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value)
     }
 
-    /// An integer field.
+    /// Returns an integer field.
     pub(super) fn integer(&self, name: &str) -> Option<i64> {
         match self.field(name)? {
             Scalar::Integer(value) => Some(*value),
@@ -82,12 +82,12 @@ impl Node<'_> {
         }
     }
 
-    /// The first of these fields that is there, as an index or count.
+    /// Returns the first of these fields that exists, as an index or count.
     pub(super) fn index(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| usize::try_from(self.integer(name)?).ok())
     }
 
-    /// A string field.
+    /// Returns a string field.
     pub(super) fn string(&self, name: &str) -> Option<&str> {
         match self.field(name)? {
             Scalar::Text(text) => Some(text),
@@ -164,7 +164,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-/// Passes what has no parts on to [`ScalarVisitor`].
+/// Forwards scalars to [`ScalarVisitor`].
 macro_rules! scalars {
     ($wrap:expr) => {
         fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for DataVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Data<'de>, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = seq.next_element::<Scalar<'de>>()? {
-            // What is no index is the index of no node.
+            // A value that is not an index becomes the index of no node.
             list.push(item.index().unwrap_or(usize::MAX));
         }
         Ok(Data::List(list))
@@ -220,7 +220,7 @@ impl<'de> Visitor<'de> for DataVisitor {
         while let Some(key) = map.next_key::<Scalar<'de>>()? {
             let key = key.text();
             match FIELDS.iter().find(|field| Some(**field) == key.as_deref()) {
-                // One that is there twice counts once.
+                // Limits the number of fields, since a field may be repeated.
                 Some(field) if fields.len() < FIELDS.len() => fields.push((*field, map.next_value::<Scalar<'de>>()?)),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -265,7 +265,7 @@ impl<'j> Scalar<'j> {
     }
 }
 
-/// The list of nodes, of limited length.
+/// A list of nodes, of limited length.
 struct Nodes<'j>(Vec<Node<'j>>);
 
 /// A list of strings.
