@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `rxfmt`, parsed by clap.
 
 use clap::Parser;
 use rx_syntax::dialect::Dialect;

@@ -1,7 +1,7 @@
 //! `rxfmt`: formats Relax IR text.
 //!
-//! The command line finds files (`discover`) and reads them (`source`), asks the formatter of `rx-syntax`, and writes files or
-//! reports the differences (`output`). No rule of the language is here.
+//! `discover` finds the files, `source` reads them, the formatter of `rx-syntax` formats them, and `output` writes them
+//! or reports the differences. The crate implements no rule of the language.
 
 mod args;
 mod discover;
@@ -17,7 +17,7 @@ use rx_syntax::dialect::Dialect;
 use rx_syntax::format::checked;
 use source::Source;
 
-/// The binary: the process's arguments, standard streams and exit status.
+/// Entry point of the binary: parses the process's arguments, formats, and returns the exit status.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     worst.max(problems).unwrap_or(Outcome::Done).into()
 }
 
-/// The command line, as its manual page has it.
+/// Returns the definition of the command line, from which the manual page is generated.
 pub fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
 }

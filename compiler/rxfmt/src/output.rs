@@ -1,4 +1,4 @@
-//! What becomes of a formatted text.
+//! Output of formatted texts: writes them, or reports how they differ.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,14 +10,14 @@ use similar::TextDiff;
 use crate::args::Args;
 use crate::source::Source;
 
-/// How a file fared, the worst last.
+/// The result for a file, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It is formatted, or was written so.
+    /// The file is formatted, or was rewritten.
     Done,
-    /// `--check` found that it is not.
+    /// `--check` found that the file is not formatted.
     Differs,
-    /// It could not be read, written or understood.
+    /// The file could not be read, parsed or written.
     Failed,
 }
 
@@ -31,31 +31,31 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// What the command line wants done.
+/// The mode of output.
 pub struct Output {
     check: bool,
     diff: bool,
 }
 
 impl Output {
-    /// As `args` say.
+    /// Reads the mode from `args`.
     pub fn new(args: &Args) -> Output {
         Output { check: args.check, diff: args.diff }
     }
 
-    /// Says why a file could not be formatted.
+    /// Reports the reason why a file could not be formatted.
     pub fn failed(&self, problem: &str) -> Outcome {
         complain(&format!("rxfmt: {problem}"));
         Outcome::Failed
     }
 
-    /// Says what is wrong with a file, which stays as it is.
+    /// Reports the syntax errors of a file, which stays unchanged.
     pub fn mistakes(&self, mistakes: &[String]) -> Outcome {
         mistakes.iter().for_each(|mistake| complain(mistake));
         Outcome::Failed
     }
 
-    /// Writes `formatted`, or says how it differs.
+    /// Writes `formatted`, or reports how it differs from the source.
     pub fn formatted(&self, source: &Source, formatted: &str) -> Outcome {
         let same = source.text == formatted;
         if self.diff && !same {
@@ -84,6 +84,6 @@ impl Output {
 }
 
 fn complain(line: &str) {
-    // When stderr is closed nobody can be told; the exit status still says it.
+    // If standard error is closed, only the exit status shows the error.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! What is to be formatted.
+//! The text to format.
 
 use std::fs;
 use std::io::Read;
@@ -8,11 +8,11 @@ use rx_base::{Diagnostic, Span};
 use rx_syntax::format::errors;
 use rx_syntax::{Document, Encoding, FileKind};
 
-/// A text, and where it came from.
+/// A text and its origin.
 pub struct Source {
-    /// How messages call it.
+    /// The name in messages.
     pub name: String,
-    /// Where it is to be written; nowhere for standard input.
+    /// The path to write to; `None` for standard input.
     pub path: Option<PathBuf>,
     /// The text.
     pub text: String,
@@ -23,7 +23,7 @@ impl Source {
     /// Reads a file, or standard input for `-`.
     ///
     /// # Errors
-    /// One line that names the file and what went wrong.
+    /// One line with the file's name and the reason.
     pub fn read(file: &str, stdin_name: &str) -> Result<Source, String> {
         let (name, path, bytes) = if file == "-" {
             let mut bytes = Vec::new();
@@ -43,12 +43,12 @@ impl Source {
         Ok(Source { name, path, text, kind })
     }
 
-    /// The text as a document.
+    /// Parses the text as a document.
     pub fn document(&self) -> Document {
         Document::new(&self.text, self.kind)
     }
 
-    /// The syntax errors of a document that was made of this text, one line each.
+    /// Returns the syntax errors of a document of this text, one line each.
     pub fn mistakes(&self, document: &Document) -> Vec<String> {
         let line = |(item, segment, diagnostic): (usize, usize, Diagnostic<Span>)| {
             let start = document.segment_start(item, segment) + diagnostic.primary.start as usize;

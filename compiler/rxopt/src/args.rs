@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `rxopt`, parsed by clap.
 
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub struct Args {
     pub list_passes: bool,
 }
 
-/// `--target`.
+/// Values of `--target`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The CPU.

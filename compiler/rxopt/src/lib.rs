@@ -1,7 +1,7 @@
 //! `rxopt`: runs passes over a Relax module.
 //!
-//! It reads the command line (`args`), runs passes one after the other with a check after each (`pipeline`), and prints. No rule
-//! of the language and no pass is here.
+//! `args` parses the command line, and `pipeline` runs the passes one after the other with a check after each. This
+//! crate implements no pass and no rule of the language.
 
 mod args;
 mod pipeline;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The binary: the process's arguments, standard streams and exit status.
+/// Entry point of the binary: parses the process's arguments, runs, and returns the exit status.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
     rx_report::process::run("rxopt", move || run(&args))
 }
 
-/// The command line, as its manual page has it.
+/// Returns the definition of the command line, from which the manual page is generated.
 pub fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
 }
@@ -48,7 +48,7 @@ fn run(args: &Args) -> u8 {
     }
 }
 
-/// What is to be printed of the program.
+/// Runs the passes and returns the text to print.
 fn transformed(args: &Args) -> Result<String, Failure> {
     let named = args.pipeline.iter().map(|name| rx_transform::pipeline::steps(name));
     let steps = named.chain(args.passes.iter().map(|passes| rx_transform::pass::parse(passes)));
@@ -68,7 +68,7 @@ fn transformed(args: &Args) -> Result<String, Failure> {
     Ok(if args.diff { shown.diffs } else { pipeline.spelled() })
 }
 
-/// What is shown of each pass, as the options ask.
+/// Collects the output about each pass that the options ask for: diffs and dumped modules.
 struct Shown<'a> {
     args: &'a Args,
     diffs: String,
@@ -76,7 +76,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// For a module that is `text` before the first pass.
+    /// Creates the collection for a module with this text before the first pass.
     fn new<'a>(args: &'a Args, text: &str) -> Result<Shown<'a>, Failure> {
         let mut dump = args.dump.as_deref().map(Dump::new).transpose()?;
         if let Some(dump) = &mut dump {
@@ -106,7 +106,7 @@ impl Shown<'_> {
     }
 }
 
-/// The constants of the files that --constants names.
+/// Reads the constants of the files given by `--constants`.
 fn given_constants(files: &[PathBuf]) -> Result<GivenConstants, Failure> {
     let mut given = GivenConstants::new();
     for file in files {
@@ -119,7 +119,7 @@ fn given_constants(files: &[PathBuf]) -> Result<GivenConstants, Failure> {
     Ok(given)
 }
 
-/// A folder of modules, one per pass.
+/// Writes a numbered file for each pass to a folder (`--dump`).
 struct Dump<'a> {
     folder: &'a Path,
     written: usize,
@@ -139,7 +139,7 @@ impl Dump<'_> {
     }
 }
 
-/// Every pass with its arguments, defaults included.
+/// Lists every pass with its arguments and their defaults.
 fn list() -> String {
     let mut text = String::new();
     for pass in rx_transform::pass::ALL {
@@ -164,7 +164,7 @@ fn list() -> String {
     text
 }
 
-/// Prints to a file or standard output; a reader that has seen enough is no failure.
+/// Writes to a file or prints on standard output. A closed pipe is not an error.
 fn write(text: &str, to: Option<&Path>) -> Result<(), Failure> {
     let failed = |name: &str, error: &io::Error| Failure::usage(&format!("{name}: {error}"));
     if let Some(path) = to {
@@ -174,6 +174,6 @@ fn write(text: &str, to: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn complain(text: &str) {
-    // When standard error is closed nobody can be told; the exit status still says it.
+    // If standard error is closed, only the exit status shows the error.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The module on its way through the passes.
+//! The module while passes transform it, with the checks and remarks after each pass.
 
 use crate::args::Target;
 use rx_base::{Code, Diagnostic, Name, Span};
@@ -17,27 +17,27 @@ use rx_transform::pass::{Step, changed_signatures};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// Why nothing is printed.
+/// The reason why nothing is printed.
 pub struct Failure {
-    /// What is said.
+    /// The error message.
     pub message: String,
     /// The exit status.
     pub status: u8,
 }
 
 impl Failure {
-    /// The command line or a file is at fault.
+    /// Creates a failure for a mistake in the command line or in a file.
     pub fn usage(message: &str) -> Failure {
         Failure { message: format!("rxopt: {message}"), status: 2 }
     }
 
-    /// The program is at fault, or a pass.
+    /// Creates a failure for a mistake in the program, or of a pass.
     fn program(message: String) -> Failure {
         Failure { message, status: 1 }
     }
 }
 
-/// A module, and how its file spells it.
+/// The module, with the dialect of its file.
 pub struct Pipeline {
     inner: rx_build::pipeline::Pipeline,
     dialect: Dialect,
@@ -45,17 +45,17 @@ pub struct Pipeline {
 
 /// A pass that ran.
 pub struct Ran<'r> {
-    /// Its name.
+    /// The pass's name.
     pub pass: &'r str,
-    /// The module before it.
+    /// The module's text before the pass.
     pub before: &'r str,
-    /// The module after it.
+    /// The module's text after the pass.
     pub after: &'r str,
-    /// Remarks about it.
+    /// Remarks for the user.
     pub remarks: Remarks,
 }
 
-/// What a pass did that its user is told.
+/// Remarks on a pass for the user.
 #[derive(Default)]
 pub struct Remarks {
     /// Diagnostics, drawn.
@@ -93,12 +93,12 @@ impl Pipeline {
         Ok(Pipeline { inner, dialect })
     }
 
-    /// The module's text, in the spelling of TVM 0.27.
+    /// The module's text, in the dialect of TVM 0.27.
     pub fn text(&self) -> &str {
         self.inner.text()
     }
 
-    /// The module's text, in the spelling of its file.
+    /// The module's text, in the dialect of its file.
     pub fn spelled(&self) -> String {
         match self.dialect {
             Dialect::Tvm027 => self.text().to_owned(),
@@ -109,7 +109,8 @@ impl Pipeline {
         }
     }
 
-    /// Runs a pass and checks what it made; with a seed, public functions are run before and after, too.
+    /// Runs a pass and checks the result. With a seed (`--verify-values`), public functions also run before and after
+    /// it.
     pub fn apply(&mut self, step: &Step, verify: Option<u64>) -> Result<Remarks, Failure> {
         let name = step.pass.name;
         let before_text = self.text().to_owned();
@@ -126,7 +127,8 @@ impl Pipeline {
         Ok(remarks)
     }
 
-    /// Lowers a function and runs the steps that lead to the kernels of a device, each as a pass that is given to `each`.
+    /// Lowers a function and runs the steps that lead to the kernels of a device. Each step is passed to `each` like a
+    /// pass.
     pub fn lower(
         &mut self,
         (entry, target): (&str, Target),
@@ -146,7 +148,7 @@ impl Pipeline {
             let old = Stage { text: &before_text, file: File { workspace: &before, file: before_file } };
             let new = Stage { text: &text, file: File { workspace: &workspace, file } };
             let mut values = values(step, old, new, verify, None)?;
-            // Other functions are no part of the program.
+            // Other functions do not belong to the lowered program.
             values.retain(|line| line.contains(&format!("`{entry}`")));
             let remarks = Remarks { values, ..Remarks::default() };
             each(Ran { pass: step, before: old.text, after: new.text, remarks })?;
@@ -157,7 +159,7 @@ impl Pipeline {
     }
 }
 
-/// Why a pass or a step has no result.
+/// Converts the reason why a pass or step has no result to a failure.
 fn unapplied(pass: &str, why: Unapplied) -> Failure {
     match why {
         Unapplied::Refused(error) => Failure::program(format!("rxopt: {error}")),
@@ -168,7 +170,7 @@ fn unapplied(pass: &str, why: Unapplied) -> Failure {
     }
 }
 
-/// What running public functions before and after a pass shows, where there is a seed.
+/// Compares the values of public functions before and after a pass, if there is a seed.
 fn values(
     pass: &str,
     old: Stage<'_>,
@@ -193,8 +195,8 @@ struct Stage<'s> {
     file: File<'s>,
 }
 
-/// The note that a pass gave a public function another signature, at its name in what the pass made; of a function that is
-/// gone, where it was.
+/// Renders the note that a pass changed the signature of a public function, at the function's name after the pass, or
+/// before it if the function is gone.
 fn signature_changed(pass: &str, function: Name, before: Stage<'_>, after: Stage<'_>) -> String {
     let found = |File { workspace, file }: File<'_>| {
         workspace.functions(file).into_iter().find(|row| row.name == function).map(|row| row.span)
@@ -208,7 +210,7 @@ fn signature_changed(pass: &str, function: Name, before: Stage<'_>, after: Stage
     drawn(&format!("before {pass}"), before.text, &note(format!("{pass} removes `{function}`"), span))
 }
 
-/// What running a function before and after a pass shows.
+/// Formats the result of comparing a function's values.
 fn said(pass: &str, (function, verdict): (Name, Verdict)) -> Result<String, Failure> {
     match verdict {
         Verdict::Same(worst) => {

@@ -1,4 +1,4 @@
-//! `rxfmt` as it is called.
+//! Tests of the binary.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ fn rxfmt() -> Command {
     Command::new(env!("CARGO_BIN_EXE_rxfmt"))
 }
 
-/// A file of this test's own.
+/// Writes a file for one test.
 fn file(name: &str, text: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, text).unwrap();

@@ -1,4 +1,4 @@
-//! The commands of `README.md` and `docs` that run `rxfmt`.
+//! Runs the `rxfmt` commands of `README.md` and `docs`.
 
 use std::path::Path;
 

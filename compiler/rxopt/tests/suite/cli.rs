@@ -1,4 +1,4 @@
-//! The binary as people call it.
+//! Tests of the binary.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -28,7 +28,7 @@ fn rxopt(program: &str, arguments: &[&str]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("rxopt starts");
-    // What it does not need it does not read.
+    // rxopt may exit without reading standard input, so ignore a broken pipe.
     let _ = child.stdin.take().map(|mut pipe| pipe.write_all(program.as_bytes()));
     child.wait_with_output().expect("rxopt ends")
 }
@@ -60,7 +60,7 @@ fn a_pipeline_is_passes_under_one_name_and_leaves_its_stages() {
     let dump = stages.to_string_lossy().into_owned();
     let output = rxopt(&program(), &["-", "--pipeline", "default", "--dump", &dump]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    // One exponential, added to itself, in one kernel.
+    // The result is one kernel with one exponential, which is added to itself.
     let text = out(&output);
     assert!(text.contains("def fused_tir_exp_add(") && text.matches("T.exp(").count() == 1, "{text}");
     assert!(text.contains("out_intermediate[v_ax0] + out_intermediate[v_ax0]") && !text.contains("unused"), "{text}");
@@ -116,7 +116,7 @@ fn a_pass_that_is_none_is_a_mistake_of_the_command_line() {
     assert!(err(&output).contains("TVM has the pass `MetaScheduleTuneIRMod`"), "{}", err(&output));
 }
 
-/// What `--verify-values` says of the last pass that changes something.
+/// Returns the remarks of `--verify-values` for these passes.
 fn verified(program: &str, passes: &[&str]) -> String {
     let output = rxopt(program, &[passes, &["-", "--verify-values"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -247,7 +247,7 @@ fn values_are_verified_and_what_cannot_be_run_is_named() {
 
 #[test]
 fn a_pass_that_changes_values_is_an_error() {
-    // A batch norm in training mode, taken for one in inference.
+    // The pass treats a batch norm in training mode as one in inference mode.
     let program = "\
 @I.ir_module
 class Module:
@@ -327,7 +327,7 @@ fn of_several_modules_one_is_chosen() {
     assert_eq!(err(&output), "rxopt: <stdin>: there is no module `Third`; there is `Module`, `Second`\n");
 }
 
-/// A module whose functions name constants of the Python around, and a macro.
+/// A module whose functions use constants of the surrounding Python, and a macro.
 const CONSTANTS: &str = r#"from tvm.script import ir as I, relax as R, tirx as T
 
 WIDTH = 8
@@ -392,7 +392,7 @@ fn constants_and_macros_of_the_python_around_are_written_out() {
     let passes = rxopt("", &[&path("net.py"), "--pipeline", "default", "--verify-values"]);
     assert_eq!(passes.status.code(), Some(0), "{}", err(&passes));
     assert!(err(&passes).contains("`main`: the values agree"), "{}", err(&passes));
-    // By itself it is the same module.
+    // The printed text is the same module again.
     let again = rxopt(&text, &["-"]);
     assert_eq!(out(&again), text, "{}", err(&again));
 }

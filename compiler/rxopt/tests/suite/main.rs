@@ -1,4 +1,4 @@
-//! The integration tests of `rxopt`: one module a subject, one program to link.
+//! Integration tests of `rxopt`: one module per subject, linked into one program.
 
 mod cli;
 mod pages;

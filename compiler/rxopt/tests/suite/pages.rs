@@ -1,4 +1,4 @@
-//! The commands of `README.md` and `docs` that run `rxopt`.
+//! Runs the `rxopt` commands of `README.md` and `docs`.
 
 use std::path::Path;
 
