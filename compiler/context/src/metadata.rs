@@ -24,9 +24,9 @@ pub type Constants = NameMap<Vec<Constant>>;
 /// A constant of a metadata section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
-    /// Its struct info; [`StructInfo::Error`] where nothing is known.
+    /// The struct info; [`StructInfo::Error`] if unknown.
     pub ty: StructInfo,
-    /// What is known of its elements: of integers, and of few floats.
+    /// The known values of the elements: of integers, and of floats if there are few.
     pub values: Known,
 }
 

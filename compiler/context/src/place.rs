@@ -66,7 +66,7 @@ pub fn with_uses(found: Vec<Diagnostic<ItemPlace>>) -> Vec<Diagnostic<ItemPlace>
     kept
 }
 
-/// The diagnostic with the call that expands the macro, and with the calls around that one.
+/// Adds labels at the call that expands the macro, and at the calls around that one.
 fn with_chain(diagnostic: Diagnostic<ItemPlace>, used: ItemPlace) -> Diagnostic<ItemPlace> {
     /// The most calls shown; more would add nothing.
     const MOST: usize = 4;

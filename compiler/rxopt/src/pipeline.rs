@@ -58,9 +58,9 @@ pub struct Ran<'r> {
 /// Remarks on a pass for the user.
 #[derive(Default)]
 pub struct Remarks {
-    /// Diagnostics, drawn.
+    /// Rendered diagnostics.
     pub text: String,
-    /// What was found of the values of public functions, a line each.
+    /// The results of comparing the values of public functions, one line each.
     pub values: Vec<String>,
 }
 
