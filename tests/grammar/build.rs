@@ -6,6 +6,6 @@ fn main() {
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());
     }
-    // Optimised in every profile: a test parses hundreds of megabytes.
+    // Optimize in every profile: a test parses hundreds of megabytes.
     cc::Build::new().std("c11").include(source).files(&files).opt_level(2).compile("tree-sitter-rx");
 }

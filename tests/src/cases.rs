@@ -1,27 +1,27 @@
-//! Conformance cases: those of `tests/conformance`, and those of a folder beside the project, which `RX_CASES` names
-//! (`../shared` beside the workspace by default).
+//! Conformance cases: those of `tests/conformance`, and those of the folder given by `RX_CASES` (by default `../shared`
+//! next to the workspace).
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A set of cases: `modules.jsonl`, `op_inference.jsonl` and `defects/` in one folder.
 pub struct CaseSet {
-    /// Where it is.
+    /// The folder of the set.
     pub folder: PathBuf,
-    /// Whether this is `tests/conformance`, whose cases must all come out right.
+    /// Whether this is `tests/conformance`, whose cases must all pass.
     pub own: bool,
 }
 
 impl CaseSet {
-    /// The project's own set.
+    /// Returns the project's own set.
     pub fn own() -> CaseSet {
         CaseSet { folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance"), own: true }
     }
 
-    /// The rows of a file of JSON lines; none where the set has no such file.
+    /// Returns the rows of a file of JSON lines; none if the set has no such file.
     ///
     /// # Panics
-    /// Where the file holds anything but JSON lines.
+    /// If the file contains anything but JSON lines.
     pub fn rows(&self, file: &str) -> Vec<Value> {
         let path = self.folder.join(format!("{file}.jsonl"));
         match path.is_file() {
@@ -30,19 +30,19 @@ impl CaseSet {
         }
     }
 
-    /// The name of a figure over this set.
+    /// Returns the name of a figure over this set.
     pub fn figure(&self, name: &str) -> String {
         if self.own { format!("{name}, tests/conformance") } else { name.to_owned() }
     }
 }
 
-/// The sets of cases: the project's own, then that of `RX_CASES` where it exists.
+/// Returns the sets of cases: the project's own, then that of `RX_CASES` if it exists.
 pub fn sets() -> Vec<CaseSet> {
     let given = folder().map(|folder| CaseSet { folder: folder.join("cases"), own: false });
     std::iter::once(CaseSet::own()).chain(given).collect()
 }
 
-/// The folder that `RX_CASES` names, where it has cases; prints why a test is skipped where not.
+/// Returns the folder given by `RX_CASES`, if it has cases; otherwise prints why a test is skipped.
 pub fn folder() -> Option<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = std::env::var_os("RX_CASES").map_or_else(|| workspace.join("../shared"), PathBuf::from);
@@ -53,10 +53,10 @@ pub fn folder() -> Option<PathBuf> {
     there.then_some(folder)
 }
 
-/// The rows of a file of JSON lines.
+/// Returns the rows of a file of JSON lines.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// A message about the file.
 pub fn rows(path: &Path) -> Result<Vec<Value>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     text.lines()
@@ -64,7 +64,7 @@ pub fn rows(path: &Path) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-/// The string field of a row.
+/// Returns a string field of a row.
 pub fn text<'a>(row: &'a Value, field: &str) -> Option<&'a str> {
     row.get(field)?.as_str()
 }
@@ -74,7 +74,7 @@ pub fn is_true(row: &Value, field: &str) -> bool {
     row.get(field).and_then(Value::as_bool) == Some(true)
 }
 
-/// Every file with this extension in a folder and below it, in order of path.
+/// Returns every file with this extension in a folder and below it, in order of path.
 pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -92,17 +92,17 @@ pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Writes what a test found to `conformance/NAME` in `folder`, for people to look at.
+/// Writes the findings of a test to `conformance/NAME` in `folder`, for people to read.
 ///
 /// # Errors
-/// What the file system says.
+/// Errors of the file system.
 pub fn write_list(folder: &Path, name: &str, lines: &[String]) -> std::io::Result<()> {
     let folder = folder.join("conformance");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(name), lines.join("\n") + "\n")
 }
 
-/// The words of a message, without the quotes of code and without punctuation around them.
+/// Returns the words of a message, without backquotes and surrounding punctuation.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let around = |c: char| matches!(c, '`' | ',' | ':' | ';' | '(' | ')' | '[' | ']' | '.');
     text.split([' ', '=', '[', '(']).map(move |word| word.trim_matches(around)).filter(|word| !word.is_empty())

@@ -1,4 +1,4 @@
-//! A text's diagnostics and types, by line.
+//! Checks a text and returns its diagnostics and types by line.
 
 use rx_base::{Code, Diagnostic, Severity, Span, TvmVersion};
 use rx_db::{FileKind, Operators, RowKind, Workspace};
@@ -6,20 +6,20 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A diagnostic as tests look at it.
+/// A diagnostic in the form that tests compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Its column, from 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
-    /// How serious it is.
+    /// The severity.
     pub severity: Severity,
-    /// What kind of mistake.
+    /// The code.
     pub code: Code,
-    /// Its message.
+    /// The message.
     pub message: String,
-    /// What is said below it: `note: …`, `help: …`.
+    /// The lines below the message: `note: …`, `help: …`.
     pub remarks: Vec<String>,
 }
 
@@ -33,39 +33,40 @@ impl fmt::Display for Found {
 /// The type of a parameter, binding or returned value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeFound {
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
     /// The top-level function.
     pub function: String,
     /// The variable; `return` for a returned value, `_` for a bare statement.
     pub name: String,
-    /// What it is.
+    /// Whether it is a parameter, a binding or a returned value.
     pub kind: RowKind,
-    /// Its type, in the `tvm-0.27` spelling.
+    /// The type, in the `tvm-0.27` dialect.
     pub ty: String,
 }
 
-/// What rx says of a text.
+/// The result of checking a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Diagnostics in order of position.
+    /// The diagnostics, in order of position.
     pub found: Vec<Found>,
-    /// Types in order of position.
+    /// The types, in order of position.
     pub types: Vec<TypeFound>,
 }
 
 impl Checked {
-    /// The errors.
+    /// Returns the errors.
     pub fn errors(&self) -> impl Iterator<Item = &Found> {
         self.found.iter().filter(|found| found.severity == Severity::Error)
     }
 
-    /// Errors and warnings.
+    /// Returns the errors and warnings.
     pub fn complaints(&self) -> impl Iterator<Item = &Found> {
         self.found.iter().filter(|found| found.severity <= Severity::Warning)
     }
 
-    /// Diagnostics of the parser: those of the codes RX01xx that do not ask what a statement means where it stands.
+    /// Returns the diagnostics of the parser: those of the codes RX01xx, except those that concern the meaning of a
+    /// statement in its context.
     pub fn syntax(&self) -> impl Iterator<Item = &Found> {
         let about_meaning = [Code::MissingReturn, Code::MissingElse, Code::BranchMismatch, Code::MisplacedStatement];
         self.found.iter().filter(move |found| found.code.number() / 100 == 1 && !about_meaning.contains(&found.code))
@@ -87,7 +88,7 @@ pub fn check_for(text: &str, kind: FileKind, tvm: Option<TvmVersion>) -> Checked
     check_with(text, kind, tvm, &Arc::default())
 }
 
-/// Checks a settings file; the operators it declares.
+/// Checks a settings file; returns also the operators that it declares.
 pub fn check_settings(text: &str) -> (Checked, Arc<Operators>) {
     let (settings, mut mistakes) = rx_settings::read(text, Path::new("/"));
     let (operators, wrong) = rx_db::declared_operators(&settings.ops);
@@ -125,7 +126,7 @@ fn found(text: &str, diagnostics: Vec<Diagnostic<Span>>) -> Vec<Found> {
     found.collect()
 }
 
-/// Where the lines of a text start.
+/// The start offsets of the lines of a text.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

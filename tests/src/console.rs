@@ -1,16 +1,17 @@
-//! Pages with commands: `console` blocks whose commands are run, and print what the page shows.
+//! Tests of the commands in pages: runs the commands of `console` blocks and compares their output with that shown.
 //!
 //! ```console
 //! $ rxcheck --quiet examples/conv_relu_mismatch.rx    # status 1
 //! …
 //! ```
 //!
-//! - A line that starts with `$ ` is a command for `sh`. It runs in a folder that holds a copy of `examples`, and the page's blocks of
-//!   a language and a file name (` ```python net.rx `) as files.
-//! - The lines below it are its output, standard output and errors in the order they came. Without such lines any output is right.
-//! - `…` on a line of its own is any number of lines; within a line it is any text.
-//! - The exit status must be 0, or what a comment `# status N` at the end of the command says.
-//! - `cargo run --release --bin NAME -- ARGUMENTS` is the command `NAME ARGUMENTS`; `cargo test` is not run.
+//! - A line that starts with `$ ` is a command for `sh`. It runs in a folder that contains a copy of `examples`, and as
+//!   files the page's blocks with a language and a file name (` ```python net.rx `).
+//! - The lines below it are its standard output and standard error, in order of appearance. If there are no such lines,
+//!   any output is accepted.
+//! - `…` on a separate line matches any number of lines; within a line it matches any text.
+//! - The exit status must be 0, or N if a comment `# status N` ends the command.
+//! - `cargo run --release --bin NAME -- ARGUMENTS` is run as `NAME ARGUMENTS`; `cargo test` is not run.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -18,23 +19,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-/// The programs whose commands a test runs, each from its own crate.
+/// The programs whose commands are tested. Each program's crate tests its own.
 const PROGRAMS: [&str; 4] = ["rxcheck", "rxfmt", "rxopt", "rxrun"];
 
-/// A page that is read.
+/// A parsed page.
 #[derive(Default)]
 struct Page {
-    /// The path below the repository.
+    /// The path relative to the repository.
     name: String,
-    /// Files that the page shows whole: name and text.
+    /// Files that the page shows completely: name and text.
     files: Vec<(String, String)>,
     steps: Vec<Step>,
 }
 
-/// A command of a page and what the page says of it.
+/// A command of a page with its expected result.
 struct Step {
     line: usize,
-    /// As `sh` is given it.
+    /// The command as passed to `sh`.
     command: String,
     status: i32,
     shown: Vec<String>,
@@ -46,8 +47,8 @@ impl Step {
     }
 }
 
-/// Runs the commands of `README.md` and `docs/*.md` that start with `program`, which is the file `binary`, in a new folder below
-/// `scratch`. Returns one text for each command that prints or exits with anything but what its page says.
+/// Runs the commands of `README.md` and `docs/*.md` that start with `program`, whose executable is `binary`, in a new
+/// folder below `scratch`. Returns one text for each command whose output or exit status differs from the page.
 ///
 /// # Errors
 /// An I/O error: a page cannot be read, the folder cannot be written, or `sh` cannot be started.
@@ -80,7 +81,7 @@ pub fn failures(program: &str, binary: &Path, scratch: &Path) -> io::Result<Vec<
     Ok(failures)
 }
 
-/// `README.md` and the pages of `docs`, as paths below `root`.
+/// Returns `README.md` and the pages of `docs`, as paths relative to `root`.
 fn pages(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut pages = vec![PathBuf::from("README.md")];
     for entry in fs::read_dir(root.join("docs"))? {
@@ -111,7 +112,7 @@ fn read(root: &Path, path: &Path) -> io::Result<Page> {
     Ok(page)
 }
 
-/// The commands of a block, whose lines come with their indices.
+/// Parses the commands of a block; each line has its index.
 fn steps<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for (index, line) in lines {
@@ -127,13 +128,13 @@ fn steps<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Vec<Step> {
     steps
 }
 
-/// A command as it is run where the programs are built already.
+/// Replaces `cargo run` by the program, which is already built.
 fn command(typed: &str) -> String {
     let built = typed.strip_prefix("cargo run --release --bin ").and_then(|rest| rest.split_once(" -- "));
     built.map_or_else(|| typed.to_owned(), |(program, arguments)| format!("{program} {arguments}"))
 }
 
-/// How the command differs from its page.
+/// Runs a command; returns a text if the result differs from the page.
 fn failure(step: &Step, binary: &Path, folder: &Path) -> io::Result<Option<String>> {
     let programs = binary.parent().unwrap_or(Path::new(""));
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -144,7 +145,7 @@ fn failure(step: &Step, binary: &Path, folder: &Path) -> io::Result<Option<Strin
     shell.arg("-c").arg(&step.command).current_dir(folder).env("PATH", path).env("NO_COLOR", "1");
     shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = shell.spawn()?;
-    // The command holds the pipe's writing ends: reading ends when all are closed.
+    // The command holds the writing ends of the pipe, which must all be closed before reading can end.
     drop(shell);
     let mut printed = Vec::new();
     reader.read_to_end(&mut printed)?;
@@ -161,7 +162,7 @@ fn failure(step: &Step, binary: &Path, folder: &Path) -> io::Result<Option<Strin
     Ok(Some(text))
 }
 
-/// Whether `lines` are those `shown`, where a shown line `…` is any number of lines.
+/// Whether `lines` match the lines `shown`, in which `…` matches any number of lines.
 fn same(shown: &[&str], lines: &[&str]) -> bool {
     match shown.split_first() {
         None => lines.is_empty(),
@@ -172,7 +173,7 @@ fn same(shown: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Whether a line is that shown, where `…` is any text.
+/// Whether a line matches the line `shown`, in which `…` matches any text.
 fn is_like(shown: &str, line: &str) -> bool {
     match shown.split_once('…') {
         None => shown == line,

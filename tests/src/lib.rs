@@ -1,10 +1,10 @@
-//! What rx's tests over whole texts share.
+//! Helpers shared by rx's tests over whole texts.
 //!
-//! - [`check`]: a text's diagnostics and types, by line.
-//! - [`console`]: pages with commands and what they print.
-//! - [`mdtest`]: tests as documents: Markdown with code and the diagnostics expected of it.
-//! - [`cases`]: given cases beside the project, where they are.
-//! - [`types`]: types compared as types, not as text.
+//! - [`check`]: the diagnostics and types of a text, by line.
+//! - [`console`]: runs the commands shown in pages and compares their output.
+//! - [`mdtest`]: tests as documents: Markdown with code and the diagnostics expected in it.
+//! - [`cases`]: conformance cases, in the project or in a folder beside it.
+//! - [`types`]: compares types semantically, not as text.
 
 pub mod cases;
 pub mod check;

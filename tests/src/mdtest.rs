@@ -1,17 +1,18 @@
-//! Tests as documents: Markdown whose code blocks say which diagnostics rx finds in them.
+//! Tests as documents: Markdown whose code blocks are annotated with the diagnostics that rx must report.
 //!
-//! A block fenced as `rx` is a `.rx` file of its own, one fenced as `py` a Python file; with `rx tvm=0.27` it is meant for
-//! that release of TVM. One fenced as `toml rx.toml` is the settings file of those below it. Comments say what is found:
+//! A block fenced as `rx` is a separate `.rx` file, one fenced as `py` a Python file; with `rx tvm=0.27` it is meant
+//! for that release of TVM. A block fenced as `toml rx.toml` contains the settings of the files below it. Comments give
+//! the expected diagnostics:
 //!
 //! ```text
 //! x = R.add(a, b)  # error: [broadcast-mismatch] 15 "axis 1"
 //! ```
 //!
-//! The column and the quoted part of the message may be left out; `warning`, `info` and `hint` are written like `error`. A
-//! comment on a line of its own speaks of the next line that is no such comment. `# revealed: R.Tensor((2,))` says what the
-//! type of the line's name is, `# note: "…"` and `# help: "…"` a part of what is said below a diagnostic. A block fenced as
-//! `rx fixed`, `rx fixed --unsafe-fixes` or `rx annotated` says what becomes of the block before it, those comments left out.
-//! Every error and warning must be expected; infos and hints may be.
+//! The column and the quoted part of the message are optional; `warning`, `info` and `hint` are written like `error`. A
+//! comment on a separate line applies to the next line that is not such a comment. `# revealed: R.Tensor((2,))` gives
+//! the type of the line's name; `# note: "…"` and `# help: "…"` give a part of a note or help message of a diagnostic.
+//! A block fenced as `rx fixed`, `rx fixed --unsafe-fixes` or `rx annotated` gives the text of the previous block after
+//! fixing or annotating, without such comments. Every error and warning must be expected; infos and hints may be.
 
 mod expectation;
 mod markdown;
@@ -24,7 +25,7 @@ use crate::check::{Checked, check_settings, check_with};
 use rx_base::Severity;
 use std::sync::Arc;
 
-/// Runs every block of a document; each entry says what differs in one block.
+/// Runs every block of a document; each returned entry describes the differences in one block.
 pub fn run(name: &str, markdown: &str) -> Vec<String> {
     let mut failures = Vec::new();
     for (block, checked) in checked(markdown) {
@@ -41,7 +42,7 @@ pub fn run(name: &str, markdown: &str) -> Vec<String> {
     failures
 }
 
-/// The blocks of a document, checked; a settings block speaks of the files below it.
+/// Checks the blocks of a document; a settings block applies to the files below it.
 pub fn checked(markdown: &str) -> Vec<(Block, Checked)> {
     let mut operators = Arc::default();
     let check = |block: Block| {
@@ -58,7 +59,7 @@ pub fn checked(markdown: &str) -> Vec<(Block, Checked)> {
     blocks(markdown).into_iter().map(check).collect()
 }
 
-/// What of a block is not as expected, in lines of the document.
+/// Returns the differences between a block's diagnostics and the expected ones, with line numbers of the document.
 fn compare(block: &Block, expected: &[Expectation], checked: &Checked) -> Vec<String> {
     let mut open: Vec<&Expectation> = expected.iter().collect();
     let mut differences = Vec::new();

@@ -1,4 +1,4 @@
-//! Types compared as types: dims as functions of non-negative symbols, whatever the text looks like.
+//! Semantic comparison of types: dims are compared as functions of non-negative symbols, not as text.
 
 use rx_analysis::signature::relax_header;
 use rx_base::symbolic::{Bounds, prove};
@@ -8,8 +8,8 @@ use rx_ir::{FunctionInfo, PrimInfo, Shape, Signature, StructInfo, TensorInfo};
 use rx_syntax::{Document, FileKind};
 use std::collections::BTreeSet;
 
-/// Whether two types in the `tvm-0.27` spelling are one type. Names in them are symbolic dims; where a tensor's shape is a
-/// name, that is a shape. `None` where one of them cannot be read.
+/// Whether two types in the `tvm-0.27` dialect are equal. Names in them are symbolic dims; a name in place of a
+/// tensor's shape is a shape variable. Returns `None` if one of them cannot be parsed.
 pub fn same_text(a: &str, b: &str) -> Option<bool> {
     if a == b {
         return Some(true);
@@ -19,7 +19,7 @@ pub fn same_text(a: &str, b: &str) -> Option<bool> {
     Some(devices == other_devices && same(a, b))
 }
 
-/// A type without its virtual devices, which only a module declares, and the devices.
+/// Removes the virtual devices from a type, since only a module can declare them; returns the type and the devices.
 fn without_devices(ty: &str) -> (String, Vec<&str>) {
     let mut parts = ty.split("vdevice=\"");
     let mut rest = parts.next().unwrap_or_default().to_owned();
@@ -32,7 +32,7 @@ fn without_devices(ty: &str) -> (String, Vec<&str>) {
     (rest, devices)
 }
 
-/// Reads types by writing them into a function's header, behind parameters that bind their names.
+/// Parses types by writing them into a function's header, after parameters that bind their names.
 fn read(types: &[&str]) -> Option<Vec<StructInfo>> {
     let shapes: BTreeSet<&str> = types.iter().flat_map(|ty| shape_variables(ty)).collect();
     let symbols: BTreeSet<&str> = types.iter().flat_map(|ty| words(ty)).filter(|word| !shapes.contains(word)).collect();
@@ -56,14 +56,14 @@ fn read(types: &[&str]) -> Option<Vec<StructInfo>> {
     }
 }
 
-/// The identifiers of a type.
+/// Returns the identifiers of a type.
 fn words(ty: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| !(c.is_alphanumeric() || c == '_' || c == '.');
     let is_name = |word: &&str| word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !word.contains('.');
     ty.split(part).filter(is_name).filter(|word| !matches!(*word, "None" | "True" | "False"))
 }
 
-/// The names that stand for whole shapes: `s` of `R.Tensor(s, dtype="float32")`.
+/// Returns the names of shape variables: `s` of `R.Tensor(s, dtype="float32")`.
 fn shape_variables(ty: &str) -> impl Iterator<Item = &str> {
     ty.match_indices("Tensor(").filter_map(|(at, head)| {
         let rest = ty.get(at + head.len()..)?;
@@ -75,7 +75,7 @@ fn shape_variables(ty: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether two types are one.
+/// Whether two types are equal.
 pub fn same(a: &StructInfo, b: &StructInfo) -> bool {
     match (a, b) {
         (StructInfo::Tensor(a), StructInfo::Tensor(b)) => same_tensor(a, b),
@@ -98,7 +98,7 @@ fn same_tensor(a: &TensorInfo, b: &TensorInfo) -> bool {
     a.dtype == b.dtype && a.vdevice == b.vdevice && same_shape(&a.shape, &b.shape)
 }
 
-/// A header names the value of every scalar after its parameter, so that values say nothing here.
+/// Values are not compared, because the header that `read` builds names the value of every scalar after its parameter.
 fn same_prim(a: &PrimInfo, b: &PrimInfo) -> bool {
     a.dtype == b.dtype
 }
@@ -115,7 +115,7 @@ fn same_shape(a: &Shape, b: &Shape) -> bool {
     let equal = |(a, b): (&Dim, &Dim)| prove::equal(a, b, &Bounds::default()) == Answer::Proved;
     match (a, b) {
         (Shape::Known(a), Shape::Known(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(equal),
-        // A tensor without dimensions has a known shape.
+        // A tensor of rank 0 has a known shape.
         (Shape::Known(dims), Shape::Rank(0)) | (Shape::Rank(0), Shape::Known(dims)) => dims.is_empty(),
         (a, b) => a == b,
     }

@@ -1,9 +1,9 @@
-//! Well-typed Relax texts of any size, made of the layers that TVM's importers print.
+//! Generates well-typed Relax texts of any size, from the layers that TVM's importers print.
 //!
 //! - [`scale`]: residual and transformer blocks with annotated bindings, in one function or in many.
 //! - [`network`]: a plain chain of convolutions and activations, in several languages, for comparing language servers.
 //!
-//! A text depends on its options alone, so a benchmark's input can be named by the command that prints it.
+//! A text depends only on its options, so the command that prints a benchmark's input identifies it.
 
 mod function;
 mod layers;

@@ -1,8 +1,8 @@
-//! What rx's benchmarks share: programs of any size, and tools that measure.
+//! Helpers shared by rx's benchmarks.
 //!
-//! - [`generate`]: well-typed Relax texts of a wanted number of bindings.
-//! - [`measure`]: CPU time, peak memory, medians.
-//! - [`lsp`]: a client of any language server.
+//! - [`generate`]: generates well-typed Relax texts with a given number of bindings.
+//! - [`measure`]: measures CPU time and peak memory, computes medians.
+//! - [`lsp`]: a client for any language server.
 
 pub mod generate;
 pub mod lsp;

@@ -1,7 +1,7 @@
-//! A client for benchmarks of language servers: one document, answers with the time they came at.
+//! A minimal client for benchmarks of language servers: one document, and answers with their time of arrival.
 //!
-//! It can take little and asks for little, so that the time is the server's: diagnostics are pushed, and every server gets
-//! the same messages but for whole texts where it takes no ranges.
+//! The client declares and uses few capabilities, so that the measured time is the server's. Diagnostics are pushed,
+//! and every server gets the same messages, except that a server without incremental changes gets whole texts.
 
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,15 +10,15 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long one answer may take.
+/// The longest time to wait for an answer.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// A message of the server and when it was read.
+/// A message of the server with its time of arrival.
 #[derive(Debug)]
 pub struct Received {
     /// The message.
     pub message: Value,
-    /// When its last byte had come.
+    /// The time at which the last byte was read.
     pub at: Instant,
 }
 
@@ -30,20 +30,20 @@ pub struct Server {
     next_id: i64,
     uri: String,
     version: i64,
-    /// What it said in `initialize`.
+    /// The capabilities that the server returned from `initialize`.
     pub capabilities: Value,
 }
 
 impl Server {
-    /// Starts `command` (words between blanks) in the folder of the document it will be asked about.
+    /// Starts `command` (words separated by blanks) in the folder of the document.
     ///
     /// # Errors
-    /// Where it cannot be started or does not answer.
+    /// If the server cannot be started or does not answer.
     pub fn start(command: &str, document: &Path) -> io::Result<Server> {
         let mut words = command.split_whitespace();
         let program = words.next().ok_or_else(|| io::Error::other("no command"))?;
         let folder = document.parent().unwrap_or(document);
-        // A path counts from here, not from the document's folder; a bare name is looked up in PATH.
+        // A path is relative to the current folder, not to the document's; a bare name is looked up in PATH.
         let path = Path::new(program);
         let path = if path.components().count() > 1 { std::path::absolute(path)? } else { path.to_owned() };
         let mut process = Command::new(path)
@@ -86,21 +86,21 @@ impl Server {
         Ok(server)
     }
 
-    /// The process's number.
+    /// The process id.
     pub fn process(&self) -> u32 {
         self.process.id()
     }
 
-    /// Whether changes may name ranges.
+    /// Whether changes may have ranges.
     pub fn takes_ranges(&self) -> bool {
         let sync = &self.capabilities["textDocumentSync"];
         sync.as_i64().or_else(|| sync["change"].as_i64()) == Some(2)
     }
 
-    /// Opens the document; the time until its diagnostics are there.
+    /// Opens the document; returns the time until its diagnostics arrive.
     ///
     /// # Errors
-    /// Where the server does not answer.
+    /// If the server does not answer.
     pub fn open(&mut self, language: &str, text: &str) -> io::Result<Duration> {
         self.version = 1;
         let document = json!({"uri": self.uri, "languageId": language, "version": 1, "text": text});
@@ -110,7 +110,8 @@ impl Server {
         Ok(self.diagnostics()?.0.duration_since(start))
     }
 
-    /// A change as it is sent: a piece of a line, or the whole new text for a server that takes no ranges.
+    /// Creates the message for a change: a range of a line, or the whole new text for a server that does not accept
+    /// ranges.
     pub fn change(&mut self, edit: &Edit<'_>) -> Message {
         self.version += 1;
         let content = match self.takes_ranges() {
@@ -123,11 +124,11 @@ impl Server {
         notification("textDocument/didChange", &json!({"textDocument": document, "contentChanges": [content]}))
     }
 
-    /// Waits for the diagnostics of the last version: when they came, and how many publications there were until then. A
-    /// server that names no versions has its first publication taken.
+    /// Waits for the diagnostics of the last version; returns their time of arrival and the number of publications
+    /// until then. For a server that sends no versions, the first publication counts.
     ///
     /// # Errors
-    /// Where they do not come.
+    /// If they do not arrive.
     pub fn diagnostics(&mut self) -> io::Result<(Instant, usize)> {
         let mut publications = 0;
         loop {
@@ -145,7 +146,7 @@ impl Server {
     /// Sends a request about the document and waits for its answer.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is no answer.
     pub fn ask(&mut self, method: &str, mut params: Value) -> io::Result<Received> {
         params["textDocument"] = json!({"uri": self.uri});
         self.request(method, params)
@@ -163,7 +164,7 @@ impl Server {
         }
     }
 
-    /// The next message; what the server itself asks is answered with nothing.
+    /// Returns the next message; requests of the server are answered with null.
     fn receive(&mut self) -> io::Result<Received> {
         let received = self.received.recv_timeout(DEADLINE).map_err(|error| match error {
             RecvTimeoutError::Timeout => io::Error::other(format!("no answer in {} s", DEADLINE.as_secs())),
@@ -182,14 +183,14 @@ impl Server {
     /// Sends a message.
     ///
     /// # Errors
-    /// Where the server is gone.
+    /// If the server has exited.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
         self.input.write_all(&message.0)?;
         self.input.flush()
     }
 }
 
-/// A message with its frame, so that a clock need not run while it is written.
+/// An encoded message with its header, so that encoding is not measured.
 pub struct Message(Vec<u8>);
 
 impl Message {
@@ -205,23 +206,23 @@ fn notification(method: &str, params: &Value) -> Message {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The server may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A change of one line, in ASCII, so that columns are the same in every encoding.
+/// A change of one line. The line is ASCII, so columns are equal in every encoding.
 pub struct Edit<'a> {
-    /// From 0.
+    /// The line, from 0.
     pub line: usize,
-    /// From 0.
+    /// The column, from 0.
     pub column: usize,
-    /// What stands there.
+    /// The replaced text.
     pub old: &'a str,
-    /// What replaces it.
+    /// The new text.
     pub new: &'a str,
-    /// The whole text with it.
+    /// The whole text after the change.
     pub after: &'a str,
 }
 

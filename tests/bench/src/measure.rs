@@ -1,41 +1,44 @@
-//! Measuring: CPU time, memory, medians.
+//! Measurement of CPU time and memory, and statistics.
 //!
-//! Benchmarks that are held to a bar use the CPU time of one thread: on a shared machine it varies far less than wall time.
+//! Benchmarks with a time limit use the CPU time of one thread, which on a shared machine varies far less than wall
+//! time.
 
 use std::time::Duration;
 
-/// Runs `work` and returns its value with the CPU time this thread spent on it.
+/// Runs `work` and returns its value with the CPU time that this thread spent on it.
 pub fn thread_cpu_time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = cpu_time::ThreadTime::now();
     let value = work();
     (value, start.elapsed())
 }
 
-/// The most memory this process ever held, in bytes: `VmHWM` of `/proc/self/status`. `None` where there is no such file.
+/// Returns the peak memory of this process in bytes: `VmHWM` of `/proc/self/status`. `None` if there is no such file.
 pub fn peak_memory() -> Option<u64> {
     kibibytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// A row of the kernel's table, in bytes.
+/// Returns a row of `/proc/…/status`, in bytes.
 fn kibibytes(status: &str, row: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(row))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
 
-/// The memory another process holds, in bytes: `VmRSS` of its `/proc/…/status`. `None` where there is no such file.
+/// Returns the current memory of another process in bytes: `VmRSS` of its `/proc/…/status`. `None` if there is no such
+/// file.
 pub fn resident_memory(process: u32) -> Option<u64> {
     kibibytes(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, "VmRSS:")
 }
 
-/// The CPU time all threads of another process have used: `/proc/…/stat`, in steps of 10 ms. `None` where there is no such
-/// file.
+/// Returns the CPU time of all threads of another process, from `/proc/…/stat` in steps of 10 ms. `None` if there is no
+/// such file.
 pub fn process_cpu_time(process: u32) -> Option<Duration> {
     ticks(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
         .map(|ticks| Duration::from_millis(10 * ticks))
 }
 
-/// User and system time; the second field is the program's name, which may hold blanks and parentheses.
+/// Returns user plus system time in ticks. The second field is the program's name, which may contain blanks and
+/// parentheses.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
@@ -48,13 +51,14 @@ fn ticks(stat: &str) -> Option<u64> {
 pub struct Samples(Vec<Duration>);
 
 impl Samples {
-    /// From measurements in any order.
+    /// Creates a sorted set from measurements in any order.
     pub fn new(mut samples: Vec<Duration>) -> Samples {
         samples.sort_unstable();
         Samples(samples)
     }
 
-    /// The smallest sample that at least `percent` of a hundred samples do not exceed; zero when there is none.
+    /// Returns the smallest sample such that at least `percent` per cent of the samples are not larger; zero if there
+    /// are none.
     pub fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.0.len() * percent.min(100)).div_ceil(100).saturating_sub(1);
         self.0.get(rank).copied().unwrap_or_default()

@@ -1,9 +1,9 @@
-//! The generators write the same bytes for ever: figures measured on them stay comparable, with each other and with those
-//! measured on the generators they were ported from, whose output the lengths and hashes were taken of.
+//! Tests that the output of the generators never changes, so that figures measured on it stay comparable over time. The
+//! lengths and hashes are those of the generators from which these were ported.
 
 use rx_bench::generate::{Kind, Language, Scale, network, scale};
 
-/// Length and 64-bit FNV-1a hash.
+/// Returns the length and the 64-bit FNV-1a hash.
 fn fingerprint(text: &str) -> (usize, u64) {
     let hash = text
         .bytes()

@@ -1,7 +1,7 @@
-//! The pages of diagnostic codes: `docs/codes.md`, an index, and a page for each code in `docs/codes`.
+//! The pages of diagnostic codes: the index `docs/codes.md`, and a page for each code in `docs/codes`.
 //!
-//! People write the middle of a page: what it means, a wrong and a right example, how to fix it. Its head and what it says
-//! on silencing come from the table of codes.
+//! The middle of a page is written by hand: the meaning, a wrong and a right example, the fix. Its head and the section
+//! on suppression are generated from the table of codes.
 
 use rx_base::{Code, Severity};
 use std::collections::BTreeMap;
@@ -17,18 +17,18 @@ Every diagnostic has a number and a name that never change their meaning. The se
 RX0402` prints the page of a code. A comment in an example says what rx reports of its line.
 ";
 
-/// Below the title of each page.
+/// The comment below the title of each page.
 const REMARK: &str = "<!-- `cargo run -p rx-docs` writes this head and the last section; a test compares. -->";
 
-/// The sections of a page whose mistake stands in a text, in order.
+/// The sections of a page about a mistake in a text, in order.
 pub const SECTIONS: [&str; 5] = ["What it means", "Wrong", "Right", "How to fix it", SILENCE];
 
-/// The sections of a page about something no text shows: a failed run, a file that is no text.
+/// The sections of a page about a mistake that is not in a text, such as a failed run or a file that is not text.
 pub const ELSEWHERE: [&str; 4] = ["What it means", "Where it occurs", "How to fix it", SILENCE];
 
 const SILENCE: &str = "How to silence it";
 
-/// The groups of codes, by their first two digits.
+/// The titles of the groups of codes, by their first two digits.
 const GROUPS: &[(u16, &str)] = &[
     (0, "The checker itself"),
     (1, "Syntax"),
@@ -44,13 +44,13 @@ const GROUPS: &[(u16, &str)] = &[
     (12, "Kernels"),
 ];
 
-/// The pages as they stand in the folder, by file name without extension: `rx0501`.
+/// The pages in the folder, by file name without extension: `rx0501`.
 pub type Pages = BTreeMap<String, String>;
 
 /// Reads the pages of a folder.
 ///
 /// # Errors
-/// What the file system says.
+/// Errors of the file system.
 pub fn read(folder: &Path) -> io::Result<Pages> {
     let mut pages = Pages::new();
     for entry in fs::read_dir(folder)? {
@@ -62,12 +62,12 @@ pub fn read(folder: &Path) -> io::Result<Pages> {
     Ok(pages)
 }
 
-/// The name of a code's page: `rx0501`.
+/// Returns the name of a code's page: `rx0501`.
 pub fn file_stem(code: Code) -> String {
     code.to_string().to_lowercase()
 }
 
-/// The titles of a page's sections, in order.
+/// Returns the titles of a page's sections, in order.
 pub fn sections(page: &str) -> Vec<&str> {
     let mut fenced = false;
     let mut titles = Vec::new();
@@ -78,12 +78,12 @@ pub fn sections(page: &str) -> Vec<&str> {
     titles
 }
 
-/// Whether the page is about something that no text shows.
+/// Whether the page is about a mistake that is not in a text.
 pub fn is_elsewhere(page: &str) -> bool {
     sections(page).contains(&ELSEWHERE[1])
 }
 
-/// A code's page: what stands in the folder, with head and last section as the table of codes has them.
+/// Generates a code's page: the text in the folder, with head and last section from the table of codes.
 pub fn page(code: Code, written: &str) -> String {
     let start = written.find("## ").unwrap_or(written.len());
     let middle = written.get(start..).unwrap_or_default();
@@ -99,7 +99,7 @@ pub fn page(code: Code, written: &str) -> String {
     format!("# {code} {slug}\n\n{REMARK}\n\n**{severity}.** {summary}\n\n{middle}\n\n## {SILENCE}\n\n{silence}\n")
 }
 
-/// What a page says on silencing.
+/// Generates the section on suppression.
 fn silence(code: Code, elsewhere: bool) -> String {
     let slug = code.slug();
     let toml = format!("`rx.toml` sets the severity:\n\n```toml\n[severity]\n{code} = \"off\"\n```");
@@ -119,7 +119,7 @@ fn silence(code: Code, elsewhere: bool) -> String {
     format!("{shown}On one line: `# rx: ignore[{code}]` behind it, or `# rx: ignore[{slug}]`. In a project, {toml}")
 }
 
-/// The index as Markdown.
+/// Generates the index as Markdown.
 pub fn index() -> String {
     let mut index = HEAD.to_owned();
     for (group, title) in GROUPS {

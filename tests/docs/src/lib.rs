@@ -1,6 +1,6 @@
-//! Pages of `docs/` that are derived from data: `codes.md` and the pages in `codes/` from the table of diagnostic codes,
-//! `operators.md` from the operators' schemas, `rx.schema.json` from the table of settings, `man` and `commands.md` from the command lines.
-//! `cargo run -p rx-docs` writes them; a test compares.
+//! Generates the pages of `docs/` that are derived from data: `codes.md` and the pages in `codes/` from the table of
+//! diagnostic codes, `operators.md` from the operators' schemas, `rx.schema.json` from the table of settings, `man` and
+//! `commands.md` from the command lines. `cargo run -p rx-docs` writes them; a test compares.
 
 pub mod codes;
 pub mod manual;
@@ -16,10 +16,10 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Every page: its path below `docs` and its text. Codes nobody wrote a page for have none.
+/// Returns every page: its path below `docs` and its text. Codes without a written page are left out.
 ///
 /// # Errors
-/// What the file system says of the written parts.
+/// Errors of the file system, in reading the written parts.
 pub fn pages() -> io::Result<Vec<(String, String)>> {
     let written = codes::read(&folder().join("codes"))?;
     let of_code = |code: &Code| {

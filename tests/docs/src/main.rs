@@ -1,4 +1,4 @@
-//! Writes the derived pages of `docs/`.
+//! Writes the generated pages of `docs/`.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The reference of the command lines, from clap's definitions: pages for `man`, and `docs/commands.md`.
+//! Generates the reference of the command lines from clap's definitions: pages for `man`, and `docs/commands.md`.
 
 use clap::{Arg, Command};
 use std::fmt::Write;
@@ -16,7 +16,7 @@ fn commands() -> [Command; 4] {
     [rxcheck::command(), rxfmt::command(), rxopt::command(), rxrun::command()]
 }
 
-/// `docs/commands.md`: for each program its purpose, its usage, a table of its options and its remarks.
+/// Generates `docs/commands.md`: for each program its purpose, usage, a table of its options and its remarks.
 pub fn reference() -> String {
     commands().into_iter().fold(HEAD.to_owned(), |page, mut command| {
         command.build();
@@ -40,7 +40,7 @@ fn section(mut command: Command) -> String {
     section
 }
 
-/// An argument as it is typed: `-o, --output <FILE>`.
+/// Formats an argument as it is typed: `-o, --output <FILE>`.
 fn spelling(arg: &Arg) -> String {
     arg.to_string()
         .split_once("--")
@@ -48,7 +48,7 @@ fn spelling(arg: &Arg) -> String {
         .map_or_else(|| arg.to_string(), |(_, long)| format!("-{}, --{long}", arg.get_short().unwrap_or_default()))
 }
 
-/// The help of an argument with its possible values and its default.
+/// Returns the help of an argument with its possible values and its default.
 fn meaning(arg: &Arg) -> String {
     let mut text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let values: Vec<String> = match arg.get_action().takes_values() {
@@ -74,15 +74,15 @@ fn meaning(arg: &Arg) -> String {
     text
 }
 
-/// A text as one cell of a table.
+/// Formats a text as one cell of a table.
 fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
-/// The manual pages: file name and text.
+/// Generates the manual pages: file name and text of each.
 ///
 /// # Errors
-/// None that writing into memory has.
+/// None in practice, since it writes to memory.
 pub fn pages() -> io::Result<Vec<(String, String)>> {
     commands().into_iter().map(page).collect()
 }

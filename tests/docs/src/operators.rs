@@ -1,4 +1,4 @@
-//! The page of operators.
+//! Generates the page of operators.
 
 use rx_analysis::elaborate::signature_text;
 use rx_ops::schema::{Param, Purity, Schema};
@@ -12,7 +12,7 @@ const HEAD: &str = "# Operators
 Every operator rx knows, as its schema says it. Hover, completion and the checks of arguments read the same schemas.
 ";
 
-/// The page as Markdown.
+/// Returns the page as Markdown.
 pub fn page() -> String {
     let mut groups: BTreeMap<&str, BTreeMap<&str, &Schema>> = BTreeMap::new();
     for schema in rx_ops::all() {
@@ -34,12 +34,12 @@ pub fn page() -> String {
     page
 }
 
-/// A group's heading: `R`, `R.nn`.
+/// Returns a group's heading: `R`, `R.nn`.
 fn title(namespace: &str) -> String {
     if namespace.is_empty() { "R".to_owned() } else { format!("R.{namespace}") }
 }
 
-/// A link to an operator's section.
+/// Returns a link to an operator's section.
 fn link(schema: &Schema) -> String {
     let short = schema.name.rsplit('.').next().unwrap_or(schema.name);
     format!("[{short}](#{})", schema.anchor())
@@ -63,7 +63,7 @@ fn operator(page: &mut String, schema: &Schema) {
     }
 }
 
-/// Text inside a table.
+/// Escapes a text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

@@ -1,11 +1,11 @@
-//! The JSON schema of `rx.toml`, by which editors complete and check it.
+//! Generates the JSON schema of `rx.toml`, with which editors complete and check it.
 
 use rx_base::{Code, TvmVersion};
 use rx_settings::keys::{KEYS, Key, Kind};
 use rx_settings::{FILE_NAME, Level};
 use serde_json::{Map, Value, json};
 
-/// The schema as text.
+/// Returns the schema as text.
 pub fn schema() -> String {
     let mut schema = table(KEYS);
     schema["$schema"] = "http://json-schema.org/draft-07/schema#".into();
@@ -58,7 +58,7 @@ fn natural() -> Value {
     json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX })
 }
 
-/// Every code by number and by name, groups by their first digits, and `all`.
+/// Returns the schema of a severity table: every code by number and by name, groups by their leading digits, and `all`.
 fn severities() -> Value {
     let level = |words: &str| json!({ "enum": Level::WORDS, "description": words });
     let mut properties = Map::new();

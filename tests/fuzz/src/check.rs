@@ -1,20 +1,20 @@
-//! Text to everything that is said about it.
+//! Fuzz target: checks a text and renders all results.
 
 use rx_db::{FileKind, Workspace};
 use rx_report::Source;
 
-/// The most bytes that one rendering of one diagnostic, one type or one hover may take.
+/// The most bytes that the rendering of one diagnostic, one type or one hover may have.
 const MOST_SAID: usize = 1 << 20;
 
-/// The most diagnostics that are rendered: each costs some 50 µs, and a text can have one per byte.
+/// The most diagnostics that are rendered: each takes about 50 µs, and a text can have one per byte.
 const MOST_RENDERED: usize = 256;
 
-/// Panics when `said` is more than anyone could read.
+/// Panics if a rendering is unreasonably long.
 fn bounded(said: &str) {
     assert!(said.len() <= MOST_SAID, "{} bytes are said at once", said.len());
 }
 
-/// Checks `data`: every place lies in the text, and what is said does not explode.
+/// Checks `data`: every position must be inside the text, and no rendering may be too long.
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for kind in [FileKind::Rx, FileKind::Python] {

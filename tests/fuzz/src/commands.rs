@@ -1,4 +1,4 @@
-//! What the command-line tools do with a text, as a library: every stage that is printed, and a run.
+//! The commands of the tools as library functions: every stage that is printed, and a run.
 
 use rx_base::name::NameMap;
 use rx_base::{Name, Severity};
@@ -15,13 +15,13 @@ use rx_syntax::dialect::Dialect;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What a command made of a text: its output, or why there is none.
+/// The output of a command, or the reason why there is none.
 pub type Made = Result<String, String>;
 
 /// A command of a tool.
 pub type Command = fn(&str) -> Made;
 
-/// The commands by name. None of them panics, whatever the text is; and the output of none grows out of proportion to the text.
+/// The commands by name. No command may panic on any text, and no output may grow disproportionately to the text.
 pub const COMMANDS: [(&str, Command); 8] = [
     ("check", check),
     ("stats", stats),
@@ -33,7 +33,7 @@ pub const COMMANDS: [(&str, Command); 8] = [
     ("interp", interp),
 ];
 
-/// The kernels that `rxrun --emit` prints for a text at most: a text of many operators is as good as one of some.
+/// The most kernels that the emitting commands process; larger programs add nothing to the test.
 const MOST_KERNELS: usize = 200;
 
 /// `rxcheck`.
@@ -66,7 +66,7 @@ pub fn stats(text: &str) -> Made {
 /// `rxfmt`.
 ///
 /// # Errors
-/// Where formatting would change a tree.
+/// If formatting would change a syntax tree.
 pub fn format(text: &str) -> Made {
     let document = rx_syntax::Document::new(text, FileKind::Rx);
     let own = Dialect::detect(&document);
@@ -76,7 +76,7 @@ pub fn format(text: &str) -> Made {
 /// `rxopt --pipeline default`.
 ///
 /// # Errors
-/// Why the module is none, or a pass has no result.
+/// The reason why the module cannot be read, or a pass has no result.
 pub fn passes(text: &str) -> Made {
     let (workspace, file) = rx_build::pipeline::opened(text, FileKind::Rx, Arc::new(Operators::default()));
     let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
@@ -91,7 +91,7 @@ pub fn passes(text: &str) -> Made {
 /// `rxrun --emit tir`.
 ///
 /// # Errors
-/// Why there is no program.
+/// The reason why there is no program.
 pub fn tir(text: &str) -> Made {
     let program = program(text, &rx_build::Device::Cpu)?.0;
     Ok(kernels(&program).map(rx_tir::print::script).collect())
@@ -100,7 +100,7 @@ pub fn tir(text: &str) -> Made {
 /// `rxrun --emit cpu`.
 ///
 /// # Errors
-/// Why there is no program.
+/// The reason why there is no program.
 pub fn cpu(text: &str) -> Made {
     let program = program(text, &rx_build::Device::Cpu)?.0;
     let listed =
@@ -111,7 +111,7 @@ pub fn cpu(text: &str) -> Made {
 /// `rxrun --emit cuda`.
 ///
 /// # Errors
-/// Why there is no program.
+/// The reason why there is no program.
 pub fn cuda(text: &str) -> Made {
     let target = Target::default();
     let program = program(text, &rx_build::Device::Cuda(target.clone()))?.0;
@@ -121,10 +121,10 @@ pub fn cuda(text: &str) -> Made {
     Ok(listing.head + &listed.collect::<String>())
 }
 
-/// `rxrun --device interp`, with what the program may do bounded.
+/// `rxrun --device interp`, with limits on the run.
 ///
 /// # Errors
-/// Why it has no value.
+/// The reason why the program returns no value.
 pub fn interp(text: &str) -> Made {
     let (program, workspace, file, entry) = program(text, &rx_build::Device::Interp)?;
     if program.procedures.is_empty() {
@@ -156,7 +156,7 @@ fn kernels(program: &Program) -> impl Iterator<Item = &rx_tir::PrimFunc> {
     program.kernels.iter().take(MOST_KERNELS).map(|kernel| &*kernel.loops)
 }
 
-/// The program of the text's first Relax function, `main` before others, or of its first prim_func.
+/// Lowers the text's Relax function `main`, otherwise its first Relax function, otherwise its first prim_func.
 fn program(text: &str, target: &rx_build::Device) -> Result<(Arc<Program>, Workspace, FileId, Name), String> {
     let (workspace, file) = checked(text, Arc::default());
     let mut errors = workspace.unsuppressed_diagnostics(file);

@@ -1,9 +1,9 @@
-//! Edits of an open document.
+//! Fuzz target: edits an open document.
 
 use rx_db::{Document, FileId, FileKind, Workspace};
 use std::ops::Range;
 
-/// Texts that edits start from.
+/// The texts to which edits are applied.
 pub const STARTS: [&str; 6] = [
     include_str!("../../../examples/convnet.rx"),
     include_str!("../../../examples/handwritten.rx"),
@@ -13,7 +13,7 @@ pub const STARTS: [&str; 6] = [
     include_str!("../seeds/branches.rx"),
 ];
 
-/// What edits put in, besides pieces of the text itself.
+/// Texts that edits insert, besides pieces of the document itself.
 const SNIPPETS: [&str; 50] = [
     "(",
     ")",
@@ -70,8 +70,8 @@ const SNIPPETS: [&str; 50] = [
 /// The most edits of one run.
 const MOST_EDITS: usize = 24;
 
-/// The first byte of `data` chooses a text, then each edit takes seven bytes. After every edit diagnostics and types are
-/// those of a new workspace over the same text.
+/// Applies edits. The first byte of `data` chooses a text; each edit is decoded from seven bytes. After the edits,
+/// diagnostics and types must equal those of a new workspace with the same text.
 pub fn run(data: &[u8]) {
     let Some((first, mut rest)) = data.split_first() else { return };
     let kind = if first & 0x80 == 0 { FileKind::Rx } else { FileKind::Python };
@@ -84,7 +84,7 @@ pub fn run(data: &[u8]) {
         let (range, new) = decode(edit, &text);
         workspace.edit(file, range.clone(), &new);
         text.replace_range(range, &new);
-        // A workspace that is asked only now and then has more to catch up with.
+        // Skip some comparisons, so that the workspace has several edits to process at once.
         if edit[0] & 0x40 == 0 {
             assert_like_new(&workspace, file, &text, kind);
         }
@@ -92,7 +92,7 @@ pub fn run(data: &[u8]) {
     assert_like_new(&workspace, file, &text, kind);
 }
 
-/// An edit of `text`: what it does, where, how much, and what it puts in.
+/// Decodes an edit of `text`: the range to replace, and the new text.
 fn decode(edit: &[u8; 7], text: &str) -> (Range<usize>, String) {
     let [what, place_high, place_low, length, from_high, from_low, snippet] = edit.map(usize::from);
     let at = |high: usize, low: usize| text.floor_char_boundary((high << 8 | low) * text.len() / 0x10000);

@@ -1,11 +1,11 @@
-//! Text to every stage that `rxrun --emit` prints, and to a run by the interpreter.
+//! Fuzz target: prints every stage of `rxrun --emit`, and runs the program in the interpreter.
 
 use crate::commands::{cpu, cuda, interp, tir};
 
-/// The longest text that is taken: each stage is some thousand times the work of a check.
+/// The longest text that is processed, in bytes: each stage takes some thousand times as long as a check.
 const MOST: usize = 4096;
 
-/// Makes all stages of `data`; any of them may be refused.
+/// Computes all stages of `data`; each of them may return an error.
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if text.len() > MOST {

@@ -1,16 +1,17 @@
-//! Fuzz targets: each takes bytes and panics where a law is broken.
+//! Fuzz targets: functions that take bytes and panic if a property is violated.
 //!
-//! - [`parse::run`]: reading, positions, printing and formatting;
+//! - [`parse::run`]: parsing, positions, printing and formatting;
 //! - [`check::run`]: diagnostics, types, hover and every rendering;
-//! - [`edits::run`]: after any edits a workspace answers as a new one would;
+//! - [`edits::run`]: after any edits, a workspace gives the same results as a new one;
 //! - [`emit::run`]: loops, machine code, CUDA C and a run;
 //! - [`passes::run`]: the default pipeline.
 //!
-//! The binaries of the same names are libFuzzer's when built by `run.sh` and otherwise replay the files they are given.
-//! `seeds/` starts a run; `found/` keeps every input that once broke something, and a test replays both.
+//! The binaries of the same names are libFuzzer targets when built by `run.sh`; otherwise they replay the files they
+//! are given. `seeds/` contains the initial inputs, `found/` every input that once violated a property; a test replays
+//! both.
 //!
-//! [`programs`] writes programs of any size of the kinds that compilers are slow on, [`commands`] does with a text what the tools do:
-//! a test bounds how what they make grows.
+//! [`programs`] generates programs of any size of the kinds that are slow in compilers, and [`commands`] processes a
+//! text as the tools do. A test with both limits the growth of the outputs.
 
 pub mod check;
 pub mod commands;
@@ -22,17 +23,18 @@ pub mod programs;
 
 use std::process::ExitCode;
 
-/// What a target runs: it panics where a law is broken.
+/// A target: a function that panics if a property is violated.
 pub type Target = fn(&[u8]);
 
 /// The targets by name.
 pub const TARGETS: [(&str, Target); 5] =
     [("parse", parse::run), ("check", check::run), ("edits", edits::run), ("emit", emit::run), ("passes", passes::run)];
 
-/// Stack of a replay: what rx's own programs give their workers.
+/// The stack size of a replay in bytes, the same as that of rx's worker threads.
 const STACK: usize = 64 << 20;
 
-/// Runs `work` on a thread with the stack of rx's workers; `false` when it panicked or no thread could be had.
+/// Runs `work` on a thread with the stack of rx's workers; returns `false` if it panicked or no thread could be
+/// started.
 pub fn on_a_worker<'scope>(work: impl FnOnce() + Send + 'scope) -> bool {
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -40,7 +42,7 @@ pub fn on_a_worker<'scope>(work: impl FnOnce() + Send + 'scope) -> bool {
     })
 }
 
-/// Replays the files named on the command line through `target`; fails at the first that cannot be read or that panics.
+/// Runs `target` on the files named on the command line; fails at the first that cannot be read or that panics.
 pub fn replay(target: Target) -> ExitCode {
     for path in std::env::args_os().skip(1) {
         let bytes = match std::fs::read(&path) {

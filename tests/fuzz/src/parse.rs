@@ -1,4 +1,4 @@
-//! Text to trees and back.
+//! Fuzz target: parses, prints and formats a text.
 
 use rx_base::Span;
 use rx_syntax::dialect::Dialect;
@@ -6,8 +6,8 @@ use rx_syntax::format::format;
 use rx_syntax::printer::{print, tree_eq};
 use rx_syntax::{Document, Encoding, FileKind, syntax_diagnostics};
 
-/// Reads `data` as a script and as Python: nothing is lost, every place lies in the text, and what is printed or formatted
-/// from a text without mistakes reads as the same trees.
+/// Parses `data` as a script and as Python. No text may be lost, every position must be inside the text, and the
+/// printed or formatted form of a text without mistakes must parse to the same trees.
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for kind in [FileKind::Rx, FileKind::Python] {
@@ -27,7 +27,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Makes every tree; the number of mistakes.
+/// Parses all segments; returns the number of mistakes.
 fn trees(document: &Document) -> usize {
     let mut mistakes = 0;
     for item in document.items() {
@@ -56,11 +56,11 @@ fn assert_inside(text: &str, span: Span) {
     assert!(text.get(span.range()).is_some(), "{span:?} is no place in a text of {} bytes", text.len());
 }
 
-/// Lines and columns lead back to their bytes.
+/// Checks that lines and columns convert back to the same byte offsets.
 fn positions(document: &Document, text: &str) {
     for part in 0..=8 {
         let offset = text.floor_char_boundary(text.len() * part / 8);
-        // Between `\r` and `\n` there is no place of its own.
+        // The offset between `\r` and `\n` is not a separate position.
         if text.as_bytes().get(..=offset).is_some_and(|bytes| bytes.ends_with(b"\r\n")) {
             continue;
         }

@@ -1,17 +1,18 @@
-//! Programs of any size, of the kinds that make compilers slow: chains, diamonds, trees, nesting, ranks, wide tuples, branches.
+//! Generates programs of any size of the kinds that make compilers slow: chains, diamonds, trees, nesting, ranks, wide
+//! tuples, branches.
 
 use std::fmt::Write;
 
 /// A kind of program.
 pub struct Kind {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// The program of a size.
+    /// Generates a program of a given size.
     pub text: fn(usize) -> String,
-    /// The size that a test begins with.
+    /// The smallest size that a test uses.
     pub size: usize,
-    /// The power of the size that what is printed of it may grow with: 2 where a text is indented as deep as it is long, or names all
-    /// axes at each.
+    /// The power of the size with which the output may grow: 2 if the printed text is indented by an amount
+    /// proportional to its length, or repeats all axes for each axis.
     pub power: u32,
 }
 
@@ -32,7 +33,7 @@ pub const KINDS: [Kind; 24] = [
     kind("tuple in a tuple", nested_tuples, 24, 2),
     kind("wide tuple", wide_tuple, 250, 1),
     kind("branches", branches, 60, 1),
-    // An `elif` is an `if` in the `else` before it, which is printed one column further.
+    // An `elif` is an `if` in the `else` before it, which is printed with more indentation.
     kind("branches of one condition", alternatives, 60, 2),
     kind("branches in branches", nested_branches, 20, 2),
     kind("chain of functions", functions, 30, 1),
@@ -51,22 +52,22 @@ const fn kind(name: &'static str, text: fn(usize) -> String, size: usize, power:
 const HEAD: &str =
     "from tvm.script import ir as I\nfrom tvm.script import tirx as T\nfrom tvm.script import relax as R\n\n";
 
-/// A matrix.
+/// The type of a matrix.
 const M: &str = "R.Tensor((4, 4), \"float32\")";
 
-/// The names `p0`, `p1`, ….
+/// Returns the names `p0`, `p1`, … for the letter `p`.
 fn numbered(letter: &str, count: usize) -> Vec<String> {
     (0..count).map(|at| format!("{letter}{at}")).collect()
 }
 
-/// A function `main` of these parameters, all of one type, with these lines.
+/// Returns a function `main` with these parameters, all of type `ty`, and these lines.
 fn main_of(params: &[String], ty: &str, lines: &[String], result: &str) -> String {
     let params: Vec<String> = params.iter().map(|param| format!("{param}: {ty}")).collect();
     let body: String = lines.iter().map(|line| format!("    {line}\n")).collect();
     format!("{HEAD}@R.function\ndef main({}):\n{body}    return {result}\n", params.join(", "))
 }
 
-/// `v1 = step(v0)`, `v2 = step(v1)`, …: `step` gets the number of the variable before.
+/// Returns `main` with the lines `v1 = step(v0)`, `v2 = step(v1)`, …; `step` gets the number of the previous variable.
 fn steps(size: usize, ty: &str, step: impl Fn(usize) -> Vec<String>) -> String {
     let lines: Vec<String> = (0..size).flat_map(step).collect();
     main_of(&["v0".to_owned()], ty, &lines, &format!("v{size}"))
@@ -159,7 +160,7 @@ fn wide_tuple(size: usize) -> String {
     main_of(&["x".to_owned()], M, &lines, &format!("f{}", size - 1))
 }
 
-/// A function `main(c, x)` with this body.
+/// Returns a function `main(c, x)` with this body.
 fn conditional(body: &str, result: &str) -> String {
     format!("{HEAD}@R.function\ndef main(c: R.Tensor((), \"bool\"), x: {M}) -> {M}:\n{body}    return {result}\n")
 }
@@ -197,7 +198,7 @@ fn nested_branches(size: usize) -> String {
     conditional(&body, "y")
 }
 
-/// A module of functions, each with the calls that `calls` makes of the next one.
+/// Returns a module of functions, each with the calls of the next function that `calls` generates.
 fn module(size: usize, calls: fn(usize) -> String) -> String {
     let mut text = format!("{HEAD}@I.ir_module\nclass Module:\n");
     for at in 0..size {

@@ -1,22 +1,23 @@
-//! Single edits that people make, at lines of every kind: for the benchmark, and for the test that reads again as anew.
+//! Typical single edits, at lines of every kind: for the benchmark, and for the test that an incremental parse equals a
+//! fresh one.
 
 use std::ops::Range;
 
-/// `old` bytes at `at` are replaced by `new`.
+/// A replacement of `old` bytes at `at` by `new`.
 #[derive(Clone, Copy, Debug)]
 pub struct Replacement {
     /// The first byte.
     pub at: usize,
-    /// How many bytes go.
+    /// The number of bytes to remove.
     pub old: usize,
-    /// What comes.
+    /// The text to insert.
     pub new: &'static str,
 }
 
-/// Finds the place of a line, without its end, at or after a byte; before it where none follows.
+/// Finds a line of some kind at or after a byte, otherwise before it; returns its range without the line end.
 pub type Find = fn(&str, usize) -> Option<Range<usize>>;
 
-/// The change of the line at a place, `None` where the line has nothing of the sort.
+/// Creates an edit of the line at a range; `None` if the edit does not apply to the line.
 pub type Make = fn(&str, Range<usize>) -> Option<Replacement>;
 
 /// The kinds of lines.
@@ -100,20 +101,20 @@ fn first(text: &str, line: Range<usize>, wanted: char) -> Option<Replacement> {
     Some(delete(line.start + at, 1))
 }
 
-/// Where a line's code starts.
+/// Returns the offset where a line's code starts.
 fn code(text: &str, line: Range<usize>) -> usize {
     let code = text.get(line.clone()).unwrap_or_default();
     line.start + code.len() - code.trim_start().len()
 }
 
-/// The line that has a byte, without its end.
+/// Returns the line that contains a byte, without its line end.
 fn line_at(text: &str, at: usize) -> Range<usize> {
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     start..after.find('\n').map_or(text.len(), |newline| at + newline)
 }
 
-/// The line that starts with `words` behind its blanks.
+/// Finds a line that starts with `words` after its indentation.
 fn find(text: &str, from: usize, words: &str) -> Option<Range<usize>> {
     let starts = |at: &usize| text.get(..*at).is_some_and(|before| before.trim_end_matches(' ').ends_with('\n'));
     let ahead = text.get(from..)?.match_indices(words).map(|(at, _)| from + at).find(starts);

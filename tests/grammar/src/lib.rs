@@ -11,48 +11,48 @@ unsafe extern "C" {
     fn tree_sitter_rx() -> *const ();
 }
 
-/// The language.
+/// Returns the tree-sitter language.
 #[allow(unsafe_code)]
 pub fn language() -> Language {
     // SAFETY: the function is the one that `tree-sitter generate` wrote into parser.c, which build.rs compiles and links.
     Language::new(unsafe { LanguageFn::from_raw(tree_sitter_rx) })
 }
 
-/// The grammar's folder.
+/// Returns the grammar's folder.
 pub fn folder() -> PathBuf {
     workspace().join("grammar/tree-sitter-rx")
 }
 
-/// The root of the project.
+/// Returns the root of the project.
 pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A parser of the language.
+/// Creates a parser of the language.
 ///
 /// # Errors
-/// The library is too old for the committed parser.
+/// If the library is too old for the committed parser.
 pub fn parser() -> Result<Parser, String> {
     let mut parser = Parser::new();
     parser.set_language(&language()).map_err(|error| error.to_string())?;
     Ok(parser)
 }
 
-/// The tree of a text.
+/// Parses a text.
 ///
 /// # Errors
-/// As [`parser`].
+/// Like [`parser`].
 pub fn parse(text: &str) -> Result<Tree, String> {
     parser()?.parse(text, None).ok_or_else(|| "the parser gave up".to_owned())
 }
 
-/// The first place where the tree has an error or a token that is not there: its line, from 1, and what stands there.
+/// Returns the first place where the tree has an error or a missing token: its line, from 1, and its text.
 pub fn first_error(tree: &Tree) -> Option<(usize, String)> {
     let mut node = tree.root_node();
     if !node.has_error() {
         return None;
     }
-    // Down to the first child with an error until there is none below.
+    // Descend to the first child with an error, until no child has one.
     loop {
         let mut cursor = node.walk();
         let below = node.children(&mut cursor).find(|child| child.has_error());
@@ -63,9 +63,9 @@ pub fn first_error(tree: &Tree) -> Option<(usize, String)> {
     }
 }
 
-/// Replaces `old` bytes of the text at `at` by `new`, and says so to the tree.
+/// Replaces `old` bytes of the text at `at` by `new`, and records the edit in the tree.
 ///
-/// `at` and `at + old` have to be boundaries of characters in the text.
+/// `at` and `at + old` must be character boundaries of the text.
 pub fn edit(text: &mut String, tree: &mut Tree, at: usize, old: usize, new: &str) {
     let start_position = point(text, at);
     let old_end_position = point(text, at + old);

@@ -1,13 +1,13 @@
-//! What the comments of a block expect.
+//! The expectations in the comments of a block.
 
 use crate::check::{Found, TypeFound};
 use rx_base::{Code, Severity};
 use std::fmt;
 
-/// One expected diagnostic or type.
+/// An expected diagnostic, type, note or help message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// The line of the block it speaks of, from 1.
+    /// The line of the block to which it applies, from 1.
     pub line: usize,
     what: What,
 }
@@ -21,7 +21,7 @@ enum What {
         message: String,
     },
     Type(String),
-    /// `note: …` or `help: …` below a diagnostic of the line.
+    /// A note or help message of a diagnostic of the line.
     Remark(String),
 }
 
@@ -35,7 +35,7 @@ const REVEALED: &str = "# revealed: ";
 const REMARKS: [&str; 2] = ["# note: \"", "# help: \""];
 
 impl Expectation {
-    /// Whether this diagnostic is the one expected.
+    /// Whether this diagnostic is the expected one.
     pub fn accepts(&self, found: &Found) -> bool {
         match &self.what {
             What::Diagnostic { severity, code, column, message } => {
@@ -47,7 +47,7 @@ impl Expectation {
         }
     }
 
-    /// Whether this diagnostic says below it what is expected.
+    /// Whether this diagnostic has the expected note or help message.
     pub fn is_remark_of(&self, found: &Found) -> bool {
         let What::Remark(wanted) = &self.what else { return false };
         let said = |remark: &String| match (remark.split_once(": "), wanted.split_once(": ")) {
@@ -57,7 +57,7 @@ impl Expectation {
         self.line == found.line && found.remarks.iter().any(said)
     }
 
-    /// Whether this type is the one expected.
+    /// Whether this type is the expected one.
     pub fn reveals(&self, row: &TypeFound) -> bool {
         matches!(&self.what, What::Type(ty) if *ty == row.ty && self.line == row.line)
     }
@@ -84,10 +84,10 @@ impl fmt::Display for Expectation {
     }
 }
 
-/// What the comments of a block expect, in order.
+/// Returns the expectations in the comments of a block, in order.
 ///
 /// # Errors
-/// What is wrong with a comment that begins like an expectation.
+/// A message about a comment that begins like an expectation but is not a valid one.
 pub fn expectations(code: &str) -> Result<Vec<Expectation>, String> {
     let mut found = Vec::new();
     let mut pending = Vec::new();
@@ -108,7 +108,7 @@ pub fn expectations(code: &str) -> Result<Vec<Expectation>, String> {
     }
 }
 
-/// The text without comments that expect something.
+/// Returns the text without the comments that are expectations.
 pub fn without_expectations(code: &str) -> String {
     let lines = code.lines().filter_map(|line| match split_comments(line) {
         Some((before, _)) => Some(before.trim_end()).filter(|before| !before.is_empty()),
@@ -117,7 +117,7 @@ pub fn without_expectations(code: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The code of a line, and the expectations behind it; `None` where there are none.
+/// Splits a line into its code and its expectations; `None` if it has no expectations.
 fn split_comments(line: &str) -> Option<(&str, Vec<&str>)> {
     let heads = SEVERITIES.iter().map(|(head, _)| *head).chain([REVEALED]).chain(REMARKS);
     let mut starts: Vec<usize> = heads.flat_map(|head| line.match_indices(head).map(|(at, _)| at)).collect();

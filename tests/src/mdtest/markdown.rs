@@ -1,51 +1,51 @@
-//! Headings and code blocks of a document.
+//! Parser of a document's headings and code blocks.
 
 use rx_base::TvmVersion;
 use rx_db::FileKind;
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// A file of this kind.
+    /// A source file of this kind.
     File(FileKind),
-    /// The settings, `rx.toml`, of the files below it.
+    /// The settings, `rx.toml`, of the files below.
     Settings,
 }
 
-/// A code block that is a file of its own.
+/// A code block that is a separate file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The headings it stands under, outermost first: `call_tir: rank`.
+    /// The headings above it, outermost first: `call_tir: rank`.
     pub heading: String,
-    /// The document's line of its fence, from 1.
+    /// The line of its fence in the document, from 1.
     pub line: usize,
-    /// What it is.
+    /// The kind of the block.
     pub language: Language,
-    /// The release of TVM it is meant for.
+    /// The release of TVM that it is meant for.
     pub tvm: Option<TvmVersion>,
-    /// Its text.
+    /// The text.
     pub code: String,
-    /// What becomes of the text, where the document shows it.
+    /// The expected texts after rewriting, if the document shows them.
     pub after: Vec<After>,
 }
 
-/// A text after something was done to it, its expectations left out.
+/// The expected text after a rewriting, without expectation comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct After {
-    /// What was done.
+    /// The rewriting.
     pub what: Rewrite,
-    /// The document's line of its fence, from 1.
+    /// The line of its fence in the document, from 1.
     pub line: usize,
-    /// The text then.
+    /// The expected text.
     pub code: String,
 }
 
-/// What can be done to a text.
+/// A rewriting of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewrite {
-    /// `--fix`, with unsafe fixes or without.
+    /// `--fix`, with or without unsafe fixes.
     Fix {
-        /// `--unsafe-fixes`.
+        /// Whether `--unsafe-fixes` is given.
         with_unsafe: bool,
     },
     /// `--annotate`.
@@ -53,7 +53,7 @@ pub enum Rewrite {
 }
 
 impl Rewrite {
-    /// The fence's words after its language: `fixed`, `fixed --unsafe-fixes`, `annotated`.
+    /// Parses the words of a fence after its language: `fixed`, `fixed --unsafe-fixes`, `annotated`.
     fn parse(words: &str) -> Option<Rewrite> {
         match words.split_once(' ')?.1.trim() {
             "fixed" => Some(Rewrite::Fix { with_unsafe: false }),
@@ -64,8 +64,8 @@ impl Rewrite {
     }
 }
 
-/// The blocks of a document fenced as `rx` or `py`, as `rx tvm=0.27`, or as `toml rx.toml`; one fenced as `rx fixed` says what
-/// becomes of the block before it.
+/// Returns the blocks of a document that are fenced as `rx`, `py`, `rx tvm=0.27` or `toml rx.toml`. A block fenced as
+/// `rx fixed` is the expected rewriting of the previous block.
 pub fn blocks(markdown: &str) -> Vec<Block> {
     let mut headings: Vec<(usize, &str)> = Vec::new();
     let mut blocks = Vec::new();

@@ -1,11 +1,11 @@
-//! What becomes of a block when it is fixed or annotated.
+//! Fixes or annotates a block and compares the result.
 
 use super::expectation::without_expectations;
 use super::markdown::{After, Block, Language, Rewrite};
 use rx_base::fix::{apply, fix_all};
 use rx_db::{Annotate, Workspace};
 
-/// How the rewritten text of a block differs from the one expected.
+/// Returns the first difference between the rewritten text of a block and the expected one.
 pub fn difference(block: &Block, after: &After) -> Option<String> {
     let got = without_expectations(&rewritten(block, after.what));
     if got == after.code {

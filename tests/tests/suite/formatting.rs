@@ -1,4 +1,4 @@
-//! Formatting changes no diagnostic: whatever rx says of the programs of `tests/mdtest` and `examples`, it says of them formatted.
+//! Tests that formatting changes no diagnostic, for the programs of `tests/mdtest` and `examples`.
 
 use rx_base::{Code, Severity};
 use rx_db::{FileKind, Operators};
@@ -9,7 +9,7 @@ use rx_tests::mdtest::{Language, blocks};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A text and what speaks of it.
+/// A text, with the operators that its project declares.
 struct Text {
     name: String,
     code: String,
@@ -43,8 +43,8 @@ fn texts() -> Vec<Text> {
     texts
 }
 
-/// The diagnostics of a text, in a fixed order, without places: lines move. No release of TVM is chosen: what one reads depends on
-/// the spelling, which formatting makes the same throughout the file.
+/// Returns the diagnostics of a text in a fixed order, without positions, because lines move. No release of TVM is
+/// chosen: its findings depend on the dialect, which formatting unifies throughout the file.
 fn said(text: &Text, code: &str) -> Vec<(Code, Severity, String)> {
     let checked = check_with(code, text.kind, None, &text.operators);
     let mut said: Vec<_> = checked.found.into_iter().map(|found| (found.code, found.severity, found.message)).collect();
@@ -52,7 +52,7 @@ fn said(text: &Text, code: &str) -> Vec<(Code, Severity, String)> {
     said
 }
 
-/// The text as `rxfmt` writes it; `None` where that is refused, or is as it was.
+/// Formats the text as `rxfmt` does; `None` if that returns an error, or changes nothing.
 fn formatted(text: &Text) -> Option<String> {
     let document = Document::new(&text.code, text.kind);
     let own = Dialect::detect(&document);
@@ -77,7 +77,7 @@ fn formatting_any_program_changes_no_diagnostic() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The text formatted, which must have changed nothing else.
+/// Formats a text.
 fn of(code: &str) -> String {
     let document = Document::new(code, FileKind::Rx);
     rx_syntax::format::format(&document, Dialect::detect(&document))
@@ -107,7 +107,7 @@ fn formatting_number_in_parentheses_stays_in_a_body() {
     assert_eq!(of(&code), code);
 }
 
-/// The diagnostics before and after are the same, and so is what the text has in it.
+/// Checks that formatting changes no diagnostic, and that both texts contain `part`.
 #[track_caller]
 fn keeps(code: &str, part: &str) {
     let text = Text { name: String::new(), code: code.to_owned(), kind: FileKind::Rx, operators: Arc::default() };

@@ -1,4 +1,5 @@
-//! Libraries that declare `test = false` or `doctest = false` in their manifest hold no such tests, which would never run.
+//! Tests that libraries with `test = false` or `doctest = false` in their manifest contain no such tests, which would
+//! never run.
 
 use rx_tests::cases::files;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folders of the workspace's crates, each with the `[lib]` table of its manifest.
+/// Returns the folders of the workspace's crates, each with the `[lib]` table of its manifest.
 fn libraries() -> Vec<(PathBuf, String)> {
     let workspace = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace's manifest");
     let members = workspace.split_once("members = [").and_then(|(_, rest)| rest.split_once(']')).expect("members").0;
@@ -57,7 +58,8 @@ fn library_without_doc_tests_has_no_code_blocks_that_rustdoc_would_run() {
     );
 }
 
-/// Whether the doc comments of a source file have a code block without a language, or one of Rust.
+/// Whether the doc comments of a source file have a code block without a language, or a Rust one, which would be a doc
+/// test.
 fn runs_code(text: &str) -> bool {
     let mut inside = false;
     text.lines().any(|line| {

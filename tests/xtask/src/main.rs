@@ -1,5 +1,5 @@
-//! `cargo xtask TASK`: the developers' tasks of CONTRIBUTING.md by name. Each task runs the scripts and commands that do the work, in the
-//! repository's folder, and ends with the status of the first that fails.
+//! `cargo xtask TASK`: the developer tasks of CONTRIBUTING.md by name. Each task runs the scripts and commands that do
+//! the work, in the repository's folder. Its exit status is that of the first one that fails.
 
 mod sample;
 
@@ -48,12 +48,12 @@ enum Task {
     Release,
 }
 
-/// The repository's folder.
+/// Returns the repository's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs a program in the repository's folder; an error is the exit code to end with.
+/// Runs a program in the repository's folder; on failure returns the exit code for this process.
 fn run<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Result<(), ExitCode> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
@@ -70,7 +70,7 @@ fn run<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -
     }
 }
 
-/// Runs a script of the repository by bash, which Windows needs to be asked for.
+/// Runs a script of the repository with bash, which must be named explicitly on Windows.
 fn script(path: &str, arguments: &[OsString]) -> Result<(), ExitCode> {
     run("bash", [path.into()].iter().chain(arguments))
 }
@@ -109,13 +109,13 @@ fn task(task: Task) -> Result<(), ExitCode> {
     }
 }
 
-/// Builds the archive, the wheel and the VS Code extension for this machine, then takes each from its file to a first run.
+/// Builds the archive, the wheel and the VS Code extension for this machine, then installs each and runs it.
 fn release() -> Result<(), ExitCode> {
     run("cargo", ["build", "--profile", "dist", "--locked", "--bins"])?;
     script("tests/scripts/wheel.sh", &["dist".into()])?;
     run("npm", ["ci", "--prefix", "editors/vscode", "--no-audit", "--no-fund"])?;
     run("python3", ["tests/packages/make.py", "--programs", "target/dist", "--out", "target/packages"])?;
-    // The shell lists the packages.
+    // The shell expands the names of the packages.
     run("bash", ["-c", "python3 tests/packages/check.py target/packages/* target/wheels/*.whl"])
 }
 

@@ -1,10 +1,10 @@
-//! `cargo xtask sample-comments`: random comments with the code after them, for a reader who judges whether each is understood at first
-//! reading.
+//! `cargo xtask sample-comments`: prints random comments with the code after them, so that a reader can judge whether
+//! each is understood at first reading.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders of the back end, from which comments are drawn where none are named.
+/// The default folders, those of the back end.
 const BACK_END: &[&str] = &[
     "compiler/build",
     "compiler/cpu",
@@ -40,10 +40,10 @@ struct Comment {
     lines: (usize, usize),
 }
 
-/// The comments that the options draw, as text.
+/// Draws comments according to the options; returns them as text.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// If a folder cannot be read.
 pub fn sample(root: &Path, options: &Options) -> Result<String, String> {
     let folders = match options.folders.is_empty() {
         true => BACK_END.iter().map(|folder| root.join(folder)).collect(),
@@ -83,7 +83,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// The comments of a file that take whole lines.
+/// Returns the comments of a file that fill whole lines.
 fn comments(file: &Path) -> Vec<Comment> {
     let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
     let mut found = Vec::new();
@@ -106,7 +106,7 @@ fn comments(file: &Path) -> Vec<Comment> {
 struct Random(u64);
 
 impl Random {
-    /// A number below `limit`, which is not 0.
+    /// Returns a number below `limit`, which must not be 0.
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,10 +1,12 @@
-//! Edits of attributes: from a changed text to its loops and its CUDA C, in CPU time of one thread.
+//! Benchmark of edits of attributes: the time from a changed text to its loops and its CUDA C, in CPU time of one
+//! thread.
 //!
 //! ```text
 //! cargo run --release -p rx-bench --features builds --bin builds -- FILE…
 //! ```
-//! Numbers that follow `epsilon=` and `R.const(` and the axes of `softmax` are changed one after another, each to a value that it
-//! never had. Bars (issue 29): the loops of all kernels ≤ 10 ms, their CUDA C ≤ 20 ms, memory ≤ 400 MB.
+//! The numbers after `epsilon=` and `R.const(` and the axes of `softmax` are changed one after another, each to a value
+//! that has not occurred before. Limits (issue 29): the loops of all kernels ≤ 10 ms, their CUDA C ≤ 20 ms, memory ≤
+//! 400 MB.
 
 use rx_base::name::name;
 use rx_bench::measure::{Samples, peak_memory, thread_cpu_time};
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 /// The most edits of a kind.
 const EDITS: usize = 40;
 
-/// Lowering nests as deep as expressions do.
+/// The stack size in bytes: lowering recurses as deep as expressions are nested.
 const STACK: usize = 256 << 20;
 
 fn main() -> ExitCode {
@@ -64,7 +66,8 @@ fn file(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How long an edit waits for a lowering of all that it ends, in wall time: it comes at different moments of the first lowering.
+/// Measures how long an edit waits for a running lowering that it cancels, in wall time. The edits come at different
+/// times of the first lowering.
 fn cancelled(text: &str) -> Vec<Duration> {
     let moments = (0..20u32).map(|number| Duration::from_millis(3) * number);
     moments
@@ -90,7 +93,7 @@ fn cancelled(text: &str) -> Vec<Duration> {
         .collect()
 }
 
-/// The floats right after a word; of `softmax` the axes.
+/// Returns the positions of the numbers directly after a word; for `softmax` those of the axes.
 fn places(text: &str, word: &str) -> Vec<Range<usize>> {
     let number = |(at, _): (usize, &str)| {
         let start = match word {
@@ -108,8 +111,8 @@ fn places(text: &str, word: &str) -> Vec<Range<usize>> {
     all.into_iter().step_by(step).collect()
 }
 
-/// Changes the text at each place, last first, so that the places before stay where they are. Every second edit is for the loops,
-/// the others for CUDA C.
+/// Changes the text at each place, from last to first, so that earlier places stay valid. After every second edit the
+/// loops are computed, after the others the CUDA C.
 fn edits(
     workspace: &mut Workspace,
     file: FileId,

@@ -1,10 +1,10 @@
-//! Every text of a corpus checked in one process, by several threads.
+//! Benchmark of a corpus: checks every text in one process, on several threads.
 //!
 //! ```text
 //! corpus FILE.jsonl [--field text] [--jobs 2] [--rounds 5]
 //! ```
-//! Bar (issue 4): the 2,960 texts of `cases/modules.jsonl` in at most 2 s on two cores. Reading the file is not counted;
-//! each text is a workspace of its own, as for `rxcheck`.
+//! Limit (issue 4): the 2,960 texts of `cases/modules.jsonl` in at most 2 s on two cores. Reading the file is not
+//! counted; each text has a separate workspace, as in `rxcheck`.
 
 use rx_bench::measure::{peak_memory, thread_cpu_time};
 use rx_db::{FileKind, Workspace};
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The slowest texts that are named.
+/// The number of slowest texts that are printed.
 const SLOWEST: usize = 3;
 
 struct Options {
@@ -41,7 +41,7 @@ fn options() -> Result<Options, String> {
     if options.path.is_empty() { Err("no file is named".to_owned()) } else { Ok(options) }
 }
 
-/// The texts of a file of JSON lines, with the rows' ids.
+/// Reads the texts of a file of JSON lines, with the rows' ids.
 fn texts(options: &Options) -> Result<Vec<(String, String)>, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", options.path);
     let lines = std::fs::read_to_string(&options.path).map_err(|error| wrong(&error))?;
@@ -56,7 +56,7 @@ fn texts(options: &Options) -> Result<Vec<(String, String)>, String> {
     Ok(texts)
 }
 
-/// Checks every text; gives the CPU time and the index of each, and the number of diagnostics.
+/// Checks every text; returns the CPU time and the index of each, and the number of diagnostics.
 fn check(texts: &[(String, String)], jobs: usize) -> (Vec<(Duration, usize)>, usize) {
     let next = AtomicUsize::new(0);
     let found = AtomicUsize::new(0);

@@ -1,10 +1,10 @@
-//! Cold check and one-character edits of a generated program, in CPU time of one thread.
+//! Benchmark of a cold check and of one-character edits of a generated program, in CPU time of one thread.
 //!
 //! ```text
 //! edits [N] [--split K] [--dyn] [--parse] [--edits E] [--seed S]
 //! ```
-//! Bars (issue 2, at N = 100,000): cold check ≤ 0.6 s, median edit → fresh diagnostics of the whole file ≤ 1 ms, peak
-//! memory ≤ 250 MB.
+//! Limits (issue 2, for N = 100,000): cold check ≤ 0.6 s, median time from an edit to fresh diagnostics of the whole
+//! file ≤ 1 ms, peak memory ≤ 250 MB.
 
 use rx_bench::generate::{Scale, scale};
 use rx_bench::measure::{Samples, peak_memory, thread_cpu_time};
@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Edits slower than this are shown.
+/// Edits slower than this are printed.
 const SLOW: Duration = Duration::from_millis(20);
 
 struct Options {
@@ -81,7 +81,7 @@ fn run(options: &Options) {
     if let Some(bytes) = peak_memory() {
         println!("peak memory after the cold check: {} MB", bytes / 1_000_000);
     }
-    // The document has the text; a second copy would count as the checker's memory.
+    // The document contains the text; a second copy would count as memory of the checker.
     let (body, length) = (text.find("R.dataflow").unwrap_or(0), text.len());
     drop(text);
     edits(&mut workspace, file, body..length, options);
@@ -90,7 +90,7 @@ fn run(options: &Options) {
     }
 }
 
-/// Text to trees, without types.
+/// Measures parsing alone, without types.
 fn parse(text: &str) {
     let (document, split) = thread_cpu_time(|| Document::new(text, FileKind::Rx));
     let (statements, trees) = thread_cpu_time(|| {
@@ -107,7 +107,7 @@ fn parse(text: &str) {
     }
 }
 
-/// Changes one character at random places of `body` and changes it back, asking for all diagnostics each time.
+/// Changes one character at random places of `body` and changes it back; requests all diagnostics each time.
 fn edits(workspace: &mut Workspace, file: rx_db::FileId, body: Range<usize>, options: &Options) {
     let mut random = Random(options.seed);
     let mut samples = Vec::new();
@@ -163,7 +163,7 @@ fn millis(duration: Duration) -> u128 {
     duration.as_millis()
 }
 
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (splitmix64).
+/// The generator SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
 struct Random(u64);
 
 impl Random {

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     };
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader had enough.
+        // The reader closed the pipe, which is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("generate: {error}");
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The text the arguments ask for; `None` if they make no sense.
+/// Generates the text for the arguments; `None` if they are invalid.
 fn generate(arguments: &[String]) -> Option<String> {
     let (what, rest) = arguments.split_first()?;
     let (size, flags) = rest.split_first()?;

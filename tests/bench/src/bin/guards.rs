@@ -1,12 +1,13 @@
-//! What the checks cost that compiled code makes for what was not proved: indices in range, assertions.
+//! Benchmark of runtime checks: the cost of the checks that compiled code performs for facts that could not be proved,
+//! such as indices in range and assertions.
 //!
 //! ```text
 //! cargo run --release -p rx-bench --features guards --bin guards -- FOLDER [--rounds 15]
 //! ```
-//! Every kernel of the programs `FOLDER/*.rx`, and of operators whose indices are data, runs with its checks and without,
-//! in turns, on the same arguments: what the thread's clock says, medians. Kernels without a check have the same code both
-//! times and count as equal. A model's ratio is that of the sums over its kernels; printed is also the geometric mean.
-//! Exit status 1 where it is above the bar (issue 6): 1.03.
+//! Every kernel of the programs `FOLDER/*.rx`, and of operators whose indices are data, runs alternately with its
+//! checks and without them, on the same arguments. The figures are medians of the thread's CPU time. Kernels without a
+//! check have the same code both times and count as equal. A model's ratio is that of the sums over its kernels; the
+//! geometric mean of the ratios is printed too. The exit status is 1 if it exceeds the limit (issue 6): 1.03.
 
 use rx_base::name::name;
 use rx_bench::measure::Samples;
@@ -18,19 +19,19 @@ use rx_tir::{Param, PrimFunc, evaluate_index};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The most that checks may cost: the geometric mean of times with them over times without.
+/// The limit for the geometric mean of the ratios: time with checks / time without.
 const BAR: f64 = 1.03;
 
-/// What every symbol is.
+/// The value of every symbol.
 const EXTENT: i64 = 16;
 
-/// Indices are below this, where that runs; else all are 0.
+/// Indices are less than this if the kernel accepts that; otherwise all are 0.
 const INDICES: i64 = 13;
 
-/// Kernels with more bytes of arguments are left out.
+/// Kernels with more bytes of arguments are skipped.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// Operators whose indices are data: the function's parameters, what it gives, its one call.
+/// Operators whose indices are data: name, the function's parameters, its result type, its single call.
 const INDEXED: [(&str, &str, &str, &str); 9] = [
     (
         "take of rows",
@@ -114,7 +115,7 @@ fn options() -> Result<(Vec<String>, usize), String> {
     Ok((folders, rounds))
 }
 
-/// The programs to measure: a name and a text each.
+/// Returns the programs to measure: name and text of each.
 fn programs(folders: &[String]) -> Result<Vec<(String, String)>, String> {
     let mut programs: Vec<(String, String)> = Vec::new();
     for (what, parameters, result, call) in INDEXED {
@@ -137,7 +138,7 @@ fn programs(folders: &[String]) -> Result<Vec<(String, String)>, String> {
     Ok(programs)
 }
 
-/// What the checks of a program's `main` cost.
+/// Measures the checks of a program's `main`.
 fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -151,7 +152,7 @@ fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
         let both = CheckCost::of(&kernel.loops).map_err(|error| error.to_string())?;
         cost.kernels += 1;
         cost.checks += both.checks();
-        // Of the same code one run says what it takes.
+        // If there are no checks, both variants are the same code, so one run suffices.
         let rounds = if both.checks() == 0 { 1 } else { rounds };
         let times = measure(&kernel.loops, &both, rounds, INDICES)
             .or_else(|_| measure(&kernel.loops, &both, rounds, 1))
@@ -164,7 +165,7 @@ fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
     Ok(cost)
 }
 
-/// The bytes of a kernel's buffers; `None` where they are not known.
+/// Returns the size of a kernel's buffers in bytes; `None` if unknown.
 fn bytes(func: &PrimFunc) -> Option<u64> {
     func.buffer_params().try_fold(0u64, |sum, buffer| {
         let buffer = func.buffer(buffer);
@@ -176,7 +177,7 @@ fn bytes(func: &PrimFunc) -> Option<u64> {
     })
 }
 
-/// The times of a kernel on arguments without meaning: integers below `indices`, floats between 0 and 1.
+/// Measures a kernel on arbitrary arguments: integers below `indices`, floats between 0 and 1.
 fn measure(func: &PrimFunc, both: &CheckCost, rounds: usize, indices: i64) -> Result<Vec<[Duration; 2]>, String> {
     let (mut shapes, mut buffers, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
     for param in &func.params {
@@ -229,7 +230,7 @@ fn main() -> ExitCode {
             }
             Err(reason) => {
                 println!("{what:<24} not measured: {reason}");
-                // What is written here must run.
+                // The programs of `INDEXED` must run.
                 failed |= INDEXED.iter().any(|(own, ..)| own == what);
             }
         }

@@ -1,11 +1,11 @@
-//! Language servers on the same network, side by side: opening, edits, bursts of edits, requests right after an edit.
+//! Benchmark of language servers on the same network: opening, edits, bursts of edits, requests directly after an edit.
 //!
 //! ```text
 //! servers --server rx-lsp [--mlir mlir-lsp-server] [--python "ruff server"] [--operators 1000,10000,100000] [--edits 60]
 //! ```
-//! Every server gets the network in its own language ([`rx_bench::generate::network`]) and the same kinds of edits, in turns.
-//! Figures are wall time from the first byte sent to the last byte read, and the CPU time of the server's process. The bars
-//! of issue 5 stand beside rx's figures. Ratios are a peer's figure over rx's.
+//! Every server gets the network in its own language ([`rx_bench::generate::network`]) and the same kinds of edits, in
+//! turns. The figures are wall time from the first byte sent to the last byte read, and the CPU time of the server's
+//! process. The limits of issue 5 are printed next to rx's figures. Ratios are another server's figure divided by rx's.
 
 use rx_bench::generate::{Language, network};
 use rx_bench::lsp::{Edit, Server};
@@ -16,15 +16,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How many edits are sent at once.
+/// The number of edits in a burst.
 const BURST: usize = 10;
-/// The most bursts that are sent.
+/// The most bursts.
 const BURSTS: usize = 9;
-/// The most requests of a kind that are sent, each right after an edit.
+/// The most requests of a kind, each directly after an edit.
 const REQUESTS: usize = 50;
-/// Lines of a screen.
+/// The number of lines on a screen.
 const SCREEN: usize = 60;
-/// The first edits, and the first requests of a kind, warm caches up and are left out.
+/// The number of first edits, and of first requests of a kind, that only warm up caches and are not counted.
 const WARM_UP: usize = 2;
 
 fn main() -> ExitCode {
@@ -92,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// What is replaced by what, in a line that has it; the empty text stands at the line's end.
+    /// Returns the text to replace in a line and its replacement; an empty text is at the end of the line.
     fn change(self, language: Language) -> (&'static str, &'static str) {
         match (self, language) {
             (Kind::Space, _) => ("", " "),
@@ -112,9 +112,9 @@ struct Contestant {
     text: String,
     open: Duration,
     resident: Option<u64>,
-    /// A convolution in the middle: its line.
+    /// The line of a convolution in the middle of the document.
     line: usize,
-    /// By kind of edit.
+    /// The figures, by kind of edit.
     edits: Vec<Figures>,
     burst: Vec<Duration>,
     publications: usize,
@@ -153,7 +153,7 @@ fn compare(options: &Options, operators: usize) -> io::Result<()> {
 
 impl Drop for Contestant {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // Ignore a file that cannot be removed: it is temporary.
         let _ = std::fs::remove_file(&self.document);
     }
 }
@@ -193,7 +193,8 @@ impl Contestant {
         })
     }
 
-    /// Replaces `old` in the line of the convolution, or appends to the line, and gives the whole new text.
+    /// Replaces `old` in the line of the convolution, or appends to the line; returns the column and the whole new
+    /// text.
     fn edit(&self, old: &str, new: &str) -> io::Result<(usize, String)> {
         let line = self.text.lines().nth(self.line).unwrap_or_default();
         let column = if old.is_empty() { Some(line.len()) } else { line.find(old) };
@@ -205,7 +206,7 @@ impl Contestant {
         Ok((column, after))
     }
 
-    /// One edit and the same undone, each with its diagnostics waited for.
+    /// Makes one edit and undoes it, and waits for the diagnostics after each.
     fn there_and_back(&mut self, kind: Kind, counts: bool) -> io::Result<()> {
         let (old, new) = kind.change(self.language);
         let (column, after) = self.edit(old, new)?;
@@ -229,7 +230,7 @@ impl Contestant {
         Ok(())
     }
 
-    /// Edits sent at once; the time from the last of them to its diagnostics.
+    /// Sends edits without waiting; measures the time from the last of them to its diagnostics.
     fn bursts(&mut self, count: usize) -> io::Result<()> {
         let (column, after) = self.edit("", " ")?;
         let (line, before) = (self.line, std::mem::take(&mut self.text));
@@ -254,12 +255,12 @@ impl Contestant {
         Ok(())
     }
 
-    /// Requests about the edited line, each sent right behind an edit.
+    /// Sends requests about the edited line, each directly after an edit.
     fn requests(&mut self, count: usize) -> io::Result<()> {
         let text = self.text.lines().nth(self.line).unwrap_or_default();
         let column = |word: &str| text.find(word).map_or(0, |at| at + word.len());
         let at = |character: usize| json!({"line": self.line, "character": character});
-        // The operator, its first operand, and the place where the operand begins.
+        // The operator, its first operand, and the start of the operand.
         let (operator, operand) = match self.language {
             Language::Relax => (column("R.nn.con"), column("R.nn.conv2d(") + 1),
             Language::Mlir => (column("tosa.con"), column("tosa.conv2d %") + 1),
@@ -325,7 +326,7 @@ impl Contestant {
     }
 }
 
-/// Milliseconds: p50 and p99 of an edit, for networks of at most so many operators.
+/// Limits in milliseconds: number of operators, p50 and p99 of an edit for networks of at most that size.
 const EDIT_BARS: [(usize, f64, f64); 3] = [(1_000, 1.0, 3.0), (10_000, 1.5, 5.0), (100_000, 3.0, 15.0)];
 
 fn print(operators: usize, all: &[Contestant]) {
@@ -357,7 +358,7 @@ fn print(operators: usize, all: &[Contestant]) {
     }
 }
 
-/// A line of the table: what it is, a figure for each server, the bar of rx's.
+/// A line of the table: its title, a figure for each server, and the limit for rx's figure.
 type Row = (String, Vec<Option<f64>>, Option<f64>);
 
 fn rows(operators: usize, all: &[Contestant]) -> Vec<Row> {

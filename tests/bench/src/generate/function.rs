@@ -1,13 +1,13 @@
-//! A Relax function under construction.
+//! A builder of a Relax function's text.
 
-/// `R.Tensor((dims), dtype="float32")`; dims are numbers or names.
+/// Formats `R.Tensor((dims), dtype="float32")`; dims are numbers or names.
 pub(super) fn tensor<D: std::fmt::Display>(dims: &[D]) -> String {
     let listed: Vec<String> = dims.iter().map(ToString::to_string).collect();
     let comma = if dims.len() == 1 { "," } else { "" };
     format!("R.Tensor(({}{comma}), dtype=\"float32\")", listed.join(", "))
 }
 
-/// Parameters and dataflow bindings, in order.
+/// A function with parameters and dataflow bindings.
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) private: bool,
@@ -35,12 +35,12 @@ impl Function {
         variable
     }
 
-    /// How many bindings there are.
+    /// The number of bindings.
     pub(super) fn len(&self) -> usize {
         self.bindings.len()
     }
 
-    /// The function's text; `head` stands between the signature and the dataflow block.
+    /// Returns the function's text; `head` is inserted between the signature and the dataflow block.
     pub(super) fn text(&self, head: &str, returned: &str, returned_type: &str) -> String {
         let decorator = if self.private { "(private=True)" } else { "" };
         let params: Vec<String> =

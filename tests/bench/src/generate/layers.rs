@@ -1,4 +1,4 @@
-//! The two layers programs are made of.
+//! The two kinds of layers of generated programs: residual blocks and transformer layers.
 
 use super::function::{Function, tensor};
 
@@ -8,17 +8,18 @@ const WIDTH: usize = 64;
 const HEADS: usize = 4;
 const HEAD_WIDTH: usize = WIDTH / HEADS;
 
-/// The type of the values residual blocks pass on.
+/// The type of the values between residual blocks.
 pub(super) fn image_type() -> String {
     tensor(&[1, CHANNELS, IMAGE, IMAGE])
 }
 
-/// The type of the values transformer layers pass on, for a batch and a sequence length (numbers or names).
+/// The type of the values between transformer layers, for a batch and a sequence length (numbers or names).
 pub(super) fn sequence_type(batch: &str, length: &str) -> String {
     tensor(&[batch, length, &WIDTH.to_string()])
 }
 
-/// Convolution and batch norm twice, a projected shortcut, and a few elementwise bindings: 15 in all.
+/// Adds a residual block: convolution and batch norm twice, a projected shortcut, and a few elementwise bindings; 15
+/// bindings in all.
 pub(super) fn residual_block(f: &mut Function, x: &str, index: usize) -> String {
     let image = image_type();
     let a = convolution(f, x, index, 3, "a");
@@ -32,7 +33,7 @@ pub(super) fn residual_block(f: &mut Function, x: &str, index: usize) -> String 
     f.bind(&image, &format!("R.tanh({z})"))
 }
 
-/// Convolution, batch norm, and the field of its result that is used.
+/// Adds a convolution, a batch norm, and the field of its result that is used.
 fn convolution(f: &mut Function, x: &str, index: usize, kernel: usize, tag: &str) -> String {
     let (image, channels) = (image_type(), tensor(&[CHANNELS]));
     let weight = f.param(format!("w{index}_{tag}"), tensor(&[CHANNELS, CHANNELS, kernel, kernel]));
@@ -56,7 +57,7 @@ fn convolution(f: &mut Function, x: &str, index: usize, kernel: usize, tag: &str
     f.bind(&image, &format!("{normalized}[0]"))
 }
 
-/// Attention and a two-layer MLP, each with layer norm before and a residual addition after.
+/// Adds attention and a two-layer MLP, each with layer norm before and a residual addition after.
 pub(super) fn transformer_layer(f: &mut Function, x: &str, index: usize, batch: &str, length: &str) -> String {
     let ty = sequence_type(batch, length);
     let normalized = layer_norm(f, x, index, "n1", &ty);
@@ -78,7 +79,7 @@ fn layer_norm(f: &mut Function, x: &str, index: usize, tag: &str, ty: &str) -> S
     f.bind(ty, &format!("R.nn.layer_norm({x}, {scale}, {shift}, {attributes})"))
 }
 
-/// `x` times the transposed weight of `(outputs, inputs)`, plus a bias.
+/// Adds `x` times the transposed weight of shape `(outputs, inputs)`, plus a bias.
 fn linear(f: &mut Function, x: &str, index: usize, tag: &str, shape: (usize, usize), ty: &str) -> String {
     let (outputs, inputs) = shape;
     let weight = f.param(format!("w{index}_{tag}"), tensor(&[outputs, inputs]));

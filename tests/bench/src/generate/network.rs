@@ -1,19 +1,19 @@
-//! A deep chain of convolutions and activations.
+//! Generates a deep chain of convolutions and activations.
 
 use std::fmt::Write;
 
-/// What the network is written in: Relax, and what other language servers read.
+/// The language of the network: Relax, or one that other language servers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// TVMScript, as people write it (no `dtype=`).
+    /// TVMScript as people write it (without `dtype=`).
     Relax,
-    /// MLIR's `tosa` dialect, one operator each; layouts are NHWC there.
+    /// MLIR's `tosa` dialect, one operation per operator; layouts are NHWC.
     Mlir,
-    /// Python with annotations, over two functions without a body to speak of.
+    /// Python with annotations, which calls two nearly empty functions.
     Python,
 }
 
-/// A module of `operators` operators in one function, half convolutions, half activations.
+/// Returns a module of `operators` operators in one function, half convolutions, half activations.
 pub fn network(operators: usize, language: Language) -> String {
     match language {
         Language::Relax => relax(operators / 2),

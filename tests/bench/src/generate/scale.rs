@@ -1,16 +1,16 @@
-//! Programs of a wanted number of bindings.
+//! Generates programs with a given number of bindings.
 
 use super::function::Function;
 use super::layers::{image_type, residual_block, sequence_type, transformer_layer};
 
-/// Which layers a program is made of.
+/// The kinds of layers in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Residual blocks.
     Resnet,
     /// Transformer layers.
     Transformer,
-    /// Both by turns.
+    /// Both alternately.
     Mixed,
 }
 
@@ -24,28 +24,28 @@ impl Kind {
     }
 }
 
-/// What to generate.
+/// The options of a generated program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// How many bindings; rounded up to whole layers.
+    /// The number of bindings, rounded up to whole layers.
     pub bindings: usize,
-    /// Of which layers.
+    /// The kinds of layers.
     pub kind: Kind,
-    /// In how many functions; with one, it is `main`.
+    /// The number of functions; a single one is `main`.
     pub functions: usize,
-    /// Whether several functions get a `main` that calls them, whose signature repeats every weight.
+    /// Whether several functions get a `main` that calls them. Its signature repeats every weight.
     pub with_main: bool,
     /// Whether transformer layers have a symbolic batch and sequence length.
     pub symbolic: bool,
 }
 
 impl Scale {
-    /// `bindings` bindings of both kinds of layers in one `main`.
+    /// Creates options for `bindings` bindings with both kinds of layers in one `main`.
     pub fn new(bindings: usize) -> Scale {
         Scale { bindings, kind: Kind::Mixed, functions: 1, with_main: true, symbolic: false }
     }
 
-    /// The same in `functions` functions that nobody calls.
+    /// Distributes the layers over `functions` functions that nothing calls.
     pub fn split(self, functions: usize) -> Scale {
         Scale { functions, with_main: false, ..self }
     }
@@ -54,7 +54,7 @@ impl Scale {
         if self.symbolic { ("b", "s") } else { ("1", "16") }
     }
 
-    /// The layers of the function at `index`: one function has all kinds, several take turns.
+    /// The kind of layers of the function at `index`: a single function has both kinds, several functions alternate.
     fn kind_of(self, index: usize) -> Kind {
         match self.kind {
             Kind::Mixed if self.functions > 1 && index.is_multiple_of(2) => Kind::Resnet,
@@ -64,14 +64,14 @@ impl Scale {
     }
 }
 
-/// A chain of layers: the values at its end.
+/// The values at the end of a chain of layers.
 struct Ends {
     image: Option<String>,
     sequence: Option<String>,
 }
 
 impl Ends {
-    /// The returned expression and its type.
+    /// Returns the returned expression and its type.
     fn returned(&self, sequence_type: &str) -> (String, String) {
         let image_type = image_type();
         match (&self.image, &self.sequence) {
@@ -92,7 +92,7 @@ struct Part {
     returned_type: String,
 }
 
-/// The text of a well-typed module.
+/// Returns the text of a well-typed module.
 pub fn scale(options: &Scale) -> String {
     let several = options.functions > 1;
     let parts: Vec<Part> = (0..options.functions.max(1)).map(|index| part(options, index)).collect();
@@ -141,7 +141,7 @@ fn part(options: &Scale, index: usize) -> Part {
     Part { function, kind, returned, returned_type }
 }
 
-/// Adds the parameters the chains of `kind` begin with.
+/// Adds the parameters with which the chains of `kind` begin.
 fn inputs(function: &mut Function, kind: Kind, options: &Scale) -> Ends {
     let (batch, length) = options.batch_and_length();
     let image = kind.has_residual_blocks().then(|| function.param("x", image_type()));
@@ -149,7 +149,7 @@ fn inputs(function: &mut Function, kind: Kind, options: &Scale) -> Ends {
     Ends { image, sequence }
 }
 
-/// A `main` that passes its own parameters on to every part.
+/// Returns a `main` that passes its own parameters to every part.
 fn main_calling(options: &Scale, parts: &[Part]) -> String {
     let (batch, length) = options.batch_and_length();
     let mut main = Function::new("main".to_owned(), false);
@@ -157,7 +157,7 @@ fn main_calling(options: &Scale, parts: &[Part]) -> String {
     for part in parts {
         let end = if part.kind == Kind::Resnet { &mut ends.image } else { &mut ends.sequence };
         let mut arguments = vec![end.clone().unwrap_or_default()];
-        // The first parameter is the chain's input, the others are weights.
+        // The first parameter is the input of the chain, the others are weights.
         for (name, annotation) in part.function.params.iter().skip(1) {
             arguments.push(main.param(format!("{}_{name}", part.function.name), annotation.clone()));
         }

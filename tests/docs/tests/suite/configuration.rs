@@ -1,9 +1,9 @@
-//! The manual of `rx.toml` speaks of every key, and its examples are right.
+//! Tests that the manual of `rx.toml` describes every key, and that its examples are valid.
 
 use rx_settings::keys::{KEYS, Key, Kind};
 use std::path::Path;
 
-/// The blocks of a Markdown text fenced as `toml`.
+/// Returns the blocks of a Markdown text that are fenced as `toml`.
 fn examples(markdown: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = markdown.lines();
@@ -22,7 +22,7 @@ fn manual() -> String {
     std::fs::read_to_string(rx_docs::folder().join("configuration.md")).unwrap_or_default()
 }
 
-/// Keys with the tables they stand in: `tvm.version`.
+/// Returns the keys with the names of their tables: `tvm.version`.
 fn paths(keys: &[Key], table: &str) -> Vec<String> {
     let path = |key: &Key| {
         let path = format!("{table}{}", key.name);

@@ -1,4 +1,4 @@
-//! The integration tests of `rx-docs`: one module a subject, one program to link.
+//! Integration tests of `rx-docs`: one module per subject, linked into one program.
 
 mod configuration;
 mod pages;

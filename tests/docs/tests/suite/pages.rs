@@ -1,4 +1,4 @@
-//! The committed pages are what the data says, and their examples are true.
+//! Tests that the committed pages are up to date, and that their examples are right.
 
 use rx_base::{Code, Severity};
 use rx_docs::codes::{ELSEWHERE, SECTIONS, file_stem, is_elsewhere, read, sections};
@@ -28,7 +28,7 @@ fn every_code_has_a_page_and_every_page_a_code() {
     );
 }
 
-/// Every page has the sections of its kind, in order.
+/// Every page must have the sections of its kind, in order.
 #[test]
 fn pages_have_the_fixed_structure() {
     let pages = read(&rx_docs::folder().join("codes")).expect("docs/codes is readable");
@@ -38,7 +38,8 @@ fn pages_have_the_fixed_structure() {
     }
 }
 
-/// Wrong examples are reported with the page's code and no other, where their comments say so; right ones with nothing.
+/// Wrong examples must be reported with only the page's code, at the places of their comments; right examples must have
+/// no diagnostics.
 #[test]
 fn examples_are_true() {
     let mut failures = Vec::new();

@@ -1,4 +1,4 @@
-//! The target `parse`: libFuzzer's when built by `run.sh`, else a replay of the files given.
+//! The target `parse`: a libFuzzer target when built by `run.sh`, otherwise a replay of the given files.
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[cfg(feature = "libfuzzer")]

@@ -1,4 +1,4 @@
-//! The target `passes`: libFuzzer's when built by `run.sh`, else a replay of the files given.
+//! The target `passes`: a libFuzzer target when built by `run.sh`, otherwise a replay of the given files.
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[cfg(feature = "libfuzzer")]

@@ -1,16 +1,16 @@
-//! What every command makes of generated programs grows with the program: twice the size, about twice the output.
+//! Tests that the output of every command grows in proportion to the program: twice the size, about twice the output.
 //!
-//! Counted is what is made (lines of loops, instructions, kernels, statements), never time. A command that takes exponential time
-//! does not come to an end at these sizes.
+//! The test measures the size of the output (lines of loops, instructions, kernels, statements), never time. A command
+//! that takes exponential time would not finish at these sizes.
 
 use rx_fuzz::commands::COMMANDS;
 use rx_fuzz::on_a_worker;
 use rx_fuzz::programs::{KINDS, Kind};
 
-/// What does not grow with a program: heads, helpers.
+/// The size in bytes of the parts that do not depend on the program: headers, helpers.
 const FIXED: usize = 4096;
 
-/// How much of a program, in bytes of output per command; nothing where the command refuses it.
+/// Returns the size of each command's output for a program, in bytes; `None` if the command returns an error.
 fn outputs(kind: &Kind, size: usize) -> Vec<Option<usize>> {
     let text = (kind.text)(size);
     COMMANDS.iter().map(|(_, command)| command(&text).ok().map(|made| made.len())).collect()

@@ -1,4 +1,4 @@
-//! The integration tests of `rx-fuzz`: one module a subject, one program to link.
+//! Integration tests of `rx-fuzz`: one module per subject, linked into one program.
 
 mod growth;
 mod replay;

@@ -1,9 +1,9 @@
-//! Every seed through every target, and every input that once broke something through the target it broke.
+//! Runs every seed through every target, and every input in `found/` through the target that it once broke.
 
 use rx_fuzz::{TARGETS, Target, on_a_worker};
 use std::path::{Path, PathBuf};
 
-/// The files of a folder beside this package's sources, in order.
+/// Returns the files of a folder of this package, in order.
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(&folder).into_iter().flatten();

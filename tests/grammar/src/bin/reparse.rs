@@ -1,14 +1,17 @@
-//! Single edits of a generated program, read again by the tree-sitter grammar, in CPU time of one thread.
+//! Benchmark of incremental parsing: single edits of a generated program, reparsed by the tree-sitter grammar, in CPU
+//! time of one thread.
 //!
 //! ```text
 //! reparse [N] [--split K] [--repeat R] [--slow MS] [FILE]
 //! ```
-//! N bindings (100,000): a chain in one function, layers in one function, and layers in K functions (1,000); or the text of a
-//! file. Every edit that people make by accident or on their way ([`rx_grammar_tests::edits`]) is made at every kind of line,
-//! at the start, in the middle and at the end, R times (1), and taken back; both readings count. `--slow` lists each that took
-//! so many milliseconds. Bar: at most 20 ms for every edit at 100,000 lines, wherever it is made. What is made in a line of
-//! more than 100,000 characters, a header of 32,000 parameters, is listed apart and has no bar: a `def` that is unmade there, or made
-//! again, costs as much as its text does.
+//! The programs have N bindings (100,000): a chain in one function, layers in one function, and layers in K functions
+//! (1,000). With FILE, its text is used instead. Every edit of [`rx_grammar_tests::edits`] is made at every kind of
+//! line, at the start, in the middle and at the end, R times (1), and undone; both parses are measured. `--slow` lists
+//! each parse that took at least so many milliseconds.
+//!
+//! Limit: 20 ms for every edit at 100,000 lines. Edits in a line of more than 100,000 characters (a header of 32,000
+//! parameters) are listed separately and have no limit: removing or restoring its `def` takes time proportional to its
+//! text.
 
 use rx_bench::generate::{Language, Scale, network, scale};
 use rx_bench::measure::{Samples, thread_cpu_time};
@@ -20,10 +23,10 @@ use tree_sitter::{Parser, Tree};
 
 const BAR: Duration = Duration::from_millis(20);
 
-/// Of a line with more characters than this nothing is demanded.
+/// Lines with more characters than this have no time limit.
 const LONG: usize = 100_000;
 
-/// Where edits are made, in percent of the text.
+/// The places of edits, in per cent of the text.
 const PLACES: [(&str, usize); 3] = [("start", 0), ("middle", 50), ("end", 99)];
 
 struct Options {
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the bar holds everywhere.
+/// Runs the benchmark; returns whether the limit was met everywhere.
 fn run(options: &Options) -> Result<bool, String> {
     if let Some(file) = &options.file {
         let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
@@ -80,7 +83,7 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(one && wide && many)
 }
 
-/// The readings of one kind of edit.
+/// The measurements of one kind of edit.
 #[derive(Default)]
 struct Readings {
     spent: Vec<Duration>,
@@ -108,7 +111,7 @@ fn verdict(worst: Duration) -> &'static str {
     if worst <= BAR { "pass" } else { "OVER" }
 }
 
-/// Parses the text, makes every edit and takes it back; whether the bar holds.
+/// Parses the text, makes every edit and undoes it; returns whether the limit was met.
 fn measure(name: &str, text: &str, options: &Options) -> Result<bool, String> {
     let mut parser = parser()?;
     let (tree, cold) = thread_cpu_time(|| parser.parse(text, None));
@@ -132,7 +135,7 @@ fn measure(name: &str, text: &str, options: &Options) -> Result<bool, String> {
     Ok(worst <= BAR)
 }
 
-/// Makes every edit and takes it back: in long lines alone, or in all others.
+/// Makes every edit and undoes it: either in long lines only, or in all others only.
 fn edits(
     parser: &mut Parser,
     text: &mut String,
@@ -166,7 +169,7 @@ fn edits(
     Ok(all)
 }
 
-/// Makes a change and takes it back: what each reading took.
+/// Makes a change and undoes it; returns the time of each parse.
 fn again(
     parser: &mut Parser,
     text: &mut String,

@@ -1,4 +1,4 @@
-//! `test/corpus` of the grammar: texts and their trees. `UPDATE_EXPECT=1` rewrites the trees.
+//! Runs `test/corpus` of the grammar: texts and their trees. `UPDATE_EXPECT=1` rewrites the trees.
 
 use expect_test::expect_file;
 use rx_grammar_tests::{folder, parse};
@@ -23,13 +23,13 @@ fn cases(file: &str) -> Vec<Case> {
     cases
 }
 
-/// The text stands between one newline after the head and one before the line of dashes, as the tool has it.
+/// Removes one newline after the heading and one before the line of dashes, as tree-sitter does.
 fn text_of(part: &str) -> &str {
     let part = part.strip_prefix('\n').unwrap_or(part);
     part.strip_suffix('\n').unwrap_or(part)
 }
 
-/// A tree with a node on each line.
+/// Formats a tree with one node per line.
 fn drawn(sexp: &str) -> String {
     let mut out = String::new();
     let mut depth = 0;
@@ -39,7 +39,7 @@ fn drawn(sexp: &str) -> String {
         match c {
             '"' => quoted = !quoted,
             '(' if !quoted => {
-                // A field's name stands before its node.
+                // A field name precedes its node on the same line.
                 if depth > 0 && !before.ends_with(": ") {
                     let _ = write!(out, "\n{}", "  ".repeat(depth));
                 }

@@ -1,11 +1,11 @@
-//! A text read again after edits has the tree of the same text read anew.
+//! Tests that an incremental parse after edits gives the same tree as a fresh parse.
 
 use rx_bench::generate::{Scale, scale};
 use rx_grammar_tests::edits::{EDITS, LINES};
 use rx_grammar_tests::{edit, folder, parser, workspace};
 use tree_sitter::{Node, Tree};
 
-/// A small generator of numbers that look random; the same ones in every run.
+/// A pseudorandom number generator with a fixed sequence.
 struct Random(u64);
 
 impl Random {
@@ -15,7 +15,7 @@ impl Random {
     }
 }
 
-/// What people type.
+/// The texts that are inserted.
 const TYPED: [&str; 24] = [
     " ",
     "\n",
@@ -43,7 +43,7 @@ const TYPED: [&str; 24] = [
     "1",
 ];
 
-/// Every node, with its place.
+/// Returns every node with its range.
 fn describe(tree: &Tree) -> Vec<(String, std::ops::Range<usize>, bool)> {
     let mut nodes = Vec::new();
     let mut cursor = tree.walk();
@@ -64,8 +64,9 @@ fn describe(tree: &Tree) -> Vec<(String, std::ops::Range<usize>, bool)> {
     }
 }
 
-/// Edits the text `edits` times; where the text is free of errors afterwards, the trees have to be equal. A tree with an
-/// error may differ: which of several equal repairs is found depends on what could be reused.
+/// Makes `edits` edits of the text. If the edited text has no errors, the incremental and the fresh tree must be equal.
+/// A tree with an error may differ: error recovery chooses among equal repairs, depending on the nodes that could be
+/// reused.
 fn check(name: &str, text: &str, edits: usize, random: &mut Random) -> usize {
     let mut parser = parser().expect("INVARIANT: the committed parser is of this library's version");
     let mut text = text.to_owned();
@@ -96,7 +97,7 @@ fn check(name: &str, text: &str, edits: usize, random: &mut Random) -> usize {
             compared += 1;
             assert_eq!(describe(&tree), describe(&fresh), "{name}, edit {step}: {new:?} at {at}\n{text}");
         }
-        // Every few edits stay.
+        // Every seventh edit is kept.
         if step % 7 == 6 && !fresh.root_node().has_error() {
             undo = None;
         }
@@ -118,7 +119,7 @@ fn read_again_is_read_anew() {
         let text = std::fs::read_to_string(&path).expect("INVARIANT: the file was just listed");
         compared += check(&path.display().to_string(), &text, 100, &mut random);
     }
-    // Long enough that lists are divided twice.
+    // These programs are long enough that lists are divided at two levels.
     compared += check("one function", &scale(&Scale::new(600)), 16, &mut random);
     compared += check("many functions", &scale(&Scale::new(600).split(60)), 16, &mut random);
     println!("{compared} trees compared");
@@ -132,14 +133,14 @@ fn lines_that_are_all_alike_are_read() {
     assert!(check("alike", &text, 6, &mut random) > 0);
 }
 
-/// Compares trees; says where they differ first.
+/// Compares trees; reports the first difference.
 fn same(left: &[(String, std::ops::Range<usize>, bool)], right: &[(String, std::ops::Range<usize>, bool)], what: &str) {
     let differing = left.iter().zip(right).find(|(left, right)| left != right);
     assert!(differing.is_none() && left.len() == right.len(), "{what}: {differing:?}");
 }
 
-/// Every edit of the benchmark at every kind of line, taken back: the tree is the text's again, and where the edited text is free of
-/// errors its tree is that of a new parse.
+/// Makes every edit of the benchmark at every kind of line and undoes it. The tree must then be that of the original
+/// text; and if the edited text has no errors, its tree must be that of a fresh parse.
 #[test]
 fn edits_at_every_kind_of_line_are_read_anew() {
     let mut compared = 0;
@@ -173,8 +174,9 @@ fn edits_at_every_kind_of_line_are_read_anew() {
     assert!(compared > 200, "many edits leave a text without errors");
 }
 
-/// What was looked at to tell where a line is meant to stand is read afterwards, strings in it included: a header so long that it is not
-/// looked through, below a class line, a decorator or a keyword that slipped.
+/// The scanner looks ahead to find the intended column of a line. The text that it looks at, including strings, must be
+/// parsed normally afterwards. Here a header is too long for the look-ahead, below a misplaced class line, decorator or
+/// keyword.
 #[test]
 fn a_header_too_long_to_be_looked_through_stays_one() {
     let parameters = (0..3_000).map(|at| format!("w{at}: R.Tensor((4,), dtype=\"float32\"), "));

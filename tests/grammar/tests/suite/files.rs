@@ -1,4 +1,4 @@
-//! The grammar's files agree with one another.
+//! Tests that the grammar's files agree with one another.
 
 use rx_grammar_tests::{folder, language};
 use std::path::Path;
@@ -17,7 +17,8 @@ fn queries_name_nodes_of_the_grammar() {
     }
 }
 
-/// Zed calls some captures otherwise; its queries are the grammar's but for that, or name its nodes.
+/// Zed uses other names for some captures. Apart from these, its queries must be equal to the grammar's, or use the
+/// grammar's node names.
 #[test]
 fn zeds_queries_are_the_grammars() {
     fn read(path: &Path) -> String {
@@ -51,7 +52,8 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// With the program `tree-sitter` in PATH: parser.c is what grammar.js makes, and the program's own tests pass.
+/// If the program `tree-sitter` is in PATH, checks that parser.c is generated from grammar.js, and runs the program's
+/// own tests.
 #[test]
 fn the_parser_is_generated_from_the_grammar() {
     if Command::new("tree-sitter").arg("--version").output().is_err() {

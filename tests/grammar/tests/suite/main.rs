@@ -1,4 +1,4 @@
-//! The integration tests of `rx-grammar-tests`: one module a subject, one program to link.
+//! Integration tests of `rx-grammar-tests`: one module per subject, linked into one program.
 
 mod corpus;
 mod edits;

@@ -1,4 +1,4 @@
-//! The TextMate grammar, as VS Code reads it: `editors/vscode/test/grammar.mjs` on node.
+//! Runs the tests of the TextMate grammar with VS Code's engine: `editors/vscode/test/grammar.mjs` on node.
 
 use rx_grammar_tests::workspace;
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
-//! What rx reads without a word, the grammar reads without an error node: the project's texts, and those `RX_CASES` and
-//! `RX_MODELS` name.
+//! Tests that every text which rx parses without a diagnostic is parsed by the grammar without an error node: the
+//! project's texts, and those of `RX_CASES` and `RX_MODELS`.
 
 use rx_grammar_tests::{first_error, parse, workspace};
 use rx_syntax::{Document, FileKind, ItemKind, numbered_names, syntax_diagnostics};
 use rx_tests::{cases, mdtest};
 use std::path::{Path, PathBuf};
 
-/// Whether rx finds no mistake of syntax or indentation in the text, nor names that begin with a digit.
+/// Whether rx finds no mistake of syntax or indentation in the text, and no names that begin with a digit.
 fn rx_reads(text: &str, kind: FileKind) -> bool {
     let document = Document::new(text, kind);
     document.items().iter().filter(|item| item.kind != ItemKind::Foreign).all(|item| {
@@ -25,7 +25,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Reads a text; one that rx complains about is not counted.
+    /// Parses a text; one that rx reports mistakes in is not counted.
     fn read(&mut self, name: &str, text: &str, kind: FileKind) {
         if !rx_reads(text, kind) {
             self.broken += 1;

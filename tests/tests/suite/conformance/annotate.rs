@@ -1,4 +1,4 @@
-//! `--annotate`: types written into a text that has as few as can be are those of the text that has them all.
+//! Tests of `--annotate`: annotating a text from which all possible annotations were removed must restore their types.
 
 use super::{Tally, findings};
 use rx_base::fix::{apply, new_error};
@@ -9,7 +9,7 @@ use rx_tests::check::{TypeFound, check};
 use rx_tests::types::same_text;
 use serde_json::Value;
 
-/// A text annotated, what is wrong with it before and after, and how many annotations it got.
+/// The result of annotating a text: the new text, the diagnostics before and after, and the number of annotations.
 struct Annotated {
     text: String,
     before: Vec<Diagnostic<Span>>,
@@ -28,7 +28,7 @@ fn annotate(text: &str, which: Annotate) -> Annotated {
     Annotated { text: annotated, before, after, edits: edits.len() }
 }
 
-/// What is wrong with the annotated text: a new error, another type, or something left to write.
+/// Returns the fault of an annotated text: a new error, a changed type, or a missing annotation.
 fn fault(text: &str) -> Option<String> {
     let annotated = annotate(text, Annotate::Missing);
     if let Some(error) = new_error(&annotated.before, &annotated.after) {
@@ -43,7 +43,8 @@ fn fault(text: &str) -> Option<String> {
     let bound: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_suffix(" = T.int64()")).collect();
     let (before, after) = (types(text), types(&annotated.text));
     let differ = |(a, b): (&TypeFound, &TypeFound)| {
-        // A signature cannot name a shape variable, nor a dim that the body binds: such a return is declared by its rank.
+        // A signature cannot name a shape variable or a dim that the body binds, so such a return type is declared by
+        // its rank.
         let widened = a.kind == RowKind::Return
             && (a.ty.split("R.Tensor(").skip(1).any(|shape| !shape.starts_with(['(', 'd', 'n', 'v']))
                 || bound.iter().any(|symbol| cases::words(&a.ty).any(|word| word == *symbol)));
@@ -83,7 +84,7 @@ fn annotations_are_those_inferred(set: &CaseSet) {
     all.must_be_complete();
 }
 
-/// The annotations of a text, name by name: those of bindings as `name: type`.
+/// Returns the annotations of a text: the names and types of bindings `name: type`.
 fn annotations(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().filter_map(|line| {
         let (head, _) = line.trim().split_once(" = ")?;

@@ -1,4 +1,4 @@
-//! The known defects: verdict, kind and line of each.
+//! Tests of the known defects: verdict, code and line of each.
 
 use super::{Tally, findings};
 use rx_base::Severity;
@@ -14,7 +14,7 @@ struct Row {
     line: Option<usize>,
 }
 
-/// The rows `file, verdict, kind, line` of a table; more columns are for people.
+/// Reads the columns `file, verdict, kind, line` of a table; further columns are for readers.
 fn rows(path: &Path) -> Vec<Row> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let rows = text.lines().skip(1).filter_map(|line| {
@@ -26,8 +26,9 @@ fn rows(path: &Path) -> Vec<Row> {
     rows.collect()
 }
 
-/// Counts the rows whose file has exactly the one diagnostic expected, or none where none is. Files are those whose names begin with
-/// one of the prefixes. Warnings count in the own set only: the given one lists them in a table of their own.
+/// Counts the rows whose file has exactly the expected diagnostic, or none if none is expected. Only files whose names
+/// begin with one of the prefixes count. Warnings count only in the own set, because the given set lists them in a
+/// separate table.
 fn verdicts(name: &str, prefixes: &[&str]) {
     let argued = findings::argued();
     for set in cases::sets() {

@@ -1,4 +1,5 @@
-//! `docs/findings.md` and `tests/conformance/findings.md`: rows where rx disagrees with TVM on purpose, and known faults.
+//! Readers of `docs/findings.md` and `tests/conformance/findings.md`: rows on which rx disagrees with TVM on purpose,
+//! and known faults.
 
 use rx_tests::cases::{self, CaseSet};
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ fn text() -> String {
     documents.into_iter().map(Result::unwrap_or_default).collect()
 }
 
-/// The ids that the documents argue: the words in backquotes that begin their list items.
+/// Returns the ids that these documents discuss: the words in backquotes at the start of their list items.
 pub fn argued() -> BTreeSet<String> {
     ids_of(&text()).map(str::to_owned).collect()
 }

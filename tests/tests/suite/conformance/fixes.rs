@@ -1,9 +1,10 @@
-//! Fixes: each offered fix, applied alone, mends its mistake and makes no other; how many mistakes have one.
+//! Tests of fixes: each offered fix, applied alone, must fix its mistake and cause no other; also counts how many
+//! mistakes have a fix.
 //!
-//! A fix that writes a type moves the contradiction on, to what uses the value; there the next fix is offered, and what
-//! counts is where that ends. It does not always end well: a mutated parameter may contradict an annotation, a call and the
-//! return type at once, and no fix of one of them mends the others. So a few in a hundred are let pass; "fix all" takes
-//! those back.
+//! A fix that writes a type can move the contradiction to a use of the value, where the next fix is offered; the test
+//! follows these fixes to their end. That does not always succeed: a mutated parameter may contradict an annotation, a
+//! call and the return type at once, and fixing one of them leaves the others. So a few per cent of failures are
+//! accepted; "fix all" undoes such fixes.
 
 use super::Tally;
 use rx_base::fix::{apply, edits, fix_all, follow, is_better};
@@ -13,7 +14,7 @@ use rx_tests::{cases, mdtest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a text is checked as: the kind of its file, and the release of TVM it is meant for.
+/// The options for checking a text: the kind of its file, and the release of TVM that it is meant for.
 #[derive(Clone, Copy)]
 struct Input {
     kind: FileKind,
@@ -29,7 +30,7 @@ fn check(text: &str, input: Input) -> Vec<Diagnostic<Span>> {
     workspace.diagnostics(file)
 }
 
-/// Of each code: diagnostics, those with a fix, those with a safe one.
+/// For each code, the numbers of diagnostics, of those with a fix, and of those with a safe fix.
 #[derive(Default)]
 struct Coverage(BTreeMap<Code, [usize; 3]>);
 
@@ -51,7 +52,7 @@ impl Coverage {
     }
 }
 
-/// Why a fix of `diagnostic` is none.
+/// Returns the reason why a fix of `diagnostic` fails.
 fn fault(text: &str, input: Input, before: &[Diagnostic<Span>], at: usize, fix: &Fix<Span>) -> Option<String> {
     let diagnostic = before.get(at)?;
     let Some(edits) = edits(text, fix).filter(|edits| !edits.is_empty()) else {
@@ -67,7 +68,7 @@ fn fault(text: &str, input: Input, before: &[Diagnostic<Span>], at: usize, fix: 
     if is_better(before, &after, mended) && gone {
         return None;
     }
-    // A type written as inferred moves the contradiction on; what counts is where that ends.
+    // Writing an inferred type can move the contradiction; follow it to its end.
     let mut check = |text: &str| check(text, input);
     if gone && !fix.safe && follow(before, mended, &changed, &after, true, &mut check).is_some() {
         return None;
@@ -78,7 +79,7 @@ fn fault(text: &str, input: Input, before: &[Diagnostic<Span>], at: usize, fix: 
     Some(format!("after it:\n    {}\n    {}", shown.join("\n    "), lines.join("\n    ")))
 }
 
-/// Counts the fixes of a text, and what they do.
+/// Counts and tests the fixes of a text.
 fn look_at(name: &str, text: &str, input: Input, coverage: &mut Coverage, tally: &mut Tally) {
     let found = check(text, input);
     for (at, diagnostic) in found.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Single operators: the type rx infers against TVM's, and calls that TVM rejects.
+//! Tests of single operators: compares rx's inferred types with TVM's, and requires errors in calls that TVM rejects.
 
 use super::{Tally, findings};
 use rx_base::Code;
@@ -9,7 +9,7 @@ use rx_tests::types::same_text;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The operators some model calls.
+/// Returns the operators that at least one model calls.
 fn operators_of_models(folder: &std::path::Path) -> BTreeSet<String> {
     let mut paths = cases::files(&folder.join("models"), "rx");
     paths.extend(cases::files(&folder.join("models"), "py"));
@@ -25,7 +25,8 @@ fn operators_of_models(folder: &std::path::Path) -> BTreeSet<String> {
     operators
 }
 
-/// The type of the last binding, or of the returned value where there is none; `R.Any` after a mistake is no type.
+/// Returns the type of the last binding, or of the returned value if there is none; `R.Any` after a mistake does not
+/// count.
 fn asked(checked: &Checked) -> Option<&str> {
     let of_kind = |kind: RowKind| checked.types.iter().rev().find(move |row| row.kind == kind);
     let row = of_kind(RowKind::Binding).or_else(|| of_kind(RowKind::Return))?;
@@ -33,7 +34,7 @@ fn asked(checked: &Checked) -> Option<&str> {
     (!mistaken).then_some(row.ty.as_str())
 }
 
-/// The calls of a set that TVM rejects, or those that it accepts.
+/// Returns the calls of a set that TVM rejects (`negative`), or those that it accepts.
 fn calls(set: &CaseSet, negative: bool) -> Vec<Value> {
     let rows = set.rows("op_inference").into_iter().filter(|row| cases::is_true(row, "negative") == negative);
     let rows: Vec<Value> = rows.collect();
@@ -116,7 +117,7 @@ fn rejected_calls_have_an_error(set: &CaseSet) {
     placed.must_be_complete();
 }
 
-/// Codes of mistakes in which two values clash, so that a message names both.
+/// The codes of mistakes in which two values conflict, so that the message must name both.
 const CLASHES: [Code; 18] = [
     Code::DtypeMismatch,
     Code::TensorNdimMismatch,
@@ -138,7 +139,7 @@ const CLASHES: [Code; 18] = [
     Code::TooManyArguments,
 ];
 
-/// What the message of a rejected call leaves out: the operator, the argument, one of two values.
+/// Returns the words that the message for a rejected call lacks: the operator, the argument, one of two values.
 fn unnamed(operator: &str, found: &Found, text: &str) -> Vec<&'static str> {
     let said: Vec<&str> = std::iter::once(&found.message).chain(&found.remarks).map(String::as_str).collect();
     let has = |word: &str| said.iter().any(|text| cases::words(text).any(|part| part == word));
@@ -156,7 +157,7 @@ fn unnamed(operator: &str, found: &Found, text: &str) -> Vec<&'static str> {
     all.into_iter().filter(|(_, named)| !named).map(|(what, _)| what).collect()
 }
 
-/// Whether a word of a message is a value: a number, a dtype, a type, something in quotes, a number in words.
+/// Whether a word of a message is a value: a number, a dtype, a type, a quoted text, a number in words.
 fn is_value(word: &str) -> bool {
     let in_words = [
         "no", "one", "scalar", "tensor", "tuple", "float", "integer", "integers", "string", "shape", "positive",

@@ -1,4 +1,4 @@
-//! Every prim_func of the given modules and models: what TVM made, and what its tests hold right, has no error.
+//! Tests that no prim_func of the given modules and models has an error: TVM generated them, or its tests accept them.
 
 use super::{Tally, findings};
 use rx_base::Code;
@@ -7,7 +7,7 @@ use rx_tests::cases::{self, CaseSet};
 use rx_tests::check::{Found, check};
 use std::collections::BTreeMap;
 
-/// Diagnostics that only prim_funcs have.
+/// Whether a diagnostic is one that only prim_funcs have.
 fn is_of_kernels(found: &Found) -> bool {
     matches!(found.code, Code::BufferIndexOutOfBounds | Code::BufferIndexMaybeOutOfBounds)
         || found.code.number() / 100 == 12

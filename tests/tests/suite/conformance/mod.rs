@@ -1,7 +1,9 @@
-//! rx against what TVM says of given texts: those of `tests/conformance`, and those of `RX_CASES` where it exists.
+//! Compares rx with TVM's recorded results for given texts: those of `tests/conformance`, and those of `RX_CASES` if it
+//! exists.
 //!
-//! Figures are printed (`cargo test -p rx-tests --test suite conformance:: -- --nocapture`), and what disagrees is listed in files
-//! under `target/tmp/conformance`. Disagreements are argued in `docs/findings.md` and `tests/conformance/findings.md`.
+//! Run `cargo test -p rx-tests --test suite conformance:: -- --nocapture` to see the figures; disagreements are listed
+//! in files under `target/tmp/conformance`. Intended disagreements are explained in `docs/findings.md` and
+//! `tests/conformance/findings.md`.
 
 mod annotate;
 mod defects;
@@ -18,7 +20,7 @@ mod tracing;
 
 use std::path::Path;
 
-/// A rate, printed and listed.
+/// A success rate with its failures.
 struct Tally {
     name: String,
     right: usize,
@@ -30,7 +32,7 @@ impl Tally {
         Tally { name: name.into(), right: 0, wrong: Vec::new() }
     }
 
-    /// Counts one case; `says` describes it where it is wrong.
+    /// Counts one case; `says` describes it if it is wrong.
     fn count(&mut self, right: bool, says: impl FnOnce() -> String) {
         match right {
             true => self.right += 1,
@@ -38,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Prints the rate and lists what is wrong.
+    /// Prints the rate and writes the list of failures.
     fn publish(&self) {
         let all = self.right + self.wrong.len();
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -50,14 +52,14 @@ impl Tally {
         }
     }
 
-    /// Publishes, and fails where fewer are right than `percent` in a hundred.
+    /// Publishes the rate, and fails if fewer than `percent` per cent are right.
     fn must_be_mostly_right(&self, percent: usize) {
         self.publish();
         let all = self.right + self.wrong.len();
         assert!(self.right * 100 >= all * percent, "{}: {} of {all} wrong", self.name, self.wrong.len());
     }
 
-    /// Publishes, and fails unless everything is right.
+    /// Publishes the rate, and fails unless all cases are right.
     fn must_be_complete(&self) {
         self.publish();
         let shown: Vec<&str> = self.wrong.iter().take(20).map(String::as_str).collect();

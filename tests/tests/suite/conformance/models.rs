@@ -1,4 +1,4 @@
-//! Whole networks and the stages of their compilation.
+//! Tests of whole networks and of the stages of their compilation.
 
 use super::Tally;
 use rx_db::FileKind;

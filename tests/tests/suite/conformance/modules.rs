@@ -1,4 +1,5 @@
-//! Whole modules: every type inferred from the least annotations, and no error in what TVM accepts.
+//! Tests of whole modules: infers every type from minimal annotations, and reports no error in modules that TVM
+//! accepts.
 
 use super::{Tally, findings};
 use rx_db::FileKind;
@@ -14,7 +15,7 @@ fn rows(set: &CaseSet) -> Vec<Value> {
     rows
 }
 
-/// Of each name of each function, the types in order.
+/// For each (function, name) the types of its bindings, in order.
 type ByName = BTreeMap<(String, String), Vec<String>>;
 
 fn wanted_types(row: &Value) -> Vec<(String, String, String)> {
@@ -22,7 +23,7 @@ fn wanted_types(row: &Value) -> Vec<(String, String, String)> {
     let fields = vars.iter().filter_map(|var| {
         let field = |at: usize| var.get(at).and_then(Value::as_str);
         let (function, name, ty, how) = (field(0)?, field(1)?, field(2)?, field(3)?);
-        // Types of nested expressions are no rows; nor is the function that a nested `def` binds.
+        // Leave out the types of nested expressions, and the function that a nested `def` binds.
         (how != "expr" && how != "def").then(|| (function.to_owned(), name.to_owned(), ty.to_owned()))
     });
     fields.collect()
@@ -36,7 +37,7 @@ fn inferred_types(checked: &Checked) -> ByName {
     types
 }
 
-/// The first variable whose type is not the one wanted.
+/// Returns the first variable whose type differs from the expected one.
 fn difference(row: &Value, checked: &Checked) -> Option<String> {
     let inferred = inferred_types(checked);
     let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -96,7 +97,7 @@ fn accepted_modules_have_no_error(set: &CaseSet) {
     tally.must_be_complete();
 }
 
-/// TVM's verdict on the own modules is rx's, on those too that TVM prints and does not read.
+/// rx's verdict on the own modules must be TVM's, even on those that TVM prints but cannot read.
 #[test]
 fn own_modules_have_tvms_verdict() {
     let argued = findings::argued();

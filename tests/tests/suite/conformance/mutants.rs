@@ -1,4 +1,4 @@
-//! Modules with one mistake put in.
+//! Tests of modules with one inserted mistake.
 
 use super::{Tally, findings};
 use rx_db::FileKind;
@@ -7,10 +7,10 @@ use rx_tests::check::{Checked, Found, check};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Mutations whose mistake shows anywhere in the function.
+/// Mutations whose mistake may be reported anywhere in the function.
 const ANYWHERE: [&str; 5] = ["param_ann_", "drop_", "output_drop", "rebind_", "if_branch_"];
 
-/// Wrong declared returns, which TVM accepts.
+/// Wrong declared return types, which TVM accepts.
 const WRONG_RETURNS: [&str; 4] = ["ret_ann_dim", "ret_ann_dtype", "ret_ann_rank", "ret_ann_rank_up"];
 
 #[test]
@@ -54,13 +54,13 @@ fn mistakes_that_tvm_rejects() {
         }
     }
     println!("  missed by mutation: {missed:?}");
-    // The bars of issue 4.
+    // The limits of issue 4.
     rejected.must_be_mostly_right(99);
     placed.must_be_mostly_right(95);
     returns.must_be_complete();
 }
 
-/// Whether an error stands on the mutated line or on TVM's.
+/// Whether an error is on the mutated line or on the line that TVM reports.
 fn on_line(row: &Value, checked: &Checked) -> bool {
     let line = |field| row.get(field).and_then(Value::as_u64);
     let lines = [line("mutated_line"), line("line").filter(|line| *line > 1)];

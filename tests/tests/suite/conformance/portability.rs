@@ -1,4 +1,5 @@
-//! What rx says of TVM 0.27 against what TVM 0.27 does: valid programs that it fails on are flagged, no others.
+//! Compares rx's portability warnings for TVM 0.27 with TVM 0.27 itself: valid programs on which it fails must be
+//! flagged, and no others.
 
 use super::Tally;
 use rx_base::{Code, TvmVersion};
@@ -7,15 +8,15 @@ use rx_tests::cases;
 use rx_tests::check::{Found, check_for};
 use std::path::Path;
 
-/// The codes RX10xx found in a file for TVM 0.27.
+/// Returns the diagnostics RX10xx in a file for TVM 0.27.
 fn limits(path: &Path) -> Vec<Found> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let checked = check_for(&text, FileKind::Rx, Some(TvmVersion::V0_27));
     checked.found.into_iter().filter(|found| found.code.number() / 100 == 10).collect()
 }
 
-/// Rows `file, expected, verdict, parse, well_formed, llvm, cuda`: flagged are those expected to be right that TVM fails to read,
-/// check or build.
+/// The table has the columns `file, expected, verdict, parse, well_formed, llvm, cuda`. Programs that are expected to
+/// be right and that TVM fails to read, check or build must be flagged.
 #[test]
 fn known_defects() {
     let Some(folder) = cases::folder() else { return };
@@ -32,13 +33,13 @@ fn known_defects() {
     tally.must_be_complete();
 }
 
-/// TVM builds the models, but those whose constants that are no numbers it prints as strings and does not read.
+/// TVM builds all models except those with constants inf or nan, which it prints as strings and cannot read.
 #[test]
 fn models() {
     let Some(folder) = cases::folder() else { return };
     let models = folder.join("models");
     let mut tally = Tally::new("portability of models");
-    // Folders in it hold stages of compilation, of which TVM reads some.
+    // Subfolders contain stages of compilation, of which TVM reads only some.
     for path in cases::files(&models, "rx").iter().filter(|path| path.parent() == Some(models.as_path())) {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let unread = ["R.const(\"-inf\"", "R.const(\"inf\"", "R.const(\"nan\""].iter().any(|it| text.contains(it));

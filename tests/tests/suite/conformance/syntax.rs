@@ -1,4 +1,4 @@
-//! Every text TVM prints parses, in the spelling of every Python.
+//! Tests that every text which TVM prints parses, in the dialect of every Python version.
 
 use super::Tally;
 use rx_db::FileKind;

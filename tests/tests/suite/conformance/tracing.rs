@@ -1,4 +1,4 @@
-//! Where dims come from, and what functions cost, on whole networks.
+//! Tests of `--why` and `--stats` on whole networks.
 
 use super::Tally;
 use rx_base::Dim;
@@ -7,7 +7,7 @@ use rx_tests::cases;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Values of one file that are traced, spread over it.
+/// The number of values that are traced in one file, distributed over it.
 const VALUES: usize = 60;
 
 fn opened(path: &Path) -> Option<(Workspace, rx_db::FileId)> {
@@ -57,7 +57,7 @@ fn stats_of(folder: &Path, model: &str) -> Option<Arc<FunctionStats>> {
     })
 }
 
-/// Multiply-adds of convolutions and products, in millions.
+/// Returns the multiply-adds of convolutions and products, in millions.
 #[expect(clippy::cast_precision_loss, reason = "compared within a percent")]
 fn multiply_adds(stats: &FunctionStats) -> f64 {
     let products = ["nn.conv2d", "matmul", "nn.attention"];
@@ -68,7 +68,7 @@ fn multiply_adds(stats: &FunctionStats) -> f64 {
 #[test]
 fn operations_agree_with_published_figures() {
     let Some(folder) = cases::folder() else { return };
-    // Multiply-adds per image as torchvision states them, in millions.
+    // Multiply-adds per image according to torchvision, in millions.
     let published = [
         ("resnet18", 1814.0),
         ("resnet50", 4089.0),
@@ -86,8 +86,8 @@ fn operations_agree_with_published_figures() {
     tally.must_be_complete();
 }
 
-/// Multiply-adds of a transformer of 12 layers of width 768 over `tokens`: four projections, two of the feed-forward part of
-/// four times the width, and both products of attention.
+/// Returns the multiply-adds of a transformer of 12 layers of width 768 over `tokens`: four projections, the two
+/// products of the feed-forward part of four times the width, and both products of attention.
 fn transformer(tokens: i64) -> i64 {
     let width = 768;
     12 * (12 * tokens * width * width + 2 * tokens * tokens * width)
@@ -96,7 +96,7 @@ fn transformer(tokens: i64) -> i64 {
 #[test]
 fn transformers_have_the_operations_their_formula_gives() {
     let Some(folder) = cases::folder() else { return };
-    // BERT's pooler sees one token; GPT-2's head gives a score to each of 50257 words.
+    // BERT's pooler sees one token; GPT-2's head computes a score for each of 50257 words.
     let wanted = [("bert_base", transformer(128) + 768 * 768), ("gpt2", transformer(64) + 64 * 768 * 50257)];
     for (model, wanted) in wanted {
         let Some(stats) = stats_of(&folder, model) else { continue };
@@ -121,7 +121,7 @@ fn a_lowered_network_costs_what_it_did_before() {
                 panic!("{model}.{stage}: {} of {}", after.total.operations, before.total.operations);
             };
             println!("{model}.{stage}: {after} operations, {before} before");
-            // Loops compute normalisations and softmax by other steps than are charged for the operators.
+            // The loops of normalizations and softmax take other steps than the statistics count for the operators.
             let close = before.abs_diff(after) * 50 < before.unsigned_abs();
             assert!(close, "{model}.{stage}: {after} operations, {before} before");
         }
