@@ -1,12 +1,12 @@
 /**
- * Relax IR text (TVMScript) for tree-sitter: layer 1 of `../rx.ebnf`, the Python subset every line is read with.
+ * Relax IR text (TVMScript) for tree-sitter: layer 1 of `../rx.ebnf`, the Python subset in which every line is parsed.
  *
- * Two decisions shape this grammar (../README.md, "Fast edits with tree-sitter"):
+ * This grammar has two unusual properties (../README.md, "Fast edits with tree-sitter"):
  *
- * - It is LR(1) without conflicts. A node that came about while several parses were alive is never reused.
- * - A list of statements is a tree. See `_statements`.
+ * - It is LR(1) without conflicts. tree-sitter never reuses a node that was created while several parses were in progress.
+ * - A list of statements is parsed as a tree; see `_statements`.
  *
- * Names of nodes are those of tree-sitter-python wherever they mean the same.
+ * Nodes have the same names as in tree-sitter-python where they have the same meaning.
  */
 
 /// <reference types="tree-sitter-cli/dsl" />
@@ -34,21 +34,21 @@ const PREC = {
 
 const AUGMENTED = ["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "<<=", ">>=", "&=", "^=", "|="];
 
-/** One or more, commas between them, a last one allowed. */
+/** One or more, separated by commas; a trailing comma is allowed. */
 const list1 = ($, rule) => seq(rule, repeat(seq(comma($), rule)), optional(comma($)));
 
-/** Two or more, or one and a comma: what makes a tuple. */
+/** The items of a tuple: two or more, or one with a trailing comma. */
 const tupleOf = ($, rule) => seq(rule, choice(comma($), seq(repeat1(seq(comma($), rule)), optional(comma($)))));
 
-/** A comma where lists are not divided. */
+/** A comma in lists that are not divided (see `_statements`). */
 const comma = ($) => alias($._comma_0, ",");
 
 export default grammar({
   name: "rx",
 
-  // src/scanner.c; the order is that of its `enum`.
+  // The order is that of the `enum` in src/scanner.c.
   externals: $ => [
-    // A line's end after a simple statement, and the end of a compound one; three weights of each.
+    // The line end after a simple statement, and the end of a compound statement; three weights of each.
     $._newline_0,
     $._newline_1,
     $._newline_2,
@@ -57,33 +57,34 @@ export default grammar({
     $._end_2,
     $._indent,
     $._dedent,
-    // The line's end after a header that no block follows.
+    // The line end after a header without a block.
     $._no_block,
-    // A block that no header precedes, or a broken one. Wanted wherever a statement may start.
+    // A block without a header, or with a broken one. It is valid wherever a statement may start.
     $._stray_indent,
-    // The same below a decorator, where a definition is wanted.
+    // The same after a decorator, where a definition is expected.
     $._definition_indent,
-    // A header's end that lacks its colon.
+    // The end of a header that lacks its colon.
     $._no_colon,
-    // A comma; three weights where a list is divided, else of the first.
+    // A comma. In lists that are divided there are three weights; elsewhere it has weight 0.
     $._comma_0,
     $._comma_1,
     $._comma_2,
     $.string_start,
     $.string_content,
     $.string_end,
-    // The same of strings within a line: the scanner has no quote to remember there, and finds old nodes again.
+    // The same for single-line strings. For these the scanner need not store a quote in its state, so old nodes can be
+    // reused.
     $._double_start,
     $._double_content,
     $._single_start,
     $._single_content,
-    // Never made by the scanner: that one of these is wanted tells it that it is asked inside brackets.
+    // Never returned by the scanner. If one of these is valid, the scanner is inside brackets.
     ")",
     "]",
     "}",
-    // Never made; see `_words`.
+    // Never returned; see `_words`.
     $._never,
-    // In no rule: wanted only while the parser recovers from an error.
+    // In no rule: valid only while the parser recovers from an error.
     $._recovering,
   ],
 
@@ -96,11 +97,12 @@ export default grammar({
   rules: {
     source_file: $ => optional($._statements),
 
-    // A plain `repeat` of statements would be parsed again from an edit to the end of its block: tree-sitter balances the
-    // list after the fact, and the nodes it makes then fit in no other place. So the text itself says where a list is
-    // divided: the scanner weighs each statement's end by the characters that follow it, one in 32 being of weight 1 or
-    // more and one in 1024 of weight 2. Chunks of one statement of weight 1 with what precedes it, and of weight 2 with
-    // the chunks that precede it, are found again whatever changes elsewhere. They are hidden: no query sees them.
+    // With a plain `repeat` of statements, everything from an edit to the end of the block would be parsed again,
+    // because tree-sitter balances the list afterwards and its nodes then fit nowhere else. Therefore the text itself
+    // determines where a list is divided. The scanner gives each statement's end a weight, a hash of the characters
+    // that follow: one in 32 has weight 1 or more, one in 1024 weight 2. A chunk of weight 1 is a statement of weight 1
+    // with those before it; a chunk of weight 2 is a statement of weight 2 with the chunks before it. Such chunks can
+    // be reused whatever changes elsewhere. Chunks are hidden: no query sees them.
     _statements: $ => choice(
       $._run_2,
       seq(optional($._run_2), $._run_1),
@@ -140,8 +142,8 @@ export default grammar({
       $.nonlocal_statement,
     ),
 
-    // Never read. A lexer without a `word` token knows no identifiers while it recovers from an error, unless each keyword is
-    // wanted somewhere beside them.
+    // Never parsed. A lexer without a `word` token does not recognize identifiers during error recovery, unless each
+    // keyword is valid next to them in some rule.
     _words: $ => seq($._never, choice(
       $.identifier, "and", "or", "in", "is", "else", "elif", "as", "except", "finally", "import", "from",
     )),
@@ -203,7 +205,7 @@ export default grammar({
       $.stray_block,
     ),
 
-    // A line after the colon, or lines indented further. No block at all is rx's to report.
+    // A line after the colon, or lines that are indented further. A missing block is reported by rx.
     _body: $ => seq(choice(":", $._no_colon), choice(field("body", $.block), $._no_block)),
     block: $ => choice(
       seq($._simple_line, $._newline),
@@ -245,7 +247,7 @@ export default grammar({
       field("name", $.identifier),
       optional(seq(":", field("bound", $.type))),
     ),
-    // As statements: a function can have as many.
+    // Divided like lists of statements, because a function can have as many parameters.
     parameters: $ => seq(
       "(",
       optional($._parameter_run_2),
@@ -302,7 +304,7 @@ export default grammar({
       $._body,
       optional(field("alternative", $.else_clause)),
     ),
-    // A target ends before `in`, which a comparison would swallow.
+    // A target ends before `in`, which a comparison would include.
     _target: $ => $._primary_expression,
     _targets: $ => choice($._target, alias($._target_list, $.expression_list)),
     _target_list: $ => tupleOf($, $._target),
@@ -324,7 +326,7 @@ export default grammar({
     elif_clause: $ => seq("elif", field("condition", $._expression), $._body),
     else_clause: $ => seq("else", $._body),
 
-    // Python without a meaning here; read so that a Python file is.
+    // Python statements without a meaning in Relax, parsed so that Python files have no errors.
     try_statement: $ => seq(
       "try",
       $._body,
@@ -483,7 +485,7 @@ export default grammar({
     set_comprehension: $ => seq("{", field("body", $._expression), $._comprehension, "}"),
     dictionary_comprehension: $ => seq("{", field("body", $.pair), $._comprehension, "}"),
     _comprehension: $ => seq($.for_in_clause, repeat(choice($.for_in_clause, $.if_clause))),
-    // A condition of the comprehension is no `if` of its iterable's.
+    // A condition of the comprehension is not the `if` of a conditional expression after `in`.
     for_in_clause: $ => prec.left(PREC.conditional + 1, seq(
       optional("async"),
       "for",

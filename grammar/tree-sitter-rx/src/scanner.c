@@ -1,19 +1,20 @@
-// Lines, blocks and strings of Relax IR text, for tree-sitter.
+// The external scanner for tree-sitter: line ends, blocks and strings of Relax IR text.
 //
-// What is remembered from token to token is the columns of the open blocks and, inside a string, its quotes: the same at every
-// line of a block, so that the parser may take over old nodes there.
+// The state between tokens consists of the columns of the open blocks and, inside a string, its quotes. It is the same
+// at every line of a block, so that the parser can reuse old nodes there after an edit.
 //
-// Columns are counted as Python does. A block's column is that of its first line. It goes on while lines are indented further
-// than the block around it, be that less than its first line: a line that lost a blank ends nothing.
+// Columns are counted as in Python. A block's column is that of its first line. A block continues while lines are
+// indented further than the enclosing block, even if less than its first line: a line that lost a blank does not end
+// it.
 //
-// Nor does one line that stands where no program has one: see "lines that slipped".
+// A single line at a column that no valid program has does not end a block either: see "misplaced lines" below.
 
 #include "tree_sitter/alloc.h"
 #include "tree_sitter/parser.h"
 
 #include <string.h>
 
-// The order of `externals` in grammar.js.
+// The order is that of `externals` in grammar.js.
 enum TokenType {
     NEWLINE_0,
     NEWLINE_1,
@@ -44,13 +45,13 @@ enum TokenType {
     RECOVERING,
 };
 
-// As rx: blocks nest at most this deep. A deeper one is read as part of the last.
+// The deepest nesting of blocks, as in rx. A deeper block is parsed as part of the last one.
 #define MAX_DEPTH 256
 
-// A line further right stands at this column.
+// The largest column; lines further right are treated as if at this column.
 #define MAX_COLUMN UINT16_MAX
 
-// A comment's block is that of the code after it, when that follows within so many lines.
+// A comment belongs to the block of the code after it, if that follows within this many lines.
 #define MAX_COMMENT_LINES 64
 
 // Flags of an open string; 0 outside strings.
@@ -73,7 +74,7 @@ static inline uint16_t block_column(const Scanner *scanner) {
 
 static inline void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
 
-// The column of the block around the innermost one; no line is left of the file.
+// Returns the column of the block that encloses the innermost one; -1 for the file itself, since no line is left of it.
 static inline int32_t outer_column(const Scanner *scanner) {
     if (scanner->depth == 0) return -1;
     return scanner->depth == 1 ? 0 : scanner->columns[scanner->depth - 2];
@@ -93,7 +94,7 @@ static void pass_newline(TSLexer *lexer, bool leading) {
     if (carriage_return && lexer->lookahead == '\n') lexer->advance(lexer, leading);
 }
 
-// Passes blanks and returns the column behind them; `leading` ones are not part of the token.
+// Skips blanks and returns the column after them; `leading` blanks are not part of the token.
 static uint32_t pass_blanks(TSLexer *lexer, uint32_t column, bool leading) {
     for (;; lexer->advance(lexer, leading)) {
         switch (lexer->lookahead) {
@@ -110,7 +111,7 @@ static void pass_line(TSLexer *lexer) {
     while (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) advance(lexer);
 }
 
-// Passes blank lines; returns the column of the comment or the code behind them.
+// Skips blank lines; returns the column of the comment or code after them.
 static uint32_t pass_blank_lines(TSLexer *lexer, bool leading) {
     for (;;) {
         uint32_t column = pass_blanks(lexer, 0, leading);
@@ -119,7 +120,7 @@ static uint32_t pass_blank_lines(TSLexer *lexer, bool leading) {
     }
 }
 
-// Passes blank lines and comments; returns the column of the code behind them, 0 at the text's end.
+// Skips blank lines and comments; returns the column of the code after them, 0 at the end of the text.
 static uint32_t pass_trivia(TSLexer *lexer, uint32_t column) {
     uint32_t comments = 0;
     for (;;) {
@@ -135,11 +136,11 @@ static uint32_t pass_trivia(TSLexer *lexer, uint32_t column) {
     }
 }
 
-// ------------------------------------------------------------------ where a list of statements is divided
+// ------------------------------------------------------------------ division of long lists
 
-// The weight of the end of the statement before: it depends on the characters that follow, and on nothing else, so that
-// the same text is divided alike wherever it stands and whatever is edited around it. Of a decorated definition enough is
-// looked at to see its name.
+// Returns the weight of the end of the previous statement: a hash of only the characters that follow. So the same text
+// is always divided in the same way, wherever it is and whatever is edited around it. The hash of a decorated
+// definition includes enough characters to cover its name.
 static int weight(TSLexer *lexer) {
     uint32_t hash = 2166136261u;
     int wanted = 0;
@@ -155,7 +156,7 @@ static int weight(TSLexer *lexer) {
     return hash % 1024 == 0 ? 2 : hash % 32 == 0 ? 1 : 0;
 }
 
-// A comma. Behind a parameter it has the weight of what follows.
+// Scans a comma. After a parameter (`divides`) it has the weight of the text that follows.
 static bool scan_comma(TSLexer *lexer, bool divides) {
     advance(lexer);
     lexer->mark_end(lexer);
@@ -163,11 +164,11 @@ static bool scan_comma(TSLexer *lexer, bool divides) {
     return true;
 }
 
-// ------------------------------------------------------------------ lines that cannot be meant as a continuation
+// ------------------------------------------------------------------ lines that start a statement inside brackets
 
 #define WORD_SIZE 12
 
-// Reads a word and returns its length; of a longer one `word` holds nothing.
+// Reads a word and returns its length; if it is too long, `word` becomes empty.
 static uint32_t read_word(TSLexer *lexer, char word[WORD_SIZE]) {
     uint32_t length = 0;
     for (; is_word(lexer->lookahead); advance(lexer), length++) {
@@ -191,7 +192,7 @@ static const char *const OPERANDS[] = {"and",   "or",    "in",   "is",   "not", 
                                        "await", "yield", "None", "True", "False", NULL};
 static const char *const CLAUSES[] = {"else", "elif", "except", "finally", NULL};
 
-// Passes the rest of a string within a line; whether its closing quote was there.
+// Skips the rest of a single-line string; returns whether its closing quote was found.
 static bool closes(TSLexer *lexer, int32_t quote) {
     while (lexer->lookahead != quote) {
         bool escape = lexer->lookahead == '\\';
@@ -207,14 +208,14 @@ static bool closes(TSLexer *lexer, int32_t quote) {
     return true;
 }
 
-// Passes a string within a line.
+// Skips a single-line string.
 static void pass_line_string(TSLexer *lexer) {
     int32_t quote = lexer->lookahead;
     advance(lexer);
     closes(lexer, quote);
 }
 
-// Whether the line's last character that is no blank and in no comment is a colon.
+// Whether the last character of the line, except blanks and comments, is a colon.
 static bool ends_with_colon(TSLexer *lexer) {
     int32_t last = 0;
     while (!is_newline(lexer->lookahead) && !lexer->eof(lexer) && lexer->lookahead != '#') {
@@ -229,17 +230,17 @@ static bool ends_with_colon(TSLexer *lexer) {
     return last == ':';
 }
 
-// How a line goes on after its first word.
+// The form of a line after its first word.
 typedef struct {
-    // `name: …`.
+    // Starts like a declaration: `name: …`.
     bool declares;
-    // `name = …`, `name[i], other = …`. A tight `name=value` is an argument.
+    // Is an assignment: `name = …`, `name[i], other = …`. A `name=value` without blanks is an argument.
     bool assigns;
-    // It closes a bracket that it does not open.
+    // Closes a bracket that it does not open.
     bool closes;
-    // It ends with a comma outside its own brackets.
+    // Ends with a comma outside its own brackets.
     bool has_last_comma;
-    // It calls what is a statement and never an argument: `R.output(…)`.
+    // Is a call that can only be a statement, not an argument: `R.output(…)`.
     bool states;
 } LineShape;
 
@@ -247,7 +248,7 @@ static const char *const STATEMENT_CALLS[] = {"output", "func_attr", "evaluate",
 
 static LineShape line_shape(TSLexer *lexer) {
     LineShape shape = {false, false, false, false, false};
-    // Only the first `=` outside of brackets can be the statement's.
+    // Only the first `=` outside brackets can be that of an assignment.
     bool blank = false, decided = false;
     int depth = 0;
     if (lexer->lookahead == '.') {
@@ -297,10 +298,10 @@ static LineShape line_shape(TSLexer *lexer) {
     return shape;
 }
 
-// Whether the code line at `column`, met where a statement has not ended, starts a statement of its own: rx's rule
-// (`compiler/syntax/src/line.rs`), so that one forgotten bracket costs one statement here as there.
-// `first` is the line's first character, `word` its first word, which has been read. Brackets go on at any column where an operand
-// is wanted, behind a comma or an operator: there only what no argument looks like is a statement.
+// Whether the code line at `column`, inside an unfinished statement, starts a new statement. The rule is that of rx
+// (`compiler/syntax/src/line.rs`), so that a forgotten bracket affects one statement in both. `first` is the line's
+// first character, `word` its first word, which has been read. `wants_operand`: an operand is expected, after a comma
+// or an operator. There a continuation may be at any column, so only lines that cannot be arguments start a statement.
 static bool starts_statement(TSLexer *lexer, int32_t first, const char *word, uint32_t column, uint32_t block, bool wants_operand) {
     if (is_one_of(word, STATEMENTS)) return true;
     if (column > block) return false;
@@ -320,15 +321,16 @@ static inline bool is_prefix(int32_t c) { return c > 0 && c < 128 && memchr("rRb
 
 static inline bool may_start_string(int32_t c) { return c == '"' || c == '\'' || is_prefix(c); }
 
-// So many lines or characters of code within a string tell that its closing quotes are not further below: as many are read again
-// within milliseconds.
+// The most lines, and characters, of code inside a string: with more, its closing quotes are assumed to be missing.
+// This much text is reparsed within milliseconds.
 #define MAX_CODE_LINES 400
 #define MAX_CODE_CHARACTERS 100000
 
 typedef enum { PROSE, CODE, ITEM } LineKind;
 
-// What a line could be that starts here: a decorator, a function or a class no deeper than `block`; code, which is a decorator, a
-// statement's keyword, or a name that is declared, assigned, called or indexed. Lines of JSON and most of prose are neither.
+// Classifies the line that starts here. ITEM is a decorator, function or class that is not indented further than
+// `block`. CODE is a decorator, a statement keyword, or a name that is declared, assigned, called or indexed. PROSE is
+// anything else, such as JSON and most text.
 static LineKind kind_of_line(TSLexer *lexer, uint32_t block) {
     bool deeper = pass_blanks(lexer, 0, false) > block;
     if (lexer->lookahead == '@') return deeper ? CODE : ITEM;
@@ -342,8 +344,9 @@ static LineKind kind_of_line(TSLexer *lexer, uint32_t block) {
     return lexer->lookahead > 0 && lexer->lookahead < 128 && memchr(":=.([", (int)lexer->lookahead, 5) ? CODE : PROSE;
 }
 
-// Passes the rest of a string of three quotes; whether its closing quotes were there. Text that lacks them is not swallowed whole:
-// in a block, no string goes on where an item starts, nor any over very much code.
+// Skips the rest of a triple-quoted string; returns whether its closing quotes were found. If they are missing, the
+// string must not include the whole rest of the text: inside a block a string may not contain an item, and no string
+// may contain too much code.
 static bool closes_text(const Scanner *scanner, TSLexer *lexer, int32_t quote) {
     int quotes = 0;
     int lines = 0, characters = 0;
@@ -370,7 +373,7 @@ static bool closes_text(const Scanner *scanner, TSLexer *lexer, int32_t quote) {
     return true;
 }
 
-// Reads a string's quotes, if these follow and `word` is a prefix of strings.
+// Scans the opening quotes of a string, if they follow and `word` is a string prefix.
 static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word) {
     uint8_t string = STRING_OPEN;
     for (int i = 0; word[i]; i++) {
@@ -385,7 +388,7 @@ static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word
     lexer->result_symbol = STRING_START;
     if (lexer->lookahead == quote) {
         advance(lexer);
-        // Empty, or the first quotes of three.
+        // An empty string, or the first two of three quotes.
         if (lexer->lookahead == quote) {
             advance(lexer);
             lexer->mark_end(lexer);
@@ -395,19 +398,19 @@ static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word
         scanner->string = string;
         return true;
     }
-    // A string that is not closed is not remembered, and ends with its line: what follows then finds the state it had before the
-    // quote was typed.
+    // An unclosed string is not stored in the state, and ends with its line. So the text after it is scanned with the
+    // same state as before the quote was typed.
     if (!closes(lexer, quote)) return true;
     if (string & STRING_RAW) {
         scanner->string = string;
     } else {
-        // The parser remembers the quote.
+        // The parser remembers the quote, so the scanner's state stays unchanged.
         lexer->result_symbol = quote == '"' ? DOUBLE_START : SINGLE_START;
     }
     return true;
 }
 
-// The string is never closed: its statement ends.
+// Ends the statement of a string that is never closed.
 static bool give_up_string(Scanner *scanner, TSLexer *lexer) {
     scanner->string = 0;
     if (is_newline(lexer->lookahead)) pass_newline(lexer, false);
@@ -416,7 +419,7 @@ static bool give_up_string(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// The inside of a string that its line does not close.
+// Scans the content of a string that is not closed on its line.
 static bool scan_unclosed_string(Scanner *scanner, TSLexer *lexer) {
     if (is_newline(lexer->lookahead) || lexer->eof(lexer)) return give_up_string(scanner, lexer);
     pass_line(lexer);
@@ -425,14 +428,14 @@ static bool scan_unclosed_string(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// Reads the inside of a string, or its end.
+// Scans the content of a string, or its end.
 static bool scan_string(Scanner *scanner, TSLexer *lexer, uint8_t string, int content_symbol) {
     int32_t quote = string & STRING_DOUBLE ? '"' : '\'';
     bool triple = string & STRING_TRIPLE;
     bool raw = string & STRING_RAW;
     bool content = false;
     for (;; content = true) {
-        // The content ends here, unless it is found to go on.
+        // The content ends here, unless the loop continues.
         lexer->mark_end(lexer);
         int32_t c = lexer->lookahead;
         if (lexer->eof(lexer)) {
@@ -441,7 +444,7 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer, uint8_t string, int co
         }
         if (c == '\\') {
             if (!raw) {
-                // The grammar reads the escape.
+                // The grammar parses the escape sequence.
                 if (content) break;
                 return false;
             }
@@ -478,20 +481,22 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer, uint8_t string, int co
     return true;
 }
 
-// ------------------------------------------------------------------ lines that slipped
+// ------------------------------------------------------------------ misplaced lines
 
-// A line that stands left or right of its block by mistake (a newline typed inside its indentation, a blank too many) must not
-// change the columns of the open blocks: all that follows would be read again. What follows the line says where it is meant to
-// stand. Only where Python's rules are broken is a column other than a line's own taken.
+// A line may be left or right of its block by mistake, for example after a newline or a blank was typed in its
+// indentation. It must not change the columns of the open blocks, because then all following text would be parsed
+// again. The scanner looks ahead at the following lines to find the intended column. It uses a column other than the
+// line's own only if Python's rules are violated.
 
-// So many characters are looked at, and so many statements at one column.
+// The most characters of a look-ahead, and the most statements at one column.
 #define LOOK_CHARACTERS 65536
 #define LOOK_STATEMENTS 64
 
 static const char *const BLOCKS[] = {"with", "for",  "if",  "while",   "def",     "class", "try",
                                      "else", "elif", "async", "except", "finally", NULL};
 
-// A place ahead: the first character of a line's code, or the text's end. Of the first line the first word may have been read.
+// A position of the look-ahead: the first character of a line's code, or the end of the text. The first word of the
+// first line may already have been read; it is then `word`.
 typedef struct {
     TSLexer *lexer;
     uint32_t column;
@@ -499,12 +504,13 @@ typedef struct {
     const char *word;
 } Look;
 
-// A statement ahead; of a decorated definition, its header.
+// A statement found by the look-ahead; for a decorated definition, its header.
 typedef struct {
     uint32_t column;
     bool decorated;
     bool item;
-    // A line that ends with a colon, or starts with a header's word and has lines indented further below it.
+    // Whether the line ends with a colon, or starts with a header keyword and is followed by a line that is indented
+    // further.
     bool header;
 } Statement;
 
@@ -515,7 +521,7 @@ static inline void look_on(Look *look) {
 
 static inline bool is_over(const Look *look) { return look->left <= 0; }
 
-// Passes a string; one of a single quote ends with its line.
+// Skips a string; a single-quoted one ends with its line.
 static void look_past_string(Look *look) {
     TSLexer *lexer = look->lexer;
     int32_t quote = lexer->lookahead;
@@ -534,7 +540,7 @@ static void look_past_string(Look *look) {
     }
 }
 
-// Passes blank lines and comments.
+// Skips blank lines and comments.
 static void look_past_trivia(Look *look) {
     TSLexer *lexer = look->lexer;
     for (uint32_t column = 0; !lexer->eof(lexer) && !is_over(look); column = 0) {
@@ -549,7 +555,7 @@ static void look_past_trivia(Look *look) {
     if (lexer->eof(lexer)) look->column = 0;
 }
 
-// Passes a logical line and what separates it from the next.
+// Skips a logical line, and the blank lines and comments after it.
 static Statement look_past_line(Look *look) {
     TSLexer *lexer = look->lexer;
     char own_word[WORD_SIZE];
@@ -585,7 +591,7 @@ static Statement look_past_line(Look *look) {
     return line;
 }
 
-// Passes a simple statement, a header, or decorators and the header below them.
+// Skips a simple statement, a header, or decorators with the header below them.
 static Statement look_past_statement(Look *look) {
     Statement statement = look_past_line(look);
     if (!statement.decorated) return statement;
@@ -600,7 +606,7 @@ static Statement look_past_statement(Look *look) {
 
 static inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-// The column of a line that stands left of the innermost block, as it is meant: `block`'s or more where it belongs to that.
+// Returns the intended column of a line left of the innermost block: at least `block` if it belongs to that block.
 static uint32_t meant_column(TSLexer *lexer, uint32_t column, uint32_t block, const char *word) {
     Look look = {lexer, column, LOOK_CHARACTERS, word};
     Statement statement = look_past_statement(&look);
@@ -609,17 +615,18 @@ static uint32_t meant_column(TSLexer *lexer, uint32_t column, uint32_t block, co
     }
     if (statement.column > column) return statement.column;
     if (is_over(&look)) return column;
-    // Nothing is indented below a simple statement: it is the one that slipped.
+    // Nothing is indented below a simple statement, so the statement itself is misplaced.
     if (!statement.header) return larger(column, look.column);
     uint32_t inside = look.column;
     if (inside <= block) return column;
-    // The header's lines stand right of where they would if it stood here. So does what follows them, or too much does to know.
+    // The lines below the header are further right than lines below a header at `column` would be. If all following
+    // lines are too, or the look-ahead is exhausted, the header belongs to the block.
     while (look.column >= inside && !is_over(&look)) look_past_line(&look);
     return is_over(&look) ? block : larger(column, look.column);
 }
 
-// Where a block's header is meant to stand whose lines stand at `inside`, in the block of `column`: half-way, unless the step
-// from block to block, 0 if unknown, says otherwise.
+// Returns the intended column of a header whose block is at `inside`, in the block at `column`. This is the middle
+// between them, unless `step` (the usual indentation, 0 if unknown) gives another column.
 static uint32_t header_column(uint32_t column, uint32_t inside, uint32_t step) {
     if (step > 0 && inside == column + 2 * step) return column + step;
     return column + (inside - column) / 2;
@@ -629,13 +636,14 @@ static uint32_t step_of(const Scanner *scanner) {
     return scanner->depth > 0 ? block_column(scanner) - (uint32_t)outer_column(scanner) : 0;
 }
 
-// Whether the first line of a new block stands where the line of a header in between is gone.
+// Whether the first line of a new block is indented by two steps, so that the header between them was deleted.
 static bool lacks_header(const Scanner *scanner, const TSLexer *lexer, uint32_t column) {
     uint32_t step = step_of(scanner);
     return step > 0 && column == block_column(scanner) + 2 * step && lexer->lookahead != '@';
 }
 
-// The column of a new block whose first line stands at `column`; that of the block around it where there is no new one.
+// Returns the column of a new block whose first line is at `column`; that of the enclosing block if there is no new
+// block.
 static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
     uint32_t block = block_column(scanner), step = step_of(scanner);
     if (step > 0 && column == block + step) return column;
@@ -643,7 +651,8 @@ static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t colu
     Look look = {lexer, column, LOOK_CHARACTERS, NULL};
     Statement first = look_past_statement(&look);
     if (first.decorated && first.column > block) {
-        // Of a decorator and a header that stand apart, the one that stands half-way to the definition's body, or as is usual.
+        // A decorator and its header are at different columns: choose the one in the middle between the enclosing block
+        // and the definition's body; if the body is too far away, the one at a multiple of 4.
         if (column <= block) return first.column;
         if (is_over(&look)) return column % 4 == 0 && (column < first.column || first.column % 4 != 0) ? column : first.column;
         bool half_way = look.column == 2 * first.column - block && look.column != 2 * column - block;
@@ -664,19 +673,20 @@ static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t colu
         return is_over(&look) || first.header ? block : larger(look.column, block);
     }
     if (second == column || second <= block) return column;
-    // Either of two lines slipped; the third one tells.
+    // One of two lines is misplaced; the third line shows which.
     look_past_statement(&look);
     return look.column == second ? second : column;
 }
 
-// The column of the block that a line right of the innermost one opens; that one's where it opens none.
+// Returns the column of the block that a line right of the innermost block opens; the innermost block's column if it
+// opens none.
 static uint32_t stray_column(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
     uint32_t block = block_column(scanner);
     Look look = {lexer, column, LOOK_CHARACTERS, NULL};
     Statement first = look_past_statement(&look);
     if (first.decorated) return larger(first.column, block);
     if (is_over(&look)) return column;
-    // One line that gained blanks: those that follow do not stand there.
+    // A single line gained blanks: the following lines are not indented like it.
     if (!first.header && look.column <= block) return block;
     if (first.header && scanner->depth > 0 && look.column == block + step_of(scanner)) return block;
     if (!first.header || look.column <= column) return column;
@@ -691,7 +701,8 @@ static bool is_left(const Scanner *scanner, uint32_t column) {
     return scanner->depth > 0 && column < block_column(scanner) && (int32_t)column > outer_column(scanner);
 }
 
-// At a statement's end: a block whose first line stood too far right gets the column of those that follow.
+// At the end of a statement: corrects the column of a block whose first line was too far right to that of the following
+// lines.
 static void follow_column(Scanner *scanner, TSLexer *lexer, uint32_t column) {
     uint16_t block = block_column(scanner);
     Look look = {lexer, column, LOOK_CHARACTERS, NULL};
@@ -701,8 +712,9 @@ static void follow_column(Scanner *scanner, TSLexer *lexer, uint32_t column) {
     if (next.header ? below <= block : below <= column) scanner->columns[scanner->depth - 1] = (uint16_t)column;
 }
 
-// Whether a line ends the innermost block. A definition does that stands left of it though right of the block around it: so
-// the definitions of a class whose header is gone are read as in the class. `word` is the line's first, if that has been read.
+// Whether a line ends the innermost block. A definition left of the block ends it even if it is right of the enclosing
+// block. So if the header of a class was deleted, its definitions are still parsed as in the class. `word` is the
+// line's first word, if it has been read.
 static bool ends_block(const Scanner *scanner, TSLexer *lexer, uint32_t column, const char *word) {
     uint32_t block = block_column(scanner);
     int32_t outer = outer_column(scanner);
@@ -713,14 +725,16 @@ static bool ends_block(const Scanner *scanner, TSLexer *lexer, uint32_t column, 
     return statement.item && statement.column < block && look.column <= block && !is_over(&look);
 }
 
-// A line's end after a simple statement. Where the next line is a statement of the same block, its blanks belong to the token:
-// so no statement starts where the parser stands while blocks still end or start. It would find there nodes that were read in
-// other blocks, and pass over the whole of each.
+// Scans the line end after a simple statement. If the next line is a statement of the same block, the token includes
+// its indentation. So no statement starts at a position where the parser still expects blocks to end or start. At such
+// a position the parser would find old nodes that were parsed in other blocks, and would have to skip each of them
+// completely.
 static bool scan_newline(Scanner *scanner, TSLexer *lexer) {
     lexer->mark_end(lexer);
     pass_newline(lexer, false);
     int32_t next = lexer->lookahead;
-    // Before a line without blanks that may end blocks, the token is empty: not even that line starts where they end.
+    // If the next line starts in column 0 and may end blocks, the token is empty. So the blocks end before the line
+    // end, not at the position where that line starts.
     bool at_end = lexer->eof(lexer) || is_blank(next) || is_newline(next) || next == '#';
     if (at_end || scanner->depth == 0) lexer->mark_end(lexer);
     lexer->result_symbol = NEWLINE_0;
@@ -737,24 +751,25 @@ static bool scan_newline(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// Between two statements: ends a block, or the compound statement that a block has just ended. `*looked` says whether the lexer
-// stands behind the line's first character, where no other token can be looked for.
+// Scans the boundary between two statements: ends a block, or the compound statement whose block has just ended. Sets
+// `*looked` if the lexer has moved past the line's first character, where no other token can be scanned.
 static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid, bool *looked) {
     bool end = valid[END_0];
     uint16_t block = block_column(scanner);
-    // A token made here is empty and stands before the lines it looks at.
+    // A token scanned here is empty, and is before the lines of the look-ahead.
     lexer->mark_end(lexer);
     bool at_code = !is_blank(lexer->lookahead) && !is_newline(lexer->lookahead) && !lexer->eof(lexer);
     uint32_t column = pass_blank_lines(lexer, true);
     if (at_code && !end && scanner->depth > 0) {
-        // Behind a line's blanks, which the token before has, all that ends before the line has ended.
+        // After a line's indentation, which the previous token includes, everything that ends before the line has
+        // already ended.
         uint32_t here = lexer->get_column(lexer);
         if (here > 0 && here <= block) return false;
         column = here;
     }
     bool in_comment = false;
     if (lexer->lookahead == '#') {
-        // A comment outside the block stays in it if the code after it does.
+        // A comment outside the block still belongs to it if the code after it does.
         if (column >= block && !end) return false;
         in_comment = true;
         column = pass_trivia(lexer, column);
@@ -765,7 +780,7 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid, b
         if (column >= block && !at_eof) {
             int32_t first = lexer->lookahead;
             if (first == 'e' || first == 'f') {
-                // The first characters are read twice: by `weight` they are not, which then sees the word's rest.
+                // Keywords are read from the lexer, which cannot go back: `weight` then sees only the rest of the word.
                 char word[WORD_SIZE] = {0};
                 read_word(lexer, word);
                 if (is_one_of(word, CLAUSES)) return false;
@@ -777,7 +792,7 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid, b
         return true;
     }
     *looked = scanner->depth > 0 && column < block;
-    // Also where no block is open for the parser: an error swallowed the token that opened it.
+    // Also if the parser has no open block, because an error skipped the token that opened it.
     if (scanner->depth > 0 && (at_eof || ends_block(scanner, lexer, column, NULL))) {
         scanner->depth--;
         lexer->result_symbol = DEDENT;
@@ -795,7 +810,7 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid, b
     return false;
 }
 
-// After a header's colon: a block on lines of its own, or none.
+// Scans the text after a header's colon: a block on separate lines, or no block.
 static bool scan_block(Scanner *scanner, TSLexer *lexer) {
     if (!lexer->eof(lexer)) pass_newline(lexer, false);
     lexer->mark_end(lexer);
@@ -812,8 +827,8 @@ static bool scan_block(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// A header that stands behind another one's colon, which no program has, is the first line of that one's block: the end of the
-// line between them is gone.
+// Scans a header after the colon of another header, which no valid program has. It is treated as the first line of a
+// block, because the line end between them was deleted.
 static bool scan_joined_block(Scanner *scanner, TSLexer *lexer) {
     uint32_t block = block_column(scanner);
     Look look = {lexer, 0, LOOK_CHARACTERS, NULL};
@@ -827,7 +842,7 @@ static bool scan_joined_block(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// After a decorator: a block whose header is gone.
+// Scans the text after a decorator: a block whose header was deleted.
 static bool scan_definition(Scanner *scanner, TSLexer *lexer) {
     uint32_t column = pass_blank_lines(lexer, true);
     if (lexer->lookahead == '#' || lexer->eof(lexer) || column <= block_column(scanner) || scanner->depth >= MAX_DEPTH) return false;
@@ -841,8 +856,9 @@ static bool scan_definition(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// Whether a line could start with `word`, which has been read, and what follows: a keyword, or a name that is bound. `behind` is
-// the column behind the word if the line does; `get_column`, which reads a line from its start, is asked in likely cases alone.
+// Whether a line could start with `word`, which has been read: it is a keyword, or a name that is assigned. `behind` is
+// the column after the word if the word starts the line. `get_column` scans the line from its start, so it is called
+// only in likely cases.
 static bool starts_line(TSLexer *lexer, const char *word, uint32_t behind) {
     if (!is_one_of(word, STATEMENTS) && !is_one_of(word, HEADERS) && strcmp(word, "from") != 0) {
         uint32_t word_end = behind;
@@ -858,7 +874,8 @@ static bool make_dedent(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// Where the parser tries to recover: every token is wanted, so only what the text itself says is made.
+// Scans a token during error recovery. Every token is valid then, so only tokens that follow from the text alone are
+// returned.
 static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
     scanner->string = 0;
     lexer->mark_end(lexer);
@@ -874,7 +891,7 @@ static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
     if (lexer->eof(lexer)) return scanner->depth > 0 && make_dedent(scanner, lexer);
     if (lexer->lookahead == '#') return false;
     if (lexer->lookahead == ',') return scan_comma(lexer, false);
-    // Within a line two blanks follow each other rarely.
+    // Two adjacent blanks are rare inside a line.
     bool indented = column > 1 || lexer->lookahead == '@';
     if (indented && lexer->get_column(lexer) == column) {
         if (scanner->depth > 0 && column < block_column(scanner)) {
@@ -897,7 +914,8 @@ static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
            make_dedent(scanner, lexer);
 }
 
-// A line's end inside brackets, or where an operand is missing: nothing, unless the next line starts a statement.
+// Scans a line end inside brackets, or where an operand is missing. Returns no token unless the next line starts a
+// statement.
 static bool scan_continuation(Scanner *scanner, TSLexer *lexer, const bool *valid) {
     pass_newline(lexer, true);
     lexer->mark_end(lexer);
@@ -986,7 +1004,7 @@ void tree_sitter_rx_external_scanner_destroy(void *payload) { ts_free(payload); 
 unsigned tree_sitter_rx_external_scanner_serialize(void *payload, char *buffer) {
     const Scanner *scanner = (const Scanner *)payload;
     unsigned size = 0;
-    // As before the first token.
+    // The initial state is serialized as no bytes.
     if (scanner->depth == 0 && !scanner->string) return 0;
     buffer[size++] = (char)scanner->string;
     for (uint16_t i = 0; i < scanner->depth; i++) {
