@@ -17,7 +17,7 @@ import time
 
 
 def run(command):
-    """CPU and wall time of a command in seconds; None where it fails."""
+    """Returns CPU and wall time of a command in seconds; None if it fails."""
     start = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -27,7 +27,7 @@ def run(command):
 
 
 def dims(command):
-    """The options for the dims that a run asks for."""
+    """Returns the options for the dims whose values a run asks for."""
     said = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
     return [word for name in dict.fromkeys(re.findall(r"--dim (\w+)=…", said)) for word in ("--dim", f"{name}=16")]
 

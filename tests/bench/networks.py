@@ -11,14 +11,14 @@ from torch.nn import functional
 
 
 def first(value):
-    """The tensor of a result: of a record or tuple the first."""
+    """Returns a result's tensor; for a record or tuple, the first one."""
     while not isinstance(value, torch.Tensor):
         value = value[0]
     return value
 
 
 class Wrapped(nn.Module):
-    """A module whose parameters have a name in front."""
+    """A module whose parameters' names have a prefix."""
 
     def forward(self, *inputs):
         (part,) = self.children()
@@ -54,7 +54,7 @@ class Pointwise(nn.Module):
 
 
 class Tagger(nn.Module):
-    """Words, an LSTM, a score per tag."""
+    """A tagger: word embeddings, an LSTM, and a score per tag."""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +65,7 @@ class Tagger(nn.Module):
 
 
 def twice(have, want):
-    """Two convolutions with what follows each."""
+    """Returns two convolutions, each with normalization and activation."""
     def one(have):
         return [nn.Conv2d(have, want, 3, padding=1, bias=False), nn.BatchNorm2d(want), nn.ReLU()]
 
@@ -96,7 +96,7 @@ class Unet(nn.Module):
 
 
 def heads(x, count):
-    """Batch, heads, words, features."""
+    """Splits features into heads: (batch, heads, words, features)."""
     return x.view(x.shape[0], x.shape[1], count, -1).transpose(1, 2)
 
 
@@ -170,7 +170,7 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    """Llama (Touvron et al., 2023) of a width, with heads that share keys and values."""
+    """Llama (Touvron et al., 2023) of a given width, with grouped-query attention (heads share keys and values)."""
 
     def __init__(self, words, width, count, shared, inner, layers):
         super().__init__()

@@ -32,7 +32,7 @@ from networks import MODELS, first
 
 
 def settle(model):
-    """Weights and statistics that keep values in a range, as trained ones do."""
+    """Scales weights and statistics so that values stay in a range, as in trained networks."""
     for name, value in model.state_dict().items():
         if name.endswith("running_var"):
             value.uniform_(0.5, 1.5)
@@ -42,15 +42,15 @@ def settle(model):
 
 
 def parameters(text):
-    """Names and shapes of `main`'s parameters, in order."""
+    """Returns the names and shapes of `main`'s parameters, in order."""
     header = re.search(r"def main\((.*?)\) ->", text, re.DOTALL).group(1)
     found = re.findall(r"(\w+): R\.Tensor\(\(([^)]*)\)", header)
     return [(name, [part.strip() for part in dims.split(",") if part.strip()]) for name, dims in found]
 
 
 def arguments(text, model, inputs):
-    """rx's arguments by name; None where a weight's name or shape tells that the network is another."""
-    # Buffers that no file of weights has, too.
+    """Returns rx's arguments by name; None if a weight's name or shape shows that the network is a different one."""
+    # Includes buffers that weight files do not contain.
     all_named = {**dict(model.named_buffers()), **model.state_dict()}
     named = {re.sub(r"\W", "_", name.lower()): value for name, value in all_named.items()}
     arrays, rest = {}, list(inputs)
@@ -67,7 +67,7 @@ def arguments(text, model, inputs):
 
 
 def cpu_of(command):
-    """The output of a process and the CPU seconds it took."""
+    """Returns the output of a process and its CPU time in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -78,7 +78,7 @@ def cpu_of(command):
 
 
 def timed(work, repeat):
-    """CPU seconds per call."""
+    """Returns the CPU time per call in seconds."""
     start = time.process_time()
     for _ in range(repeat):
         work()
@@ -86,7 +86,7 @@ def timed(work, repeat):
 
 
 def peaks():
-    """GFLOP/s of a large product, GB/s of a copy, on one thread."""
+    """Measures the machine on one thread: GFLOP/s of a large product, GB/s of a copy."""
     a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
     product = min(timed(lambda: a @ b, 1) for _ in range(5))
     source = numpy.ones(64 << 20, numpy.float32)
@@ -96,7 +96,7 @@ def peaks():
 
 
 def measure(name, options, folder):
-    """A row's figures."""
+    """Measures one model; returns its row of figures."""
     torch.manual_seed(0)
     model, inputs = MODELS[name]()
     settle(model)
@@ -132,7 +132,7 @@ def measure(name, options, folder):
         difference = float(numpy.max(numpy.abs(result - expected) / (1e-4 + 1e-4 * numpy.abs(expected))))
     kernels = [event for event in cpu_of([*command, "--profile"])[0] if event.get("event") == "kernel"]
     times = {key: statistics.median(values) for key, values in figures.items()}
-    # Reading weights takes longer than many a run, and not always as long: what is told from it is two medians.
+    # Reading weights takes longer than many runs and varies, so subtract two medians.
     times["rx"] = (statistics.median(many) - statistics.median(once)) / repeat
     return times, built, difference, kernels[:3]
 
@@ -160,7 +160,7 @@ def main():
             times, built, difference, kernels = measure(name, options, Path(folder))
         if difference is not None and not difference <= 1:
             wrong.append(name)
-        # Times are differences of a process's CPU time; of one round on a busy machine they may be nothing.
+        # The times are differences of CPU times. On a busy machine a single round may give zero or less.
         if min(times["rx"], times["onnxruntime"]) <= 0:
             unmeasured.append(name)
             print(f"{name:<18} not measured: its CPU time came out at or below 0; take more --rounds", flush=True)

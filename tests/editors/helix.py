@@ -19,7 +19,7 @@ import pyte
 WAIT = 60
 ROWS, COLUMNS = 40, 160
 
-# Not the bare character, which would make what follows a key with Alt.
+# The kitty encoding of Escape: after the bare character the next key would count as Alt+key.
 ESCAPE = "\x1b[27u"
 
 work = pathlib.Path(os.environ["RX_WORK"])
@@ -27,7 +27,7 @@ report = open(os.environ["RX_REPORT"], "w")
 
 
 class Screen(pyte.Screen):
-    """pyte's, which does not know questions that begin with `?`."""
+    """pyte's screen, ignoring private queries (escape sequences that begin with `?`), which pyte does not know."""
 
     def report_device_status(self, mode, **_):
         super().report_device_status(mode)
@@ -50,7 +50,7 @@ class Terminal:
         return "\n".join(self.screen.display)
 
     def until(self, condition, what):
-        """Reads what comes until the screen, or the world, is as wanted."""
+        """Reads output until the screen, or another condition, is as wanted."""
         end = time.monotonic() + WAIT
         while not condition():
             left = end - time.monotonic()
@@ -83,7 +83,7 @@ def attach():
 
 
 def diagnostics():
-    # Line 8, where the mistake is: Helix writes the message of the cursor's line beside it.
+    # Line 8 has the mistake: Helix shows the message of the cursor's line next to it.
     helix.type("8G")
     helix.until_shown("axis 2 is 112")
 
@@ -103,7 +103,7 @@ def run():
 config = pathlib.Path(os.environ["XDG_CONFIG_HOME"]) / "helix"
 config.mkdir(parents=True)
 languages = (pathlib.Path(__file__).parent / "../../editors/helix/languages.toml").read_text()
-# As the README says it.
+# The configuration that the README describes.
 arguments = json.dumps(os.environ.get("RX_RUN_ARGUMENTS", "").split())
 (config / "languages.toml").write_text(
     languages.replace("[language-server.rx]", f"[language-server.rx]\nconfig = {{ run = {{ arguments = {arguments} }} }}")

@@ -22,22 +22,23 @@ from variants import variant
 
 REPEAT = 30
 
-# Runs of a short row: clocks are up before the last of them.
+# Runs of a short row: enough for clocks to reach full speed before the last ones.
 REPEAT_SHORT = 200
 
-# Calls of a model between two waits of the host; of a row it says itself.
+# Calls of a model between two synchronizations with the host; rows define their own number.
 CALLS_OF_MODEL = 4
 
-# What stands between two waits takes milliseconds: what takes longer has hung, and rxrun is to say the kernel's name.
+# Time limit of the work between two synchronizations, which should take milliseconds: beyond it, a kernel has hung, and
+# rxrun reports its name.
 MOST_SECONDS = 5
 
-# Of a process: what stays behind here has hung outside of kernels.
+# Time limit of a process: beyond it, something other than a kernel has hung.
 SECONDS = 20
 
-# What may come on top for drawing arguments: bfloat16 and float16 take longest.
+# Additional time for drawing arguments, in elements per second: bfloat16 and float16 take longest.
 DRAWN_PER_SECOND = 25e6
 
-# Programs with recorded inputs and results beside them.
+# Programs with recorded inputs and results in files of the same name.
 CHECKED = "s_resnet s_resnet_dyn s_mobilenet_v2 s_unet s_dcgan s_bert s_vit s_gpt2_dyn s_llama_dyn s_lstm onnx_s_resnet".split()
 
 # Whole models, their values drawn from the seed: name, dims of programs that leave some open, batch and dtype. Transformers whose batch is
@@ -54,13 +55,13 @@ WHOLE = [
     ("gpt2_dyn", {"s95": 32, "s75": 64}, 1, "bfloat16"),
     *((name, {}, 1, "tf32") for name in ("resnet50", "vit_b_16", "bert_base", "gpt2")),
     ("resnet50", {}, 32, "tf32"),
-    # Sixteen gigabytes drawn from the seed: the last, since it may take all the time that is left.
+    # Sixteen gigabytes drawn from the seed. It is the last one, because it may take all the remaining time.
     ("nn_llama3_8b_32l_f16", {"batch": 1, "seq": 1}, 1, "float16"),
 ]
 
 
 def events(command: list[str], seconds: float, cache: str | None = None) -> tuple[dict[str, dict], str | None]:
-    """The last event of each kind that rxrun told, and why it failed."""
+    """Returns the last event of each kind that rxrun printed, and the reason why it failed."""
     environment = dict(os.environ, **({"RX_CACHE": cache} if cache is not None else {}))
     command = [*command, "--max-seconds", str(MOST_SECONDS), "--format", "json"]
     try:
@@ -81,7 +82,7 @@ def events(command: list[str], seconds: float, cache: str | None = None) -> tupl
 
 
 def last(output: bytes) -> dict[str, dict]:
-    """The last event of each kind, in the order in which the kinds came first."""
+    """Returns the last event of each kind, in the order of each kind's first event."""
     told: dict[str, dict] = {}
     for line in output.splitlines():
         try:
@@ -93,10 +94,10 @@ def last(output: bytes) -> dict[str, dict]:
 
 
 def measured(told: dict[str, dict]) -> dict:
-    """Times and memory of a run, of the events it told."""
+    """Returns times and memory of a run, from its events."""
     ran, built = told.get("ran", {}), told.get("built", {})
     fields: dict = {"device": built.get("device"), "kernels": built.get("kernels"), "build_seconds": built.get("seconds")}
-    # The first runs launch and capture, while clocks come up; the others replay.
+    # The first runs launch kernels and capture the graph while clocks rise; the others replay it.
     runs = ran.get("device_seconds", [])
     times = sorted(runs[len(runs) // 3 :])
     if times:
@@ -110,7 +111,8 @@ def measured(told: dict[str, dict]) -> dict:
 
 
 def kernels(rxrun: str, folder: pathlib.Path) -> Iterator[dict]:
-    """The rows of the kernel table; the first compile of each goes into an empty cache, so that it is the compiler's time."""
+    """Measures the rows of the kernel table. Each row's first compilation uses an empty cache, to measure the
+    compiler."""
     for row, path in zip(ROWS, programs(folder)):
         command = [rxrun, str(path), "--isolated", "--device", "cuda", *exactness(row.dtype), *repeated_row(row)]
         told, error = events(command, SECONDS + row.elements / DRAWN_PER_SECOND, str(folder / "cache"))
@@ -118,7 +120,7 @@ def kernels(rxrun: str, folder: pathlib.Path) -> Iterator[dict]:
 
 
 def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[dict]:
-    """Models: right, and how fast. Before them, which there are: who is cut off is missed."""
+    """Checks and measures the models. First prints their names, so that missing results are noticed after a timeout."""
     checked = [name for name in CHECKED if all((where / f"{name}.{ending}").exists() for ending in ("rx", "npz"))]
     whole = [one for one in WHOLE if (where / f"{one[0]}.rx").exists()]
     yield {"group": "plan", "of": "models", "cases": checked}
@@ -134,10 +136,10 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
         words = [word for dim, value in dims.items() for word in ("--dim", f"{dim}={value}")] + exactness(dtype)
         command = [rxrun, str(program), "--isolated", *words, "--device", "cuda", *repeated(REPEAT, CALLS_OF_MODEL)]
         cache = str(folder / "cache-models")
-        # Many kernels are compiled, and a hundred million weights drawn; of one model, eight thousand million.
+        # Many kernels are compiled, and a hundred million weights drawn; for one model, eight thousand million.
         seconds = 90 if name.endswith("_f16") else 2 * SECONDS
         cold, error = events(command, seconds, cache)
-        # How long a build takes that finds all it needs, of one dtype: it is the same of the others.
+        # Measure a build with a warm cache for one dtype; the others take equally long.
         is_timed = error is None and dtype == "float32"
         warm = events([*command, "--max-iterations", "1"], seconds, cache)[0] if is_timed else {}
         line = {"group": "speed", "case": case_of(name, dims, batch, dtype), "dtype": dtype, "ok": error is None, "error": error}
@@ -145,27 +147,27 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
 
 
 def case_of(name: str, dims: dict[str, int], batch: int, _dtype: str) -> str:
-    """What a whole model is called in the report."""
+    """Returns the name of a whole model in the report."""
     return " ".join([name, *([f"batch {batch}"] if batch > 1 else []), *(f"{dim}={value}" for dim, value in dims.items())])
 
 
 def repeated(runs: int, calls: int) -> list[str]:
-    """The options that repeat what is measured."""
+    """Returns the options for repeating a measurement."""
     return ["--repeat", str(runs), "--calls", str(calls)]
 
 
 def repeated_row(row: Row) -> list[str]:
-    """The same, of a row: those that end at once more often."""
+    """Returns the options for repeating a row; very short rows are repeated more often."""
     return repeated(REPEAT_SHORT if row.calls * row.floor_us < 1000 else REPEAT, row.calls)
 
 
 def exactness(dtype: str) -> list[str]:
-    """The option that lets products round their factors."""
+    """Returns the option that lets products round their factors."""
     return ["--tf32"] if dtype == "tf32" else []
 
 
 def written(folder: pathlib.Path, where: pathlib.Path, name: str, batch: int, dtype: str) -> pathlib.Path | None:
-    """A model's program at a batch and in a dtype; none where the model is not there."""
+    """Writes a model's program for a batch size and a dtype; returns None if the model does not exist."""
     program = where / f"{name}.rx"
     if not program.exists():
         return None
@@ -176,7 +178,7 @@ def written(folder: pathlib.Path, where: pathlib.Path, name: str, batch: int, dt
 
 
 def programs(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Writes the rows' programs."""
+    """Writes the programs of the rows."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for at, row in enumerate(ROWS):
@@ -199,7 +201,7 @@ def main() -> int:
     lines = kernels(rxrun, folder) if what == "kernels" else models(rxrun, folder, pathlib.Path(sys.argv[4]))
     count = failed = 0
     for line in lines:
-        # One that is cut off has told what it has.
+        # Flush each line, so that a process that is killed has printed its results.
         print(json.dumps(line), flush=True)
         if line["group"] != "plan":
             count += 1

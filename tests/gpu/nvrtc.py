@@ -6,7 +6,7 @@ usage: nvrtc.py [DRIVER]      DRIVER is the driver's major version: older ones d
 import pathlib
 import sys
 
-# The first driver of CUDA 13.
+# The first driver version for CUDA 13.
 FIRST_OF_13 = 580
 
 

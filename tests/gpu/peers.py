@@ -31,12 +31,12 @@ except ImportError:
 
 REPEAT = 30
 
-# Calls of a model in one graph, as rxrun makes them between two waits.
+# Calls of a model in one graph, as many as rxrun makes between two synchronizations.
 CALLS_OF_MODEL = 4
 
 
 def microseconds(work) -> float:
-    """The median of the device's times of `work`, by events around each."""
+    """Returns the median of the device times of `work`, measured by events around each call."""
     for _ in range(3):
         work()
     torch.cuda.synchronize()
@@ -50,12 +50,13 @@ def microseconds(work) -> float:
 
 
 def in_a_graph(work, calls: int) -> float:
-    """The time of one of so many calls of `work`, captured together: as many as rxrun makes between two waits."""
+    """Returns the time of one of several calls of `work` captured in one graph: as many as rxrun makes between two
+    synchronizations."""
     return microseconds(as_graph(work, calls)) / calls
 
 
 def as_graph(work, calls: int):
-    """So many calls of `work` captured; their replay."""
+    """Captures several calls of `work`; returns a function that replays them."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -70,11 +71,11 @@ def as_graph(work, calls: int):
 
 
 def measure(row: Row, is_compiled: bool) -> dict:
-    """The times of a row."""
+    """Measures a row."""
     dtype = getattr(torch, row.element)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = row.dtype == "tf32"
     values = [torch.randn(shape, device="cuda", dtype=dtype) for shape in row.params.values()]
-    # The program's text is this repository's own.
+    # Safe to evaluate: the text is part of this repository.
     function = eval(f"lambda {', '.join(row.params)}: {row.torch}", {"torch": torch, "F": F})
     if is_compiled:
         torch._dynamo.reset()
@@ -87,7 +88,7 @@ def measure(row: Row, is_compiled: bool) -> dict:
 
 
 def rows(seconds: float) -> Iterator[dict]:
-    """The times of the rows, first eager ones."""
+    """Measures the rows, eager times first."""
     end = time.monotonic() + seconds
     for is_compiled in (False, True):
         for row in ROWS:
@@ -105,7 +106,7 @@ def rows(seconds: float) -> Iterator[dict]:
 
 
 def models(seconds: float) -> Iterator[dict]:
-    """The times of whole models at batch 1, in three dtypes."""
+    """Measures whole models at batch 1, in three dtypes."""
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "bench"))
     end = time.monotonic() + seconds
     names, dtypes = ("resnet50", "vit_b_16", "bert_base", "gpt2_dyn"), ("float32", "bfloat16", "tf32")
@@ -122,7 +123,7 @@ def models(seconds: float) -> Iterator[dict]:
 
 
 def measure_model(name: str, dtype: str, is_compiled: bool) -> dict:
-    """The times of a model, in microseconds: eager ones, or the compiled one."""
+    """Measures a model in microseconds: eager times, or the compiled one."""
     from networks import MODELS
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
@@ -148,7 +149,7 @@ def main() -> int:
     of_rows = float(sys.argv[1] if len(sys.argv) > 1 else 150)
     of_models = float(sys.argv[2] if len(sys.argv) > 2 else 120)
     for line in itertools.chain(rows(of_rows), models(of_models)):
-        # One that is cut off has told what it has.
+        # Flush each line, so that a process that is killed has printed its results.
         print(json.dumps(line), flush=True)
     return 0
 

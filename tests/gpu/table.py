@@ -11,12 +11,12 @@ import sys
 
 from table_rows import ROWS
 
-# What is smaller lies in the cache of a device between two calls, whose bandwidth no floor is of.
+# Smaller data stays in the device's cache between two calls, so the memory bandwidth is not a lower bound.
 CACHED_BYTES = 60e6
 
 
 def read(path: str) -> tuple[list[dict], int]:
-    """The lines, and how many cannot be read: who was cut off may have left half of one."""
+    """Reads the lines; returns also the number of unreadable ones, since a killed process may have left half a line."""
     lines, unreadable = [], 0
     with open(path, encoding="utf-8", errors="replace") as report:
         for text in filter(str.strip, report):
@@ -36,7 +36,8 @@ def of_group(lines: list[dict], group: str) -> list[dict]:
 
 
 def not_ended(lines: list[dict]) -> list[dict]:
-    """What the device's tests began last, where nothing came of it. `next` is said of what begins, `is_lost` of what ended."""
+    """Returns the device test that started last and did not end. A line with `next` marks a start, one with `is_lost`
+    an end."""
     begun = None
     for line in lines:
         if "next" in line:
@@ -47,7 +48,7 @@ def not_ended(lines: list[dict]) -> list[dict]:
 
 
 def not_reached(lines: list[dict], groups: dict[str, list[dict]], rows: list[dict]) -> list[str]:
-    """What was to be run and has no line."""
+    """Returns the cases that should have run and have no line."""
     known = {
         "groups": set(groups),
         "models": {line["case"] for line in groups.get("models", [])},
@@ -59,7 +60,8 @@ def not_reached(lines: list[dict], groups: dict[str, list[dict]], rows: list[dic
 
 
 def peer_times(lines: list[dict]) -> dict[tuple[str, str], dict]:
-    """By case and dtype; a row has a line for its eager times and one for its compiled ones."""
+    """Returns PyTorch's times by case and dtype. A row has one line for its eager times and one for its compiled
+    ones."""
     peers: dict[tuple[str, str], dict] = {}
     for line in of_group(lines, "peers"):
         key = (line["case"], line["dtype"])
@@ -68,7 +70,7 @@ def peer_times(lines: list[dict]) -> dict[tuple[str, str], dict]:
 
 
 def joined(lines: list[dict]) -> list[dict]:
-    """The rows of the kernel table, all of them, with their peers, the bars, and whether they are met."""
+    """Returns all rows of the kernel table with PyTorch's times, their targets, and whether they meet them."""
     peers = peer_times(lines)
     measured = {(line["case"], line["dtype"]): line for line in of_group(lines, "table")}
     device = next((line["device"] for line in lines if line.get("device")), None)
@@ -90,7 +92,7 @@ def joined(lines: list[dict]) -> list[dict]:
 
 
 def shown(value: float | None, digits: int = 1) -> str:
-    """A number of a table; a dash where there is none."""
+    """Formats a number of a table; a dash if there is none."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# Bytes per second: of an H200, which targets are for, and of others by a word of their names (the figures of docs/gpu.md).
+# Memory bandwidth in bytes per second: of an H200, which the targets refer to, and of other devices by a word of their
+# names (the figures of docs/gpu.md).
 BANDWIDTH = 4.3e12
 OTHERS = {"H100": 3.0e12}
 PEAK = {"float32": 52e12, "tf32": 400e12, "bfloat16": 790e12, "float16": 790e12}
@@ -22,16 +23,16 @@ class Row:
     """A kernel of the table."""
 
     name: str
-    # `tf32` is float32 whose products may round their factors (`rxrun --tf32`).
+    # `tf32` means float32 whose products may round their factors (`rxrun --tf32`).
     dtype: str
     # Name and shape of each parameter, in order.
     params: dict[str, Shape]
-    # Statements; the last binds `out`.
+    # The statements; the last one binds `out`.
     body: tuple[str, ...]
     result: Shape
-    # The same as an expression of torch, over the parameters' names.
+    # The same computation as an expression of torch over the parameters' names.
     torch: str
-    # At most this many times the floor; or at least this part of the best peer's speed.
+    # The target: at most this many times the floor, or at least this fraction of the fastest peer's speed.
     of_floor: float | None = None
     of_peer: float | None = None
     operations: float = 0.0
@@ -44,40 +45,41 @@ class Row:
 
     @property
     def bytes(self) -> int:
-        """Of arguments and result, once each."""
+        """The size of arguments and result in bytes, each counted once."""
         size = BYTES[self.element]
         return sum(count(shape) for shape in (*self.params.values(), self.result)) * size
 
     @property
     def elements(self) -> int:
-        """Of all arguments: what is drawn before it runs."""
+        """The number of elements of all arguments, which are drawn before the row runs."""
         return sum(count(shape) for shape in self.params.values())
 
     def floor_on(self, device: str | None) -> float:
-        """The least time on a device, in microseconds; of one that is not known, on an H200."""
+        """The least possible time on a device, in microseconds; for an unknown device, that on an H200."""
         bandwidth = next((rate for word, rate in OTHERS.items() if word in (device or "")), BANDWIDTH)
         return max(self.bytes / bandwidth, self.operations / PEAK[self.dtype]) * 1e6
 
     @property
     def floor_us(self) -> float:
-        """The least time on an H200, in microseconds."""
+        """The least possible time on an H200, in microseconds."""
         return self.floor_on(None)
 
     @property
     def calls(self) -> int:
-        """How many calls stand between two points where the host waits: more of short ones, so that launching is not in the time."""
+        """The number of calls between two synchronizations with the host: more for short calls, so that launch time
+        is hidden."""
         return max(1, min(20, round(20e3 / self.floor_us)))
 
     @property
     def fields(self) -> dict:
-        """What a report says of the row, measured or not."""
+        """Returns the fields of the row in a report, measured or not."""
         named = {"group": "table", "case": self.name, "dtype": self.dtype}
         bars = {"floor_us": self.floor_us, "of_floor": self.of_floor, "of_peer": self.of_peer}
         return named | {"bytes": self.bytes, "operations": self.operations} | bars
 
     @property
     def program(self) -> str:
-        """The row as Relax text."""
+        """Returns the row as Relax text."""
         params = ", ".join(f'{name}: R.Tensor({shown(shape)}, "{self.element}")' for name, shape in self.params.items())
         body = "\n".join(f"        {line}" for line in self.body)
         return (
@@ -88,7 +90,7 @@ class Row:
 
 
 def count(shape: Shape) -> int:
-    """Elements of a tensor."""
+    """Returns the number of elements of a tensor."""
     total = 1
     for extent in shape:
         total *= extent
@@ -96,17 +98,17 @@ def count(shape: Shape) -> int:
 
 
 def shown(shape: Shape) -> str:
-    """A shape as Relax text has it."""
+    """Formats a shape as in Relax text."""
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
 def const(value: float, dtype: str) -> str:
-    """A scalar."""
+    """Formats a scalar constant."""
     return f'R.const({value}, "{dtype}")'
 
 
 def elementwise() -> list[Row]:
-    """Chains of operators over one shape."""
+    """Rows of elementwise chains over one shape."""
     rows = []
     n = (64 << 20,)
     for dtype in ("float32", "bfloat16"):
@@ -122,7 +124,7 @@ def elementwise() -> list[Row]:
 
 
 def norms() -> list[Row]:
-    """Rows that are read once."""
+    """Rows of normalizations, which read their input once."""
     rows = []
     shape, width = (8192, 4096), (4096,)
     for dtype in ("float32", "bfloat16"):
@@ -159,7 +161,7 @@ def norms() -> list[Row]:
 
 
 def reductions() -> list[Row]:
-    """Sums and a transpose."""
+    """Rows of reductions, and a transpose."""
     square = (8192, 8192)
     return [
         Row("sum of 64M", "float32", {"x": (64 << 20,)}, ("out = R.sum(x)",), (), "x.sum()", 1.10),
@@ -169,7 +171,7 @@ def reductions() -> list[Row]:
 
 
 def products() -> list[Row]:
-    """Matrices by matrices and by vectors."""
+    """Rows of products: matrix by matrix and matrix by vector."""
     rows = []
     parts = {
         "bfloat16": {512: 0.30, 1024: 0.45, 2048: 0.55, 4096: 0.65, 8192: 0.70},
@@ -203,7 +205,7 @@ def products() -> list[Row]:
 
 
 def convolutions() -> list[Row]:
-    """Plain and transposed ones."""
+    """Rows of plain and transposed convolutions."""
     rows = []
     # batch, channels, filters, side, kernel, stride, padding
     sizes = [
@@ -242,7 +244,7 @@ def convolutions() -> list[Row]:
 
 
 def windows() -> list[Row]:
-    """Depthwise and narrow convolutions and poolings: their floor is memory."""
+    """Rows of depthwise and narrow convolutions and poolings, whose floor is the memory time."""
     rows = []
     # channels, groups, filters, side, kernel, stride
     sizes = [
@@ -273,7 +275,7 @@ def windows() -> list[Row]:
 
 
 def attention() -> list[Row]:
-    """Prefill and decode. torch has heads before the sequence."""
+    """Rows of attention: prefill and decode. In torch the heads axis precedes the sequence axis."""
     rows = []
     for name, b, s, h, d, dtype, causal, part in (
         ("attention prefill B1 S4096 H32 d128 causal", 1, 4096, 32, 128, "bfloat16", True, 0.45),
@@ -289,7 +291,7 @@ def attention() -> list[Row]:
         operations = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
         params = {"q": shape, "k": shape, "v": shape}
         rows.append(Row(name, dtype, params, body, shape, peer, of_peer=part, operations=operations))
-    # Four heads of queries share keys and values.
+    # Four query heads share one head of keys and values.
     b, kv, group, s, d = 32, 8, 4, 4096, 128
     params = {"q": (b, kv, group, d), "k": (b, kv, s, d), "v": (b, kv, s, d)}
     body = (
@@ -305,5 +307,5 @@ def attention() -> list[Row]:
     return rows
 
 
-# In the order in which they are measured, the most telling first: what runs out of time is at the end.
+# In the order of measurement, the most important first: when time runs out, the last ones are missing.
 ROWS = attention() + products() + convolutions() + norms() + elementwise() + reductions() + windows()

@@ -9,7 +9,7 @@ DTYPES = {"float32": "float32", "tf32": "float32", "bfloat16": "bfloat16", "floa
 
 
 def variant(text: str, batch: int, dtype: str) -> str:
-    """The text at a batch and in a dtype; that of its own where both are its own."""
+    """Returns the text for a batch size and a dtype; the original text if both are the original ones."""
     if batch != 1:
         text = batched(text, batch)
     element = DTYPES[dtype]
@@ -17,11 +17,11 @@ def variant(text: str, batch: int, dtype: str) -> str:
 
 
 def batched(text: str, batch: int) -> str:
-    """The text of a model of batch 1 at another one."""
+    """Converts the text of a model of batch 1 to another batch size."""
     lines = []
     for line in text.splitlines():
         if line.lstrip().startswith("def "):
-            # The first parameter is the input; what is returned is inferred.
+            # The first parameter is the input; the types of bindings and results are inferred.
             line = re.sub(r"(R\.Tensor\(\()1,", rf"\g<1>{batch},", line, count=1)
             line = re.sub(r"\) -> .*:$", "):", line)
         else:

@@ -51,7 +51,8 @@ skips = []
 
 
 class Place:
-    """Where programs run: how they are started, their paths, their environment and the examples as they see them."""
+    """An environment for running programs: the command prefix, their paths, their environment variables, and the
+    examples' paths inside it."""
 
     def __init__(self, programs, examples, path, enter=(), cwd=None, home=None):
         self.programs, self.examples, self.enter, self.cwd = programs, examples, list(enter), cwd
@@ -77,7 +78,7 @@ class Place:
         assert output in stdout, f"expected `{output}` from {report}"
 
     def serve(self):
-        """rx-lsp: the first diagnostic, then a run by the rxrun of the same place."""
+        """Runs rx-lsp: the first diagnostic of a program, then a run with the rxrun of the same place."""
         base = Path(self.examples).as_uri()
         with Server(self.command("rx-lsp"), cwd=self.cwd, env=self.env) as server:
             first_diagnostic(server, f"{base}/{MISTAKE}", (EXAMPLES / MISTAKE).read_text(encoding="utf-8"), "RX0501")
@@ -149,7 +150,7 @@ def check_archive(file, scratch, glibc):
         shutil.copy(EXAMPLES / example, examples)
     enter = empty_root(root, folder)
     if enter is None:
-        # The root is that of the system, but `PATH` has the programs alone.
+        # The root folder is that of the system, but `PATH` contains only the programs.
         Place(folder, examples, folder, cwd=scratch).five_programs()
         return f"five programs in an empty environment{symbols}"
     Place(f"/{name}", "/examples", f"/{name}", enter=enter).five_programs()
@@ -213,7 +214,7 @@ def check_linkage(folder, programs, glibc):
 
 
 def linkage(program):
-    """The libraries that a program names, and the newest version of glibc whose symbols it needs."""
+    """Returns the libraries that a program needs, and the newest glibc version whose symbols it needs."""
 
     def readelf(option):
         return subprocess.run(
@@ -244,7 +245,7 @@ def check_wheel(file, scratch, glibc):
     wanted = sorted(program + ENDING for program in PROGRAMS)
     assert scripts == wanted, f"the wheel has the programs {scripts}; expected {wanted}"
     if LINUX and glibc is not None:
-        # A name may have several tags; pip takes the wheel where it accepts one of them.
+        # A file name may have several tags; pip accepts the wheel if it accepts one of them.
         tags = [tag.replace("_", ".") for tag in re.findall(r"manylinux_(\d+_\d+)_", file.name)]
         assert tags, "the wheel's name has no manylinux tag"
         oldest = min(tags, key=parts)
@@ -253,7 +254,7 @@ def check_wheel(file, scratch, glibc):
     home = scratch / "home"
     home.mkdir()
     try:
-        # Makes no virtual environment without `ensurepip`, which some systems package separately.
+        # `venv` cannot be created without `ensurepip`, which some systems package separately.
         venv.create(scratch / "venv", with_pip=True)
     except subprocess.CalledProcessError:
         skip("wheel", "python3 makes no virtual environments (package python3-venv)")
@@ -274,7 +275,7 @@ def check_extension(file, scratch, glibc):
     folder = scratch / "extension"
     with zipfile.ZipFile(file) as archive:
         archive.extractall(folder)
-        # `extractall` drops the modes.
+        # `extractall` loses the file modes.
         for entry in archive.infolist():
             if not WINDOWS and entry.filename.startswith("extension/server/"):
                 assert entry.external_attr >> 16 & 0o100, f"{entry.filename} is not executable"
@@ -292,7 +293,7 @@ def check_extension(file, scratch, glibc):
     assert names == [program + ENDING for program in bundled], f"the extension has the programs {names}; expected {bundled}"
     symbols = check_linkage(server, bundled, glibc)
 
-    # No rxrun is in `PATH`: rx-lsp finds the one beside it.
+    # rxrun is not in `PATH`, so rx-lsp must find the one in its own folder.
     empty = scratch / "empty"
     empty.mkdir()
     place = Place(server, EXAMPLES, empty, cwd=empty, home=empty)

@@ -67,13 +67,13 @@ def main():
 
 
 def host():
-    """The target triple of the installed Rust."""
+    """Returns the target triple of the installed Rust."""
     lines = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     return re.search(r"^host: (.+)$", lines, re.MULTILINE).group(1)
 
 
 def workspace_version():
-    """The version in Cargo.toml that all packages of the workspace share."""
+    """Returns the version in Cargo.toml that all packages of the workspace share."""
     manifest = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
     return re.search(r'^\[workspace\.package\]\nversion = "([^"]+)"$', manifest, re.MULTILINE).group(1)
 
@@ -94,7 +94,7 @@ def stage_programs(source, folder, target):
 
 
 def stage_archive(programs, folder):
-    """Fills the folder that the archive holds. The programs are directly in it, where `cargo binstall` looks for them."""
+    """Fills the folder for the archive. The programs are at its top level, where `cargo binstall` looks for them."""
     shutil.copytree(programs, folder)
     for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"]:
         shutil.copy(ROOT / name, folder)

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-# Seconds that an answer may take; generous, for busy machines.
+# Time limit for an answer in seconds; generous, for busy machines.
 DEADLINE = 120
 
 
@@ -51,7 +51,7 @@ class Server:
         return self._wait(published)["params"]["diagnostics"]
 
     def request(self, method, params):
-        """The result of a request; an error of the server is an AssertionError."""
+        """Sends a request and returns its result; an error of the server becomes an AssertionError."""
         self.last_id += 1
         own = self.last_id
         self._send({"id": own, "method": method, "params": params})
@@ -71,7 +71,8 @@ class Server:
             raise AssertionError(f"rx-lsp closed its input: {error}") from None
 
     def _wait(self, wanted):
-        """The next message that `wanted` accepts; earlier ones are dropped, and requests of the server get the answer null."""
+        """Returns the next message that `wanted` accepts. Earlier messages are dropped; requests of the server are
+        answered with null."""
         deadline = time.monotonic() + DEADLINE
         while True:
             try:

@@ -29,19 +29,19 @@ COLUMNS = ["file", "verdict", "kind", "line", "code", "decided by", "which says"
 
 
 def codes():
-    """The number of each diagnostic, from the table of the checker."""
+    """Returns the number of each diagnostic, from the checker's table."""
     table = (HERE / "../../compiler/base/src/diagnostic/code.rs").read_text(encoding="utf-8")
     return {slug: f"RX{int(number):04}" for number, slug in re.findall(r'^    \w+ (\d+) "([\w-]+)" ', table, re.MULTILINE)}
 
 
 def placed(text):
-    """A text without the mark, and the line it was on."""
+    """Returns a text without the mark, and the line of the mark."""
     lines = [at for at, line in enumerate(text.split("\n"), 1) if MARK in line]
     return text.replace(MARK, ""), lines
 
 
 def ask(python, cases):
-    """TVM's version and verdicts."""
+    """Asks the TVM of an interpreter; returns its version and verdicts."""
     asked = json.dumps([{"text": case.text, "lifted_from": case.lifted_from} for case in cases])
     done = subprocess.run([python, HERE / "tvm_verdicts.py"], input=asked, capture_output=True, text=True, check=True)
     if not done.stdout.startswith("{"):
@@ -51,7 +51,7 @@ def ask(python, cases):
 
 
 def main():
-    """Makes the programs, decides them, asks TVM, writes."""
+    """Generates the programs, decides each by computation, asks TVM, writes the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--tvm", action="append", required=True, help="an interpreter with apache-tvm")

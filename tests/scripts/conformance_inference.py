@@ -28,7 +28,7 @@ CALLS_PER_CHILD = 100
 
 
 def module(call):
-    """The text of a module with the call in `main`, and the global infos and symbols that it uses."""
+    """Returns the text of a module with the call in `main`, including the global infos and symbols that it uses."""
     function = tvm_inference.function(0, call).replace("def f0(", "def main(")
     if not any(re.search(rf"\b{symbol}\b", function.replace("[m, n, k]", "", 1)) for symbol in SYMBOLS):
         function = function.replace("_: R.Shape([m, n, k]), ", "").replace("_: R.Shape([m, n, k])", "")
@@ -40,7 +40,7 @@ def module(call):
 
 
 def row(call, answer):
-    """One row of the file; `None` where TVM gives no answer."""
+    """Returns one row of the file; `None` if TVM crashes."""
     text = module(call)
     found = {"id": f"{call.operator}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".replace(" ", "_"), "op": f"relax.{call.operator}"}
     found |= {"call": call.text, "negative": "error" in answer}
@@ -48,16 +48,16 @@ def row(call, answer):
         return None if answer["error"] == "crash" else found | {"message": answer["error"], "text": text}
     if answer["type"] is None:
         return None
-    ty = answer["type"].replace("T.Tuple(", "R.Tuple(").replace(":-1:", ":0:")  # an index that the text does not show
+    ty = answer["type"].replace("T.Tuple(", "R.Tuple(").replace(":-1:", ":0:")  # an index whose value the text does not show
     ty = re.sub(r"\bT\.int64\((-?\d+)\)", r"\1", ty)
-    ty = re.sub(r"(?<![\w\"'.])(bool|u?int\d+|float\d+)(?![\w(])", r"T.\1", ty)  # scalars, as a text spells them
-    for name, spelled in tvm_inference.SPELLED.items():  # TVM spells the mesh out where a type is printed alone
+    ty = re.sub(r"(?<![\w\"'.])(bool|u?int\d+|float\d+)(?![\w(])", r"T.\1", ty)  # scalars, in the spelling of a text
+    for name, spelled in tvm_inference.SPELLED.items():  # TVM spells the mesh out when it prints a type alone
         ty = re.sub(re.escape(spelled).replace("I\\.", r"\w\."), f'"{name}"', ty)
     return found | {"out_ty": ty, "text_bare": text}
 
 
 def main():
-    """Draws, asks, writes."""
+    """Draws the calls, asks TVM, writes the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=6)

@@ -38,7 +38,7 @@ SECONDS = 60
 
 
 def sources(seed):
-    """Name and module of the programs that passes start from."""
+    """Yields name and module of the programs to which passes are applied."""
     yield from conformance_networks.modules()
     for number in range(GRAPHS):
         yield f"graph-{number}", read(conformance_networks.Graph(seed + number).text())
@@ -56,7 +56,7 @@ def read(text):
 
 
 def read_program(call):
-    """A program of inference_programs, where TVM reads it."""
+    """Returns a program of inference_programs as a module, if TVM reads it."""
     try:
         return read(conformance_inference.module(call))
     except Exception:  # the program is not for this TVM
@@ -64,7 +64,8 @@ def read_program(call):
 
 
 def check_well_formed(module):
-    """TVM's verdict; the boolean question has a name of its own since 0.27."""
+    """Returns whether TVM finds a module well-formed. Since 0.27 the function that returns a boolean has a different
+    name."""
     analysis = tvm.relax.analysis
     try:
         return bool(getattr(analysis, "check_well_formed", analysis.well_formed)(module))
@@ -73,16 +74,16 @@ def check_well_formed(module):
 
 
 def same(text, module):
-    """Whether TVM reads a text as this module."""
+    """Returns whether TVM reads a text as this module."""
     try:
         tvm.ir.assert_structural_equal(read(text), module, map_free_vars=True)
-    except Exception:  # TVM does not read all that it prints
+    except Exception:  # TVM cannot read everything that it prints
         return False
     return True
 
 
 def annotations(text):
-    """The annotated variables of a text; names that are also bound without an annotation are left out."""
+    """Returns the annotated variables of a text, except names that are also bound without an annotation."""
     rows, bare = [], set()
 
     def visit(function, statements):
@@ -97,7 +98,7 @@ def annotations(text):
                     bare.add((function, name))
                 case ast.With():
                     visit(function, it.body)
-                case ast.If():  # TVM prints the type of the whole at the last binding of each branch
+                case ast.If():  # TVM prints the type of the whole conditional at the last binding of each branch
                     visit(function, [*it.body, *it.orelse])
                     bare.update(
                         (function, branch[-1].target.id) for branch in (it.body, it.orelse) if isinstance(branch[-1], ast.AnnAssign)
@@ -117,15 +118,15 @@ def annotations(text):
 
 
 def least_annotated(module, **more):
-    """The text without annotations that can be inferred; "" where TVM fails to print it."""
+    """Returns the text without annotations that can be inferred; "" if TVM fails to print it."""
     try:
         return module.script(**{"show_all_ty" if CURRENT else "show_all_struct_info": False}, **more)
-    except Exception:  # TVM infers each type anew to see what may be left out
+    except Exception:  # TVM infers each type again to find which annotations can be omitted
         return ""
 
 
 def row(name, module):
-    """The row of a module; `None` where its text is too long."""
+    """Returns the row of a module; `None` if its text is too long."""
     text = module.script()
     needs_meta = "metadata[" in text
     more = {"show_meta": True} if needs_meta else {}
@@ -146,25 +147,25 @@ def row(name, module):
 
 
 def run(name, module, pipeline):
-    """A module after the passes of a pipeline; `None` where one of them refuses it."""
+    """Applies the passes of a pipeline to a module; returns `None` if one of them rejects it."""
     try:
         with tvm.target.Target("llvm"), tvm.transform.PassContext(opt_level=3):
             for one in tvm_passes.pipelines()[pipeline]:
                 module = one(module)
         return row(f"{name}-{pipeline}", module)
-    except Exception:  # the pass is not for this module
+    except Exception:  # the pass does not apply to this module
         return None
 
 
 def work(seed):
-    """Yields all rows: of the programs, then of each pipeline over some of them."""
+    """Yields all rows: of the programs, then of each pipeline applied to some of them."""
     programs = list(sources(seed))
     for name, module in programs:
         yield row(name, module)
     rng = random.Random(seed)
     try:
         names = list(tvm_passes.pipelines())
-    except AttributeError:  # a pass that this TVM has not
+    except AttributeError:  # this TVM does not have the pass
         names = []
     for pipeline in names:
         found, seen = 0, set()
@@ -177,7 +178,7 @@ def work(seed):
 
 
 def main():
-    """Makes the rows, adds those of other TVMs, writes."""
+    """Generates the rows, adds those of other TVM releases from the file, writes the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=1)

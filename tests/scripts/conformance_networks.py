@@ -7,7 +7,7 @@ from tvm.relax.frontend.nn import op, spec
 
 
 class Mlp(nn.Module):
-    """Linear layers with a gate between them, as in LLaMA."""
+    """Linear layers with a gate, as in LLaMA."""
 
     def __init__(self, hidden, inner, bias, dtype):
         self.gate = nn.Linear(hidden, inner, bias=bias, dtype=dtype)
@@ -21,7 +21,7 @@ class Mlp(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal self-attention, written out."""
+    """Causal self-attention, written with basic operators."""
 
     def __init__(self, hidden, heads, dtype):
         self.heads, self.size = heads, hidden // heads
@@ -95,19 +95,19 @@ def modules():
 
 
 def exported(module, inputs):
-    """The IRModule of a network."""
+    """Exports a network to an IRModule."""
     return module.export_tvm({"forward": inputs})[0]
 
 
 class Graph:
-    """A random graph of operators over tensors, most of them static; `lines` bind one variable each."""
+    """A random graph of operators on tensors, most of them of static shape; each of `lines` binds one variable."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.lines, self.params, self.known = [], [], []
 
     def tensor(self, dims):
-        """A new parameter."""
+        """Adds a parameter."""
         name = f"p{len(self.params)}"
         self.params.append(f'{name}: R.Tensor(({", ".join(map(str, dims))},), dtype="float32")')
         return name
@@ -118,7 +118,7 @@ class Graph:
         self.known.append((name, dims))
 
     def step(self):
-        """Binds one more variable, from one that is known."""
+        """Binds one more variable, computed from a known one."""
         rng = self.rng
         x, dims = rng.choice(self.known[-3:])
         axis = rng.randrange(len(dims))
@@ -171,7 +171,7 @@ class Graph:
                 self.bind(f"R.expand_dims({x}, axis={axis})", [*dims[:axis], 1, *dims[axis:]])
 
     def text(self):
-        """A module of the graph."""
+        """Returns the text of a module with the graph."""
         dims = [self.rng.choice([1, 2, 3, 4, 6, 8]) for _ in range(self.rng.choice([2, 3, 4, 4]))]
         self.known = [(self.tensor(dims), dims)]
         while len(self.lines) < self.rng.randint(5, 14):

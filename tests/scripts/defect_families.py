@@ -17,7 +17,7 @@ POINTS = (1, 2, 5)  # values of symbolic dims
 
 @dataclasses.dataclass
 class Fact:
-    """Whether a program is a mistake, by a program that computes it, with its words."""
+    """The fact whether a program is a mistake: the program that computed it (`by`) and its message."""
 
     mistake: bool
     by: str
@@ -26,7 +26,7 @@ class Fact:
 
 @dataclasses.dataclass
 class Case:
-    """A program. `kind` is the diagnostic that it must have, "" for none."""
+    """A test program. `kind` is the diagnostic that it must have, "" for none."""
 
     name: str
     classic: bool
@@ -43,12 +43,12 @@ def f32(*dims):
 
 
 def at(dims, point):
-    """Dims at a value of their symbols."""
+    """Evaluates dims at a value of their symbols."""
     return tuple(dim if isinstance(dim, int) else int(eval(dim, {name: point for name in symbols_of((dims, ""))})) for dim in dims)
 
 
 def points(*dims_of):
-    """Values of the symbols that decide; one where there is none."""
+    """Returns the values of the symbols at which a program is decided; a single one if it has no symbols."""
     return POINTS if symbols_of(*((dims, "") for dims in dims_of)) else (1,)
 
 
@@ -57,7 +57,7 @@ def torch_dtype(dtype):
 
 
 def shape_of(function, *types, **attributes):
-    """The shape and dtype that a function of PyTorch gives for tensors of these types, or its error."""
+    """Returns the shape and dtype of a PyTorch function's result for tensors of these types, or its error."""
     try:
         result = function(*(torch.zeros(dims, dtype=torch_dtype(dtype)) for dims, dtype in types), **attributes)
         return tuple(result.shape), str(result.dtype).split(".")[1], ""
@@ -66,7 +66,7 @@ def shape_of(function, *types, **attributes):
 
 
 def compared(what, computed, declared, name):
-    """The fact that a computed shape and dtype are those declared."""
+    """Returns the fact whether a computed shape and dtype are the declared ones."""
     shape, dtype, error = computed
     if error:
         return Fact(True, TORCH, f"{what}: {error}")
@@ -76,7 +76,7 @@ def compared(what, computed, declared, name):
 
 
 def decided(facts):
-    """The first fact that is a mistake, else the last."""
+    """Returns the first fact that is a mistake, otherwise the last fact."""
     facts = list(facts)
     return next((fact for fact in facts if fact.mistake), facts[-1])
 
@@ -87,7 +87,7 @@ FORMULAS = {1: ("tanh", "T.tanh(A)"), 2: ("relu", "T.max(A, T.{dtype}(0.0))")}
 
 
 def conv_relu(s, rng):
-    """Kernels called by `call_tir` with buffers that do not fit."""
+    """Generates kernels called by `call_tir` with buffers that do not fit."""
     for rank in (1, 2):
         batch, channels, out, extent = 1, rng.choice([3, 8]), rng.choice([16, 24]), rng.choice([14, 30])
         data, weight = f32(batch, channels, *[extent] * rank), f32(out, channels, *[3] * rank)
@@ -109,7 +109,7 @@ def conv_relu(s, rng):
             computed = shape_of(CONV[rank], data, weight)
             fact = compared(f"conv{rank}d", computed, buffer, f"buffer A of {FORMULAS[rank][0]}")
             yield two_kernels(s, f"conv_relu_{rank}d_{name}", data, weight, conv, buffer, buffer, kind, fact)
-        # What `out_ty` allocates.
+        # The shape that `out_ty` allocates.
         computed = shape_of(CONV[rank], data, weight)
         for name, declared in {"out_padded": f32(*good[:2], *[extent] * rank), "out_dtype": (good, "float16")}.items():
             fact = compared(f"conv{rank}d", computed, declared, "the allocated output")
@@ -126,7 +126,8 @@ def named(s, name):
 
 
 def two_kernels(s, name, data, weight, conv, buffer, out, kind, fact):
-    """A convolution and an elementwise kernel over `buffer`, whose output is allocated as `out`."""
+    """Returns a convolution kernel and an elementwise kernel over `buffer`; the elementwise output is allocated as
+    `out`."""
     rank = len(data[0]) - 2
     called, formula = FORMULAS[rank]
     kernels = [s.convolution("conv", data, weight, conv), s.elementwise(called, buffer, formula.format(dtype=buffer[1]))]
@@ -145,7 +146,7 @@ def conv_only(s, data, weight, conv, declared, wrong):
 
 
 def symbolic_batch(s, rank, channels, out, extent):
-    """The same with a batch of `n`: kernels of any batch, and an `add` that is passed batches of `n` and `n + 1`."""
+    """Generates the same with a batch of `n`: kernels for any batch, and an `add` of batches `n` and `n + 1`."""
     called, formula = FORMULAS[rank]
     weight, inner = f32(out, channels, *[3] * rank), [out, *[extent - 2] * rank]
     data, conv = f32("n", channels, *[extent] * rank), f32("n", *inner)
@@ -187,14 +188,14 @@ def symbolic_batch(s, rank, channels, out, extent):
 
 
 def conv1x1(s, rng):
-    """Each program alone, and as a product of matrices."""
+    """Generates 1x1 convolutions, each alone and as a matrix product."""
     yield from conv1x1_operators(s, rng)
     yield from conv1x1_products(s, rng)
     yield from conv1x1_kernels(s, rng)
 
 
 def conv_call(x, w, layouts=("NCHW", "OIHW"), **attributes):
-    """The text of a conv2d."""
+    """Returns the text of a conv2d call."""
     given = {"strides": [1, 1], "padding": [0, 0, 0, 0], "dilation": [1, 1], "groups": 1} | attributes
     data, kernel = layouts
     text = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -202,12 +203,12 @@ def conv_call(x, w, layouts=("NCHW", "OIHW"), **attributes):
 
 
 def to_layout(dims, layout, first):
-    """Dims of PyTorch's order in another: `first` names PyTorch's."""
+    """Reorders dims from PyTorch's order to another one; `first` is PyTorch's order."""
     return [dims[first.index(axis)] for axis in layout]
 
 
 def conv1x1_operators(s, rng):
-    """`R.nn.conv2d` with a window of one element."""
+    """Generates `R.nn.conv2d` calls with a 1x1 window."""
     size, channels, out = rng.choice([14, 28]), rng.choice([32, 64]), rng.choice([48, 96])
 
     def case(name, kind, data, weight, declared=None, groups=1, stride=1, layouts=("NCHW", "OIHW"), returned=None):
@@ -267,7 +268,7 @@ def conv1x1_operators(s, rng):
 
 
 def is_product(data, weight, stride):
-    """The fact that a 1x1 convolution is a product of matrices, on seeded values."""
+    """Returns the fact whether a 1x1 convolution equals a matrix product, computed on seeded values."""
     values = np.random.default_rng(0)
     x, w = values.standard_normal(data), values.standard_normal(weight)
     expected = F.conv2d(torch.from_numpy(x), torch.from_numpy(w), stride=stride).numpy()
@@ -278,7 +279,8 @@ def is_product(data, weight, stride):
 
 
 def conv1x1_products(s, rng):
-    """The product of matrices as operators: the channels last, flattened, multiplied, and back."""
+    """Generates the matrix product as operators: moves the channels to the end, flattens, multiplies, and restores
+    the shape."""
     batch, size, channels, out = rng.choice([1, 4]), rng.choice([7, 14]), rng.choice([24, 40]), rng.choice([16, 56])
     rows = batch * size * size
 
@@ -314,7 +316,7 @@ def conv1x1_products(s, rng):
         if bias is not None:
             params.append(("bias", f32(*bias)))
             body.append(("gv1", result, f"R.add(gv, bias){mark('broadcast-mismatch')}"))
-        if kind == "reshape-count-mismatch":  # one mistake: nothing uses the result of the reshape
+        if kind == "reshape-count-mismatch":  # Only one mistake: nothing uses the result of the reshape.
             body = [*body[:2]]
             result = f32(rows, channels)
         text = s.module([s.function("main", params, result, body)])
@@ -329,7 +331,7 @@ def conv1x1_products(s, rng):
 
 
 def conv1x1_kernels(s, rng):
-    """A kernel of a matrix product, called for a 1x1 convolution."""
+    """Generates matrix-product kernels that are called for a 1x1 convolution."""
     size, channels, out = rng.choice([7, 14]), rng.choice([24, 40]), rng.choice([16, 56])
     for name, rows, wrong in [("right", size * size, False), ("unflattened", size * size, True), ("channels", size * size, True),
                               ("symbolic", "n", False), ("symbolic_out", "n", True)]:  # fmt: skip
@@ -361,10 +363,11 @@ def conv1x1_kernels(s, rng):
 
 
 def conv_transpose(s, rng):
-    """Layouts, groups, strides and paddings of transposed convolutions."""
+    """Generates transposed convolutions with various layouts, groups, strides and paddings."""
 
     def case(rank, name, kind, data, weight, declared=None, layouts=None, label=None, dtype="float32", **attributes):
-        """`data` and `weight` are in PyTorch's order, N C spatial and I O spatial; `label` is the kernel layout that the text claims."""
+        """Adds a case. `data` and `weight` are in PyTorch's order (N C spatial, I O spatial); `label` is the kernel
+        layout in the text."""
         axes = AXES[rank]
         first, kernel_first = f"NC{axes}", f"IO{axes}"
         layouts = layouts or (first, kernel_first)
@@ -376,7 +379,7 @@ def conv_transpose(s, rng):
             "dilation": [1] * rank,
             "groups": 1,
         } | attributes
-        # The weight as the claimed layout reads it, in PyTorch's order.
+        # The weight as interpreted with the layout in the text, in PyTorch's order.
         stored = to_layout(weight, layouts[1], kernel_first)
         read = [stored[claimed.index(axis)] for axis in kernel_first]
         facts = []
@@ -442,7 +445,7 @@ def conv_transpose(s, rng):
 
 
 def take(s, rng):
-    """Indices that leave the axis they index, and some that do not."""
+    """Generates reads by index, with indices inside and outside the axis."""
     yield from take_known(s, rng)
     yield from take_modes(s)
     yield from take_symbolic(s)
@@ -450,7 +453,7 @@ def take(s, rng):
 
 
 def indexed(rng, extent):
-    """Texts of indices that are known, with their values: name, text, dtype, values."""
+    """Yields texts of known indices: name, text, dtype, values."""
     step = rng.choice([2, 3])
     return {
         "const": (f'R.const([0, {extent - 1}], "int64")', [0, extent - 1]),
@@ -465,7 +468,8 @@ def indexed(rng, extent):
 
 
 def selected(rows, axis, values):
-    """The fact that an axis has indices: PyTorch's `index_select`, which refuses negative ones as TVM's `fast` mode does."""
+    """Returns the fact whether an axis has these indices: PyTorch's `index_select` rejects negative ones, as TVM's
+    `fast` mode does."""
     try:
         result = torch.index_select(torch.zeros(rows), axis, torch.tensor(list(values), dtype=torch.int64))
         return Fact(False, TORCH, f"index_select of {tuple(rows)} along {axis} gives {tuple(result.shape)}")
@@ -474,7 +478,7 @@ def selected(rows, axis, values):
 
 
 def program(s, params, body, symbols=(), functions=(), result=None):
-    """A module whose `main` has this body."""
+    """Returns a module whose `main` has this body."""
     return s.module([*functions, s.function("main", params, result or body[-1][1], body)], symbols)
 
 
@@ -492,7 +496,7 @@ def take_known(s, rng):
                 ("gv", f32(*out), f'R.take(x, at, axis={axis}, mode="fast"){MARK if kind else ""}'),
             ]
             yield Case(named(s, f"take_{name}_axis{axis}"), s.classic, kind, program(s, [("x", f32(*dims))], body), fact)
-    # The indices reach the take through another function.
+    # The indices are passed to the take through another function.
     for name, step, kind in [("call", 1, ""), ("call_over", 2, "take-index-out-of-bounds")]:
         count = 8
         values = range(0, count * step, step)
@@ -508,7 +512,8 @@ def take_known(s, rng):
 
 
 def take_modes(s):
-    """Modes that define the result of an index out of range, as numpy's do; and axes."""
+    """Generates takes in modes that define the result of an index out of range, as numpy's do, and along various
+    axes."""
     x, count = f32(9, 5), 12
     for mode in ("clip", "wrap"):
         shape = np.take(np.zeros(x[0]), np.arange(count), axis=0, mode=mode).shape
@@ -533,7 +538,7 @@ def take_modes(s):
             ("gv", f32(*out), f'R.take(x, at, axis={axis}, mode="fast"){MARK if kind else ""}'),
         ]
         yield Case(named(s, f"take_axis_{name}"), s.classic, kind, program(s, [("x", x)], body), fact)
-    # NaN is no integer.
+    # NaN is not representable as an integer.
     for dtype, kind in [("float32", ""), ("int32", "take-nan-needs-float")]:
         try:
             np.zeros(1, dtype)[0] = float("nan")
@@ -549,7 +554,7 @@ def take_modes(s):
 
 
 def take_symbolic(s):
-    """Extents of `n`: decided where every value of `n` decides alike."""
+    """Generates takes from extents of `n`, where the result is the same for every value of `n`."""
     for name, end, kind in [("right", "n", ""), ("over", "n + 1", "take-index-out-of-bounds")]:
         x, out = f32("n", 4), f32(end, 4)
         facts = [selected(at(x[0], n), 0, range(at([end], n)[0])) for n in POINTS]
@@ -558,7 +563,7 @@ def take_symbolic(s):
             ("gv", out, f'R.take(x, at, axis=0, mode="fast"){MARK if kind else ""}'),
         ]
         yield Case(named(s, f"take_symbolic_{name}"), s.classic, kind, program(s, [("x", x)], body, ["n"]), decided(facts))
-    # The largest of a row of `count` has an index below `count`: of another axis, that may be too much.
+    # The argmax of a row of `count` elements is less than `count`, which may exceed the extent of another axis.
     for name, count, kind in [("argmax_right", 8, ""), ("argmax", 20, "take-index-maybe-out-of-bounds")]:
         x, scores = f32(8, 4), f32(3, count)
         facts = [selected(x[0], 0, [value]) for value in range(count)]
@@ -571,7 +576,7 @@ def take_symbolic(s):
 
 
 def take_other(s):
-    """Other reads by index: gather_elements, gather_nd, slices, and the loads of a kernel."""
+    """Generates other reads by index: gather_elements, gather_nd, slices, and the loads of a kernel."""
     for name, last, kind in [("right", 5, ""), ("over", 6, "take-index-out-of-bounds")]:
         x = f32(6, 3)
         try:
@@ -615,7 +620,7 @@ def take_other(s):
 
 
 def lift(s, rng):
-    """`main` takes a transformed weight after the pass; callers that pass something else."""
+    """Generates modules after LiftTransformParams, with callers that pass wrong weights to `main`."""
     for square in (True, False):
         yield from lift_one(s, rng, square)
     yield from lift_two(s, rng)
@@ -623,7 +628,7 @@ def lift(s, rng):
 
 
 def transforms(s, weight, transposed):
-    """`main_transform_params` for the transposition of one weight, as the pass makes it."""
+    """Returns the `main_transform_params` that the pass makes for the transposition of one weight."""
     params, result = (f"R.Tuple({s.type(ty)})" for ty in (weight, transposed))
     body = [
         ("weight", weight, "model_params[0]"),
@@ -634,7 +639,7 @@ def transforms(s, weight, transposed):
 
 
 def lift_one(s, rng, square):
-    """One weight, transposed."""
+    """Generates the case of one weight, which is transposed."""
     rows = rng.choice([12, 16])
     columns = rows if square else rows + 8
     x, weight, transposed, y = f32(4, columns), f32(rows, columns), f32(columns, rows), f32(4, rows)
@@ -665,7 +670,8 @@ def lift_one(s, rng, square):
             return Fact(True, NUMPY, f"{says}: {error}")
 
     def called(function, *arguments):
-        """Python's verdict on a call of a function with the parameters of `main` or `main_transform_params`."""
+        """Returns whether Python accepts a call of a function with the parameters of `main` or
+        `main_transform_params`."""
         try:
             function(*arguments)
         except (TypeError, ValueError) as error:
@@ -699,7 +705,7 @@ def lift_one(s, rng, square):
 
 
 def lift_two(s, rng):
-    """Two weights, of which the caller swaps the order or passes one twice."""
+    """Generates the case of two weights, which the caller swaps, or of which it passes one twice."""
     size, inner = rng.choice([6, 10]), rng.choice([14, 18])
     x, up, down, y = f32(3, size), f32(inner, size), f32(size, inner), f32(3, size)
     up_t, down_t, hidden = f32(size, inner), f32(inner, size), f32(3, inner)
@@ -740,7 +746,7 @@ def lift_two(s, rng):
 
 
 def num_input(s):
-    """The attribute that says which parameters are weights: a number from none of the parameters to all of them."""
+    """Generates the attribute `num_input`, which says how many parameters are not weights: from none to all of them."""
     for name, value, kind in [("one", "1", ""), ("all", "2", ""), ("too_many", "3", "num-input-out-of-range"),
                               ("negative", "-1", "num-input-out-of-range"), ("text", '"1"', "attr-type")]:  # fmt: skip
         number = eval(value)

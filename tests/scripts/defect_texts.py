@@ -10,19 +10,19 @@ MARK = "  #!"
 
 
 def symbols_of(*types):
-    """The symbols in the dims of some types, in order."""
+    """Returns the symbols in the dims of some types, in order."""
     names = [name for dims, _ in types for dim in dims if isinstance(dim, str) for name in re.findall(r"[a-z]\w*", dim)]
     return list(dict.fromkeys(names))
 
 
 def listed(items):
-    """Texts as a tuple."""
+    """Formats texts as a tuple."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
 @dataclasses.dataclass(frozen=True)
 class Spelling:
-    """How TVM 0.27 spells a program, or how TVM up to 0.26 does."""
+    """The spelling of a program in TVM 0.27, or up to TVM 0.26."""
 
     classic: bool
 
@@ -30,13 +30,14 @@ class Spelling:
         return "classic" if self.classic else "tvm-0.27"
 
     def type(self, ty, header=False):
-        """A tensor's type in a binding, or in a header, where expressions are quoted."""
+        """Formats a tensor's type in a binding, or in a header, where expressions are quoted."""
         dims, dtype = ty
         quoted = [f'"{dim}"' if header and isinstance(dim, str) and (self.classic or not dim.isidentifier()) else str(dim) for dim in dims]
         return f'R.Tensor({listed(quoted)}, dtype="{dtype}")' if dims else f'R.Tensor((), dtype="{dtype}")'
 
     def module(self, functions, symbols=()):
-        """A module of these functions; symbols of relax functions are declared before it, or in each function."""
+        """Returns a module of these functions. Symbols of relax functions are declared before it, or in each
+        function."""
         imports = ["# from tvm.script import ir as I", f"# from tvm.script import {'tir' if self.classic else 'tirx'} as T"]
         imports += ["# from tvm.script import relax as R", ""]
         declared = [] if self.classic else [f'{symbol} = TypeVar("{symbol}")' for symbol in symbols]
@@ -65,7 +66,7 @@ class Spelling:
         return top + "\n".join(f"        {line}" for line in lines)
 
     def call_tir(self, kernel, args, out, wrong=False):
-        """The value of a `call_tir`."""
+        """Formats a `call_tir`."""
         name = "out_sinfo" if self.classic else "out_ty"
         return f"R.call_tir(cls.{kernel}, {listed(args)}, {name}={self.type(out)}){MARK if wrong else ''}"
 
@@ -94,7 +95,7 @@ class Spelling:
         return f"    {decorator}\n    def {name}({header}):\n" + "\n".join(f"        {line}" for line in lines)
 
     def elementwise(self, name, ty, formula, inputs="A"):
-        """A kernel that computes `formula`, in which `A` is the element of the first input."""
+        """Returns a kernel that computes `formula`, in which `A` is the element of the first input."""
         dims, _ = ty
         at = "[" + ", ".join(f"{{{axis}}}" for axis in range(len(dims))) + "]"
         value = re.sub(r"\b([A-D])\b", rf"\1{at}", formula)
@@ -103,7 +104,7 @@ class Spelling:
         return self.kernel(name, buffers, [(dim, "S") for dim in dims], block, [f"OUT{at} = {value}"])
 
     def convolution(self, name, data, weight, out, stride=1):
-        """A direct convolution without padding, channels first."""
+        """Returns the kernel of a direct convolution without padding, channels first."""
         (_, dtype), rank = data, len(data[0]) - 2
         spatial = [f"{{{2 + at}}}" for at in range(rank)]
         window = [f"{{{3 + rank + at}}}" for at in range(rank)]
@@ -118,7 +119,7 @@ class Spelling:
         return self.kernel(name, buffers, loops, ([element, tap], result), body)
 
     def matmul(self, name, a, b, out):
-        """A matrix product."""
+        """Returns the kernel of a matrix product."""
         (rows, columns), (depth, _) = out[0], b[0]
         result = "OUT[{0}, {1}]"
         body = ["with T.init():", f"    {result} = T.{out[1]}(0.0)", f"{result} = {result} + A[{{0}}, {{2}}] * B[{{2}}, {{1}}]"]

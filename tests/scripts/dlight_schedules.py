@@ -27,7 +27,7 @@ def tensor(name, shape, dtype="float32"):
 
 
 def functions():
-    """Each with its parameters and what is computed of them."""
+    """Returns the functions to schedule, each with its parameters and a computation of them."""
     n = tirx.Var("n", "int64")
     op = relax.op
     yield "matmul", [tensor("x", (n, 64)), tensor("w", (64, 48))], op.matmul
@@ -41,7 +41,7 @@ def functions():
     yield "columns", [tensor("x", (n, 72))], lambda x: op.sum(x, axis=[0])
     yield "transpose", [tensor("x", (n, 70), "float16")], op.permute_dims
     yield "map", [tensor("x", (n, 33))], lambda x: op.exp(op.nn.relu(x))
-    # On tensor cores.
+    # Scheduled for tensor cores.
     half, byte = [tensor("x", (n, 80), "float16")], [tensor("x", (n, 80), "int8")]
     weight = tensor("w", (128, 80), "float16")
     yield "half", [*half, tensor("w", (80, 128), "float16")], op.matmul
@@ -66,7 +66,7 @@ def module(name, params, compute):
 
 
 def quantized(rows):
-    """A product with weights of 4 bits, eight in a word, 32 of one scale, as MLC-LLM has them."""
+    """Returns a product with 4-bit weights as in MLC-LLM: eight weights in a word, one scale per 32."""
     columns, length, eighth = (tirx.const(extent, "int64") for extent in (128, 96, 12))
     x = te.placeholder((rows, length), "float16", "x")
     words = te.placeholder((columns, eighth), "uint32", "words")
@@ -93,7 +93,7 @@ def scheduled(plain):
 
 
 def modules():
-    """Each twice, since schedules change what they are given."""
+    """Returns each module twice, since schedules modify their argument."""
     for name, params, compute in functions():
         yield name, module(name, params, compute), module(name, params, compute)
     rows = tirx.Var("n", "int64")

@@ -20,7 +20,7 @@ VDEVICES = ["llvm:0:global", "cuda:0:global"]
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """A tensor; `shape` is a list of dims, a rank (-1: unknown) or the name of a shape."""
+    """A tensor; `shape` is a list of dims, a rank (-1: unknown) or the name of a shape variable."""
 
     shape: object
     dtype: str = "float32"
@@ -36,7 +36,7 @@ class Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """A shape of these dims, or of a rank (-1: unknown)."""
+    """A shape with these dims, or with a rank (-1: unknown)."""
 
     dims: object
 
@@ -58,7 +58,7 @@ class Prim:
 
 @dataclasses.dataclass(frozen=True)
 class Other:
-    """A type that needs no more than its text: `R.Any`, `R.Callable(…)`, `R.Tuple(…)`."""
+    """A type given by its text: `R.Any`, `R.Callable(…)`, `R.Tuple(…)`."""
 
     fields: tuple = ()
     what: str = "Tuple"
@@ -71,7 +71,7 @@ class Other:
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """A type that only programs have, as its text."""
+    """A type that only programs have, given by its text."""
 
     spelled: str
 
@@ -80,28 +80,28 @@ class Text:
 
 
 def quote(text):
-    """A string as text."""
+    """Quotes a string."""
     return f'"{text}"'
 
 
 def some(d, named):
-    """Some of the named arguments."""
+    """Returns a random subset of the named arguments."""
     return {name: value for name, value in named.items() if d.chance(0.75)}
 
 
 def quoted(dim):
-    """A dim as a header spells it: what is neither a number nor a name stands in quotes."""
+    """Formats a dim as in a header: anything but a number or a name is quoted."""
     return dim if dim.isidentifier() or dim.lstrip("-").isdigit() else f'"{dim}"'
 
 
 def dims_text(dims, of=quoted):
-    """A tuple of dims."""
+    """Formats a tuple of dims."""
     return f"({', '.join(map(of, dims))}{',' if len(dims) == 1 else ''})"
 
 
 @dataclasses.dataclass
 class Call:
-    """A call of an operator and the parameters it uses; or the lines of a function, and functions beside it."""
+    """A call of an operator with the parameters it uses; or the lines of a function, with further functions."""
 
     operator: str
     params: list
@@ -111,7 +111,7 @@ class Call:
 
 
 class Draw:
-    """Draws one call after the other. `wrong` is how often something is changed that may not fit."""
+    """Draws one call after the other. `wrong` is the probability of a change that may make the call invalid."""
 
     def __init__(self, seed, wrong=0.12):
         self.rng = random.Random(seed)
@@ -131,7 +131,7 @@ class Draw:
         return self.rng.random() < p
 
     def slip(self, share=1.0):
-        """Whether to make a mistake here."""
+        """Returns whether to make a mistake here."""
         return self.rng.random() < self.wrong * share
 
     # Dims.
@@ -158,13 +158,13 @@ class Draw:
         return [str(self.one(1, 2, 3, 4, 5, 6, 8)) if static else self.dim() for _ in range(rank)]
 
     def axis(self, rank, slack=0):
-        """An axis of a rank, or one outside."""
+        """Returns an axis of a rank, or one outside."""
         if self.slip():
             return self.one(rank + slack, rank + slack + 1, -rank - slack - 1, -rank - slack - 2)
         return self.rng.randint(-(rank + slack), rank + slack - 1) if rank + slack else 0
 
     def axes(self, rank, spoil=True):
-        """Some axes, rarely twice the same."""
+        """Returns some axes, rarely with repetition."""
         some = self.rng.sample(range(rank), self.rng.randint(0, rank))
         some = [at - rank if self.chance(0.3) else at for at in some]
         if spoil and self.slip():
@@ -175,13 +175,13 @@ class Draw:
 
     def fresh(self, ty, stem="x"):
         if self.in_text and ty == Shape([]):
-            ty = Shape(0)  # TVM reads `R.Shape([])` as one of unknown rank
+            ty = Shape(0)  # TVM reads `R.Shape([])` as a shape of unknown rank
         name = f"{stem}{len(self.params)}"
         self.params.append((name, ty))
         return name
 
     def vague(self, shape):
-        """A shape as it is, forgotten, or behind a variable."""
+        """Returns a shape as it is, without its dims, or as a variable."""
         r = self.rng.random()
         if not isinstance(shape, list) or r < 0.66:
             return shape
@@ -189,13 +189,13 @@ class Draw:
             return len(shape)
         if r < 0.82:
             return -1
-        if self.in_text:  # a header does not see its own parameters
+        if self.in_text:  # the types in a header cannot refer to its parameters
             return shape
         what = Shape(shape if r < 0.92 else len(shape) if r < 0.97 else -1)
         return self.fresh(what, "s")
 
     def spoil(self, dims):
-        """Dims with one changed, added or left out."""
+        """Returns dims with one changed, added or removed."""
         dims = list(dims)
         r = self.rng.random()
         if dims and r < 0.5:
@@ -207,7 +207,7 @@ class Draw:
         return dims
 
     def tensor(self, dims, dtype="float32", vague=True):
-        """A tensor parameter of these dims."""
+        """Adds a tensor parameter with these dims."""
         if self.slip(0.5):
             return self.fresh(
                 self.one(
@@ -235,7 +235,7 @@ class Draw:
         return self.one("float32", *DTYPES)
 
     def shape(self, dims):
-        """A shape argument: written out, or a variable."""
+        """Returns a shape argument: written out, or a variable."""
         dims = self.spoil(dims) if self.slip() else dims
         r = self.rng.random()
         if r < 0.4:
@@ -250,7 +250,7 @@ class Draw:
         return self.one("True", "False")
 
     def helper(self, text):
-        """Adds a function to the module, under a name of its own; the name."""
+        """Adds a function with a new name to the module; returns the name."""
         self.named += 1
         name = f"h{self.named}"
         self.helpers.append(text.replace("{name}", name))
@@ -259,7 +259,7 @@ class Draw:
     # Calls.
 
     def program(self, what, recipe):
-        """One function by a recipe, which gives its lines."""
+        """Draws one function by a recipe, which returns its lines."""
         self.params, self.helpers, self.in_text = [], [], True
         self.wrong = self.one(0.0, 0.0, self.often, self.often * 2)
         lines = recipe(self)
@@ -267,7 +267,7 @@ class Draw:
         return Call(what, list(self.params), "\n".join(lines), lines, list(self.helpers))
 
     def call(self, operator, recipe):
-        """One call by a recipe, which gives the arguments: positional ones, and named ones as a dict."""
+        """Draws one call by a recipe, which returns the positional arguments, and the named ones as a dict."""
         self.params = []
         self.wrong = self.one(0.0, 0.0, self.often, self.often * 2)
         positional, named = recipe(self)

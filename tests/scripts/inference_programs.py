@@ -12,17 +12,17 @@ AXES = {mesh: len(shape) for mesh, (shape, _) in MESHES.items()}
 
 
 def tensor_type(dims, dtype="float32"):
-    """A tensor's type as text."""
+    """Formats a tensor's type."""
     return f'R.Tensor({dims_text(dims, str)}, dtype="{dtype}")'
 
 
 def shape_type(dims):
-    """A shape's type as text; TVM reads `R.Shape([])` as one of unknown rank."""
+    """Formats a shape's type; TVM reads `R.Shape([])` as a shape of unknown rank."""
     return f"R.Shape([{', '.join(dims)}])" if dims else "R.Shape(ndim=0)"
 
 
 def loosened(d, dims, dtype):
-    """A type that says as much as this one, or less."""
+    """Returns the type of a tensor, sometimes a less specific one."""
     r = d.rng.random()
     if r < 0.7:
         return tensor_type(dims, dtype)
@@ -36,7 +36,7 @@ def spoiled(d, dims):
 
 
 def listed(items):
-    """A tuple of expressions."""
+    """Formats a tuple of expressions."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
@@ -44,7 +44,8 @@ def listed(items):
 
 
 def buffers(d, dims_of, dtypes):
-    """Parameters of a kernel over these buffers, and the lines that match them; symbols of the caller get names of its own."""
+    """Returns the parameters of a kernel over these buffers, and the lines that match them; the caller's symbols get
+    new names."""
     own, params, lines, names = {}, [], [], []
     for at, (dims, dtype) in enumerate(zip(dims_of, dtypes, strict=True)):
         symbolic = any(symbol in dim for dim in dims for symbol in SYMBOLS)
@@ -64,7 +65,7 @@ def buffers(d, dims_of, dtypes):
 
 
 def kernel(d, inputs, outputs, dtypes, scalars=0):
-    """A kernel of these buffers; its name."""
+    """Adds a kernel over these buffers; returns its name."""
     params, lines = buffers(d, [*inputs, *outputs], dtypes)
     at = len(inputs)
     params[at:at] = [f"p{number}: T.int64" for number in range(scalars)]
@@ -73,7 +74,7 @@ def kernel(d, inputs, outputs, dtypes, scalars=0):
 
 
 def kernel_call(d, inplace=False):
-    """Arguments, out types and the kernel of a `call_tir`."""
+    """Returns arguments, out types and kernel of a `call_tir`."""
     inputs = [d.dims() for _ in range(d.one(1, 1, 2, 3))]
     outputs = [list(d.one(*inputs)) if inplace or d.chance(0.6) else d.dims() for _ in range(d.one(1, 1, 1, 2))]
     dtype = d.one("float32", "float16", "int32")
@@ -85,7 +86,7 @@ def kernel_call(d, inplace=False):
 
 
 def called_with(d, args):
-    """Arguments as a tuple, alone, or through a variable."""
+    """Returns the arguments as a tuple, as a single expression, or through a variable."""
     lines = []
     text = listed(args)
     if len(args) == 1 and d.chance(0.2):
@@ -102,7 +103,7 @@ def call_tir(d):
 
 
 def call_tir_scalar(d):
-    """A kernel that takes a scalar or a symbol beside tensors."""
+    """Draws a kernel that takes a scalar or a symbol besides tensors."""
     dims = d.dims()
     scalars = d.one(1, 1, 2)
     name = kernel(d, [dims], [dims], ["float32"] * 2, scalars)
@@ -134,7 +135,7 @@ def call_tir_dyn(d):
 
 
 def declared(d, dims=None):
-    """A type as a call declares it, or several."""
+    """Returns a type as a call declares it, or several."""
     dims = d.dims() if dims is None else dims
     one = loosened(d, dims, d.any_dtype())
     return d.one(
@@ -169,18 +170,18 @@ def call_builtin_with_ctx(d):
 
 
 def renamed(dims):
-    """Dims with the callee's names of symbols."""
+    """Returns dims with the callee's names of symbols."""
     return [re.sub(r"\b[mnk]\b", lambda symbol: CALLEE[symbol.group()], dim) for dim in dims]
 
 
 def callee(d):
-    """A function of the module: its name, arguments for it, the types of its parameters, and of its result."""
+    """Adds a function to the module; returns its name, arguments for it, its parameters' types, and its result type."""
     dims_of = [d.dims() for _ in range(d.one(1, 1, 2))]
     outs = [d.one(*dims_of) if d.chance(0.5) else [dim for dims in dims_of for dim in dims][:3] for _ in range(d.one(1, 1, 1, 2))]
     dtype = d.float()
     params = [loosened(d, renamed(dims), dtype) for dims in dims_of]
     args = [d.tensor(spoiled(d, dims), dtype) for dims in dims_of]
-    if d.chance(0.6):  # so that every symbol stands alone somewhere
+    if d.chance(0.6):  # so that every symbol occurs alone somewhere
         params.append(f"R.Shape([{', '.join(CALLEE.values())}])")
         args.append(d.one(f"R.shape([{', '.join(SYMBOLS)}])", d.shape(SYMBOLS), f"R.shape([{d.dim()}, {d.dim()}, {d.dim()}])"))
     results = [loosened(d, renamed(dims), dtype) for dims in outs]
@@ -201,13 +202,13 @@ def function_call(d):
 
 
 def function_value(d):
-    """A call of a variable that holds a function."""
+    """Draws a call of a variable that holds a function."""
     name, args, _, _ = callee(d)
     return [f"f = cls.{name}", f"gv = f({', '.join(args)})"]
 
 
 def parameter_call(d):
-    """A call of a parameter that is a function."""
+    """Draws a call of a parameter that is a function."""
     dims, out = d.dims(), d.dims()
     dtype = d.float()
     param, result = loosened(d, dims, dtype), loosened(d, out, dtype)
@@ -234,7 +235,7 @@ def make_closure(d):
 
 
 def inner_function(d):
-    """A function inside the function, which sees its variables."""
+    """Draws a nested function that uses variables of the outer one."""
     dims, dtype = d.dims(), d.float()
     outer, other = d.tensor(dims, dtype), d.tensor(spoiled(d, dims), dtype)
     ty = loosened(d, dims, dtype)
@@ -246,7 +247,7 @@ def inner_function(d):
 
 
 def variants(d):
-    """Two expressions that are alike, or nearly."""
+    """Returns two expressions of equal or similar types."""
     dims, dtype = d.dims(), d.float()
     same = d.tensor(dims, dtype)
     r = d.rng.random()
@@ -289,7 +290,7 @@ def nested_branches(d):
 
 
 def match_cast(d):
-    """A cast that binds symbols, and a use of what it knows."""
+    """Draws a match_cast that binds symbols, and a use of the cast value."""
     dims, dtype = d.dims(), d.float()
     fresh, lines = [], []
     known = list(dims)
@@ -316,7 +317,7 @@ def match_cast(d):
 
 
 def tuples(d):
-    """Fields of tuples: written out, of parameters, of calls; in a range or outside."""
+    """Draws fields of tuples: of literals, parameters and calls; with indices inside and outside the range."""
     count = d.rng.randint(1, 3)
     scalar = Text('R.Prim("int64")')
     types = [d.one(Tensor(d.dims(), d.any_dtype()), Tensor(d.dims()), scalar, Shape(d.dims(1))) for _ in range(count)]
@@ -336,7 +337,7 @@ def tuples(d):
 
 
 def shape_chain(d):
-    """Shapes that become tensors, and tensors that become shapes."""
+    """Draws conversions from shapes to tensors and back."""
     dims = d.dims()
     start = d.one(f"R.shape_of({d.tensor(dims)})", d.shape(dims))
     lines = [f"s = {start}"]
@@ -351,7 +352,7 @@ def shape_chain(d):
 
 
 def shape_field(d):
-    """One extent of a shape, as a scalar."""
+    """Draws one extent of a shape, as a scalar."""
     dims = d.dims(1)
     return [f"s = {d.one(f'R.shape_of({d.tensor(dims)})', d.fresh(Shape(dims)))}", f"gv = s[{d.axis(len(dims))}]"]
 
@@ -372,7 +373,7 @@ def hint_on_device(d):
 
 
 def two_devices(d):
-    """Operands of which one or both are on a device."""
+    """Draws operands of which one or both are on a device."""
     dims, devices = d.dims(), d.one(("cuda:0:global", "cuda:0:global"), ("cuda:0:global", "llvm:0:global"), ("cuda:0:global", ""))
     x, y = (d.fresh(Tensor(list(dims), "float32", device)) for device in devices)
     text = d.one(f"R.add({x}, {y})", f"R.concat(({x}, {y}), axis=0)", f"R.where(R.greater({x}, {y}), {x}, {y})", f"R.matmul({x}, {y})")
@@ -383,12 +384,12 @@ def two_devices(d):
 
 
 def placement(d, rank, axes):
-    """A placement on a mesh of so many axes."""
+    """Returns a placement on a mesh with this number of axes."""
     return ", ".join(d.one("R", f"S[{d.rng.randrange(rank)}]" if rank else "R") for _ in range(axes))
 
 
 def sharded(d, dims, dtype="float32", mesh=None, where=None):
-    """A tensor parameter that is spread over a mesh."""
+    """Adds a tensor parameter that is distributed over a mesh."""
     mesh = mesh or d.one(*MESHES)
     where = where if where is not None else placement(d, len(dims), AXES[mesh])
     return d.fresh(Text(f'R.DTensor({dims_text(dims, str)}, "{dtype}", "{mesh}", "{where}")'))
@@ -399,7 +400,7 @@ def even_dims(d, low=1):
 
 
 def dist_call(d):
-    """Operators that know what a sharded operand makes of their result."""
+    """Draws operators that infer the placement of their result from a sharded operand."""
     dims, mesh = even_dims(d), d.one(*MESHES)
     axes = AXES[mesh]
     where = placement(d, len(dims), axes)

@@ -28,7 +28,7 @@ def unary(dtype):
 
 
 def broadcastable(d, low=0):
-    """Two lists of dims that broadcast."""
+    """Returns two lists of dims that broadcast."""
     full = d.dims(low)
     other = ["1" if d.chance(0.25) else dim for dim in full[d.rng.randint(0, max(0, len(full) - low)) :]]
     full = ["1" if d.chance(0.12) else dim for dim in full]
@@ -36,7 +36,7 @@ def broadcastable(d, low=0):
 
 
 def operand(d, dims, dtype):
-    """A tensor, or now and then a scalar."""
+    """Returns a tensor, or occasionally a scalar."""
     r = d.rng.random()
     if r < 0.05:
         return d.fresh(Prim(dtype), "p")

@@ -22,7 +22,7 @@ def padding(d, rank):
 
 
 def layout_of(d, rank, names, split_=""):
-    """A layout, now and then one with the letters in another order, or blocked."""
+    """Returns a layout; occasionally with its letters permuted, or blocked."""
     plain = names + LETTERS[rank]
     r = d.rng.random()
     if r < 0.6:
@@ -35,7 +35,7 @@ def layout_of(d, rank, names, split_=""):
 
 
 def arranged(d, layout, extents):
-    """Dims in the order of a layout; blocked letters take their part."""
+    """Returns dims in the order of a layout; blocked letters take their factor."""
     dims, at = [], 0
     while at < len(layout):
         digits = ""
@@ -128,7 +128,7 @@ def softmax(d):
 
 
 def normalized(d, params, low=1):
-    """Data, some parameters over axes, and the axes."""
+    """Returns data, parameters over some axes, and the axes."""
     dims = d.dims(low)
     axes = sorted({d.rng.randrange(len(dims)) for _ in range(d.one(1, 1, 2))})
     dtype = d.float()

@@ -99,7 +99,7 @@ def asserted(d):
 
 
 def declared(d):
-    """A type as a call declares it."""
+    """Returns a type as a call declares it."""
     dims = d.dims()
     shape = dims_text(dims, str)
     return d.one(f'R.Tensor({shape}, "float32")', f"R.Tensor({shape})", f'R.Tensor(dtype="int8", ndim={len(dims)})', "R.Tensor", "R.Any")
@@ -126,7 +126,7 @@ def any_tensor(d):
 
 
 def inspected(d):
-    """What a tensor says of one of its axes."""
+    """Returns the arguments for inspecting an axis of a tensor."""
     return [d.tensor(d.dims(), d.any_dtype()), d.one("0", "1", "3", "-1", "n", d.fresh(Prim("int64"), "p"), "T.int64(0)", "5")], {}
 
 

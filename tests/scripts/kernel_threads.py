@@ -17,12 +17,13 @@ import re
 import subprocess
 import sys
 
-# Their threads hold tiles of sums in registers, which is what makes them fast.
+# Rules whose threads keep tiles of sums in registers, which is why few threads suffice.
 PRODUCTS = {"gemm", "gemv", "attention", "window"}
 
 
 def kernels(rxrun, file, dims, entry=None):
-    """Yields (function, kernels, None) or (function, [], why it is not scheduled) of the file's functions that may be run."""
+    """Yields (function, kernels, None) or (function, [], reason why it cannot be scheduled) for each function of the
+    file that can run."""
     options = [option for dim in dims for option in ("--dim", dim)] + (["--entry", entry] if entry else [])
     command = [rxrun, str(file), "--emit", "schedule", "--format", "json", *options]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -54,7 +55,7 @@ def main():
         total += len(found)
         for one in found:
             is_few = one["threads"] * args.ratio < one["work"]
-            # What is nothing but a copy of a few elements is no loss wherever it is done.
+            # A kernel that only copies a few elements costs little wherever it runs.
             is_plain = one["rule"] == "fallback" and one["work"] > 4096
             if is_few or is_plain:
                 rows.append((file.name if entry == "main" else f"{file.name}: {entry}", one, is_few))

@@ -41,7 +41,7 @@ BATCH = 100
 
 
 def programs(cases):
-    """The texts that are mutated."""
+    """Returns the texts to mutate."""
     for path in sorted(cases.glob("cases/**/*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             text = json.loads(line).get("text")
@@ -56,7 +56,7 @@ def programs(cases):
 
 
 def change_token(rng, line, other):
-    """A line with a token left out, doubled, swapped, replaced or changed."""
+    """Returns a line with a token left out, doubled, swapped, replaced or changed."""
     tokens = list(TOKEN.finditer(line))
     if not tokens:
         return line
@@ -86,7 +86,7 @@ def change_token(rng, line, other):
 
 
 def change(rng, lines, others):
-    """A list of lines with one change."""
+    """Returns a list of lines with one change."""
     at = rng.randrange(len(lines))
     how = rng.choices(["token", "drop", "double", "swap", "splice", "cut", "indent"], [70, 6, 6, 6, 6, 3, 3])[0]
     if how == "token":
@@ -110,7 +110,7 @@ def change(rng, lines, others):
 
 
 def mutant(rng, texts):
-    """One mutated program."""
+    """Returns a mutated program."""
     lines = rng.choice(texts).split("\n")
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         lines = change(rng, lines, texts) or [""]
@@ -118,13 +118,13 @@ def mutant(rng, texts):
 
 
 class Tools:
-    """The binaries, and what each may take and answer."""
+    """The binaries, with the accepted results of each."""
 
     def __init__(self, folder, seconds):
         self.folder, self.seconds = folder, seconds
 
     def run(self, name, *arguments, texts=1):
-        """Exit status, or a word for a run that took too long or was killed; with what it printed."""
+        """Runs a tool; returns its exit status (or a word if it took too long or was killed) and its output."""
         command = [str(self.folder / name), *map(str, arguments)]
         try:
             done = subprocess.run(command, capture_output=True, check=False, timeout=self.seconds * texts, stdin=subprocess.DEVNULL)
@@ -136,7 +136,7 @@ class Tools:
         return done.returncode, said[0]
 
     def checked(self, paths):
-        """By path the codes and messages that rxcheck reports; and failed runs by path."""
+        """Returns the codes and messages that rxcheck reports by path, and failed runs by path."""
         found, failed = {str(path): [] for path in paths}, {}
         status, said = self.run("rxcheck", "--isolated", "--format", "json", *paths, texts=len(paths))
         if status in (0, 1):
@@ -152,7 +152,7 @@ class Tools:
         return {path: sorted(rows) for path, rows in found.items()}, failed
 
     def formatted(self, paths, before):
-        """Failures of rxfmt, and diagnostics it changes, by path."""
+        """Returns failures of rxfmt, and diagnostics that it changes, by path."""
         failed, changed = {}, []
         for path in paths:
             copy = path.with_suffix(".formatted.rx")
@@ -174,7 +174,7 @@ class Tools:
         return failed
 
     def executed(self, tool, path):
-        """How a run of rxopt or rxrun fails, if it does."""
+        """Returns how a run of rxopt or rxrun fails; None if it succeeds."""
         if tool == "rxopt":
             status, _ = self.run("rxopt", path, "--pipeline", "default")
         else:
@@ -183,12 +183,13 @@ class Tools:
 
 
 def plain(message):
-    """A message without the layout of the text it quotes."""
+    """Returns a message without the layout of the text it quotes."""
     return re.sub(r"[\s'\"]+", "", message)
 
 
 def batch(tools, wanted, folder, texts):
-    """Failures of one batch: pairs of a text and how; the number of runs by tool and outcome."""
+    """Runs one batch; returns its failures as pairs of a text and a description, and the number of runs by tool and
+    outcome."""
     paths = []
     for number, text in enumerate(texts):
         path = folder / f"{number:04}.rx"
@@ -202,7 +203,7 @@ def batch(tools, wanted, folder, texts):
     if "rxfmt" in wanted:
         failures += tools.formatted([path for path in paths if str(path) not in failed], before).items()
         counts["rxfmt", "texts"] = len(paths)
-    # The others stop at errors, as one run of each in ten shows.
+    # For most mutants the other tools stop at errors, so run them only on a sample.
     for tool in (tool for tool in RUNS if tool in wanted):
         for number, path in enumerate(paths):
             is_wrong = any(row[1] == "error" for row in before[str(path)])
@@ -216,7 +217,7 @@ def batch(tools, wanted, folder, texts):
 
 
 def main():
-    """Draws, runs, reports."""
+    """Draws the mutants, runs the tools, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("--cases", type=pathlib.Path, default=os.environ.get("RX_CASES"))
@@ -238,7 +239,7 @@ def main():
             return batch(tools, wanted, pathlib.Path(folder), some)
 
     failures, counts, done = [], collections.Counter(), 0
-    with ThreadPoolExecutor(options.jobs) as pool:  # Threads only wait for the tools.
+    with ThreadPoolExecutor(options.jobs) as pool:  # Threads suffice, since they only wait for the tools.
         for found, counted in pool.map(run, [mutants[at : at + BATCH] for at in range(0, len(mutants), BATCH)]):
             for text, how in found:
                 print(f"FAILED {how}", flush=True)

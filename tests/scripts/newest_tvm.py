@@ -29,21 +29,22 @@ SECONDS_PER_TEXT = 300
 
 
 def verdict(text):
-    """`parse` or `well_formed` where TVM rejects at that stage, else `ok`; and the type of `main`'s last binding."""
+    """Returns `parse` or `well_formed` if TVM rejects the text at that stage, otherwise `ok`; and the type of
+    `main`'s last binding."""
     try:
         module = from_source(text, check_well_formed=False)
-    except Exception as error:  # whatever TVM raises is its way to say no
+    except Exception as error:  # TVM rejects texts with exceptions of any type
         return {"verdict": "parse", "message": str(error)[-300:]}
-    # The boolean question has a name of its own since 0.27, where `well_formed` raises the reason.
+    # The function that returns a boolean has a different name since 0.27, where `well_formed` raises the reason.
     ask = getattr(relax.analysis, "check_well_formed", relax.analysis.well_formed)
-    # Of a prim_func alone Relax has nothing to say.
+    # The Relax check does not apply to a single prim_func.
     asked = isinstance(module, (tvm.IRModule, relax.Function))
     well_formed = not asked or bool(ask(module))
     return {"verdict": "ok" if well_formed else "well_formed", "type": result_type(module)}
 
 
 def result_type(module):
-    """The type of what `main` returns, as text; nothing where there is no such function."""
+    """Returns the type of `main`'s result as text; nothing if there is no such function."""
     for variable, function in getattr(module, "functions", {}).items():
         if variable.name_hint == "main" and hasattr(function.body, "body"):
             body = function.body.body
@@ -53,7 +54,8 @@ def result_type(module):
 
 
 def spelled(ty):
-    """A type in one line, as the cases spell it: printed alone it says more of its numbers, less of its devices."""
+    """Formats a type in one line as the cases do: printed alone, TVM writes more about numbers and less about
+    devices."""
     line = " ".join(ty.split()).replace("( ", "(").replace(" )", ")").replace("T.Tuple(", "R.Tuple(")
     line = re.sub(r"^bool$", "T.bool", line).replace(":-1:global", ":0:global")
     return re.sub(r"T\.int64\((\d+)\)", r"\1", line)
@@ -64,14 +66,14 @@ def answer(text):
 
 
 def recorded(file, row):
-    """What the row says TVM said, in this script's words; nothing where it does not say."""
+    """Returns TVM's recorded result of a row in this script's words; nothing if it was not recorded."""
     if file == "mutants":
         stage = row.get("stage")
         return {"verdict": stage if stage in ("parse", "well_formed", "crash") else "ok"}
     if file == "op_inference":
-        if "text" not in row:  # what was built in memory, and cannot be printed
+        if "text" not in row:  # modules that were built in memory and cannot be printed
             return None
-        # Most of these were rejected while the test built the call, which reading the text does as well.
+        # Most of these were rejected while the test built the call; reading the text does the same.
         unread = row.get("negative") or "bare_error" in row
         return {"verdict": "parse"} if unread else {"type": spelled(row["out_ty"])}
     if not row.get("roundtrip"):
@@ -80,7 +82,7 @@ def recorded(file, row):
 
 
 def moved(old, new):
-    """How a row moved, in words; nothing where it did not."""
+    """Describes how a row changed; nothing if it did not."""
     if "type" in old:
         # Without a type the text was not read at all.
         if "type" not in new:
@@ -93,7 +95,7 @@ def moved(old, new):
 
 
 def compare(file, rows, jobs):
-    """The rows that moved."""
+    """Returns the rows that changed."""
     asked = [(row, old) for row in rows if (old := recorded(file, row)) is not None]
     field = "text_bare" if file == "op_inference" else "text"
     texts = [row.get("text_meta") or row.get(field) or row["text"] for row, _ in asked]
@@ -106,7 +108,7 @@ def compare(file, rows, jobs):
 
 
 def main():
-    """Compares every file and prints what moved."""
+    """Compares every file and prints the changes."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("cases", type=pathlib.Path)
     arguments.add_argument("--jobs", type=int, default=2)

@@ -25,7 +25,7 @@ cases = {}
 
 
 def number(value):
-    """A JSON number, or the name of what JSON has no number for."""
+    """Returns a JSON number, or the name of a value that JSON cannot represent."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
@@ -33,7 +33,7 @@ def number(value):
 
 
 def flat(array):
-    """Elements in order; float32 with no more digits than needed."""
+    """Returns the elements in order; float32 with no more digits than needed."""
     array = np.asarray(array)
     if array.dtype == np.float32:
         return [number(x if not np.isfinite(x) else float(str(x))) for x in array.ravel()]
@@ -58,7 +58,7 @@ def case(family, operator, args, results, symbols=None):
 
 
 def uniques(x, ordered, axis, wanted):
-    """NumPy's `unique`, in ascending order or by where values first occur, as ONNX has it."""
+    """Cases of NumPy's `unique`, in ascending order, or in order of first occurrence as in ONNX."""
     values, index, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     inverse = inverse.reshape(-1)
     if not ordered:
@@ -128,7 +128,7 @@ def slices():
 
 
 def open_slices():
-    """Slices of what has symbolic extents, and of few elements."""
+    """Cases of slices of symbolic extents, and of few elements."""
     for dims, values, bounds in (
         (["n", 3], np.arange(12, dtype=np.int32).reshape(4, 3), ((1, -1), (-1, -4), (1, -1))),
         (["n", "m"], np.arange(10).reshape(5, 2).astype(np.float16), ((3, 0), (1, 2), (1, 1))),
@@ -141,7 +141,7 @@ def open_slices():
 
 
 def boxes(batch, count, score_first):
-    """Rows of class, score and two corners."""
+    """Returns rows of class, score and two corners."""
     corner = rng.uniform(0, 4, (batch, count, 2))
     rows = [rng.integers(-1 if score_first else 0, 2, (batch, count, 1)), rng.uniform(-0.2, 1, (batch, count, 1))]
     rows += [corner, corner + rng.uniform(0.5, 3, (batch, count, 2))]
@@ -174,7 +174,7 @@ def vision():
 
 
 def columns():
-    """Rows whose coordinates, class and score stand elsewhere."""
+    """Cases with the coordinates, class and score in other columns."""
     data = np.concatenate([boxes(2, 8, False)[:, :, 2:], boxes(2, 8, False)[:, :, :2]], axis=2)
     places = {"id_index": 4, "score_index": 5}
     for threshold in (0.0, 0.4):
@@ -189,7 +189,7 @@ def columns():
 
 
 def all_classes():
-    """What stands behind the boxes that are kept means nothing; rx has 0 there."""
+    """The result after the kept boxes is unspecified; rx writes 0 there."""
     for batch, classes, count, most, iou, score in ((1, 1, 6, 3, 0.5, 0.0), (2, 3, 5, 2, 0.3, 0.2), (1, 2, 4, 0, 0.5, 0.0)):
         corners = boxes(batch, count, False)[:, :, 2:]
         scores = rng.uniform(0, 1, (batch, classes, count)).astype(np.float32)
@@ -210,7 +210,7 @@ def all_classes():
         args |= {"max_output_boxes_per_class": tensor(np.int64(most)), "iou_threshold": tensor(np.float32(iou))}
         args |= {"score_threshold": tensor(np.float32(score))}
         case("boxes", "vision.all_class_non_max_suppression", args, [padded, np.array([len(kept)], np.int64)])
-        # The same boxes by batch, without its number and with their scores.
+        # The same boxes by batch, without the batch number and with their scores.
         places, own = np.zeros((batch, classes * count, 2), np.int64), np.zeros((batch, classes * count), np.float32)
         numbers = np.bincount(kept[:, 0], minlength=batch).astype(np.int64)
         for at, number in enumerate(numbers):

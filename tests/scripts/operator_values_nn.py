@@ -48,7 +48,7 @@ def fill(shape, dtype, place, kind):
 
 
 class T:
-    """A tensor of a case."""
+    """The description of a tensor in a case."""
 
     def __init__(self, *dims, dtype="float32", kind=None):
         self.dims, self.dtype = dims, dtype
@@ -61,7 +61,7 @@ class T:
 
 
 def number(value):
-    """A value as JSON writes it; NaN and infinities as text."""
+    """Formats a value for JSON; NaN and infinities as text."""
     if math.isnan(value) or math.isinf(value):
         return str(value)
     return int(value) if value == int(value) and abs(value) < 1e15 else float(f"{value:.8g}")
@@ -99,7 +99,7 @@ def case(op, tensors, attrs, reference):
 
 
 def axes_of(layout):
-    """[("primal", C)] or [("packed", [(C, 4), ...])] per physical axis."""
+    """Returns [("primal", C)] or [("packed", [(C, 4), ...])] per physical axis."""
     axes = []
     for part in re.findall(r"\[[^\]]*\]|\d+[a-z]|[A-Z]", layout):
         if part.isupper() and len(part) == 1:
@@ -293,7 +293,7 @@ def pool(kind, rank, data, dtype="float32", **attrs):
     spatial = SPATIAL[rank]
     layout = attrs.get("layout", "NC" + spatial)
     out_layout = attrs.get("out_layout", layout)
-    # Defaults differ from operator to operator, as in TVM.
+    # Defaults differ between operators, as in TVM.
     include = attrs.get("count_include_pad", rank != 2)
 
     def reference(x):
@@ -349,7 +349,7 @@ def poolings():
         pool(kind, 3, [1, 4, 5, 4, 2], pool_size=2, dilation=[2, 1, 2], layout="NDHWC")
         pool(kind, 3, [1, 2, 4, 3, 4], pool_size=2, out_layout="NDHWC", dtype="float16")
     pool("max", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
-    # A window of nothing but padding counts as one element.
+    # An average over padding only divides by one.
     pool("avg", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
 
 
@@ -442,7 +442,7 @@ def batch_norm(dims, axis, dtype="float32", **attrs):
 
 
 def moments_norm(op, dims, parameters, attrs, axes, dtype="float32"):
-    """layer_norm and instance_norm."""
+    """Computes layer_norm and instance_norm."""
     names = ["gamma", "beta"]
     tensors = {"data": T(*dims, dtype=dtype), **{name: T(*parameters, dtype=dtype) for name in names}}
 
@@ -451,7 +451,7 @@ def moments_norm(op, dims, parameters, attrs, axes, dtype="float32"):
         along = [a % x.ndim for a in axes] if op == "nn.layer_norm" else [attrs["channel_axis"] % x.ndim]
 
         def lie(p):
-            # The parameter's dims lie along these axes, in the order given.
+            # The parameter's dims correspond to these axes, in this order.
             order = sorted(range(len(along)), key=lambda i: along[i])
             shape = [1] * x.ndim
             for i in order:
@@ -611,7 +611,7 @@ def reductions():
             "std": lambda x, a: x.std(a, correction=0, keepdim=keepdims),
         }
         for op, function in table.items():
-            # Without an axis the tensor itself is reduced by nothing: keepdims would not show in `unsqueeze`.
+            # Without an axis the operator returns the tensor itself, and keepdims has no effect on `unsqueeze`.
             if axis == [] and keepdims:
                 continue
             case(op, {"x": T(*dims)}, attrs, over(function))
@@ -659,7 +659,7 @@ def reductions():
 
 
 def attend(q, k, v, attrs, bias=None):
-    """Attention of (batch, sequence, heads, element), as TVM's masks have it."""
+    """Computes attention of (batch, sequence, heads, element), with TVM's masks."""
     q, k, v = (x.permute(0, 2, 1, 3) for x in (q, k, v))
     k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
     v = v.repeat_interleave(q.shape[1] // v.shape[1], 1)
@@ -698,7 +698,8 @@ def attentions():
     attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 3, 5], causal_mask="BottomRight", window_size=2)
 
     def sequences(starts_q, starts_k=None, heads=(2, 2), elements=(4, 4), dtype="float32", symbolic=False, **attrs):
-        """Queries behind the last start belong to no sequence; two more of them than the sequences hold."""
+        """Adds a case of attention over concatenated sequences. Two queries after the last start belong to no
+        sequence."""
         behind = 2
         q = f"q={starts_q[-1] + behind}" if symbolic else starts_q[-1] + behind
         k = q if starts_k is None else f"k={starts_k[-1]}" if symbolic else starts_k[-1]
@@ -735,8 +736,8 @@ def attentions():
 
 
 def empty_reductions():
-    """Over axes of which only the run tells that they have no elements: what begins the reduction. Of a largest or smallest
-    element NumPy's, with the value that it is then told to begin with."""
+    """Reductions over axes that are empty at run time only. The result is the identity of the reduction; for min and
+    max it is NumPy's result with that initial value."""
     for dims, axis, keepdims in [(["n=0", 3], [0], False), ([2, "m=0", 3], [1], True), (["n=0", "m=2"], None, False)]:
         attrs = {"keepdims": keepdims, **({} if axis is None else {"axis": axis})}
         axes = tuple(axis or range(len(dims)))
@@ -765,7 +766,7 @@ def losses():
                 if weighted:
                     tensors["weights"] = T(4, kind="positive")
                 for ignored in (-100, 1):
-                    # Without a target that counts the mean is 0 / 0.
+                    # If no target counts, the mean is 0 / 0.
                     def nll(p, t, w=None):
                         return F.nll_loss(p, t.long(), w, reduction=reduction, ignore_index=ignored)
 
@@ -813,7 +814,8 @@ def pool_gradients():
         pads, ceil_mode = sides(attrs.get("padding", 0), 2), attrs.get("ceil_mode", False)
 
         def pooled(x):
-            """By what each window holds, so that paddings may be uneven and averages dilated."""
+            """Computes a pooling from the elements of each window, so that paddings may be uneven and average pooling
+            may be dilated."""
             extents = [pooled_extent(n, *rest, ceil_mode) for n, *rest in zip(x.shape[2:], k, pads, s, d)]
             rows = []
             for row in range(extents[0]):
@@ -823,7 +825,7 @@ def pool_gradients():
                     within = [[i for i in t if 0 <= i < n] for t, n in zip(taps, x.shape[2:])]
                     window = x[:, :, within[0]][:, :, :, within[1]].flatten(2)
                     if kind == "max":
-                        # `max` along one axis gives the gradient to one element, the first.
+                        # `max` along one axis passes the gradient to one element, the first.
                         rows.append(window.max(2).values)
                         continue
                     counted = [[i for i in t if -p[0] <= i < n + p[1]] for t, n, p in zip(taps, x.shape[2:], pads)]
@@ -892,7 +894,7 @@ def take_gradients():
     for mode in ("fast", ""):
         take(["n=3", 2], [2, 0, 2], axis=0, mode=mode)
         take(["n=5"], [4, 0], mode=mode)
-    # What is out of range was NaN, whatever `x` holds.
+    # Elements that were out of range are NaN in the result, so they do not depend on `x`.
     take(["n=4", 2], [1, 4, 3, 1], axis=0, mode="nan")
     take(["n=4"], [1, -1, 1, 9], mode="nan")
 
@@ -949,7 +951,7 @@ def regions():
 
 
 def multiboxes():
-    """The decoding of single-shot detectors, as TFLite has it: `DecodeCenterSizeBoxes`."""
+    """Decodes boxes of single-shot detectors, as TFLite's `DecodeCenterSizeBoxes` does."""
     anchors = [0.1, 0.2, 0.5, 0.4, 0.0, 0.0, 1.0, 1.0, 0.4, 0.6, 0.9, 0.7, -0.5, 0.25, 0.75, 1.5, 0.3, 0.3, 0.4, 0.4]
 
     def multibox(batch="b=2", classes=3, boxes="n=5", dtype="float32", **attrs):

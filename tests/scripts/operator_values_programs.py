@@ -40,7 +40,7 @@ def memory():
 
 
 def inspect():
-    """DLPack's numbers; NumPy's strides are in bytes."""
+    """Returns DLPack's fields of a tensor; NumPy's strides are in bytes."""
     x, y, z = floats(4, 3, 5).astype(np.float16), rng.integers(0, 255, (2, 5)).astype(np.uint8), np.array(True)
     codes = {"i": 0, "u": 1, "f": 2}
     results = [x.ndim, x.shape[0], x.shape[2], x.strides[0] // x.itemsize, x.strides[1] // x.itemsize]
@@ -50,7 +50,7 @@ def inspect():
 
 
 def workers():
-    """One worker's part is the whole."""
+    """Computes collective operations for one worker, whose part is the whole."""
     x, d = floats(4, 3), floats(4, 3)
     return {"x": x, "d": d}, [np.mean([x + x], 0), x, np.split(x, 1, 1)[0], x, d, d * 2]
 

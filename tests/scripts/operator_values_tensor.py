@@ -27,7 +27,7 @@ BF16 = ml_dtypes.bfloat16
 
 
 def number(value):
-    """A JSON number, or the name of what JSON has no number for."""
+    """Returns a JSON number, or the name of a value that JSON cannot represent."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
@@ -35,7 +35,7 @@ def number(value):
 
 
 def flat(array):
-    """Elements in order; floats narrower than 64 bits with no more digits than needed."""
+    """Returns the elements in order; floats narrower than 64 bits with no more digits than needed."""
     array = np.asarray(array)
     if array.dtype == np.float32:
         return [number(x if not np.isfinite(x) else float(str(x))) for x in array.ravel()]
@@ -45,18 +45,18 @@ def flat(array):
 
 
 def tensor(array, dims=None):
-    """A tensor; `dims` names its dims where they are not just its extents: `["n", 3]`."""
+    """Describes a tensor; `dims` gives its dims if they are not just its extents: `["n", 3]`."""
     array = np.asarray(array)
     return {"tensor": dims or list(array.shape), "dtype": str(array.dtype), "data": flat(array), "_": array}
 
 
 def const(value, dtype):
-    """`R.const(value, dtype)`."""
+    """Describes `R.const(value, dtype)`."""
     return {"const": number(value), "dtype": dtype}
 
 
 def prim(value, dtype=None):
-    """A scalar: `3`, `T.int64(3)`, `n + 1`."""
+    """Describes a scalar: `3`, `T.int64(3)`, `n + 1`."""
     return {"prim": number(value) if not isinstance(value, str) else value, "dtype": dtype}
 
 
@@ -77,7 +77,7 @@ def clean(value):
 
 
 def case(family, operator, args, results, symbols=None, tolerance=None):
-    """One row. `results` is an array or a list of them."""
+    """Adds one row. `results` is an array or a list of arrays."""
     results = results if isinstance(results, list) else [results]
     row = {"operator": operator, "args": {}, "symbols": symbols or {}, "results": []}
     if tolerance:
@@ -683,7 +683,7 @@ def slices():
             args["strides"] = tup(*strides)
         case(f, "strided_slice", args, x[tuple(key)])
         if begin != (5,):
-            # The type of a symbolic slice that ends before it begins has, as in TVM, a negative length.
+            # The inferred type of a symbolic slice that ends before it begins has a negative length, as in TVM.
             case(f, "strided_slice", {**args, "x": tensor(x, ["n", "m"])}, x[tuple(key)], {"n": 6, "m": 7})
     case(
         f,
@@ -708,7 +708,7 @@ def sorting():
     for data, axis, dims in [(x, -1, ["n", "m"]), (whole, 1, [2, "m", 3])]:
         symbols = {"n": 2, "m": data.shape[axis]}
         order = np.argsort(data, axis, kind="stable")
-        # Descending: NaN first, equal elements in order.
+        # In descending order NaN comes first, and equal elements keep their order.
         key = np.where(np.isnan(data), np.inf, data.astype(np.float64))
         down = np.argsort(-key, axis, kind="stable")
         for descending, places in ((False, order), (True, down)):
@@ -792,7 +792,7 @@ def quantize():
 
 
 def edges():
-    """Tensors without dims, without elements, and the dtypes in between."""
+    """Cases of tensors of rank 0, of empty tensors, and of the remaining dtypes."""
     f = "edges"
     point, none = np.float32(-1.5), np.zeros((0, 3), np.float32)
     case(f, "abs", {"x": tensor(point)}, np.abs(point))
@@ -848,13 +848,13 @@ def edges():
 
 
 def failure(operator, args, words):
-    """A row whose run must end with an error that has these words."""
+    """Adds a row whose run must end with an error that contains these words."""
     case("failures", operator, args, [])
     cases["failures"][-1]["error"] = words
 
 
 def failures():
-    """Places outside an axis and integer division by zero end the run."""
+    """Cases that must fail: positions outside an axis, and integer division by zero."""
     x = floats(3, 4)
     out_of_range = "out of range"
     for index in (-1, 4):
@@ -889,7 +889,8 @@ def onnx_run(op, inputs, opset=20, **attributes):
 
 
 def bicubic_border(x, grid, align):
-    """Bicubic sampling as PyTorch has it: pixels are clamped to the border. ONNX's evaluator clamps the coordinate."""
+    """Computes bicubic sampling as PyTorch does, with pixels clamped to the border. ONNX's evaluator clamps the
+    coordinate instead."""
 
     def weights(t):
         keys = lambda d: (1.25 * d - 2.25) * d * d + 1 if d <= 1 else ((-0.75 * d + 3.75) * d - 6) * d + 3
@@ -910,7 +911,7 @@ def bicubic_border(x, grid, align):
 
 
 def volumes(v):
-    """`resize3d` in every coordinate mode, with every rounding."""
+    """Cases of `resize3d` in every coordinate mode, with every rounding."""
     size = (5, 3, 4)
     region = [0.12, -0.2, 0.1, 0.83, 1.3, 0.9]
     for mode in ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize"]:
@@ -962,7 +963,7 @@ def images():
         for size in [(7, 3), (8, 10), (1, 9)]:
             if mode == "align_corners" and 1 in size:
                 continue
-            # No sample of this region falls on a tie.
+            # No sample of this region is a tie.
             roi = [0.12, -0.2, 0.83, 1.3] if mode == "tf_crop_and_resize" else [0.0] * 4
             region = np.float32([0, 0, *roi[:2], 1, 1, *roi[2:]]) if mode == "tf_crop_and_resize" else None
 
@@ -995,7 +996,8 @@ def images():
                 )
             case(f, "image.resize2d", {**base, "method": "linear"}, run(mode="linear"), symbols, 1e-5)
             if mode == "pytorch_half_pixel" and 1 in size:
-                # The evaluator takes -0.5 for an extent of 1, the specification 0; only cubic shows it.
+                # For an extent of 1 the evaluator computes -0.5, the specification 0; only cubic interpolation shows
+                # the difference.
                 continue
             case(f, "image.resize2d", {**base, "method": "cubic"}, run(mode="cubic", cubic_coeff_a=-0.75), symbols, 1e-5)
             case(
@@ -1130,7 +1132,7 @@ def images():
 
 
 def runtime_resize(data, size, **attributes):
-    """ONNX `Resize` of opset 11, by onnxruntime: the last that has `tf_half_pixel_for_nn`."""
+    """Runs ONNX `Resize` of opset 11 with onnxruntime: the last opset that has `tf_half_pixel_for_nn`."""
     kinds = {"x": (onnx.TensorProto.FLOAT, data.ndim), "roi": (onnx.TensorProto.FLOAT, 1), "scales": (onnx.TensorProto.FLOAT, 1)}
     inputs = [oh.make_tensor_value_info(name, kind, [None] * rank) for name, (kind, rank) in kinds.items()]
     inputs.append(oh.make_tensor_value_info("sizes", onnx.TensorProto.INT64, [data.ndim]))
@@ -1144,7 +1146,8 @@ def runtime_resize(data, size, **attributes):
 
 
 def nearest_round(data, size, mode):
-    """The pixels nearest to where `mode` puts the places of the result, ties to even, as `numpy.rint` has them."""
+    """Takes the nearest pixels to the positions that `mode` computes for the result, ties to even as in `numpy.rint`.
+    """
     result = data
     for axis, to in zip(range(2, data.ndim), size):
         extent, places = data.shape[axis], np.arange(to, dtype=np.float64)
@@ -1154,7 +1157,7 @@ def nearest_round(data, size, mode):
 
 
 def resize_choices():
-    """Modes and roundings that ONNX's evaluator lacks."""
+    """Cases of modes and roundings that ONNX's evaluator lacks."""
     own = np.random.default_rng(SEED + 1)
     flat, deep = own.uniform(-2, 2, (1, 2, 4, 5)).astype(np.float32), own.uniform(-2, 2, (1, 1, 3, 4, 2)).astype(np.float32)
     for operator, data, size, symbols in (
@@ -1179,7 +1182,7 @@ def resize_choices():
         nearest = {"method": "nearest_neighbor"}
         for mode in ("half_pixel", "align_corners"):
             resize(nearest_round(data, size, mode), mode, **nearest, rounding_method="round")
-        # Without a name it is "round" of corners that are aligned, else "floor".
+        # Without a name the rounding is "round" for aligned corners, otherwise "floor".
         resize(nearest_round(data, size, "align_corners"), "align_corners", **nearest, rounding_method="")
         for mode in ("half_pixel", "asymmetric"):
             floor = runtime_resize(data, size, mode="nearest", nearest_mode="floor", coordinate_transformation_mode=mode)

@@ -16,7 +16,7 @@ from tvm.relax.frontend.nn.llm import _decode_kernels as decode
 from tvm.relax.frontend.nn.llm import _prefill_kernels as prefill
 from tvm.target import Target
 
-# A function of the same name stands before the module.
+# The package also has a function of the same name, so import the module by its path.
 tree = importlib.import_module("tvm.relax.frontend.nn.llm.tree_attn")
 
 TARGET = Target(
@@ -33,7 +33,7 @@ HEADS, QUERIES = 2, 4
 
 
 def kernels():
-    """Name, the kernel for GPUs, and where there is one, that for CPUs."""
+    """Yields name, GPU kernel, and CPU kernel if there is one."""
     rope, dim = {}, 32
     for sliding in (False, True):
         name = "_sliding" if sliding else ""
@@ -57,7 +57,7 @@ def main(folder):
         both = {"scheduled": threads.with_attr("global_symbol", "scheduled")}
         if plain is not None:
             both["plain"] = plain.with_attr("global_symbol", "plain")
-        # TVM's kernels for CPUs read behind the end of a buffer of one element.
+        # TVM's CPU kernels read past the end of a buffer of one element.
         text = tvm.IRModule(both).script().replace("scale_O[d_idx]", "scale_O[0]")
         (pathlib.Path(folder) / f"{name}.py").write_text(text + "\n")
 

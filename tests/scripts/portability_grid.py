@@ -22,7 +22,7 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def function(params, lines, result, symbols=(), attributes=""):
-    """A module with one function; its bindings stand in a dataflow block."""
+    """Returns a module with one function whose bindings are in a dataflow block."""
     names = "".join(f'{name} = TypeVar("{name}")\n' for name in symbols)
     head = "    @R.function\n    def main(" + ", ".join(f"{name}: {ty}" for name, ty in params) + "):\n"
     body = "".join(f"            {line}\n" for line in lines)
@@ -42,7 +42,7 @@ def laid(layout, extents):
 
 
 class Conv:
-    """A convolution of one input; extents by letter, channels of the weight by group."""
+    """A convolution of one input; extents by letter, weight channels per group."""
 
     def __init__(self, rank, transposed=False, **given):
         spatial = SPATIAL[rank]
@@ -203,7 +203,7 @@ def unit_extents():
 
 
 def grouped():
-    """Convolutions in groups."""
+    """Grouped convolutions."""
     for rank, groups, window, padding, data in itertools.product((1, 2), (2, 4, 8), (1, 3), (0, 1), ("first", "last")):
         layouts = {} if data == "first" else {"data": "N" + SPATIAL[rank] + "C", "kernel": SPATIAL[rank] + "IO"}
         yield Conv(rank, i=8, o=16, groups=groups, window=(window,) * rank, padding=padding, **layouts).text()
@@ -212,7 +212,7 @@ def grouped():
 
 
 def integers():
-    """Products and convolutions of int8 and uint8 summed in int32."""
+    """Products and convolutions of int8 and uint8, accumulated in int32."""
     def product(a, b, dtype="int8", out="int32", symbols=()):
         return function([("x", tensor(a, dtype)), ("w", tensor(b, dtype))], [f'gv = R.matmul(x, w, out_dtype="{out}")'], "gv", symbols)
 
@@ -289,7 +289,7 @@ def num_inputs():
 
 
 def constants():
-    """Constants that are no numbers, as TVM prints them and as it reads them."""
+    """Constants inf and nan, in TVM's printed spelling and in the one that it reads."""
     for value, dtype in itertools.product(('"-inf"', '"inf"', '"nan"', 'float("-inf")', 'float("nan")', "1.5", "-3"), ("float32", "float16", "float64")):
         yield function([("x", tensor((4, 8), dtype))], [f'gv = R.maximum(x, R.const({value}, "{dtype}"))'], "gv")
     for line in (
@@ -383,7 +383,7 @@ FAMILIES = (
 
 
 def spelled(text, tvm):
-    """A program of `function` as a release spells it; texts that are about spellings stay as they are."""
+    """Converts a program of `function` to the spelling of a release; texts that test spellings stay as they are."""
     symbols = re.findall(r'^(\w+) = TypeVar\("\1"\)\n', text, re.MULTILINE)
     if tvm == "0.27" or "prim_func" in text or "T.int64()" in text:
         return text

@@ -34,14 +34,14 @@ FILES_PER_RUN = 50
 
 
 def files_of(folder, only):
-    """The files with TVMScript in a folder."""
+    """Returns the files with TVMScript in a folder."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in SUFFIXES and path.is_file() and only in str(path) and SCRIPT.search(path.read_bytes()):
             yield path
 
 
 def checked(rxcheck, paths):
-    """Rows by path, and runs that failed: pairs of a path and how."""
+    """Returns rows by path, and failed runs as pairs of a path and a description."""
     found, failed = collections.defaultdict(list), []
     todo = [paths[start : start + FILES_PER_RUN] for start in range(0, len(paths), FILES_PER_RUN)]
     while todo:
@@ -67,7 +67,7 @@ def checked(rxcheck, paths):
 
 
 def as_rx(path, folder):
-    """The path that rxcheck is given: a text file is copied as `.rx`."""
+    """Returns the path to pass to rxcheck: a text file is copied as `.rx`."""
     if path.suffix != ".txt":
         return str(path)
     copy = pathlib.Path(folder, *path.parts[1:]).with_suffix(".rx")
@@ -77,7 +77,7 @@ def as_rx(path, folder):
 
 
 def verdicts(python, paths, kept):
-    """By path the definitions with what the TVM of `python` says: from the file `kept` where it has them."""
+    """Returns the definitions by path with the verdicts of the TVM of `python`; reuses those in the file `kept`."""
     known = json.loads(kept.read_text()) if kept and kept.exists() else {"tvm": "", "files": {}}
     new = [path for path in paths if path not in known["files"]]
     if new:
@@ -95,18 +95,18 @@ def verdicts(python, paths, kept):
 
 
 def argued():
-    """Kinds of the table in docs/findings.md: rows `| RX0000 | how the message starts | reason |`."""
+    """Returns the kinds of the table in docs/findings.md, with rows `| RX0000 | how the message starts | reason |`."""
     rows = re.findall(r"^\| (RX\d{4}) \| (.*?) \| .* \|$", FINDINGS.read_text(encoding="utf-8"), re.MULTILINE)
     return [(code, shape_of(start)) for code, start in rows]
 
 
 def is_argued(kind, rows):
-    """Whether a code and a shape are of a row of `argued`."""
+    """Returns whether a row of `argued` has this code and shape."""
     return any(kind[0] == code and kind[1].startswith(start) for code, start in rows)
 
 
 def kind_of(row):
-    """A diagnostic's code and the shape of its message."""
+    """Returns a diagnostic's code and the shape of its message."""
     return row["code"], shape_of(row["message"])
 
 
@@ -127,7 +127,7 @@ def table(title, rows, repository, show, marked=()):
 
 
 def main():
-    """Checks, asks, reports."""
+    """Checks the files, asks the TVMs, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--rxcheck", default="target/release/rxcheck")
@@ -151,7 +151,7 @@ def main():
     print(f"{len(paths)} files of {len({repository(path) for path in map(str, paths)})} repositories; {len(rows)} diagnostics")
     for path, how in failed:
         print(f"FAILED {path}: {how}")
-    accepted = collections.defaultdict(set)  # by path the lines of definitions that a TVM accepts
+    accepted = collections.defaultdict(set)  # by path the lines of definitions that one of the TVMs accepts
     for python in options.tvm:
         kept = options.verdicts and options.verdicts / f"{python.strip('/').replace('/', '_')}.json"
         said = verdicts(python, list(map(str, paths)), kept)

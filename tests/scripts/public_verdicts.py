@@ -29,7 +29,7 @@ MACROS = {"macro", "inline"}
 
 
 def script_names():
-    """The names that a text without imports may use."""
+    """Returns the names that a text without imports may use."""
     from tvm.script.parser import ir, relax
 
     try:
@@ -40,7 +40,8 @@ def script_names():
 
 
 def is_literal(value, names):
-    """Whether an expression is made of literals, their arithmetic, and names that were bound to such."""
+    """Returns whether an expression consists of literals, arithmetic of them, and names that were bound to such
+    expressions."""
     for node in ast.walk(value):
         match node:
             case ast.Name(id=name):
@@ -56,7 +57,8 @@ def is_literal(value, names):
 
 
 def bind_import(statement, names):
-    """Binds what is imported of tvm, numpy and math; other imports unbind their names: a `T` of another language is not TVM's."""
+    """Binds imports from tvm, numpy and math. Other imports unbind their names, since for example `T` may be another
+    language's."""
     for alias in statement.names:
         bound = alias.asname or alias.name.split(".")[0]
         try:
@@ -66,7 +68,7 @@ def bind_import(statement, names):
 
 
 def imported(statement, alias):
-    """What an import binds to a name."""
+    """Returns the object to which an import binds a name."""
     path = alias.name if isinstance(statement, ast.Import) else statement.module or ""
     first = path.split(".")[0]
     if getattr(statement, "level", 0) or first not in IMPORTED or alias.name == "*":
@@ -81,13 +83,13 @@ def imported(statement, alias):
 
 
 def is_macro(statement):
-    """Whether a function is decorated as a macro."""
+    """Returns whether a function is decorated as a macro."""
     heads = [it.func if isinstance(it, ast.Call) else it for it in statement.decorator_list]
     return any(isinstance(head, ast.Attribute) and head.attr in MACROS for head in heads)
 
 
 def run(source, names, label):
-    """Executes a text whose source inspect can find."""
+    """Executes a text so that `inspect` can find its source."""
     import linecache
 
     linecache.cache[label] = (len(source), None, source.splitlines(keepends=True), label)
@@ -95,7 +97,7 @@ def run(source, names, label):
 
 
 def bind(statement, names, lines, label):
-    """Binds what a statement of the file binds, if it is of the kinds that are executed."""
+    """Binds the names of a statement of the file, if it is of a kind that is executed."""
     try:
         match statement:
             case ast.Import() | ast.ImportFrom():
@@ -110,7 +112,8 @@ def bind(statement, names, lines, label):
 
 
 def scopes(tree):
-    """Of each statement list that holds definitions: the lists around it, outermost first, and its own."""
+    """Yields the enclosing statement lists, outermost first, of each list that contains definitions, and the list
+    itself."""
     todo = [(tree.body, ())]
     while todo:
         body, outer = todo.pop()
@@ -121,7 +124,7 @@ def scopes(tree):
 
 
 def names_at(tree, first, lines, label):
-    """The names bound where a definition starts on the line `first`."""
+    """Returns the names bound where the definition that starts on line `first` is."""
     names = script_names() | {"__builtins__": builtins}
     for body, outer in scopes(tree):
         own = [it for it in body if getattr(it, "decorator_list", None) and min(d.lineno for d in it.decorator_list) == first]
@@ -151,7 +154,7 @@ def bind_defaults(function, names):
 
 
 def verdicts(path):
-    """Yields `[first, last, reason]` for each definition of a file; of other files than Python, one for the whole text."""
+    """Yields `[first, last, reason]` for each definition of a Python file; for other files, one for the whole text."""
     text = pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
     if not path.endswith(".py"):
         yield [1, text.count("\n") + 1, refusal(text, None)]
@@ -165,7 +168,7 @@ def verdicts(path):
 
 
 def refusal(text, names):
-    """Why TVM refuses a text; None where it accepts."""
+    """Returns the reason why TVM rejects a text; None if it accepts it."""
     try:
         if names is None:
             from_source(text, check_well_formed=True)
@@ -179,7 +182,7 @@ def refusal(text, names):
 
 
 def main():
-    """Reads the list, asks, prints."""
+    """Reads the list, asks TVM, prints the verdicts."""
     paths = sys.stdin.read().split("\n")
     paths = [path for path in paths if path]
     answers = tvm_workers.asked(tvm_workers.batches(paths, 1), verdicts, SECONDS_PER_FILE)

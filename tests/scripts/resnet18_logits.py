@@ -25,7 +25,7 @@ SEED = 0
 
 
 def parameters(rxcheck, path):
-    """Name, dtype and shape of each parameter of `main`, in order."""
+    """Returns name, dtype and shape of each parameter of `main`, in order."""
     done = subprocess.run([rxcheck, "--types", "--format", "json", path], capture_output=True, text=True, check=True)
     for entry in map(json.loads, done.stdout.splitlines()):
         if (entry["function"], entry["kind"]) == ("main", "param"):
@@ -34,7 +34,7 @@ def parameters(rxcheck, path):
 
 
 def resnet18(x, weights):
-    """ResNet-18 on the image `x`, as torchvision.models.resnet18 computes it, in evaluation mode."""
+    """Computes ResNet-18 on the image `x`, as torchvision.models.resnet18 does in evaluation mode."""
 
     def conv(x, name, **options):
         return F.conv2d(x, weights[f"{name}_weight"], **options)

@@ -1,4 +1,4 @@
-"""What rxcheck says, as rows of `--format json`."""
+"""Runs rxcheck and returns its diagnostics as rows of `--format json`."""
 
 import collections
 import json
@@ -10,7 +10,7 @@ FILES_PER_RUN = 500
 
 
 def rows(rxcheck, *arguments):
-    """The rows of one run. Raises where rxcheck fails; errors that it finds are no failure."""
+    """Returns the rows of one run. Raises if rxcheck fails; errors in the checked texts are not failures."""
     command = [str(part) for part in (rxcheck, "--format", "json", *arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -19,7 +19,7 @@ def rows(rxcheck, *arguments):
 
 
 def by_file(rxcheck, paths, *options):
-    """The diagnostics of files, or of a folder's, by path."""
+    """Returns the diagnostics of files, or of a folder's files, by path."""
     found = collections.defaultdict(list)
     for start in range(0, len(paths), FILES_PER_RUN):
         for row in rows(rxcheck, *options, *paths[start : start + FILES_PER_RUN]):
@@ -28,7 +28,7 @@ def by_file(rxcheck, paths, *options):
 
 
 def of_texts(rxcheck, texts, *options):
-    """The diagnostics of each text, checked alone."""
+    """Returns the diagnostics of each text, checked alone."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [pathlib.Path(folder, f"{number}.rx") for number in range(len(texts))]
         for path, text in zip(paths, texts, strict=True):
@@ -38,5 +38,5 @@ def of_texts(rxcheck, texts, *options):
 
 
 def errors(some):
-    """Those of error severity."""
+    """Returns the rows of severity error."""
     return [row for row in some if row["severity"] == "error"]

@@ -15,14 +15,15 @@ def mix(z):
 
 
 def bits(count, seed, parameter):
-    """One 64-bit number per element of parameter number `parameter`, from 0."""
+    """Returns one 64-bit number per element of parameter number `parameter`, from 0."""
     with np.errstate(over="ignore"):
         key = mix(np.uint64(seed) + STEP * np.uint64(parameter + 1))
         return mix(key + STEP * np.arange(1, count + 1, dtype=np.uint64))
 
 
 def draw(seed, parameter, dtype, shape, limit=None):
-    """The array of parameter number `parameter`; integers are below `limit`, else 0 or 1."""
+    """Returns the array of parameter number `parameter`. Integers are less than `limit`; without a limit they are 0
+    or 1."""
     shape, dtype = tuple(shape), np.dtype(dtype)
     v = bits(int(np.prod(shape, dtype=np.int64)), seed, parameter)
     if dtype.kind == "f":

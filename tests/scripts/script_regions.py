@@ -1,4 +1,4 @@
-"""TVMScript in Python files: the outermost decorated definitions, and the shape of a message."""
+"""Finds TVMScript in Python files (the outermost decorated definitions), and groups messages by shape."""
 
 import ast
 import re
@@ -23,12 +23,12 @@ class Region:
 
     @property
     def where(self):
-        """File and line."""
+        """The file and line of the region."""
         return f"{self.file}:{self.first}"
 
 
 def decorator_kind(decorator):
-    """`ir_module`, `function` or `prim_func`, if the decorator is one of TVMScript's."""
+    """Returns `ir_module`, `function` or `prim_func` if the decorator is one of TVMScript's; otherwise None."""
     head = decorator.func if isinstance(decorator, ast.Call) else decorator
     if isinstance(head, ast.Name):
         return head.id if head.id == "ir_module" else None
@@ -40,7 +40,7 @@ def decorator_kind(decorator):
 
 
 def regions_of(file, text):
-    """The outermost decorated regions of a Python text."""
+    """Yields the outermost decorated regions of a Python text."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -59,6 +59,6 @@ def regions_of(file, text):
 
 
 def shape_of(message):
-    """A message without names and numbers, to group by."""
+    """Returns a message without names and numbers, for grouping."""
     message = re.sub(r"`[^`]*`|\"[^\"]*\"|'[^']*'", "…", message)
     return re.sub(r"\d+", "0", message)[:110]

@@ -21,7 +21,7 @@ DTYPE = re.compile(r"(bool|e\dm\d|float|bfloat|bf|int|uint|[fiu])\d+\w*$|e\dm\d\
 
 @dataclasses.dataclass
 class Param:
-    """A parameter: every name that a release has for it, its default, whether only older releases have it."""
+    """A parameter: its names in all releases, its default, and whether only older releases have it."""
 
     names: list
     kind: str
@@ -36,7 +36,7 @@ class Param:
 
 @dataclasses.dataclass
 class Function:
-    """A function of `T`, and what its wrapper does with a keyword `dtype`: `first`, `dropped` or nothing."""
+    """A function of `T`, and how its wrapper treats a keyword `dtype`: `first`, `dropped` or nothing."""
 
     name: str
     params: list
@@ -55,7 +55,7 @@ class Function:
 
 
 def read(line):
-    """The function that a line of the table describes."""
+    """Parses a line of the table."""
     name, rest = line.split("(", 1)
     inner, tail = rest.rsplit(")", 1)
     params, kind = [], POSITIONAL
@@ -74,12 +74,12 @@ def read(line):
 
 
 def split(inner):
-    """The parts between commas that stand in no string."""
+    """Splits a text at the commas outside strings."""
     return [part.strip() for part in re.findall(r"(?:[^,'\"]|'[^']*'|\"[^\"]*\")+", inner)]
 
 
 def of_tvm(name, function):
-    """The function as the installed TVM declares it; `None` where Python cannot tell."""
+    """Returns the function as the installed TVM declares it; `None` if Python's signature is not available."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -100,7 +100,7 @@ def of_tvm(name, function):
 
 
 def wrapper(function):
-    """What the wrapper around a function does with a keyword `dtype`."""
+    """Returns how the wrapper around a function treats a keyword `dtype`."""
     if not hasattr(function, "__wrapped__") or not hasattr(function, "__code__"):
         return ""
     source = inspect.getsource(function.__code__)
@@ -110,7 +110,7 @@ def wrapper(function):
 
 
 def functions():
-    """The functions of the installed TVM's `T` and `T.axis`, dtypes left out."""
+    """Returns the functions of the installed TVM's `T` and `T.axis`, except dtypes."""
     try:
         from tvm.script import tirx as T
     except ImportError:
@@ -130,7 +130,7 @@ def functions():
 
 
 def merged(known, other):
-    """The least change of a line of the table that agrees with another release, too."""
+    """Returns a line of the table with the smallest change that makes it agree with another release too."""
     params = [dataclasses.replace(param, names=list(param.names)) for param in known.params]
     theirs = {param.names[0] for param in other.params}
     for at, param in enumerate(other.params):

@@ -35,7 +35,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Arguments of TVM's Python functions that no text has, each with the reason.
+# Arguments of TVM's Python functions that cannot occur in a text, each with the reason.
 KNOWN = {
     ("*", "span"): "a place in Python objects, which no text passes",
     ("*", "loc"): "a place in Python objects, which no text passes",
@@ -43,7 +43,7 @@ KNOWN = {
 
 
 def parameters_of_rx():
-    """The parameters of each operator, in order: of `R.nn.relu` under `nn.relu`."""
+    """Returns the parameters of each operator, in order; those of `R.nn.relu` have the key `nn.relu`."""
     page = (ROOT / "docs" / "operators.md").read_text()
     operators = {}
     for name, signature in re.findall(r"```python\nR\.([\w.]+)\((.*)\)\n```", page):
@@ -55,7 +55,7 @@ def parameters_of_rx():
 
 
 def parameters_of_tvm(function):
-    """The parameters of a Python function, `None` where it does not tell."""
+    """Returns the parameters of a Python function; `None` if its signature is not available."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -56,7 +56,7 @@ class Module:
 
 
 class Inspect:
-    """`R.inspect`, whose operators TVM has without functions of that name."""
+    """A stand-in for `R.inspect`, whose operators TVM has without Python functions."""
 
     def __getattr__(self, name):
         of = tvm.ir.Op.get(f"relax.inspect.{name}")
@@ -64,7 +64,7 @@ class Inspect:
 
 
 class Tvm:
-    """TVM's answers."""
+    """Computes TVM's answers."""
 
     def __init__(self):
         from tvm import relax, tirx
@@ -82,7 +82,7 @@ class Tvm:
         return [eval(dim, dict(self.symbols)) for dim in dims]
 
     def type(self, ty, variables):
-        """A type of inference_calls as TVM's object."""
+        """Converts a type of inference_calls to TVM's object."""
         relax = self.relax
         match ty:
             case Tensor(shape=str(name)):
@@ -104,22 +104,22 @@ class Tvm:
         return relax.FuncType([], relax.TensorType([2, 3], "float32"))
 
     def answer(self, call):
-        """The type of a call as text, or what TVM raises."""
+        """Returns the type of a call as text, or TVM's exception."""
         try:
             return {"type": self.of_program(call) if call.lines else self.of_call(call)}
-        except Exception as error:  # whatever TVM raises is its way to say no
+        except Exception as error:  # TVM rejects calls with exceptions of any type
             said = " ".join(str(error).split("--> <str>")[0].split())
             return {"error": f"{type(error).__name__}: {said[-400:]}"}
 
     def of_program(self, call):
-        """The type of `gv` where TVM reads the text."""
+        """Returns the type of `gv` if TVM reads the text."""
         module = tvm.script.from_source(HEAD + function(0, call), check_well_formed=False)
         self.relax.analysis.well_formed(module)
         bound = [binding.var for block in module["f0"].body.blocks for binding in block.bindings]
         return str(next(var.ty for var in reversed(bound) if var.name == "gv"))
 
     def of_call(self, call):
-        """The type of the call, made of TVM's objects."""
+        """Returns the type of the call, which is built from TVM's objects."""
         variables = {}
         for name, ty in call.params:
             of = self.type(ty, variables)
@@ -134,7 +134,7 @@ class Tvm:
 
 @functools.cache
 def peer():
-    """One TVM for all calls of a process."""
+    """Returns the process's single instance for asking TVM."""
     return Tvm()
 
 
@@ -143,7 +143,7 @@ def answer(call):
 
 
 def ask_tvm(calls):
-    """TVM's answer to each call."""
+    """Returns TVM's answer to a call."""
     return tvm_workers.first(tvm_workers.asked([calls], answer, SECONDS_PER_CALL), {"error": "crash"})
 
 
@@ -151,7 +151,8 @@ def ask_tvm(calls):
 
 
 def function(number, call):
-    """A function of the call, and those beside it. Its first parameter binds the symbols, so that they stand alone somewhere."""
+    """Returns the text of a call's function and helpers. Its first parameter binds the symbols, so that each occurs
+    alone somewhere."""
     params = [f"_: R.Shape([{', '.join(SYMBOLS)}])"] + [f"{name}: {ty.text()}" for name, ty in call.params]
     lines = ["cls = Module", *call.lines] if call.lines else [f"gv = {call.text}"]
     body = "".join(f"        {line}\n" for line in [*lines, "return gv"])
@@ -159,7 +160,7 @@ def function(number, call):
 
 
 def ask_rx(binary, calls, folder):
-    """rx's answer to each call: the type, and the errors of its function."""
+    """Returns rx's answer to each call: the type, and the errors of its function."""
     path = folder / "calls.rx"
     functions = [function(number, call) for number, call in enumerate(calls)]
     path.write_text(HEAD + "".join(functions))
@@ -179,7 +180,7 @@ def ask_rx(binary, calls, folder):
 
 
 class R:
-    """Relax's types, evaluated to tuples."""
+    """Stands in for Relax's types; evaluating a type's text gives a tuple."""
 
     Any = Object = ("any",)
 
@@ -212,7 +213,7 @@ class R:
 
 
 class T:
-    """TVM's scalars."""
+    """Stands in for TVM's scalars."""
 
     min, max, int64, int32 = min, max, int, int
     Div = staticmethod(lambda a, b: math.trunc(a / b))
@@ -231,7 +232,7 @@ for dtype in "bool int8 int16 uint8 uint16 uint32 uint64 float16 float32 float64
 
 
 def value(text, point):
-    """A type at one point of the symbols."""
+    """Evaluates a type at one point of the symbols."""
     if text is None:
         return None
     text = re.sub(r"\bR\.Tensor\b(?!\()", "R.Tensor()", text)
@@ -240,23 +241,24 @@ def value(text, point):
     text = "R.Tuple()" if text == "None" else text.replace("T.Tuple(", "R.Tuple(")
     text = re.sub(r"(?<![\w\"'.])(bool|u?int\d+|float\d+)(?![\w(])", r'R.Prim("\1")', text)
     text = re.sub(r"\bT\.(bool|u?int\d+|float\d+)\b(?!\()", r'R.Prim("\1")', text)
-    for name, mesh in SPELLED.items():  # TVM spells the mesh out where a type stands alone
+    for name, mesh in SPELLED.items():  # TVM spells the mesh out when it prints a type alone
         text = re.sub(re.escape(mesh).replace("I\\.", r"\w\."), f'"{name}"', text)
-    # Variables: shapes stand for themselves, scalars and symbols of casts have a value.
+    # Variables: a shape evaluates to its name; scalars and symbols of casts have values.
     shapes = {name: f"${name}" for name in re.findall(r"\b(?:s\d+|[su])\b", text)}
     scalars = {name: 3 + int(name[1:]) for name in re.findall(r"\b[pc]\d+\b", text)}
     return eval(text, {"R": R, "T": T, **shapes, **scalars, **point})
 
 
 def same(a, b):
-    """Whether two types are one at every point where both can be computed; `None` where none can."""
+    """Returns whether two types are equal at every point where both can be evaluated; `None` if there is no such
+    point."""
     answers = set()
     for point in POINTS:
         try:
             answers.add(value(a, point) == value(b, point))
         except ZeroDivisionError:
             continue
-        except Exception as error:  # a spelling this script does not know, or `?`
+        except Exception as error:  # an unsupported spelling, or `?`
             return f"cannot read {a} and {b}: {error}"
     return False not in answers
 
@@ -265,7 +267,7 @@ def same(a, b):
 
 
 def disagreement(tvm_says, rx_says):
-    """The kind of a disagreement, if there is one."""
+    """Returns the kind of a disagreement, if there is one."""
     rejected = bool(rx_says["errors"])
     if "error" in tvm_says:
         return None if any(error["on_call"] for error in rx_says["errors"]) else "tvm rejects"
@@ -275,7 +277,7 @@ def disagreement(tvm_says, rx_says):
 
 
 def main():
-    """Draws, asks both, reports."""
+    """Draws the calls, asks both, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rxcheck")
     parser.add_argument("--count", type=int, default=100)

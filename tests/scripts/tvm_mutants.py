@@ -33,7 +33,7 @@ KEYWORDS = set("class def with return if else for in import from as pass and or 
 
 
 def body_lines(lines):
-    """The lines that may be changed: neither imports nor comments, and not the metadata."""
+    """Returns the lines that may be changed: no imports, no comments, not the metadata."""
     return [
         at
         for at, line in enumerate(lines)
@@ -47,7 +47,7 @@ def other_number(rng, text):
 
 
 def argument_spans(line):
-    """Spans of arguments: what stands between commas of one pair of brackets."""
+    """Returns the spans of arguments: the texts between commas inside one pair of brackets."""
     found, stack = [], []
     for token in TOKEN.finditer(line):
         text = token.group()
@@ -64,7 +64,7 @@ def argument_spans(line):
 
 
 def change_token(rng, lines, at, names):
-    """Another number, name, string or flag."""
+    """Changes a number, name, string or flag."""
     line = lines[at]
     tokens = [t for t in TOKEN.finditer(line) if re.match(r'[\w"]', t.group()) and t.group() not in KEYWORDS - {"True", "False", "None"}]
     if not tokens:
@@ -86,7 +86,7 @@ def change_token(rng, lines, at, names):
 
 
 def change_argument(rng, lines, at, _names):
-    """An argument left out, doubled, or swapped with the next."""
+    """Leaves out an argument, doubles it, or swaps it with the next."""
     line = lines[at]
     groups = argument_spans(line)
     if not groups:
@@ -109,7 +109,7 @@ def change_argument(rng, lines, at, _names):
 
 
 def change_line(rng, lines, at, _names):
-    """A line left out, doubled, or swapped with the next."""
+    """Leaves out a line, doubles it, or swaps it with the next."""
     kind = rng.choice(["drop line", "double line", "swap lines"])
     indent = re.match(r"\s*", lines[at]).group()
     if kind == "drop line":
@@ -122,7 +122,7 @@ def change_line(rng, lines, at, _names):
 
 
 def mutant(rng, text):
-    """A kind, the text, and the lines changed (`None`: anywhere will do)."""
+    """Returns a mutant: its kind, its text, and the changed lines (`None`: an error anywhere counts)."""
     lines = text.split("\n")
     names = {"names": sorted(set(re.findall(r"[A-Za-z_]\w*", text)) - KEYWORDS), "strings": re.findall(r'"[^"\n]*"', text)[:20]}
     while True:
@@ -134,16 +134,16 @@ def mutant(rng, text):
 
 
 def rejection(text):
-    """What TVM says of a text: `None` when it is right."""
+    """Returns TVM's reason for rejecting a text; `None` if it accepts it."""
     try:
         from_source(text)
         yield None
-    except Exception as error:  # whatever TVM raises is its way to say no
+    except Exception as error:  # TVM rejects texts with exceptions of any type
         yield str(error)
 
 
 def verdict(tvm_says, errors, changed):
-    """The kind of a disagreement, if there is one."""
+    """Returns the kind of a disagreement, if there is one."""
     if tvm_says is None:
         return "rx rejects" if errors else None
     if not errors:
@@ -154,7 +154,7 @@ def verdict(tvm_says, errors, changed):
 
 
 def main():
-    """Draws, asks both, reports."""
+    """Draws the mutants, asks both, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rxcheck")
     parser.add_argument("cases", type=pathlib.Path)

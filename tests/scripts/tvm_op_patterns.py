@@ -31,7 +31,7 @@ OPAQUE = 8
 
 
 def inputs(cases):
-    """Texts, each with whether operators in it are to be legalized."""
+    """Yields texts, each with whether its operators are to be legalized."""
     for file, key, legalize in [("modules", "text", True), ("op_inference", "text_bare", True), ("passes", "before", False)]:
         for line in open(cases / f"{file}.jsonl", encoding="utf-8"):
             row = json.loads(line)
@@ -42,21 +42,21 @@ def inputs(cases):
 
 
 def patterns(text, legalize):
-    """The text of a module's prim_funcs as TVM prints it, and `op_pattern` by name."""
+    """Returns the text of a module's prim_funcs as TVM prints it, and `op_pattern` by name."""
     module = from_source(text)
     if legalize:
         module = relax.transform.LegalizeOps()(module)
     kernels = {name: func for name, func in module.functions.items() if isinstance(func, tvm.tirx.PrimFunc)}
     if not kernels:
         return
-    # As it is read, not as it was made: nodes that are one in memory are two in a text.
+    # Use the module as read from its text: nodes that are shared in memory are separate in a text.
     printed = tvm.IRModule(kernels).script()
     annotated = relax.transform.AnnotateTIROpPattern()(from_source(printed))
     yield printed, {name.name_hint: int(func.attrs["op_pattern"]) for name, func in annotated.functions.items()}
 
 
 def annotated(rxopt, text):
-    """`op_pattern` by name, as rx gives it."""
+    """Returns rx's `op_pattern` by name."""
     with tempfile.NamedTemporaryFile("w", suffix=".rx", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -70,7 +70,7 @@ def annotated(rxopt, text):
 
 
 def has_loops(text, name):
-    """Whether the prim_func called `name` has loops that are all there is to it."""
+    """Returns whether the body of the prim_func `name` consists of loops only."""
     body = re.search(rf"^    def {name}\(.*?(?=^    @|\Z)", text, flags=re.MULTILINE | re.DOTALL)[0]
     return "for " in body and not re.search(r"T\.evaluate|Module\.|T\.call_|T\.anylist", body)
 

@@ -32,7 +32,7 @@ SECONDS_PER_MODULE = 40
 
 @functools.cache
 def pipelines():
-    """Passes by the name of what they do together."""
+    """Returns lists of passes by the name of their purpose."""
     t = relax.transform
     lowered = [t.LegalizeOps(), t.AnnotateTIROpPattern()]
     fused = [*lowered, t.FoldConstant(), t.FuseOps(), t.FuseTIR(), t.DeadCodeElimination()]
@@ -79,7 +79,7 @@ def pipelines():
 
 
 def printed(text, only):
-    """What the pipelines make of a text, as far as they accept it, with their names."""
+    """Returns the results of the pipelines for a text, with their names, as far as they accept it."""
     chosen = {name: passes for name, passes in pipelines().items() if only in name}
     for name, passes in chosen.items():
         try:
@@ -92,7 +92,7 @@ def printed(text, only):
                 for one in passes:
                     module = one(module)
             yield name, module.script(show_meta=True)
-        except Exception:  # whatever TVM raises: the pass is not for this module
+        except Exception:  # TVM raises exceptions of any type: the pass does not apply to this module
             continue
 
 
@@ -101,12 +101,12 @@ def accepted(text):
     try:
         from_source(text, check_well_formed=True)
         yield True
-    except BaseException:  # TVM raises of every kind
+    except BaseException:  # TVM raises exceptions of any type
         yield False
 
 
 def inputs(cases):
-    """Identities and texts to start from."""
+    """Yields ids and texts of the initial modules."""
     for line in open(cases / "modules.jsonl", encoding="utf-8"):
         row = json.loads(line)
         if row.get("well_formed") and row.get("roundtrip") and row["kind"] != "prim_func":
@@ -118,7 +118,7 @@ def inputs(cases):
 
 
 def texts(rows, only, jobs, folder):
-    """Writes what the pipelines print into the folder, each text once."""
+    """Writes the results of the pipelines to the folder, each text once."""
     parts = tvm_workers.batches(rows, MODULES_PER_CHILD)
     answers = tvm_workers.asked(parts, lambda row: printed(row[1], only), SECONDS_PER_MODULE, jobs)
     seen = set()
@@ -132,7 +132,7 @@ def texts(rows, only, jobs, folder):
 
 
 def main():
-    """Prints, checks and reports."""
+    """Prints the modules, checks them and reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rxcheck")
     parser.add_argument("cases", type=pathlib.Path)

@@ -37,7 +37,7 @@ CUDA = {
 
 
 def stages(text):
-    """What TVM says of `text`, stage by stage: "ok" or an error, after which nothing follows."""
+    """Returns TVM's result for each stage of `text`: "ok" or an error, after which no stage follows."""
 
     def read(text):
         module = tvm.script.from_source(text, check_well_formed=False)
@@ -61,14 +61,14 @@ def stages(text):
 
 
 def verdict(said, end):
-    """The first stage that fails and what it says; None where TVM builds the text."""
+    """Returns the first stage that fails with its error; None if TVM builds the text."""
     if said and said[-1] != "ok":
         return STAGES[len(said) - 1], said[-1]
     return None if len(said) == len(STAGES) else (STAGES[len(said)], end)
 
 
 def flagged(rxcheck, folder):
-    """By file name in `folder`: whether rx finds errors, and which RX10xx."""
+    """Returns by file name in `folder` whether rx finds errors, and which RX10xx."""
     errors, codes = set(), collections.defaultdict(set)
     for row in rx_diagnostics.rows(rxcheck, "--tvm", VERSION, folder):
         name = pathlib.Path(row["file"]).name
@@ -80,7 +80,7 @@ def flagged(rxcheck, folder):
 
 
 def texts(sources):
-    """Names and texts of all sources; a name is a file's stem, or a row's number and `id` or `op`."""
+    """Yields names and texts of all sources; a name is a file's stem, or a row's number and `id` or `op`."""
     for source in sources:
         if source.suffix == ".jsonl":
             for number, line in enumerate(source.read_text().splitlines()):
@@ -93,7 +93,8 @@ def texts(sources):
 
 
 def compare(args, folder, judged):
-    """Prints disagreements about the files in `folder`, whose verdicts `judged` holds by name; how many of which kind."""
+    """Prints disagreements about the files in `folder`, whose verdicts `judged` has by name; returns the number of
+    each kind."""
     errors, codes = flagged(args.rxcheck, folder)
     missed, false = 0, 0
     for name, failure in sorted(judged.items()):
@@ -115,7 +116,7 @@ def compare(args, folder, judged):
 
 
 def fixed(args, folder, judge):
-    """Applies rx's fixes to the files in `folder` and builds what changed; how many still fail."""
+    """Applies rx's fixes to the files in `folder` and builds the changed ones; returns how many still fail."""
     before = {path.name: path.read_text() for path in folder.iterdir()}
     rx_diagnostics.rows(args.rxcheck, "--tvm", VERSION, "--fix", "--unsafe-fixes", folder)
     changed = {name: text for name, old in before.items() if (text := (folder / name).read_text()) != old}

@@ -24,7 +24,7 @@ SECONDS_PER_TEXT = 300
 
 
 def rxfmt(binary, text, *args):
-    """rxfmt's print of a text."""
+    """Formats a text with rxfmt."""
     done = subprocess.run([binary, *args, "-"], input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"rxfmt {' '.join(args)}: {done.stderr.strip()}")
@@ -32,12 +32,12 @@ def rxfmt(binary, text, *args):
 
 
 def read(text):
-    """TVM's reading of a text; whether it is well-formed is not the question here."""
+    """Reads a text with TVM; it need not be well-formed."""
     return from_source(text, check_well_formed=False)
 
 
 def texts(cases):
-    """Name, text, and the text as printed on Python 3.12 where there is one."""
+    """Yields name, text, and the text as printed on Python 3.12 if there is one."""
     for name in ["modules.jsonl", "tir_modules.jsonl", "op_inference.jsonl"]:
         path = cases / "cases" / name
         if path.is_file():
@@ -52,10 +52,10 @@ def texts(cases):
 
 
 def differs(original, printed):
-    """Why a print does not read as the original; nothing if it does."""
+    """Returns the reason why a printed text does not read as the original; nothing if it does."""
     try:
         module = read(printed)
-    except Exception as error:  # TVM raises of every kind
+    except Exception as error:  # TVM raises exceptions of any type
         return f"TVM cannot read it: {str(error)[:300]}"
     if tvm_ffi.structural_equal(original, module, map_free_vars=True):
         return None
@@ -63,13 +63,14 @@ def differs(original, printed):
 
 
 def check(binary, text, pep695):
-    """The prints that read otherwise, as (which, why, print)."""
+    """Returns the printed texts that read differently, as (which, why, print)."""
     try:
         original = read(text)
     except Exception:
         return None
     prints = {"formatted": rxfmt(binary, text)}
-    # Every classic prim_func is one that TVM 0.27 marks s_tir; of others the mark would come back.
+    # TVM 0.27 marks every classic prim_func s_tir; converting an unmarked one to the classic spelling and back adds the
+    # mark.
     if text.count("@T.prim_func") == text.count("s_tir=True"):
         classic = rxfmt(binary, text, "--dialect", "classic")
         prints["classic and back"] = rxfmt(binary, classic, "--dialect", "tvm-0.27")

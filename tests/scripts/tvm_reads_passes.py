@@ -26,7 +26,7 @@ TEXTS_PER_CHILD = 50
 SECONDS_PER_TEXT = 60
 SECONDS_PER_PASS = 60
 
-# Passes in rows: later ones see what earlier ones make.
+# Sequences of passes: later ones see the results of earlier ones.
 ROWS = [
     ["--pass", "LegalizeOps,CallTIRRewrite"],
     ["--pass", "LegalizeOps,CallTIRRewrite,KillAfterLastUse"],
@@ -35,7 +35,8 @@ ROWS = [
     ["--pipeline", "default"],
 ]
 
-# What no case has: dtypes as strings, a symbol of two functions, nested functions, a variable called `cls`, no module, no dtype.
+# Texts for features that no case has: dtypes as strings, a symbol shared by two functions, nested functions, a variable
+# called `cls`, no module, no dtype.
 TEXTS = {
     "dtype strings": """
 @I.ir_module
@@ -127,22 +128,22 @@ class Module:
 
 
 def accepted(text):
-    """Yields nothing where TVM reads a text and finds it well-formed, else why it does not."""
+    """Yields nothing if TVM reads a text and finds it well-formed; otherwise the reason."""
     try:
         from_source(text, check_well_formed=True)
         yield ""
-    except BaseException as error:  # TVM raises of every kind
+    except BaseException as error:  # TVM raises exceptions of any type
         yield str(error).strip() or repr(error)
 
 
 def verdicts(some, jobs):
-    """Why TVM refuses each text; nothing of one that it accepts."""
+    """Returns TVM's reason for rejecting each text; nothing for one that it accepts."""
     found = tvm_workers.asked(tvm_workers.batches(some, TEXTS_PER_CHILD), accepted, SECONDS_PER_TEXT, jobs)
     return [said[0] if said else end for said, end in found]
 
 
 def texts(cases, every):
-    """Names and texts to start from."""
+    """Yields names and texts of the initial modules."""
     yield from TEXTS.items()
     for file, keys in [("modules.jsonl", ["text"]), ("passes.jsonl", ["before"]), ("op_inference.jsonl", ["text_bare"]), ("reports/cases.jsonl", ["text"])]:
         path = cases / file
@@ -157,7 +158,7 @@ def texts(cases, every):
 
 
 def commands(rxopt, only):
-    """The arguments of rxopt for each pass, by a name."""
+    """Returns the arguments of rxopt for each pass, by a name."""
     listed = subprocess.run([rxopt, "--list-passes"], capture_output=True, text=True, check=True).stdout
     heads = [line for line in listed.splitlines() if line and not line.startswith((" ", "--"))]
     needs = lambda head: any("=" not in part for part in head.partition("(")[2].rstrip(")").split(", ") if part)
@@ -166,7 +167,7 @@ def commands(rxopt, only):
 
 
 def printed(rxopt, arguments, text):
-    """What rxopt prints of a text after passes; nothing where they cannot be applied."""
+    """Returns rxopt's output for a text and passes; nothing if they cannot be applied."""
     command = [rxopt, "-", *arguments]
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS_PER_PASS, check=False)
@@ -176,7 +177,7 @@ def printed(rxopt, arguments, text):
 
 
 def main():
-    """Runs, asks and reports."""
+    """Runs rxopt, asks TVM, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rxopt")
     parser.add_argument("cases", type=pathlib.Path)

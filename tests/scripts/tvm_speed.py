@@ -26,12 +26,12 @@ except ImportError:
     print("skipped: apache-tvm is not installed")
     sys.exit(0)
 
-# The boolean question has a name of its own since 0.27, where `well_formed` raises the reason.
+# The function that returns a boolean has a different name since 0.27, where `well_formed` raises the reason.
 ASK = getattr(relax.analysis, "check_well_formed", relax.analysis.well_formed)
 
 
 def texts_of(path, field):
-    """Name and text of each program."""
+    """Returns name and text of each program."""
     if path.is_dir():
         return [(file.name, file.read_text()) for file in sorted(path.glob("*.rx"))]
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -39,7 +39,7 @@ def texts_of(path, field):
 
 
 def tvm_checks(texts):
-    """Seconds TVM takes, and how many texts it accepts."""
+    """Returns TVM's time in seconds, and the number of texts that it accepts."""
     start = time.perf_counter()
     accepted = 0
     for _, text in texts:
@@ -48,13 +48,13 @@ def tvm_checks(texts):
             if not isinstance(module, tvm.IRModule):
                 module = tvm.IRModule({"main": module})
             accepted += bool(ASK(module))
-        except Exception:  # whatever TVM raises is its way to say no
+        except Exception:  # TVM rejects texts with exceptions of any type
             pass
     return time.perf_counter() - start, accepted
 
 
 def rxcheck_checks(rxcheck, folder, jobs):
-    """Seconds a whole rxcheck process takes."""
+    """Returns the time of a whole rxcheck process in seconds."""
     command = [rxcheck, "--quiet", "--format", "concise", *(["--jobs", "1"] if jobs == 1 else []), str(folder)]
     start = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)

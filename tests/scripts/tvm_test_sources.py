@@ -31,20 +31,20 @@ SECONDS_PER_REGION = 60
 
 
 def judge(region):
-    """TVM's verdict: nothing if it accepts, else the reason."""
+    """Returns TVM's verdict: nothing if it accepts the text, otherwise the reason."""
     try:
         from_source(region.text, check_well_formed=True)
         yield None
-    except BaseException as error:  # TVM raises of every kind
+    except BaseException as error:  # TVM raises exceptions of any type
         yield str(error).strip() or type(error).__name__
 
 
 def judged(files, jobs, cache):
-    """All regions with TVM's verdicts, from the cache where there is one."""
+    """Returns all regions with TVM's verdicts, from the cache if there is one."""
     if cache and cache.is_file():
         return [Region(**row) for row in json.loads(cache.read_text(encoding="utf-8"))]
     by_file = [list(regions_of(str(file), text)) for file, text in files]
-    # Each file is judged in a process of its own: TVM keeps state.
+    # Each file is judged in a separate process, because TVM keeps state.
     answers = tvm_workers.asked(by_file, judge, SECONDS_PER_REGION, jobs)
     regions = [region for regions in by_file for region in regions]
     for region, reason in zip(regions, tvm_workers.first(answers, "TVM crashed or did not answer"), strict=True):
@@ -55,7 +55,7 @@ def judged(files, jobs, cache):
 
 
 def tvm_reason(reason):
-    """The line of TVM's message that says why."""
+    """Returns the line of TVM's message that contains the reason."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     traceback = [line for line in lines if line.startswith("Traceback:")]
     stated = [line for line in lines if line.startswith("error:")]
@@ -75,7 +75,7 @@ def report(title, groups, show):
 
 
 def check_standalone(rxcheck, regions, show):
-    """Compares verdicts on the regions as texts of their own; the number of wrong errors."""
+    """Compares the verdicts on the regions as separate texts; returns the number of wrong errors."""
     wrong = collections.defaultdict(list)
     silent = collections.defaultdict(list)
     clean = 0
@@ -98,7 +98,8 @@ def check_standalone(rxcheck, regions, show):
 
 
 def check_in_place(rxcheck, files, regions, show):
-    """Checks whole Python files; the number of regions with wrong errors, and of diagnostics outside of regions."""
+    """Checks whole Python files; returns the number of regions with wrong errors, and of diagnostics outside regions.
+    """
     found = rx_diagnostics.by_file(rxcheck, [file for file, _ in files])
     by_file = collections.defaultdict(list)
     for region in regions:
@@ -124,7 +125,7 @@ def check_in_place(rxcheck, files, regions, show):
 
 
 def main():
-    """Judges, checks and reports."""
+    """Asks TVM, checks and reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rxcheck")
     parser.add_argument("tests", type=pathlib.Path)

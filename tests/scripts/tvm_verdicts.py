@@ -22,22 +22,23 @@ PER_CHILD = 20
 
 
 def refusal(text):
-    """Why TVM refuses a text: its parser's reason, or that of the well-formedness check; None where it accepts."""
+    """Returns TVM's reason for rejecting a text, from its parser or its well-formedness check; None if it accepts it.
+    """
     try:
         module = from_source(text, check_well_formed=False)
         verdict = tvm.relax.analysis.well_formed(module)  # since 0.27 this raises the reason
         return None if verdict is None or verdict else "not well-formed"
-    except BaseException as error:  # TVM raises of every kind
+    except BaseException as error:  # TVM raises exceptions of any type
         return " ".join(str(error).split("--> <str>")[0].split())[:400] or type(error).__name__
 
 
 def is_lifted(text, source):
-    """Whether LiftTransformParams makes the functions of a text from a program."""
+    """Returns whether LiftTransformParams converts a program to the functions of a text."""
     made, wanted = LiftTransformParams()(from_source(source)), from_source(text, check_well_formed=False)
     try:
         for name in ("main", "main_transform_params"):
             tvm.ir.assert_structural_equal(made[name], wanted[name], map_free_vars=True)
-    except Exception:  # the answer is no
+    except Exception:  # the program cannot be compared, so the answer is no
         return False
     return True
 
@@ -48,7 +49,7 @@ def verdict(request):
 
 
 def main():
-    """Reads the requests, asks, prints."""
+    """Reads the requests, asks TVM, prints the verdicts."""
     parts = tvm_workers.batches(json.load(sys.stdin), PER_CHILD)
     answers = tvm_workers.first(tvm_workers.asked(parts, verdict, SECONDS), ["TVM crashes", None])
     json.dump({"tvm": tvm.__version__, "verdicts": answers}, sys.stdout)

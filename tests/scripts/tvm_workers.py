@@ -21,7 +21,7 @@ FORKS = threading.Lock()
 
 
 def batches(items, size):
-    """Items in lists of at most so many."""
+    """Splits items into lists of limited length."""
     items = list(items)
     return [items[start : start + size] for start in range(0, len(items), size)]
 
@@ -33,19 +33,19 @@ def asked(some, answer, seconds, jobs=1):
     or "signal N"; values yielded before that are kept. A batch has a process of its own, in which nothing is printed, and a new one
     after a crash; `jobs` of them run at once.
     """
-    # Threads only wait for the processes.
+    # Threads suffice, since they only wait for the processes.
     with ThreadPoolExecutor(jobs) as pool:
         for found in pool.map(lambda items: list(_batch(items, answer, seconds)), some):
             yield from found
 
 
 def first(found, otherwise):
-    """Of each pair of `asked`, the one value, or `otherwise` where the child did not get that far."""
+    """Returns for each pair of `asked` its single value, or `otherwise` if the child yielded none."""
     return [said[0] if said else otherwise for said, _ in found]
 
 
 def _batch(items, answer, seconds):
-    """`asked` for one batch."""
+    """Does the work of `asked` for one batch."""
     done = 0
     while done < len(items):
         reader, child = _fork(items[done:], answer, seconds)
@@ -64,7 +64,7 @@ def _batch(items, answer, seconds):
 
 
 def _died_of(status):
-    """How a child ended that had not done its work, in words."""
+    """Describes how a child ended that had not finished its work."""
     if not os.WIFSIGNALED(status):
         return "the process ended"
     number = os.WTERMSIG(status)
@@ -72,8 +72,8 @@ def _died_of(status):
 
 
 def _fork(items, answer, seconds):
-    """Starts a child; the end to read from, and its number."""
-    with FORKS:  # A child that another thread forks would keep the pipe open.
+    """Starts a child; returns the pipe to read from, and its process id."""
+    with FORKS:  # A child that another thread forks at the same time would keep the pipe open.
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -86,7 +86,7 @@ def _fork(items, answer, seconds):
 
 
 def _work(items, answer, seconds, writer):
-    """Runs in the child: a line for each value, and one for each item that is done."""
+    """Runs in the child: writes a line for each value, and one for each finished item."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
@@ -102,6 +102,6 @@ def _work(items, answer, seconds, writer):
         try:
             for value in answer(item):
                 send("value", value)
-        except Exception as error:  # whatever TVM raises
+        except Exception as error:  # any exception of TVM
             end = f"{type(error).__name__}: {error}"
         send("end", end)

@@ -27,7 +27,8 @@ HEAD = "@I.ir_module\nclass Module:\n"
 
 
 class Chain:
-    """Bindings of one function; `samples` are the values of the last in each sample, `known` whether they are one."""
+    """The bindings of one function; `samples` are the values of the last one in each sample, `known` is whether it is
+    constant."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -46,7 +47,7 @@ class Chain:
     def each(self, text, function):
         self.bind(text, [function(sample) for sample in self.samples])
 
-    # Where values begin.
+    # Initial values.
 
     def start(self):
         rng = self.rng
@@ -71,7 +72,7 @@ class Chain:
             self.opaque(kind, n)
 
     def opaque(self, kind, n):
-        """Indices of data that is not known."""
+        """Returns indices computed from unknown data."""
         rows = self.rng.randint(1, 12)
         data = [np.random.default_rng(self.rng.randrange(1 << 30)).standard_normal((n, rows)) for _ in range(SAMPLES)]
         self.known = False
@@ -92,7 +93,7 @@ class Chain:
             text = f'R.reshape(R.topk({name}, k=1, axis=1, ret_type="indices", dtype="int64"), ({n},))'
             self.bind(text, [d.argmax(1) for d in data])
 
-    # What becomes of them; one dimension all along.
+    # Operations on the values, which stay one-dimensional.
 
     def step(self):
         rng, name = self.rng, self.name
@@ -211,10 +212,10 @@ class Chain:
         both = [lambda v: v + np_c, lambda v: v * np_c]
         self.name, self.samples = name, [both[at % 2](sample) for at, sample in enumerate(self.samples)]
 
-    # Where they are used.
+    # Uses as indices.
 
     def site(self):
-        """The text of a use, and of each sample whether an index is outside."""
+        """Returns the text of an indexing operation, and for each sample whether an index is out of range."""
         rng, name, n = self.rng, self.name, len(self.samples[0])
         top = max(int(sample.max()) for sample in self.samples)
         extent = max(1, rng.choice([top, top + 1, top + 1, top + 2, 16]))
@@ -238,7 +239,7 @@ class Chain:
 
 
 def program(number, rng):
-    """The text of one function and its helpers, the samples' verdicts, and whether the indices are known."""
+    """Returns the text of one function and its helpers, the samples' verdicts, and whether the indices are known."""
     chain = Chain(rng)
     chain.start()
     for _ in range(rng.randint(0, 6)):
@@ -251,7 +252,7 @@ def program(number, rng):
 
 
 def main():
-    """Draws, asks rx, reports."""
+    """Draws the programs, asks rx, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rxcheck")
     parser.add_argument("--count", type=int, default=300)

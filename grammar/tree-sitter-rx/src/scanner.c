@@ -780,7 +780,7 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid, b
         if (column >= block && !at_eof) {
             int32_t first = lexer->lookahead;
             if (first == 'e' || first == 'f') {
-                // Keywords are read from the lexer, which cannot go back: `weight` then sees only the rest of the word.
+                // Reading a word moves the lexer, which cannot go back: `weight` then hashes only the text after it.
                 char word[WORD_SIZE] = {0};
                 read_word(lexer, word);
                 if (is_one_of(word, CLAUSES)) return false;
