@@ -1,9 +1,9 @@
-"""Compares two builds of rxrun on models: build and run on the CPU, whole processes, in turns.
+"""Compares two builds of rxrun on models. Each runs whole processes, alternately, which build and run the model on the CPU.
 
     python tests/bench/models.py OLD NEW FOLDER [--runs 7] [--device cpu]
 
-Prints for each model the ratios new / old of CPU time (user and system) and of wall time, medians over pairs, and at the end their
-geometric means. Dims that OLD asks for are 16; a model that it does not run then is left out.
+Prints for each model the ratios new / old of CPU time (user and system) and of wall time, as medians over pairs, and at the end
+their geometric means. Dims without a value are set to 16; a model that OLD still cannot run is skipped.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""The networks that peers.py measures: their modules in PyTorch and inputs, by the names of their texts.
+"""The networks that peers.py measures: PyTorch modules and inputs, by the name of the model's text.
 
-Parameters have the names that the texts have. Of the others of the same collection `onnx_*`, `s_*`, `gpt2` and `resnet18_dynbatch` are
-these networks again; `train_cnn` gives gradients, which onnxruntime does not; `nn_llama3_8b_32l_f16` is not of `float32`; and
-`sd_unet_upblock`, a part of diffusers' own making, is not written down here yet.
+Parameters have the same names as in the texts. Other models of the collection are missing for these reasons: `onnx_*`, `s_*`, `gpt2`
+and `resnet18_dynbatch` are the same networks; `train_cnn` computes gradients, which onnxruntime cannot; `nn_llama3_8b_32l_f16` is not
+of `float32`; and `sd_unet_upblock`, a part of diffusers, is not implemented here yet.
 """
 
 import torch

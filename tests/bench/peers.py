@@ -1,16 +1,16 @@
-"""Models on one core: rx beside onnxruntime and PyTorch, in one run.
+"""Compares rx with onnxruntime and PyTorch on models, on one core, in one run.
 
     python tests/bench/peers.py --rxrun target/release/rxrun --models FOLDER [--rounds 5] [--only resnet18,vit_b_16]
 
-FOLDER has `NAME.rx` of the networks below, which torchvision, transformers and networks.py build anew with weights drawn from a
-seed; the same weights go to all three, where their names say whose they are. Times are CPU time of the process per inference,
-medians over rounds in which the three take turns, so that a busy machine disturbs all alike; rxrun's is the difference between
-a process that runs R times and one that runs once. Results of rx and PyTorch are compared. Printed: a row per model, the
-geometric mean of rx/onnxruntime, and each model's three longest kernels beside the machine's measured peaks (a product of
-2048² matrices in PyTorch, a copy of 256 MB).
+FOLDER contains `NAME.rx` of the networks below. torchvision, transformers and networks.py build the same networks with weights drawn
+from a seed; all three programs get the same weights, matched by name. Times are CPU time of the process per inference, as medians
+over rounds in which the three alternate, so that other load on the machine affects all alike. rxrun's time is the difference between
+a process that runs R times and one that runs once. Results of rx and PyTorch are compared. Prints a row per model, the geometric
+mean of rx/onnxruntime, and each model's three longest kernels next to the machine's measured peaks (a product of 2048² matrices in
+PyTorch, a copy of 256 MB).
 
 Needs torch, torchvision, transformers, onnx, onnxscript, onnxruntime and numpy from PyPI (tried: torch 2.15, onnxruntime 1.32).
-Exit status: 1 where a result differs or the geometric mean is over --bar or a model over --worst, else 0.
+Exit status: 1 if a result differs, the geometric mean exceeds --bar or a model exceeds --worst; otherwise 0.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Helix with editors/helix/languages.toml, in a terminal whose screen is read. Writes a line per feature into $RX_REPORT.
+"""Drives Helix with editors/helix/languages.toml in an emulated terminal, and reads its screen. Writes a line per feature to $RX_REPORT.
 
 usage: helix.py HX        with pyte
 """

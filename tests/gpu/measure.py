@@ -1,10 +1,11 @@
-"""Runs rxrun on a device over the rows of the kernel table and the models, and writes what came of each as a line of JSON.
+"""Runs rxrun on a device for the rows of the kernel table and the models, and writes each result as a line of JSON.
 
 usage: measure.py kernels RXRUN FOLDER            the rows of table_rows.py
-       measure.py models  RXRUN FOLDER MODELS     models beside their recorded results, and whole models at batch 1 and 32
+       measure.py models  RXRUN FOLDER MODELS     models compared with their recorded results, and whole models at batch 1 and 32
        measure.py programs FOLDER [MODELS]        writes the rows' programs, and the models', and runs nothing
 
-Needs nothing but Python. Times are the device's own, by events around a run; runs repeat, so that they are replays of one CUDA graph.
+Needs nothing but Python. Times are measured by the device with events around a run. Runs are repeated, so that later ones replay one
+CUDA graph.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Prints the path of an NVRTC that a package of this Python brought along, as torch does. Ends with 1 where there is none.
+"""Prints the path of an NVRTC library that a package of this Python (such as torch) contains. Exits with 1 if there is none.
 
-usage: nvrtc.py [DRIVER]      DRIVER is the driver's major version: older ones do not take what NVRTC 13 makes.
+usage: nvrtc.py [DRIVER]      DRIVER is the driver's major version: older ones cannot load the output of NVRTC 13.
 """
 
 import pathlib

@@ -1,13 +1,13 @@
-"""The rows of the kernel table and whole models by PyTorch: eager, as a CUDA graph, compiled, and compiled as a CUDA graph. A line of
-JSON each.
+"""Measures the rows of the kernel table and whole models in PyTorch: eager, as a CUDA graph, compiled, and compiled as a CUDA graph.
+Writes a line of JSON for each.
 
-usage: peers.py [SECONDS [SECONDS]]      ends the rows, and the models, after so many; what is left out says so.
+usage: peers.py [SECONDS [SECONDS]]      time limits for the rows and for the models; skipped ones are reported.
 
-A row and a model has two lines, its eager times and its compiled ones: those are asked for when all have the first, and of rows whose bar is
-PyTorch's time.
+A row or model has two lines: eager times and compiled ones. The compiled ones are measured after all eager ones, and only for rows
+whose target is PyTorch's time.
 
-Needs torch with a CUDA device; without one it says so and ends with 2. The models' modules are those of tests/bench/networks.py, which need
-torchvision and transformers: one that cannot be made says why.
+Needs torch with a CUDA device; without one it prints a message and exits with 2. The models' modules are those of
+tests/bench/networks.py, which need torchvision and transformers; if one cannot be created, the reason is reported.
 """
 
 from __future__ import annotations

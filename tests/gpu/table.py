@@ -1,6 +1,6 @@
-"""Makes report.json and a table for people of the lines that a run of tests/gpu/run.sh wrote.
+"""Generates report.json and a readable table from the lines that a run of tests/gpu/run.sh wrote.
 
-usage: table.py LINES.jsonl REPORT.json     prints the table; ends with 1 where a case failed or was not reached, or nothing was run
+usage: table.py LINES.jsonl REPORT.json     prints the table; exits with 1 if a case failed or was not reached, or nothing was run
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The kernels of the GPU table: what is run, how much it moves and computes, and how near to the floor it is to come.
+"""The kernels of the GPU table: their programs, the bytes they move, the operations they compute, and their targets relative to the floor.
 
-Each row is a Relax program of one operator, or of a few that become one kernel. A row's floor is the larger of the time in which its
-bytes (arguments and results once each) move and that in which its operations are done, on an H200: see docs/gpu.md.
+Each row is a Relax program of one operator, or of a few that are fused into one kernel. A row's floor is its least possible time on an
+H200: the larger of the time to move its bytes (arguments and results once each) and the time to compute its operations. See
+docs/gpu.md.
 """
 
 from __future__ import annotations

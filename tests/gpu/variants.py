@@ -1,6 +1,6 @@
-"""Models of the corpus at another batch or in another dtype, as texts: what the exporter would have written for them.
+"""Converts the texts of models to another batch size or dtype: the texts that the exporter would have written.
 
-Annotations of bindings are left out, since rx infers them; the parameters and the shapes that stand in calls say the rest.
+Annotations of bindings are left out, since rx infers them from the parameters and from the shapes in calls.
 """
 
 import re

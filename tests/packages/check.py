@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Takes each package from file to first diagnostic and first run, in an environment that has nothing else.
+"""Tests each package, from installing its file to the first diagnostic and the first run, in an otherwise empty environment.
 
 usage: check.py [--glibc VERSION] [--strict] FILE…
 
 FILE is an archive (.tar.gz, .zip), a Python wheel (.whl) or a VS Code extension (.vsix), made for this machine:
 
-- an archive is unpacked into an empty root that has only the C library beside it; its five programs run there;
+- an archive is unpacked into an empty root that contains only the C library besides; its five programs run there;
 - a wheel is installed into a new virtual environment; its five programs run with that `PATH` and an empty `HOME`;
 - an extension is unpacked into an empty folder; its rx-lsp publishes a diagnostic and runs a program by the bundled rxrun.
 
 On Linux the newest glibc symbol that a program needs is printed; with --glibc one newer than VERSION is an error, and so is a wheel
 that pip installs only where glibc is newer. Other systems have no empty root: there the archive's programs run with an empty
-environment. Where a tool is missing on Linux, or Python makes no virtual environments, that part says `skipped: archive: why` or
+environment. If a tool is missing on Linux, or Python cannot create virtual environments, that part prints `skipped: archive: why` or
 `skipped: wheel: why`; with --strict that is an error.
 """
 

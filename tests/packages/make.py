@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Makes the packages of one platform from built programs: the archive and the VS Code extension.
+"""Creates the packages of one platform from built programs: the archive and the VS Code extension.
 
 usage: make.py --programs FOLDER --out FOLDER [--target TRIPLE] [--strict]
 
 FOLDER of --programs has rxcheck, rxfmt, rxopt, rxrun and rx-lsp, as `cargo build --release --bins` leaves them in target/release.
---out gets
+--out receives
 
     rx-VERSION-TRIPLE.tar.gz      (.zip for Windows) with the programs, licences, README, manual pages and shell completions
     rx-relax-PLATFORM-VERSION.vsix    with the extension and the programs it starts
 
 The target is the host by default; another one only names the files, nothing is cross-compiled. The extension needs node 22 and
-`npm ci` in editors/vscode; where they are missing it is skipped by name, with --strict that is an error. RX_EDITORS may name the
-folder that tests/editors/install.sh filled: its node is used then. The Python wheel is made by tests/scripts/wheel.sh.
+`npm ci` in editors/vscode; if they are missing, it is skipped with a message, or with --strict that is an error. RX_EDITORS may name the
+folder that tests/editors/install.sh filled; its node is used then. The Python wheel is built by tests/scripts/wheel.sh.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes programs with one mistake each, and their right twins: FOLDER/defects/*.rx and FOLDER/defects/expected.tsv.
+"""Writes programs with one mistake each, each with a correct counterpart: FOLDER/defects/*.rx and FOLDER/defects/expected.tsv.
 
     conformance_defects.py FOLDER --tvm PYTHON-0.27 --tvm PYTHON-0.25 [--seed N]
 

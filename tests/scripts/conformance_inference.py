@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records the types TVM infers of random calls of every operator: writes FOLDER/op_inference.jsonl.
+"""Records the types that TVM infers for random calls of every operator: writes FOLDER/op_inference.jsonl.
 
     conformance_inference.py FOLDER [--count N] [--seed N]
 
 Draws N calls of each operator and N functions of each construct (default 6) with the recipes of tvm_inference.py, which compares
 the same calls live. A row has `text_bare`, a module whose `main` binds `gv` without an annotation, and `out_ty`, the type that TVM
 gives `gv`; where TVM raises, `negative` is true, `text` is the module and `message` the reason. A call that crashes TVM has no row.
-Nothing is selected by the answer of rx: rows where rx disagrees on purpose are argued in FOLDER/findings.md. Needs apache-tvm 0.27;
-says so and succeeds without it.
+The selection does not depend on rx's results; rows where rx disagrees on purpose are explained in FOLDER/findings.md. Needs
+apache-tvm 0.27; without it, prints a message and succeeds.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records modules as TVM prints them: writes FOLDER/modules.jsonl.
+"""Records modules in the form that TVM prints: writes FOLDER/modules.jsonl.
 
     conformance_modules.py FOLDER [--seed N]
 
@@ -7,7 +7,7 @@ The modules are those of conformance_networks.py, programs of inference_programs
 over them. A row has `text`, what `script()` prints; `roundtrip`, whether TVM reads that as the same module; `well_formed`, its verdict;
 for well-formed ones `vars`, the annotations of `text` as rows `[function, name, type, how]`; and `text_min`, the same module without the annotations that
 can be inferred, where TVM reads it as the same module. `text_meta` is `text` with its constants, where it has some. Rows of another TVM in the file stay: TVM 0.25 prints the classic spelling,
-TVM 0.27 the current one. Needs apache-tvm; says so and succeeds without it.
+TVM 0.27 the current one. Needs apache-tvm; without it, prints a message and succeeds.
 """
 
 import argparse

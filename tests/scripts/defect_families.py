@@ -1,4 +1,4 @@
-"""The families of conformance_defects.py: each gives programs with one mistake, right twins, and the fact that decides."""
+"""The families of conformance_defects.py: each yields programs with one mistake, correct counterparts, and the computed fact that decides which is which."""
 
 import dataclasses
 

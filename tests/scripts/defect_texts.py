@@ -1,6 +1,6 @@
 """Texts of the programs of conformance_defects.py: relax functions and kernels, in the current spelling or the classic one.
 
-A dim is a number or the text of a symbolic expression; a type is a tuple of dims and a dtype. `MARK` is put into the line of a mistake.
+A dim is a number or the text of a symbolic expression; a type is a tuple of dims and a dtype. The line of a mistake contains `MARK`.
 """
 
 import dataclasses

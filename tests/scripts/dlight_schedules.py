@@ -1,9 +1,9 @@
-"""Writes functions that TVM's default GPU schedules (dlight) make, each beside the function it is made from.
+"""Writes functions scheduled by TVM's default GPU schedules (dlight), each next to the original function.
 
     python dlight_schedules.py FOLDER
 
-They are what MLC-LLM's libraries are full of: loops bound to blocks and threads, shared and local buffers, reductions over
-threads. compiler/cuda/tests/kernels/scheduled holds them.
+MLC-LLM's libraries mostly consist of such functions: loops bound to blocks and threads, shared and local buffers, reductions over
+threads. The results are in compiler/cuda/tests/kernels/scheduled.
 """
 
 import pathlib

@@ -1,9 +1,8 @@
-"""Random calls of Relax operators, and small programs: right ones, and ones a little wrong.
+"""Draws random calls of Relax operators and small programs: correct ones, and ones with small mistakes.
 
-`Draw(seed).call(operator, recipe)` gives a `Call`: parameters with their types, and the text of the call; `program` one of several
-lines. A recipe draws operands and
-attributes that fit each other; drawing an operand may then forget its shape, rank or dtype, hand its shape over as a variable,
-change a dim, the rank or the dtype, or put something in its place that is no tensor.
+`Draw(seed).call(operator, recipe)` returns a `Call`: parameters with their types, and the text of the call; `program` returns one of
+several lines. A recipe draws operands and attributes that fit each other. Drawing an operand may then omit its shape, rank or dtype,
+pass its shape as a variable, change a dim, the rank or the dtype, or replace it by something that is not a tensor.
 """
 
 import dataclasses

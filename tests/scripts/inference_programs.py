@@ -1,7 +1,7 @@
-"""A recipe for each construct that one call does not show: kernels, callees, closures, branches, casts, tuples, meshes, devices.
+"""A recipe for each construct that does not occur in a single operator call: kernels, callees, closures, branches, casts, tuples, meshes, devices.
 
-A recipe returns the lines of a function, of which the last binds `gv`; `Draw.helper` adds functions beside it. Both TVM and rx read
-the text.
+A recipe returns the lines of a function, of which the last binds `gv`; `Draw.helper` adds further functions. Both TVM and rx read the
+text.
 """
 
 import re

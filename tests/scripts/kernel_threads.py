@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Lists the CUDA kernels of programs that have few threads for their work, and why.
+"""Lists CUDA kernels that have few threads for their work, with the reason.
 
     kernel_threads.py RXRUN FILE_OR_FOLDER … [--ratio N] [--dim NAME=VALUE] [--markdown]
 
 Runs `rxrun FILE --emit schedule --format json` on every .rx and .py file, for `main` or, without one, for every function, and names each kernel
-that the rule `fallback` made, or whose threads times N (default 256) are fewer than the iterations of its innermost loops; with the reason that the
-rule gives. The summary counts them by rule. The exit status is 1 where such a kernel is neither made by a rule whose threads each have a tile of sums
-(`gemm`, `gemv`, `attention`, `window`) nor short.
+that the rule `fallback` made, or whose threads times N (default 256) are fewer than the iterations of its innermost loops; with the rule's
+reason. The summary counts them by rule. The exit status is 1 if such a kernel is not short and its rule is not one whose threads each
+compute a tile of sums (`gemm`, `gemv`, `attention`, `window`).
 """
 
 import argparse

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Puts mutated programs through every tool: none may crash, hang, or change a diagnostic by formatting.
+"""Runs every tool on mutated programs: no tool may crash or hang, and formatting may not change a diagnostic.
 
     mutants.py BIN [--cases FOLDER] [--count 4000] [--seed 0] [--seconds 2] [--jobs 2] [--keep FOLDER] [--tool NAME]...
 
 BIN is a folder with the binaries. Programs are the texts of the .jsonl files under FOLDER (`RX_CASES` by default), its models, and the
 programs of tests/mdtest. A mutant is a program with one to three changes, drawn by the seed: tokens left out, doubled, swapped or
 replaced by another of the program; other numbers, dtypes and strings; lines left out, doubled, swapped, or spliced in from another
-program; a text cut off. Tools, each with what is asked of it:
+program; a text cut off. The tools, with the accepted exit statuses and the requirements:
 
     rxcheck   exit status 0 or 1
-    rxfmt     0 or 2; where it formats, rxcheck says the same of the text before and after, at whatever place
+    rxfmt     0 or 2; if it formats, rxcheck must report the same before and after, apart from positions
     rxopt     the default pipeline: 0, 1 or 2
     tir, cpu, cuda    `rxrun --emit`: 0, 1 or 2
 
-Each within so many seconds a text (a debug build needs more: ten). What breaks a rule is printed with a file that shows it, which
-`--keep` keeps. Exit status 1 if anything did.
+Each must finish within --seconds per text (a debug build needs more, about ten). A violation is printed with a file that shows it, which
+`--keep` keeps. Exit status 1 if there was one.
 """
 
 import argparse

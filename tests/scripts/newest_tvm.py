@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the conformance cases through the TVM that is installed and reports what moved since they were recorded.
+"""Compares the recorded conformance cases with the installed TVM, and reports the differences.
 
     newest_tvm.py CASES [--jobs N] [--limit N] [--list FILE]
 
-CASES is the folder of `modules.jsonl`, `mutants.jsonl`, `op_inference.jsonl`, whose rows say what TVM 0.27.0.post1 said. For each
-row the installed TVM is asked the same: does it parse, is it well-formed, which type has the result. Prints how many rows of
-each file moved and in which direction, and the first of them; FILE takes them all as JSON lines. To look at the newest TVM:
+CASES is the folder of `modules.jsonl`, `mutants.jsonl`, `op_inference.jsonl`, whose rows have the results of TVM 0.27.0.post1. For each
+row the installed TVM must answer the same questions: does the text parse, is it well-formed, what is the type of the result. Prints
+how many rows of each file changed and in which direction, with the first ones; FILE receives all as JSON lines. To test the newest TVM:
 
     python3 -m venv newest && newest/bin/pip install --upgrade apache-tvm && newest/bin/python tests/scripts/newest_tvm.py CASES
 
-Texts are read in child processes, since TVM can crash on them. Needs apache-tvm; says so and succeeds without it.
+Texts are read in child processes, since TVM can crash on them. Needs apache-tvm; without it, prints a message and succeeds.
 """
 
 import argparse

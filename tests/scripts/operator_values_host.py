@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reference values of the operators that the host computes, for compiler/runtime/tests/suite/host_values.rs.
+"""Generates reference values of the operators that the host computes, for compiler/runtime/tests/suite/host_values.rs.
 
     pip install numpy==2.4.6 onnx==1.23.2 apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post0 scipy
     operator_values_host.py tests/operators

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reference values of the neural-network operators: writes tests/operators/nn_*.jsonl, from PyTorch in float64.
+"""Generates reference values of the neural-network operators: writes tests/operators/nn_*.jsonl, from PyTorch in float64.
 
     python tests/scripts/operator_values_nn.py tests/operators
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reference values of the programs in tests/operators/programs, for compiler/runtime/tests/suite/program_values.rs.
+"""Generates reference values of the programs in tests/operators/programs, for compiler/runtime/tests/suite/program_values.rs.
 
     pip install numpy==2.4.6
     operator_values_programs.py tests/operators/programs
 
-The programs have the operators that no call by itself shows: calls of prim_funcs, packed functions and closures, memory,
-devices, workers, what is asked of a tensor. Beside NAME.rx it writes NAME.npz: the inputs of `main` under their names, then
-what it returns, out0, out1, …, computed by NumPy.
+The programs contain the operators that cannot be tested by a single call: calls of prim_funcs, packed functions and closures,
+memory, devices, workers, properties of a tensor. For each NAME.rx writes NAME.npz: the inputs of `main` under their names, and its
+results out0, out1, …, computed by NumPy.
 """
 
 import pathlib

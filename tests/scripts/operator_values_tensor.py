@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reference values of the operators on tensors, for compiler/ops/tests/suite/values_tensor.rs.
+"""Generates reference values of the operators on tensors, for compiler/ops/tests/suite/values_tensor.rs.
 
     pip install numpy==2.4.6 ml_dtypes==0.6.0 onnx==1.23.2 onnxruntime==1.32.0
     operator_values_tensor.py tests/operators

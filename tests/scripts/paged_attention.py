@@ -1,10 +1,10 @@
-"""Writes the attention kernels that TVM gives KV caches, those for GPUs each beside the one for CPUs that does the same.
+"""Writes TVM's attention kernels for KV caches: each GPU kernel with the CPU kernel that computes the same.
 
     python paged_attention.py FOLDER
 
-MLC-LLM's libraries have them: threads of a block walk over the pages of a cache together, wait for each other
-(`T.tvm_storage_sync`) and bring values together (`T.tvm_thread_allreduce`). compiler/cuda/tests/kernels/paged_attention holds
-them. Those without a kernel for CPUs stand alone.
+MLC-LLM's libraries use them. The threads of a block iterate over the pages of a cache together, with barriers
+(`T.tvm_storage_sync`) and all-reduces (`T.tvm_thread_allreduce`). The results are in compiler/cuda/tests/kernels/paged_attention.
+Kernels without a CPU counterpart are written alone.
 """
 
 import importlib

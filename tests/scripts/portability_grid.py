@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes small valid Relax programs around what a TVM cannot read, lower or build, for `tvm_portability.py`.
+"""Writes small valid Relax programs with features that some TVM cannot read, lower or build, for `tvm_portability.py`.
 
     python3 tests/scripts/portability_grid.py FOLDER [--tvm 0.27]
 
-`--tvm` says whose spelling they have: before 0.27 the symbols of a signature are quoted, and 0.25 calls types struct info.
+`--tvm` selects the release whose spelling is used: before 0.27 the symbols of a signature are quoted, and 0.25 calls types struct info.
 
 One program to a file, named FAMILY-NUMBER.rx: convolutions and their transposes in all layouts, with groups, padding, dilation and
 extents of 1, products, poolings, attributes of functions, constants, symbols and spellings. Nothing is drawn at random.

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Sorts what rxcheck says of public files of TVMScript by kind, and compares it with TVMs.
+"""Groups rxcheck's diagnostics of public TVMScript files by kind, and compares them with TVM's verdicts.
 
     public_files.py FOLDER [--rxcheck target/release/rxcheck] [--tvm PYTHON]... [--verdicts FOLDER] [--only TEXT] [--show N] [--jobs N]
 
-FOLDER holds a folder for each repository. Files are those called .py, .rx, .tvmscript and .txt that hold a decorator of TVMScript; each is
+FOLDER contains a folder for each repository. Files named .py, .rx, .tvmscript and .txt that contain a decorator of TVMScript are each
 checked alone. A kind is a code and a message without its names and numbers; each is printed with its number of diagnostics, files and
 repositories, and a place.
 
-Each PYTHON has an apache-tvm of its own, which is asked what it accepts (`public_verdicts.py`); answers are kept in the folder
-`--verdicts`. Errors inside definitions that one of them accepts are listed by kind. Kinds in the table "Public files" of
-docs/findings.md are argued there and counted apart. Exit status 1: other errors on what a TVM accepts, or a run of rxcheck that crashed
+Each PYTHON has a separate apache-tvm, which decides which definitions it accepts (`public_verdicts.py`); the verdicts are cached in
+the folder `--verdicts`. Errors inside definitions that one of them accepts are listed by kind. Kinds in the table "Public files" of
+docs/findings.md are explained there and counted separately. Exit status 1: other errors on what a TVM accepts, or a run of rxcheck that crashed
 or took longer than 10 seconds for a file.
 """
 

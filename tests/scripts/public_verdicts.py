@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whether an installed TVM accepts the TVMScript of files: `public_files.py` runs this with each of its `--tvm` interpreters.
+"""Determines whether the installed TVM accepts the TVMScript in files: `public_files.py` runs this with each of its `--tvm` interpreters.
 
     python public_verdicts.py < LIST > VERDICTS
 
 LIST is a path per line. VERDICTS is JSON: `tvm`, the version, and `files`, by path a list of `[first line, last line, reason]`, where
-the reason is null of what TVM accepts. A definition is read with the names that its file and the functions around it bind to tvm, numpy
+the reason is null if TVM accepts the definition. A definition is read with the names that its file and the functions around it bind to tvm, numpy
 or math, to literals and arithmetic of them, and to macros. Nothing else of a file is executed.
 """
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The logits of examples/resnet18.rx for seed 0: writes examples/resnet18.npz, from PyTorch.
+"""Computes the logits of examples/resnet18.rx for seed 0 with PyTorch: writes examples/resnet18.npz.
 
     resnet18_logits.py RXCHECK
 
-Takes the parameters of `main` as `RXCHECK --types` has them, draws them as `rxrun --seed 0` does (`rx_random.py`), computes
-ResNet-18 in float64 and in float32, and prints how far these are apart. The file's one array is `out0`, the float64 logits
+Reads the parameters of `main` from `RXCHECK --types`, draws them as `rxrun --seed 0` does (`rx_random.py`), computes
+ResNet-18 in float64 and in float32, and prints their difference. The file's one array is `out0`, the float64 logits
 rounded to float32. Needs numpy and torch; the committed file is from torch 2.15.0 (CPU) and numpy 2.4.6.
 """
 

@@ -1,6 +1,6 @@
 """The inputs that `rxrun --seed` draws, in NumPy: the same bits.
 
-The formula stands in `compiler/tensor/src/random.rs`. Run as a program, it prints the values that the Rust tests compare.
+The formula is in `compiler/tensor/src/random.rs`. Run as a program, it prints the values that the Rust tests compare.
 """
 
 import numpy as np

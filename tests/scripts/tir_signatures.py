@@ -3,9 +3,9 @@
     python tests/scripts/tir_signatures.py compiler/prim_func/src/functions/signatures.txt
     python tests/scripts/tir_signatures.py compiler/prim_func/src/functions/signatures.txt --write
 
-Prints each line of the table that TVM contradicts, beside the line that would agree with both, and exits with 1 where there
-is one. `--write` puts those lines into the table. The table is the union of the releases it was compared with, so it is
-written with the newest release first: 0.27, 0.26, 0.25. The head of the table says how a line is read.
+Prints each line of the table that contradicts TVM, with a line that would agree with both, and exits with 1 if there is one.
+`--write` writes those lines to the table. The table is the union of the releases it was compared with, so write it with the newest
+release first: 0.27, 0.26, 0.25. The head of the table describes the format of a line.
 """
 
 import argparse

@@ -3,14 +3,14 @@
 
     tvm_arguments.py [--rxcheck FILE] [--all]
 
-Of operators, `docs/operators.md` says what rx takes; an argument that TVM's function has and rx's schema has not is a text that rx
-refuses and TVM reads. Of `T.` functions, rxcheck is asked: a text that passes every argument of the TVM function by its name gets
-no RX0413. Prints one line for each difference and exits with 1 where there is one that `KNOWN` does not argue; `--all` prints those
-too. To look at a release:
+For operators, rx's arguments are read from `docs/operators.md`. An argument that TVM's function has and rx's schema lacks means that
+rx rejects a text which TVM reads. For `T.` functions, rxcheck checks a text that passes every argument of the TVM function by name; it
+must report no RX0413. Prints one line for each difference, and exits with 1 if there is one that is not in `KNOWN`; `--all` prints
+the known ones too. To test a release:
 
     python3 -m venv tvm025 && tvm025/bin/pip install apache-tvm==0.25.0.post1 && tvm025/bin/python tests/scripts/tvm_arguments.py
 
-Needs apache-tvm; says so and succeeds without it.
+Needs apache-tvm; without it, prints a message and succeeds.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Asks TVM and rxcheck for the types of random calls and programs, and reports where they disagree.
+"""Compares the types that TVM and rxcheck infer for random calls and programs.
 
     tvm_inference.py RXCHECK [--count N] [--seed N] [--only OPERATOR]... [--show N] [--keep FOLDER]
 
 N calls of each operator (default 100) are drawn by inference_recipes.py, and N functions of each construct by
-inference_programs.py, the same for the same seed (default 0). TVM normalizes the call that the text says, with parameters of the
-types that the text says, or reads the function; rxcheck reads one text of all of them. Dims are compared by their values at
+inference_programs.py, the same for the same seed (default 0). TVM normalizes the same call, with parameters
+of the same types, or reads the function; rxcheck reads one text with all of them. Dims are compared by their values at
 several points of the symbols. A disagreement is one of
 
     type          both accept, with different types

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Changes one token or line of a right program at random, and reports what TVM rejects and rxcheck does not, and the reverse.
+"""Changes one token or line of a correct program at random, and reports mutants that only one of TVM and rxcheck rejects.
 
     tvm_mutants.py RXCHECK CASES [--count N] [--seed N] [--show N] [--kind KIND]...
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What rx's AnnotateTIROpPattern says of prim_funcs is what TVM's says.
+"""Compares the results of rx's AnnotateTIROpPattern for prim_funcs with TVM's.
 
     tvm_op_patterns.py RXOPT CASES [--jobs N] [--every N]
 
 The prim_funcs are those that TVM's LegalizeOps makes of the modules of CASES/modules.jsonl and of a module for each call of
-CASES/op_inference.jsonl, and those in CASES/passes.jsonl. What rx has no loops of (stubs of `T.evaluate(0)`, calls of other prim_funcs) is
-opaque to it, and counted apart. Prints each function of which the two say something else, and how many agree; exit 1 if one does
-not. Passes run in child processes, since TVM can crash. Needs apache-tvm 0.27; says so and succeeds without it.
+CASES/op_inference.jsonl, and those in CASES/passes.jsonl. Functions without loops (stubs of `T.evaluate(0)`, calls of other
+prim_funcs) are opaque to rx and counted separately. Prints each function on which the two disagree, and how many agree; exit 1 if one
+does not. Passes run in child processes, since TVM can crash. Needs apache-tvm 0.27; says so and succeeds without it.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What TVM's own passes print, rxcheck accepts.
+"""Tests that rxcheck accepts the modules that TVM's passes print.
 
     tvm_passes.py RXCHECK CASES [--keep FOLDER] [--jobs N] [--only PASS] [--every N] [--allow N]
 

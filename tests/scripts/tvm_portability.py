@@ -5,9 +5,9 @@
 
 Needs apache-tvm 0.25 with apache-tvm-ffi 0.1.12, or 0.26 or 0.27 with apache-tvm-ffi 0.1.14.post0. Every `.rx` file, and the `text` of every row of a `.jsonl` file that is
 not marked `negative`, is read, checked (`well_formed`) and built with the default pipelines for llvm and, to source, for CUDA
-(sm_80), in a child process: TVM may crash or hang. Printed are valid texts that TVM fails on and rx does not flag, and
-those that rx flags and TVM builds. With `--fixed`, texts that rx has fixes for are fixed and built again, and those that TVM
-still fails on are printed too. The exit status says whether any were printed.
+(sm_80), in a child process: TVM may crash or hang. Prints valid texts on which TVM fails and that rx does not flag, and
+those that rx flags and TVM builds. With `--fixed`, texts for which rx has fixes are fixed and built again, and those on which TVM
+still fails are printed too. The exit status is 1 if any were printed.
 """
 
 import argparse

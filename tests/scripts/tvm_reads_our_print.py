@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""TVM reads what rxfmt prints, and reads the same module.
+"""Tests that TVM reads rxfmt's output as the same module.
 
     tvm_reads_our_print.py RXFMT CASES [--limit N] [--start N]
 
 For every text under CASES that TVM can read, three prints by rxfmt must read as a structurally equal module:
-the formatted text, the text brought into the classic spelling and back, and (from the text printed on Python 3.12) the text
-brought into the current one. Needs apache-tvm 0.27; says so and succeeds without it.
+the formatted text, the text converted to the classic spelling and back, and (from the text printed on Python 3.12) the text
+converted to the current spelling. Needs apache-tvm 0.27; says so and succeeds without it.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""TVM reads what rx's passes print.
+"""Tests that TVM reads the modules that rx's passes print.
 
     tvm_reads_passes.py RXOPT CASES [--every N] [--only PASS] [--jobs N] [--keep FOLDER]
 
 Runs every pass that needs no argument, some in a row, and the default pipeline over the texts of CASES (modules.jsonl, passes.jsonl,
-a module for each call of op_inference.jsonl, reports/cases.jsonl) that TVM reads and finds well-formed, and over a few texts of its own.
-What rxopt prints TVM must read and find well-formed, too. Prints what it refuses, by pass and reason; exit 1 if there is any. FOLDER keeps
-the refused prints. Needs apache-tvm 0.27; says so and succeeds without it.
+a module for each call of op_inference.jsonl, reports/cases.jsonl) that TVM reads and finds well-formed, and over the texts
+in TEXTS. TVM must read rxopt's output and find it well-formed, too. Prints rejected outputs by pass and reason; exit 1 if there are
+any. They are kept in FOLDER. Needs apache-tvm 0.27; says so and succeeds without it.
 """
 
 import argparse

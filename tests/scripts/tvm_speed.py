@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long rxcheck and TVM take to check the same texts, in turns, and the ratio.
+"""Measures how long rxcheck and TVM take to check the same texts, alternately, and the ratio.
 
     tvm_speed.py RXCHECK TEXTS [--texts N] [--rounds N] [--field text]
 
-TEXTS is a file of JSON lines with a text in FIELD, or a folder of `.rx` files. TVM's check is what its users have:
+TEXTS is a file of JSON lines with a text in FIELD, or a folder of `.rx` files. TVM's check is the one available to its users:
 `tvm.script.from_source` and, where that succeeds, whether the module is well-formed, in this process, with imports done.
 rxcheck is a whole process over the same texts as files, on one thread (`--jobs 1`) and on all. Each round runs both; the
 median and the range of the ratio are printed. Needs apache-tvm; says so and succeeds without it.

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""TVM's own test sources: what TVM's parser accepts standalone, rxcheck accepts.
+"""Tests on TVM's own test sources that rxcheck accepts every definition which TVM's parser accepts standalone.
 
     tvm_test_sources.py RXCHECK TESTS [--verdicts FILE] [--jobs N] [--show N] [--only TEXT] [--allow N]
 
 TESTS is a folder of Python files, such as `tests/python` of an apache/tvm checkout. A region is an outermost
 `@I.ir_module` class, `@R.function` or `@T.prim_func`. Each is read twice by TVM's rules:
 
-- dedented, as a text of its own: TVM's verdict (`tvm.script.from_source`), and rxcheck's on the same text as `.rx`;
+- dedented, as a separate text: TVM's verdict (`tvm.script.from_source`), and rxcheck's on the same text as `.rx`;
 - in place: rxcheck on the whole `.py`. Regions TVM accepts carry no error, and nothing outside a region is reported.
 
-Prints the figures, the errors in regions that TVM accepts by code, and what TVM refuses and rxcheck does not. TVM takes
-declared types at their word, so some of its tests hold real mistakes; exit 1 if more than ALLOW regions have an error in
-either reading. Needs apache-tvm 0.27; says so and succeeds without it.
+Prints the figures, the errors in accepted regions by code, and the regions that TVM rejects and rxcheck accepts. TVM trusts declared
+types, so some of its tests contain real mistakes; exit 1 if more than ALLOW regions have an error in either form. Needs apache-tvm 0.27; says so and succeeds without it.
 """
 
 import argparse

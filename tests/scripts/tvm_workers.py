@@ -1,6 +1,6 @@
-"""TVM asked in child processes, which it may crash or hang: the mistake costs one text.
+"""Runs TVM in child processes, since it may crash or hang: a failure then affects only one text.
 
-Importing this says so and ends the program with success where apache-tvm is missing.
+If apache-tvm is missing, importing this module prints a message and ends the program with success.
 """
 
 import json
@@ -27,11 +27,11 @@ def batches(items, size):
 
 
 def asked(some, answer, seconds, jobs=1):
-    """What `answer(item)` yields, for every item of some batches, in order: pairs of its values and how it ended.
+    """Calls `answer(item)` for every item of some batches, in order; yields pairs of its values and how it ended.
 
-    Values pass through JSON. The end is "" where nothing went wrong, else what was raised, "out of time" after so many seconds,
-    or "signal N"; values yielded before that are kept. A batch has a process of its own, in which nothing is printed, and a new one
-    after a crash; `jobs` of them run at once.
+    Values pass through JSON. The end is "" if it succeeded, otherwise the exception, "out of time" after the time limit,
+    or "signal N"; values yielded before that are kept. Each batch has a separate process, whose output is discarded, and a new
+    one after a crash; `jobs` of them run at once.
     """
     # Threads suffice, since they only wait for the processes.
     with ThreadPoolExecutor(jobs) as pool:

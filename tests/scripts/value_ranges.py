@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks what rxcheck says of random index sites against values that numpy computes.
+"""Compares rxcheck's diagnostics of random indexing operations with values that numpy computes.
 
     value_ranges.py RXCHECK [--count N] [--seed N] [--show N]
 
-Each of N programs (default 300) makes indices by a random chain of operators, through functions, tuples and branches too, and takes by
-them. Without a parameter the indices are known: rx must report an error where one is outside, and nothing where none is. With
-one (an opaque mask or data under argmax, argsort or a clip), rx must not report an error where a sample has none outside. Needs numpy; says
-so and succeeds without it. The exit status says whether rx was wrong: an error missed for known indices, or one that is false.
+Each of N programs (default 300) computes indices by a random chain of operators, including functions, tuples and branches, and reads
+by them. Without a parameter the indices are known: rx must report an error if one is out of range, and nothing if none is. With a
+parameter (an unknown mask, or data for argmax, argsort or a clip), rx must not report an error if in some sample no index is out of range. Needs numpy; says
+so and succeeds without it. The exit status is 1 if rx was wrong: it missed an error for known indices, or reported a false one.
 """
 
 import argparse
