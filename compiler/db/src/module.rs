@@ -233,7 +233,8 @@ fn dedented_part(text: &str, indent: u32) -> String {
     text.split_inclusive('\n').map(without).collect()
 }
 
-/// Removes the `indent` columns of the enclosing block from each line, and blank lines at both ends.
+/// Removes the `indent` columns of the enclosing block from each line, and blank lines at both ends. For example, with
+/// `indent` 4 the text of a method becomes that of a function outside a class.
 fn dedented(text: &str, indent: u32) -> String {
     let indent = indent as usize;
     let mut lines = String::with_capacity(text.len());

@@ -108,6 +108,7 @@ fn outer_name(db: &dyn salsa::Database, item: ItemInput) -> Option<(u32, Option<
 }
 
 /// Returns the constants of a file's Python for each outer item: names that are bound once, to a literal.
+/// For example, `N = 8` defines a constant unless `N` is assigned again.
 #[salsa::tracked(returns(clone))]
 fn file_constants(db: &dyn salsa::Database, file: FileInput) -> Arc<HashMap<ItemInput, Arc<PyConstants>>> {
     let items = file.outer(db);
@@ -379,8 +380,8 @@ pub(crate) fn portability(
     found.into()
 }
 
-/// The provisional result in a cycle of inferred return types; salsa checks the functions again after the cycle is
-/// resolved.
+/// The result of a check that takes part in a cycle of inferred return types. The functions are checked once the cycle
+/// has been cut.
 fn unchecked(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> ItemCheck {
     ItemCheck { function: None, diagnostics: Arc::from([]) }
 }

@@ -31,7 +31,8 @@ pub struct Statements<'w> {
     functions: RefCell<NameMap<Option<Counted>>>,
 }
 
-/// A function's item, and the number of statements before each of its segments.
+/// A function's item, and the number of statements before each of its segments. For example, with `starts` = `[0, 3]`
+/// statement 4 of the function is statement 1 of segment 1.
 struct Counted {
     item: usize,
     starts: Vec<u32>,

@@ -6,6 +6,7 @@ use rx_base::Span;
 use std::ops::Range;
 
 /// The lines on which labels begin or end. Between two lines that are not adjacent there is one empty line.
+/// For example, labels on lines 3 and 10 give `text` with three lines, and `numbers` `[3, 0, 10]`.
 pub(crate) struct Excerpt {
     pub(crate) text: String,
     /// The line number in the source of each line of `text`; 0 for a separating line.

@@ -117,6 +117,7 @@ fn edit<'a>(source: &Source<'_>, span: Span, new_text: &'a str) -> EditRecord<'a
 }
 
 /// Returns line and column of the start, then of the end; counted from 1, columns in characters.
+/// For example, the first two characters of a text have the place `[1, 1, 1, 3]`.
 pub fn place(source: &Source<'_>, span: Span) -> [u32; 4] {
     let start = source.position(span.start as usize);
     let end = source.position(span.end.max(span.start) as usize);

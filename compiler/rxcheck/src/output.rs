@@ -151,9 +151,9 @@ pub struct Printer<'a> {
     counts: Counts,
     checked: usize,
     with_mistakes: usize,
-    /// Numbers of fixed mistakes, of texts with fixes, and of mistakes that only an unsafe fix remains for.
+    /// Numbers of fixed mistakes, of texts with fixes, and of mistakes that have only an unsafe fix.
     fixed: [usize; 3],
-    /// Numbers of written types, and of texts with such.
+    /// The number of written types, and the number of texts in which types were written.
     annotated: [usize; 2],
     status: Status,
     /// Whether standard output is closed.

@@ -68,7 +68,8 @@ fn differing(was: &str, is: &str) -> (String, String) {
     (shown(&old), shown(&new))
 }
 
-/// Splits a declaration at the commas between its parameters.
+/// Splits a declaration at the commas between its parameters. For example, `def f(x: A, y: B)` gives `def f(x: A` and
+/// `y: B)`.
 fn parameters(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_i32, 0);
