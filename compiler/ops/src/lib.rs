@@ -5,27 +5,27 @@
 //! checks, completion, hover and the documentation pages are derived from the schemas.
 //!
 //! - [`compute`]: lowers a call to loops. [`flow`]: facts about a result's values ([`values`]), index operands, and the
-//! layout rule ([`relayout`]). [`cost`]: counts operations and bytes.
+//!   layout rule ([`relayout`]). [`cost`]: counts operations and bytes.
 //! - [`classic`]: parameter names and orders of old TVM releases, bound to the current ones. No rule has to handle
-//! them.
+//!   them.
 //! - [`provenance`] and `repair`: explain a type and suggest an attribute. They run the struct-info rule on changed
-//! arguments, so no operator describes its rule twice.
+//!   arguments, so no operator describes its rule twice.
 //! - [`user`]: operators that a project declares, whose schemas are made from data. Equal declarations are stored once.
 //!
 //! # Invariants
 //!
 //! - An operator is added by one entry in its family's file.
 //! - A struct-info rule is a pure function from bound arguments to a type or a problem. It does not see the program's
-//! text and refers to places by parameter. Each formula is written once, where its dim is computed; the rule reports it
-//! by `CallInfo::derive`.
+//!   text and refers to places by parameter. Each formula is written once, where its dim is computed; the rule reports
+//!   it by `CallInfo::derive`.
 //! - A compute definition is written once for all shapes and layouts: extents are symbolic, layouts are index maps. Its
-//! `Kernel` lists the argument of each parameter.
+//!   `Kernel` lists the argument of each parameter.
 //! - A value rule holds for every execution; tests compare it with the values of all operator cases. An operator
-//! without a rule has unknown values, never wrong ones. The branches of `where` are limited by its condition
-//! (`values::relation`).
+//!   without a rule has unknown values, never wrong ones. The branches of `where` are limited by its condition
+//!   (`values::relation`).
 //! - A layout rule preserves values: with operands in other layouts, the call that it returns computes the same tensor
-//! in the layout that it names. Tests run each such operator between convolutions. An operator without a layout rule
-//! takes its operands in the layouts of their types.
+//!   in the layout that it names. Tests run each such operator between convolutions. An operator without a layout rule
+//!   takes its operands in the layouts of their types.
 
 pub mod call;
 pub mod classic;
