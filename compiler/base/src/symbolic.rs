@@ -275,7 +275,7 @@ mod tests {
     use crate::name::name;
 
     #[test]
-    fn what_doubles_at_every_step_becomes_an_error_part() {
+    fn dim_that_doubles_at_every_step_becomes_an_error() {
         let (n, m) = (Dim::symbol(name("n")), Dim::symbol(name("m")));
         let mut dim = n.clone();
         for step in 0..60 {

@@ -316,7 +316,7 @@ fn identities_programs_stand_on_are_proved() {
 }
 
 #[test]
-fn what_is_never_so_is_refuted() {
+fn comparisons_that_never_hold_are_refuted() {
     for text in [
         "n // 4 * 4 + n % 4 == n + 1",
         "n % 4 == 4",
