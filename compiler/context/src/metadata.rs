@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_told_once() {
+    fn malformed_metadata_is_reported_once() {
         assert!(problem("{").starts_with("EOF while parsing"), "{}", problem("{"));
         assert_eq!(problem("{}"), "it has no root");
         assert_eq!(problem(r#"{"root_index": 4, "nodes": []}"#), "its root is node 4 of 0");
