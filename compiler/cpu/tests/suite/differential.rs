@@ -596,7 +596,7 @@ fn operands_joined_end_to_end() {
 
 /// A function of an unsupported dtype fails with a reason; the functions compiled with it succeed.
 #[test]
-fn what_is_not_supported_stays_apart() {
+fn unsupported_dtype_fails_only_its_own_kernel() {
     let small = DType::parse("float8_e4m3fn").unwrap_or_else(|| panic!("a dtype"));
     let good = elementwise(DType::FLOAT32, DType::FLOAT32, DType::FLOAT32, |a, b| a + b);
     let bad = elementwise(DType::FLOAT32, small, DType::FLOAT32, |a, b| {
@@ -640,7 +640,7 @@ fn power_of_integers_is_that_of_the_interpreter() {
 }
 
 #[test]
-fn what_does_not_fit_is_an_error() {
+fn division_by_zero_and_wrong_buffers_are_errors() {
     let func = elementwise(DType::INT32, DType::INT32, DType::INT32, |a, b| Expr::Binary {
         op: BinaryOp::FloorDiv,
         left: Box::new(a),
