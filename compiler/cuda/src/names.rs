@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_or_reserved_gets_a_number() {
+    fn taken_and_reserved_names_get_a_number() {
         let mut names = Names::default();
         assert_eq!(["a", "a", "exp", "a_1"].map(|wanted| names.fresh(wanted)), ["a", "a_1", "exp_1", "a_1_1"]);
     }

@@ -93,7 +93,7 @@ fn a_sequence_that_repeats_is_captured_once_and_replayed() {
 }
 
 #[test]
-fn what_is_held_back_goes_before_what_the_host_does() {
+fn deferred_launches_precede_host_operations() {
     let recorder = Recorder::default();
     let (device, module) = device(&recorder);
     let (x, y) = (memory(&device, 64), memory(&device, 64));

@@ -244,7 +244,7 @@ extern "C" __global__ void indexes(float* x, int n) {
     }
 
     #[test]
-    fn what_is_no_machine_code_needs_nothing() {
+    fn images_without_machine_code_have_no_resources() {
         assert!(of(b"").is_empty() && of(b".version 8.0\n\0").is_empty() && of(b"\x7fELF").is_empty());
         // An executable of the host is an ELF file, too.
         let own = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
@@ -252,7 +252,7 @@ extern "C" __global__ void indexes(float* x, int n) {
     }
 
     #[test]
-    fn what_is_short_limits_the_blocks() {
+    fn scarcest_resource_limits_occupancy() {
         let needs = |registers, shared_bytes| Resources { registers, shared_bytes, local_bytes: 0, spills: 0 };
         let of = |needs: Resources, arch, threads, dynamic| {
             let Occupancy { blocks, percent } =

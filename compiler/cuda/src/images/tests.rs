@@ -53,7 +53,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_was_compiled_is_not_compiled_again_and_what_was_spoiled_is() {
+fn cached_images_are_reused_and_corrupt_ones_recompiled() {
     match probe() {
         Ok(_) => {}
         Err(NvrtcError::NotFound(_)) => {
@@ -104,7 +104,7 @@ fn a_folder_that_cannot_be_written_keeps_nothing_and_harms_nothing() {
 }
 
 #[test]
-fn what_is_refused_is_told_and_nothing_else_suffers() {
+fn kernel_that_nvrtc_refuses_is_reported_and_others_compile() {
     if probe().is_err() {
         println!("skipped: NVRTC not found");
         return;

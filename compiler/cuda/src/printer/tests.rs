@@ -51,7 +51,7 @@ extern \"C\" __global__ void __launch_bounds__(256) matmul_kernel(
 }
 
 #[test]
-fn what_has_no_words_is_named() {
+fn dtype_without_cuda_type_is_an_error_that_names_the_function() {
     let mut builder = KernelBuilder::new(name("copy"));
     let dtype = DType::parse("float4_e2m1fn").expect("a dtype");
     let (x, out) = (builder.param("x", &[Dim::from(2)], dtype), builder.param("out", &[Dim::from(2)], dtype));

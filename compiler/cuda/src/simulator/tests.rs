@@ -77,7 +77,7 @@ fn a_race_shows_in_another_order() {
 }
 
 #[test]
-fn what_a_device_may_hang_or_corrupt_on_is_an_error() {
+fn divergent_barriers_bad_accesses_and_overflows_are_errors() {
     for (body, report) in [
         ("    if (t < 7) __syncthreads();\n", "a thread ended before a barrier"),
         ("    if (t < 7)\n __syncthreads();\n else\n __syncthreads();\n", "different barriers"),

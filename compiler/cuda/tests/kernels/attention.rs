@@ -313,7 +313,7 @@ fn product_alone() -> Case {
 }
 
 #[test]
-fn what_is_no_attention_is_left_with_a_reason() {
+fn product_alone_is_declined_by_the_attention_rule() {
     let source = crate::source(&[product_alone()]);
     let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "attention");
     assert_eq!(declined.map(|(_, why)| why.as_str()), Some("there is no further statement"));

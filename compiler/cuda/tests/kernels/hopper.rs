@@ -83,7 +83,7 @@ fn rows_of_two_axes(rows: i64) -> Case {
 }
 
 /// Returns `out[m, n] = Σ max(a[m, k], 0) b[k, n]`: one operand is computed, so TMA cannot load it.
-fn what_is_computed() -> Case {
+fn with_a_computed_operand() -> Case {
     let mut builder = KernelBuilder::new(name("activated"));
     let dims = |sizes: [i64; 2]| sizes.map(Dim::from);
     let a = builder.param("a", &dims([128, 128]), BF16);
@@ -225,7 +225,7 @@ fn brought() -> Vec<Case> {
     }
     cases.push(along_sums(product(I8, I32, [125, 250, 127])).case("int8, unaligned", [125, 250, 127]));
     cases.push(large_convolution(BF16, F32));
-    cases.push(what_is_computed());
+    cases.push(with_a_computed_operand());
     cases.push(windows());
     cases
 }

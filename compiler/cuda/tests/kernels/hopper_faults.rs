@@ -48,7 +48,7 @@ fn expect(case: &Case, faults: &[(&str, &str, &str)]) {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn what_is_wrong_about_copied_tiles_shows() {
+fn faults_of_tma_tiles_are_detected() {
     // The result has one tile, the operands have ten, so each slot of the pipeline is used more than once.
     let case = product(DType::FLOAT16, DType::FLOAT32, [64, 128, 640]).case("ten tiles", [64, 128, 640]);
     expect(
@@ -88,7 +88,7 @@ fn what_is_wrong_about_copied_tiles_shows() {
 }
 
 #[test]
-fn what_is_wrong_about_tiles_that_threads_bring_shows() {
+fn faults_of_tiles_loaded_by_threads_are_detected() {
     let case = large_convolution(DType::BFLOAT16, DType::FLOAT32);
     expect(
         &case,

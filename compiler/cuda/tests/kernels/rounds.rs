@@ -259,7 +259,7 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
 /// A loop that contains more than launches, or whose number of iterations the host does not know, is no loop of the
 /// host; the result is right all the same.
 #[test]
-fn what_the_host_does_not_know_is_no_loop_of_its_own() {
+fn loops_the_host_cannot_run_are_no_host_loops() {
     let launch = |indent: &str| {
         format!(
             "{indent}for b in T.thread_binding(3, thread=\"blockIdx.x\"):\n{indent}    for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n{indent}        out[b, t] = out[b, t] + x[b, t]\n"

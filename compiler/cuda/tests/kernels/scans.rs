@@ -190,7 +190,7 @@ fn each_agrees_with_the_interpreter_in_every_order() {
 }
 
 #[test]
-fn what_must_stay_in_order_is_declined() {
+fn order_dependent_updates_are_declined() {
     let head = "last(x: T.Buffer((4, 40), \"float32\"), out: T.Buffer((4, 40), \"float32\"))";
     let loops = "for i, k in T.grid(4, 40):\n    with T.sblock(\"scan\"):\n        vi = T.axis.spatial(4, i)\n        vk = T.axis.opaque(40, k)\n";
     let of = |value: &str| function(head, &format!("{loops}        out[vi, vk] = {value}"));

@@ -95,7 +95,7 @@ fn each_compiles_and_keeps_its_values_in_registers() {
 }
 
 #[test]
-fn what_reads_elsewhere_and_what_goes_to_one_place_is_declined() {
+fn scatter_that_reads_other_elements_is_declined() {
     // Each store depends on the previous store to an element whose index is data.
     let mut builder = KernelBuilder::new(name("chained"));
     let numbers = builder.param("numbers", &[Dim::from(64)], DType::INT64);

@@ -220,7 +220,7 @@ for r in range(2):
 }
 
 #[test]
-fn what_people_write_keeps_its_threads_and_agrees() {
+fn handwritten_functions_keep_their_threads_and_agree() {
     let cases: Vec<Case> = written().into_iter().chain(sums()).collect();
     for case in &cases {
         let source = crate::source(std::slice::from_ref(case));
@@ -235,7 +235,7 @@ fn what_people_write_keeps_its_threads_and_agrees() {
 
 /// If a kernel cannot execute the launch, the rule declines with a reason, and another rule takes the function.
 #[test]
-fn what_threads_cannot_do_is_declined() {
+fn unsupported_launches_are_declined_with_a_reason() {
     let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((1,), \"float32\")";
     let sum = |outer: &str, binding: &str| {
         format!(
@@ -267,7 +267,7 @@ fn what_threads_cannot_do_is_declined() {
 
 /// Updates of two elements whose partial results of single threads cannot be combined to the result of all.
 #[test]
-fn what_hangs_on_grouping_is_declined() {
+fn updates_that_depend_on_grouping_are_declined() {
     let params = "x: T.Buffer((64,), \"float32\"), a: T.Buffer((1,), \"float32\"), b: T.Buffer((1,), \"float32\")";
     for (title, update) in [
         ("a choice by a running sum", "a[0] = a[0] + x[vk]\nb[0] = T.Select(a[0] > T.float32(3), b[0], x[vk])"),

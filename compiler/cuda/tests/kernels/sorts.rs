@@ -229,7 +229,7 @@ fn long_rows_agree_with_the_cpu() {
 }
 
 #[test]
-fn what_is_no_order_is_declined() {
+fn comparisons_that_are_no_order_are_declined() {
     let head = "order(x: T.Buffer((4, 50), \"float32\"), out: T.Buffer((4, 50), \"float32\"))";
     let count = |before: &str| {
         format!(
