@@ -29,7 +29,7 @@ fn returned(workspace: &Workspace, file: rx_db::FileId) -> String {
 }
 
 #[test]
-fn what_is_declared_decides_what_is_found() {
+fn operator_declarations_decide_diagnostics_and_types() {
     let mut workspace = Workspace::new();
     let file = workspace.add(TEXT, FileKind::Rx);
     let codes = |workspace: &Workspace| workspace.diagnostics(file).iter().map(|it| it.code).collect::<Vec<_>>();
