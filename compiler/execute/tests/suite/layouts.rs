@@ -275,7 +275,7 @@ fn every_operator_with_a_layout_rule_keeps_values() {
 
 /// Layouts that can be requested for other operators than convolutions.
 #[test]
-fn what_is_asked_for_is_done_and_keeps_values() {
+fn requested_layouts_are_applied_and_keep_values() {
     let asked: &[(&str, &[&str], &str)] = &[
         ("nn.conv2d", &["NHWC", "OHWI", "NCHW"], "r = R.nn.conv2d(x, w)"),
         ("nn.conv2d", &["NCHW", "OHWI"], "r = R.nn.conv2d(x, w, data_layout=\"NCWH\", kernel_layout=\"OIHW\")"),

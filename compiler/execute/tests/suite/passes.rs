@@ -101,7 +101,7 @@ fn in_its_mode(text: &str, pass: &str) -> String {
 }
 
 #[test]
-fn what_is_computed_stays() {
+fn passes_of_recorded_cases_keep_results() {
     let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
     let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/passes.jsonl")).ok()) else {
         println!("skipped: RX_CASES names no folder with cases/passes.jsonl");
@@ -197,7 +197,7 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
 /// pass.
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn what_any_module_computes_stays() {
+fn passes_of_generated_modules_keep_results() {
     let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
     let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/modules.jsonl")).ok()) else {
         println!("skipped: RX_CASES names no folder with cases/modules.jsonl");
