@@ -49,7 +49,7 @@ fn the_comment_makes_the_mistake_unreported() {
 }
 
 #[test]
-fn what_does_not_touch_the_range_is_left_alone() {
+fn mistakes_outside_the_range_have_no_actions() {
     let fixture = Fixture::body("y = R.nn.relo(x)\nz = x$0\nreturn y\n");
     assert_eq!(fixes(&fixture), []);
 }

@@ -50,7 +50,7 @@ fn a_variable_tells_type_rule_and_cost() {
 }
 
 #[test]
-fn what_was_declared_stands_beside_what_is_inferred() {
+fn hover_of_an_annotated_variable_shows_the_inferred_type() {
     let text = of("y$0: R.Tensor(dtype=\"float32\", ndim=4) = R.abs(x)\nreturn y\n");
     assert!(text.contains("R.Tensor((1, 3, 224, 224), dtype=\"float32\")"), "{text}");
 }

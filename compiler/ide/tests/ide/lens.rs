@@ -2,7 +2,7 @@ use crate::fixture::Fixture;
 use rx_syntax::document::ItemKind;
 
 #[test]
-fn what_functions_cost_is_told_with_their_symbols() {
+fn cost_line_is_in_symbols_of_the_function() {
     let text = "n = TypeVar(\"n\")\n@R.function$0\ndef f(x: R.Tensor((n, 8), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
     let fixture = Fixture::new(text);
     let items = fixture.workspace.document(fixture.file).items();

@@ -253,7 +253,7 @@ fn names_of_a_prim_func() {
 }
 
 #[test]
-fn what_a_lambda_binds_is_its_own() {
+fn lambda_parameters_are_local() {
     let text = "@T.prim_func
 def f(x: T.int32):
     r = T.comm_reducer(lambda x, y: $0x + y, [x])
@@ -266,7 +266,7 @@ def f(x: T.int32):
 }
 
 #[test]
-fn what_a_comprehension_binds_is_its_own() {
+fn comprehension_variables_are_local() {
     let text = "@T.prim_func
 def f(x: T.int32, y: T.int32):
     r = T.f([$0x + y for x in range(x) if x for y in range(x)], x, {k: x for k, v in x})

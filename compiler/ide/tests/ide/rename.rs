@@ -95,7 +95,7 @@ def g(A: T.Buffer((8,), \"float32\")):
 }
 
 #[test]
-fn what_python_uses_keeps_its_name() {
+fn function_used_by_python_is_not_renamed() {
     let text = "@R.function\ndef f(x: R.Any):\n    return x\n\nprint(f)\n";
     let fixture = Fixture::of(text, FileKind::Python);
     let refused = rename(&fixture.view(), text.find("f(x").expect("a function"), "g");

@@ -70,7 +70,7 @@ fn the_outline_has_modules_functions_blocks_and_bindings() {
 }
 
 #[test]
-fn what_has_several_lines_can_be_folded() {
+fn constructs_of_several_lines_can_be_folded() {
     let fixture = Fixture::of(MODULE, FileKind::Rx);
     let line = |offset: u32| fixture.view().document().line_column(offset as usize, rx_db::Encoding::Utf8).0;
     let folds: Vec<(u32, u32, FoldKind)> = rx_ide::folds(&fixture.view())
