@@ -189,7 +189,7 @@ fn endless_loops_end_by_the_limits_of_the_caller() {
 }
 
 #[test]
-fn what_a_block_allocates_is_undefined_at_its_start() {
+fn buffer_of_a_block_is_undefined_at_its_start() {
     let mut func = function(&[(&[2], DType::FLOAT32)]);
     let temporary = Buffer {
         name: name("t"),
