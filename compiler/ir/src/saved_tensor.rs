@@ -198,7 +198,7 @@ mod tests {
     use rx_base::DType;
 
     #[test]
-    fn what_is_written_is_what_tvm_writes_and_reads_back() {
+    fn written_tensor_equals_tvms_and_reads_back() {
         let bytes: Vec<u8> = (0..16u8).map(f32::from).flat_map(f32::to_le_bytes).collect();
         let text = write(&[16], DType::FLOAT32, &bytes).unwrap_or_default();
         assert!(text.starts_with(
