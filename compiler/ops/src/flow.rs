@@ -161,7 +161,7 @@ mod tests {
     use crate::schema::ParamKind;
 
     #[test]
-    fn what_is_kept_is_an_operand() {
+    fn kept_operand_is_a_tensor_parameter() {
         let kept: Vec<(&str, &str)> =
             crate::all().filter_map(|schema| Some((schema.name, schema.flow.kept?))).collect();
         assert!(kept.contains(&("concat", "tensors")) && kept.contains(&("strided_slice", "x")));

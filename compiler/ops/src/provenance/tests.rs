@@ -62,7 +62,7 @@ fn dims_that_must_agree_are_one_source() {
 }
 
 #[test]
-fn what_is_moved_is_followed() {
+fn moved_dims_are_traced_to_their_operands() {
     let permute = [("x", tensor("1 2 3 4:float32")), ("axes", numbers(&[0, 3, 1, 2]))];
     assert_eq!(of("permute_dims", &permute, Part::Dim(1)), "x.3");
     let reshape = [("x", tensor("2 12 n:float32")), ("shape", shape("24 n"))];

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_keeps_its_place() {
+    fn unsupported_index_maps_give_no_shape() {
         let map = IndexMap::parse("T.index_map(lambda i, j: (i - j, T.max(i, j), j))").unwrap();
         assert_eq!((map.params.len(), map.indices.len()), (2, 3));
         assert_eq!(map.map_shape(&dims("2 3")), None);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_kernel_computes_stays() {
+    fn operators_without_a_kernel_are_not_lowered() {
         assert_eq!(of("grad.no_grad"), Legalized::Operand("input"));
         assert_eq!(of("unique"), Legalized::Call);
         assert_eq!(of("ccl.allreduce"), Legalized::Call);

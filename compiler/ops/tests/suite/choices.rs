@@ -159,7 +159,7 @@ fn visit(value: &mut Value, visitor: &mut impl FnMut(&mut Value)) {
 }
 
 #[test]
-fn what_a_rule_accepts_has_loops() {
+fn calls_that_a_rule_accepts_have_loops() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut failures: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let (mut lowered, mut refused) = (0, 0);
