@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_below_is_not_bound_yet() {
+    fn name_used_before_its_binding_is_an_error() {
         let function = "def f(A: T.Buffer((n, 4), \"float32\"), n: T.int32):\n    A[i] = A[0]\n    for i in range(n):\n        A[i] = A[0]\n";
         assert_eq!(found("", function), ["error: `i` is used before it is bound"]);
     }

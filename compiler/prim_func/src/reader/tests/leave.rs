@@ -56,7 +56,7 @@ fn a_loop_that_is_left_counts_for_itself() {
 }
 
 #[test]
-fn what_leaves_belongs_to_the_innermost_loop() {
+fn break_and_continue_belong_to_the_innermost_loop() {
     // For each row the sum up to the first zero; rows that begin with a 9 are skipped.
     let text = "for r in range(4):\n    if x[r * 2] == T.float32(9):\n        continue\n    y[r] = T.float32(0)\n    \
                 for c in range(2):\n        if x[r * 2 + c] == T.float32(0):\n            break\n        \
@@ -100,7 +100,7 @@ fn threads_return_for_themselves() {
 }
 
 #[test]
-fn what_cannot_be_left_is_named() {
+fn unsupported_break_and_continue_are_named() {
     assert_eq!(refused("y[0] = T.float32(0)\nbreak"), "`break` stands in no loop");
     assert_eq!(refused("if x[0] == T.float32(0):\n    T.continue_loop()"), "`T.continue_loop()` stands in no loop");
     assert_eq!(
