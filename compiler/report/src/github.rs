@@ -48,7 +48,7 @@ mod tests {
     use rx_base::{Code, Diagnostic, Span};
 
     #[test]
-    fn what_the_runner_would_read_as_its_own_is_escaped() {
+    fn characters_of_workflow_commands_are_escaped() {
         let source = Source::new("a,b:100%.rx", "x = y\nz\n");
         let wrong = Diagnostic::new(Code::UndefinedName, Span::new(4, 5), "100% of `y`: gone, all").with_note("a\r\nb");
         assert_eq!(
