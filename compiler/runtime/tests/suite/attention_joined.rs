@@ -320,7 +320,7 @@ fn few_rows_share_many_keys() {
 }
 
 #[test]
-fn what_others_see_stays_apart() {
+fn intermediates_that_others_read_are_not_joined() {
     let seen = exported(
         ["q", "k", "v"].map(|name| param(name, "(2, 10, 8)", "float32", &[2, 10, 8])).into(),
         &[

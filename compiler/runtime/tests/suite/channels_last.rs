@@ -258,7 +258,7 @@ fn one_and_three_spatial_axes() {
 }
 
 #[test]
-fn what_somebody_else_sees_lies_as_it_is_written() {
+fn tensors_visible_outside_keep_their_layout() {
     let shapes: [&[i64]; 3] = [&[1, 8, 6, 6], &[8, 8, 3, 3], &[8, 8, 3, 3]];
     let params = [("x", "(1, 8, 6, 6)"), ("w0", "(8, 8, 3, 3)"), ("w1", "(8, 8, 3, 3)")];
     let first = "a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))";

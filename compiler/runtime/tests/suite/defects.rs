@@ -112,14 +112,14 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn what_is_right_gives_one_result_everywhere() {
+fn correct_programs_agree_on_all_devices() {
     one_result_everywhere(MOST_ROUNDS);
 }
 
 /// As above with the largest convolutions. Takes minutes.
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn what_is_right_and_large_gives_one_result_everywhere() {
+fn large_correct_programs_agree_on_all_devices() {
     one_result_everywhere(1 << 36);
 }
 

@@ -47,7 +47,7 @@ fn a_view_is_no_obstacle_to_what_is_computed_element_by_element() {
 }
 
 #[test]
-fn what_keeps_all_elements_in_their_order_is_a_view() {
+fn operators_that_keep_the_element_order_are_views() {
     let body = ["a = R.permute_dims(x, (1, 0, 2))", "b = R.broadcast_to(a, (4, 1, 3))", "return b"];
     assert_eq!(kernels(&[("x", "(1, 4, 3)")], &body, &[&[1, 4, 3]]), Vec::<String>::new());
     let body = ["a = R.permute_dims(x, (1, 0))", "return a"];
@@ -57,7 +57,7 @@ fn what_keeps_all_elements_in_their_order_is_a_view() {
 }
 
 #[test]
-fn what_only_moves_elements_is_done_by_each_of_its_readers() {
+fn data_movement_is_fused_into_each_consumer() {
     let body = [
         "a = R.permute_dims(x, (1, 0, 2))",
         "b = R.reshape(a, (3, 20))",
@@ -71,7 +71,7 @@ fn what_only_moves_elements_is_done_by_each_of_its_readers() {
 }
 
 #[test]
-fn what_follows_a_product_through_views_is_its_epilogue() {
+fn elementwise_consumers_of_a_product_through_views_are_its_epilogue() {
     let w = ("w", "(8, 24)");
     let body =
         ["a = R.matmul(x, w)", "b = R.reshape(a, (2, 3, 24))", "c = R.nn.gelu(b)", "d = R.add(c, y)", "return d"];
@@ -99,7 +99,7 @@ fn what_follows_a_product_through_views_is_its_epilogue() {
 }
 
 #[test]
-fn what_stays_in_memory_lies_as_it_is_computed() {
+fn materialized_operand_keeps_its_computed_layout() {
     let (params, body) = (
         [("x", "(6, 8)"), ("w", "(24, 8)")],
         ["a = R.exp(w)", "b = R.permute_dims(a)", "c = R.matmul(x, b)", "return c"],

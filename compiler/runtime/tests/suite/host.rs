@@ -56,7 +56,7 @@ def main(x: R.Tensor((), "float32")):
 }
 
 #[test]
-fn what_depends_on_values_gives_symbols_theirs() {
+fn match_cast_of_a_data_dependent_shape_binds_its_symbol() {
     let text = Text::module(
         r#"@R.function
 def main(x: R.Tensor((4,), "float32")):

@@ -95,7 +95,7 @@ def down(x: R.Tensor((2,), \"float32\"), c: R.Tensor((), \"bool\")) -> R.Tensor(
 }
 
 #[test]
-fn what_is_computed_once_may_be_there_the_second_time() {
+fn runs_of_a_memoized_function_are_unknown_when_repeated() {
     let once = TWICE.replace("    y = R.add", "    R.func_attr({\"rx.once\": True})\n    y = R.add");
     let program = program("y = cls.twice(x)\nz = R.exp(y)\nreturn z", &once);
     assert_eq!((kernel_runs(&program, false), kernel_runs(&program, true)), (Some(3), None));

@@ -142,7 +142,7 @@ fn a_chain_of_elements_is_one_kernel() {
 }
 
 #[test]
-fn what_follows_a_reduction_element_by_element_is_its_epilogue() {
+fn elementwise_consumers_of_a_reduction_are_its_epilogue() {
     let bodies: [(&[&str], &[&str]); 4] = [
         // The addition is fused into the matmul before it, not into the softmax after it.
         (
@@ -220,7 +220,7 @@ fn an_observer_is_told_of_every_binding() {
 }
 
 #[test]
-fn what_two_read_or_a_result_needs_stays_a_kernel() {
+fn values_with_two_consumers_or_returned_stay_kernels() {
     let text = Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.tanh(a)"], "b, c"));
     assert_eq!(kernel_names(&text.program(true)), ["add", "relu", "tanh"]);
     let text = Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)"], "a, b"));
@@ -228,7 +228,7 @@ fn what_two_read_or_a_result_needs_stays_a_kernel() {
 }
 
 #[test]
-fn what_nothing_reads_is_not_computed() {
+fn unused_values_are_not_computed() {
     let text = Text::new(&block(
         &["a = R.exp(x)", "b = R.split(y, indices_or_sections=2, axis=1)", "c = b[0]", "d = R.nn.relu(c)"],
         "d",

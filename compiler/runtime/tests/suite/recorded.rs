@@ -87,7 +87,7 @@ fn a_run_whose_shapes_repeat_becomes_one_graph() {
 }
 
 #[test]
-fn what_a_frame_needs_is_one_block() {
+fn intermediates_of_a_frame_share_one_allocation() {
     let recorder = Recorder::default();
     let products = ["a = R.matmul(x, w)", "b = R.matmul(a, w)", "c = R.matmul(b, w)", "d = R.matmul(c, w)"];
     let head = NET.lines().next().into_iter().chain(NET.lines().nth(1)).collect::<Vec<_>>().join("\n");
