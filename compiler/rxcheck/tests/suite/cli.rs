@@ -190,7 +190,7 @@ fn links_do_not_lead_round_in_circles_and_pipes_do_not_block() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_the_rest_checked() {
+fn unreadable_file_is_reported_and_the_rest_checked() {
     let folder = folder(&[("a.rx", &bad())]);
     let output = rxcheck(&folder, &["--format", "concise", "missing.rx", "a.rx"]);
     assert!(stderr(&output).starts_with("rxcheck: missing.rx: no such file or folder\n"), "{}", stderr(&output));

@@ -63,7 +63,7 @@ fn the_nearest_settings_hold() {
 }
 
 #[test]
-fn what_is_searched() {
+fn include_and_exclude_select_files() {
     let files = [("a.rx", NET), ("dump.txt", NET), ("old/b.rx", NET), ("nets/old/c.rx", NET), ("d.py", NET)];
     let settings = [("rx.toml", "include = ['*.rx', '*.txt']\nexclude = ['old', 'nets/x']\n")];
     let folder = folder(&[&files[..], &settings].concat());

@@ -115,7 +115,7 @@ fn a_named_file_may_go_and_come_back() {
 }
 
 #[test]
-fn what_cannot_be_watched() {
+fn unwatchable_arguments_are_usage_errors() {
     let folder = TempDir::new().expect("a temporary folder");
     for arguments in [["-"].as_slice(), &["--format", "sarif", "."], &["--fix", "."]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
