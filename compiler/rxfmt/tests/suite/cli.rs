@@ -97,7 +97,7 @@ fn a_file_with_mistakes_stays_and_they_are_named() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn unreadable_input_is_an_error() {
     assert_eq!(rxfmt().arg("no such file.rx").output().unwrap().status.code(), Some(2));
     assert_eq!(rxfmt().output().unwrap().status.code(), Some(2));
     assert_eq!(piped(&["--dialect", "tvm-9", "-"], "").status.code(), Some(2));
