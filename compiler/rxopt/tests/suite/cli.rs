@@ -421,7 +421,7 @@ fn a_disk_that_is_full_is_an_error() {
 }
 
 #[test]
-fn what_changes_nothing_is_not_run_for() {
+fn verify_values_skips_passes_that_change_nothing() {
     let output = rxopt(&program(), &["-", "--verify-values", "--pass", "FoldConstant"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert_eq!(err(&output), "rxopt: FoldConstant: the module is as it was\n");
