@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_is_what_is_found() {
+    fn wanted_arrays_are_those_that_match_a_parameter() {
         let params = ["w", "p_layer_w", "b_x"];
         let wanted = Wanted::of(params.iter().copied());
         for array in ["w", "W", "Layer.W", "layer_w", "p_layer.w", "P_layer_w", "b.x", "x", "X", "y", "p_w", "layer w"]

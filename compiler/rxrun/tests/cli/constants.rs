@@ -20,7 +20,7 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn what_is_missing_is_told_and_how_it_is_given() {
+fn missing_constants_are_reported_with_the_remedy() {
     for told in [
         "f.rx: metadata[\"ir.GenericConst\"][0], metadata[\"ir.GenericConst\"][1]: the file has no metadata section",
         "TVM prints them with the module by `mod.script(show_meta=True)`",

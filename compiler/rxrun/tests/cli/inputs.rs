@@ -82,7 +82,7 @@ fn settings_say_what_a_run_takes() {
 }
 
 #[test]
-fn what_settings_name_and_a_function_does_not_need_may_be_missing() {
+fn files_of_settings_that_a_function_does_not_need_may_be_missing() {
     let folder = Folder::new();
     folder.write("take.rx", TAKE);
     folder.arrays("data.npz", &[("table", &table()), ("indices", &ints(&[3, 1]))]);

@@ -147,7 +147,7 @@ fn names_match_exactly_or_with_what_no_identifier_has_replaced() {
 }
 
 #[test]
-fn what_is_drawn_depends_on_the_seed_and_nothing_else() {
+fn drawn_inputs_depend_on_the_seed_only() {
     let folder = Folder::new();
     folder.write("take.rx", TAKE);
     let drawn = |seed: &str, device: &str| {
@@ -237,7 +237,7 @@ fn a_device_that_is_not_there_is_said_to_be_missing() {
 }
 
 #[test]
-fn what_has_no_lowering_is_reported_at_its_place() {
+fn call_without_lowering_is_reported_at_its_place() {
     let folder = Folder::new();
     folder.write(
         "f.rx",

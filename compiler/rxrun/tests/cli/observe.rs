@@ -291,7 +291,7 @@ fn a_comparison_that_fails_is_observed_too_and_still_fails() {
 }
 
 #[test]
-fn what_an_observed_run_fails_at_is_a_remark() {
+fn failure_of_an_observed_run_is_a_remark() {
     // In a fused run an unused value is not computed; in an observed run it is.
     let program = r#"@R.function
 def main(table: R.Tensor((4, 2), "float32"), indices: R.Tensor((1,), "int64")):
