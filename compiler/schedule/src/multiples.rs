@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_multiple_for_any_values_needs_nothing_given() {
+    fn multiples_for_any_values_need_no_assumption() {
         let (n, m) = (symbol("n"), symbol("m"));
         let eights = Multiples::of(8);
         assert!(eights.has(&Dim::constant(64)) && !eights.has(&Dim::constant(12)));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_makes_its_products_multiples() {
+    fn products_of_an_assumed_multiple_are_multiples() {
         let (n, m) = (symbol("n"), symbol("m"));
         let mut eights = Multiples::of(8);
         assert!(eights.assume(&n));

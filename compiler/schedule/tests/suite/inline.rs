@@ -146,7 +146,7 @@ fn a_chain_becomes_one_nest() {
 }
 
 #[test]
-fn what_is_expensive_is_computed_once() {
+fn expensive_values_are_computed_once() {
     use Operator::*;
     // Squared in one statement: becomes a `let`.
     let func = inline(&build(&[Exp(0), Square(2)]));

@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, rng_seed: RngSeed::Fixed(13), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_proved_holds(
+    fn proved_accesses_are_in_range(
         index in index(),
         reading in prop::sample::select(vec![Reading::Bare, Reading::Clamped, Reading::Modulo, Reading::Chosen, Reading::Wrapped]),
         narrow in any::<bool>(),
