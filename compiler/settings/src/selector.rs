@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_said_to() {
+    fn unknown_selectors_are_reported_with_a_suggestion() {
         assert_eq!(
             near("slice-end-clampd"),
             "no diagnostic is called `slice-end-clampd`; did you mean `slice-end-clamped`?"

@@ -57,7 +57,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn what_a_run_takes_is_read() {
+fn run_table_is_read() {
     let text = "[run]\ninputs = ['d.npz']\ninput = { x = 'x.npy', y = 'y.npy' }\nseed = 7\ndims = { n = 4 }\ndevice = 'cuda-sim'\n\
                 [[overrides]]\nfiles = ['nets']\n[overrides.run]\ninput = { y = 'z.npy' }\nseed = 0\n";
     let settings = settings(text);
@@ -93,7 +93,7 @@ fn mistakes_in_what_a_run_takes_have_places() {
 }
 
 #[test]
-fn what_is_no_toml_is_one_mistake() {
+fn invalid_toml_is_one_mistake() {
     let found = mistakes("include = [\nseverity = 1\n");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("RX0001 `"), "{found:?}");
