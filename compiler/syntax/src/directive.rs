@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_one() {
+    fn malformed_directives_are_reported() {
         assert_eq!(directives("x  # rx: the receiver\ny = '# rx: ignore'\n# rx ignore\n"), []);
         assert_eq!(one("x  # rx: ignore[RX0651\n").0, "the bracket is not closed");
         assert_eq!(one("x  # rx: ignore[]\n").0, "there is no code where one belongs");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_with_it() {
+    fn removal_of_a_directive_includes_its_blanks_and_line() {
         let removed = |text: &str| {
             let segment = Segment::new(text.into());
             let removal = segment.directives()[0].removal;

@@ -118,7 +118,7 @@ fn printing_keeps_trees_and_comments_in_every_dialect() {
 }
 
 #[test]
-fn what_tvm_prints_is_formatted() {
+fn text_printed_by_tvm_is_formatted() {
     let mut failures = Vec::new();
     let mut count = 0;
     let files = [
