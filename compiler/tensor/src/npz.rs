@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_under_its_names_and_in_order() {
+    fn written_arrays_are_read_with_their_names_in_order() {
         let directory = Directory::new("written");
         let path = directory.file("out.npz");
         let integers = Tensor::zeros(DType::INT64, &[3]).expect("a tensor");

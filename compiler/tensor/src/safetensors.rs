@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_is_passed_over() {
+    fn unwanted_arrays_are_skipped() {
         let data = [&1.5f32.to_le_bytes()[..], &(-2.0f32).to_le_bytes(), &[0, 1, 7]].concat();
         let path = std::env::temp_dir().join(format!("rx-tensor-wanted-{}.safetensors", std::process::id()));
         std::fs::write(&path, file(TWO, &data)).expect("a file");
