@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_empty_stays() {
+    fn reductions_that_cannot_be_empty_stay() {
         let text = sum(&Dim::constant(3));
         assert!(!text.contains("if "), "{text}");
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_decide_is_not_evaluated() {
+    fn short_circuited_operands_are_not_evaluated() {
         let n = Expr::Var { var: VarId(0), dtype: DType::INT64 };
         let divided = Expr::compare(CompareOp::Gt, Expr::int(64).floor_div(n.clone()), Expr::int(3));
         let holds = |expr: &Expr, n: i64| evaluate_index(expr, &|_| Some(n));
