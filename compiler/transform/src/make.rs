@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_refuses_is_an_error() {
+    fn call_that_a_rule_refuses_is_an_error() {
         let wrong = call("matmul", vec![("x1", operand("x", &tensor([2, 3]))), ("x2", operand("w", &tensor([2, 4])))]);
         assert!(wrong.is_err_and(|PassError(message)| message.starts_with("matmul: ")));
         assert!(call("matmul", vec![("x1", operand("x", &tensor([2, 3])))]).is_err());

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_pass_is_called_or_takes_is_an_error() {
+    fn unknown_passes_and_arguments_are_errors() {
         let message = |text: &str| parse(text).err().map(|error| error.0).unwrap_or_default();
         assert!(message("DeadCodeEliminatio").contains("did you mean `DeadCodeElimination`?"));
         assert!(message("DeadCodeElimination([)").contains("no JSON"));

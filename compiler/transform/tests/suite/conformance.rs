@@ -33,7 +33,7 @@ fn errors(text: &str) -> String {
 }
 
 #[test]
-fn what_is_printed_reads_back() {
+fn printed_modules_read_back() {
     let Some(rows) = cases("modules.jsonl") else {
         println!("skipped: RX_CASES names no folder with cases/modules.jsonl");
         return;
@@ -87,7 +87,7 @@ fn texts() -> Option<Vec<(String, String)>> {
 }
 
 #[test]
-fn what_passes_make_of_any_module_has_no_errors() {
+fn outputs_of_passes_have_no_errors() {
     let Some(texts) = texts() else {
         println!("skipped: RX_CASES names no folder with cases/modules.jsonl and cases/op_inference.jsonl");
         return;

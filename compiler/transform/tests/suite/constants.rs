@@ -82,7 +82,7 @@ fn a_tensor_may_stand_in_a_file() {
 }
 
 #[test]
-fn what_does_not_fit_a_parameter_is_an_error() {
+fn tensor_that_does_not_fit_its_parameter_is_an_error() {
     let wrong = |params: &str| message(&format!("BindParams(\"main\", {params})"), LINEAR);
     assert!(wrong("{\"v\": 1}").contains("no parameter `v`"), "{}", wrong("{\"v\": 1}"));
     assert!(wrong("{\"b\": [1, 2]}").contains("3 is not 2"), "{}", wrong("{\"b\": [1, 2]}"));
@@ -191,7 +191,7 @@ fn every_scalar_keeps_its_bits() {
 }
 
 #[test]
-fn what_tensors_say_becomes_a_shape() {
+fn tensor_to_shape_of_known_elements_becomes_a_shape() {
     let text = "\
 @I.ir_module
 class Module:
@@ -212,7 +212,7 @@ class Module:
 }
 
 #[test]
-fn what_has_an_effect_or_no_value_here_stays() {
+fn effects_and_unknown_values_are_not_folded() {
     let text = "\
 @I.ir_module
 class Module:

@@ -187,7 +187,7 @@ def main(x: V) -> R.Tuple(V, V):
 }
 
 #[test]
-fn what_others_name_is_given_in_a_tuple() {
+fn values_used_outside_a_group_are_returned_in_a_tuple() {
     // `a` is used after the block, and by `sort`.
     let diamond = "\
 @R.function
@@ -322,7 +322,7 @@ def main(x: V) -> V:
 }
 
 #[test]
-fn what_is_read_before_it_is_written_over_is_not_read_after() {
+fn read_before_an_in_place_write_is_not_fused_after_it() {
     // `a` and `c` could be fused, but `a` reads `x` before it is overwritten.
     let module = module(
         "\
@@ -344,7 +344,7 @@ def main(x: V, y: V) -> V:
 }
 
 #[test]
-fn what_one_kernel_cannot_compute_stays_a_function() {
+fn groups_that_one_kernel_cannot_compute_stay_functions() {
     let by_hand = module(
         "\
 @R.function(private=True)

@@ -57,7 +57,7 @@ fn check(layouts: &str, params: &str, behind: &[&str], wanted: &[&str]) {
 }
 
 #[test]
-fn what_lies_between_two_convolutions_follows_them() {
+fn operators_between_convolutions_follow_their_layout() {
     let behind = ["b = R.nn.relu(a)", "c = R.nn.softmax(b, axis=1)", "d = R.nn.conv2d(c, w)"];
     let wanted = [
         "b = R.nn.relu(a)",
@@ -134,7 +134,7 @@ fn a_cast_is_one_of_the_tensor_as_it_lies() {
 }
 
 #[test]
-fn what_has_no_rule_or_no_known_rank_gets_its_operands_as_typed() {
+fn operators_without_layout_rule_or_rank_get_operands_as_typed() {
     let behind = ["b = R.add(y, a)", "c = R.cumsum(a, axis=1)", "d = (b, c)"];
     let again = "lv3 = R.permute_dims(a, axes=[0, 3, 1, 2])";
     let wanted = [BACK, "b = R.add(y, lv2)", again, "c = R.cumsum(lv3, axis=1)", "d = b, c"];
@@ -142,7 +142,7 @@ fn what_has_no_rule_or_no_known_rank_gets_its_operands_as_typed() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused() {
+fn invalid_layout_requests_are_refused() {
     let program = || read(&format!("@R.function\ndef main({OPERANDS}):\n    a = R.nn.conv2d(x, w)\n    return a\n"));
     let why = |arguments: &str| {
         apply(&format!("ConvertLayout({arguments})"), program()).err().map(|error| error.0).unwrap_or_default()

@@ -233,7 +233,7 @@ return b",
 }
 
 #[test]
-fn what_says_too_little_or_is_done_when_the_program_runs_stays() {
+fn calls_of_unknown_shape_and_host_operators_stay() {
     let text = main(
         "x: R.Tensor(ndim=2, dtype=\"float32\"), y: R.Tensor((2, 2))",
         "R.Tensor(dtype=\"float32\", ndim=2)",
@@ -264,7 +264,7 @@ return y",
 }
 
 #[test]
-fn what_is_said_to_other_passes_is_gone() {
+fn markers_for_other_passes_are_removed() {
     let text = main(
         "x: R.Tensor((2,), dtype=\"float32\")",
         "R.Tensor((2,), dtype=\"float32\")",

@@ -161,7 +161,7 @@ for i, j in T.grid(T.int64(4), T.int64(8)):
 }
 
 #[test]
-fn what_stays_alone() {
+fn data_dependent_and_repeated_accesses_are_opaque() {
     check(&[
         (
             "places that values tell",

@@ -21,7 +21,7 @@ fn check(passes: &str, before: &str, after: &str) {
 }
 
 #[test]
-fn what_nothing_uses_is_left_out() {
+fn unused_bindings_and_functions_are_removed() {
     let before = "\
 @R.function(private=True)
 def helper(x: T) -> T:
@@ -222,7 +222,7 @@ def main(x: T, pair: R.Tuple(T, T)) -> T:
 }
 
 #[test]
-fn what_a_dataflow_block_keeps_to_itself_is_shown_where_a_tuple_leads_to_it() {
+fn dataflow_variable_read_through_a_tuple_becomes_an_output() {
     let before = "\
 @R.function
 def main(x: T) -> T:

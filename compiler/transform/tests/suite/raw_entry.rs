@@ -61,7 +61,7 @@ fn main_takes_what_it_took_before() {
 }
 
 #[test]
-fn what_keeps_raw_weights_is_left_alone() {
+fn function_with_a_raw_entry_is_left_unchanged() {
     let once = apply("LiftTransformParams,KeepRawEntry", read(PROGRAM)).expect("a module");
     let twice = apply("LiftTransformParams,KeepRawEntry", once.clone()).expect("a module");
     let of_main =
