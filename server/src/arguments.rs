@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_editors_pass_is_accepted() {
+    fn arguments_of_editors_are_accepted() {
         assert_eq!(of(&[]), Ok(Command::Serve { client_process: None, verbose: false }));
         assert_eq!(
             of(&["--stdio", "--clientProcessId=7"]),

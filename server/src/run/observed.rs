@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_strange_or_too_much_is_left_out() {
+    fn malformed_and_surplus_observations_are_dropped() {
         let nowhere =
             [value(0, 1, 2), value(1, 0, 2), value(1, 5, 9), value(9, 1, 2), value(1, 3, 2), value(1, u64::MAX, 2)];
         assert_eq!(placed("a = b", &nowhere, Encoding::Utf16).0, Vec::<Value>::new());

@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_observed_after_a_run_does_not_undo_it() {
+    fn failure_of_observation_does_not_fail_the_run() {
         let ran = r#"{"event":"ran","seconds":[0.002]}"#;
         let output = r#"{"event":"output","name":"out0","dtype":"int64","shape":[],"min":1,"mean":1,"max":1,"nan":0}"#;
         let timing = r#"{"event":"observing","what":"profile"}"#;
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ended_from_outside_says_so() {
+    fn cancelled_and_late_runs_report_the_cause() {
         let conclude = |ended| told(&["{"]).conclude("`main`", &ended, String::new());
         assert!(conclude(Ended::Stopped(Stop::Cancelled)).cancelled);
         let late = conclude(Ended::TimedOut(Duration::from_secs(5)));

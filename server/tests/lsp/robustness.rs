@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 const URI: &str = "file:///a.rx";
 
 #[test]
-fn what_cannot_be_read_is_answered_with_an_error() {
+fn malformed_messages_are_answered_with_an_error() {
     let mut client = Client::initialized("utf-16");
     let frame = |body: &[u8]| [format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes(), body].concat();
     client.send_raw(b"hello?\r\n");

@@ -257,7 +257,7 @@ fn a_client_that_shows_the_answer_gets_no_message_beside_it() {
 }
 
 #[test]
-fn what_was_observed_stands_in_the_answer() {
+fn observed_values_are_in_the_answer() {
     let mut bench = Bench::plain("observed");
     bench.client.open(URI, 1, TEXT);
     let id = bench.run(json!([URI, "other"]));
@@ -316,7 +316,7 @@ fn an_older_rxrun_runs_where_no_values_are_asked_for() {
 }
 
 #[test]
-fn what_goes_wrong_in_the_child_is_a_message() {
+fn failure_of_the_child_is_a_message() {
     for (behave, expected, _) in ENDINGS {
         let mut bench = Bench::plain(behave);
         bench.client.open(URI, 1, TEXT);
@@ -427,7 +427,7 @@ fn a_run_has_its_time() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn invalid_run_requests_are_refused() {
     let mut bench = Bench::plain("run");
     bench.run(json!([]));
     assert_eq!(bench.shown(), (true, "nothing was run: no document is open".to_owned()));

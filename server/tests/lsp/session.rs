@@ -82,7 +82,7 @@ fn columns_are_counted_as_agreed() {
 }
 
 #[test]
-fn what_is_published_is_of_the_last_version_even_if_nothing_changed() {
+fn unchanged_diagnostics_are_published_for_the_last_version() {
     let mut client = Client::initialized("utf-8");
     client.open(URI, 1, MISMATCH);
     let before = client.diagnostics(URI, Some(1));

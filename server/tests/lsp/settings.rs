@@ -97,7 +97,7 @@ fn severities_operators_and_the_tvm_are_those_of_the_nearest_file() {
 }
 
 #[test]
-fn what_was_right_holds_while_the_file_is_wrong() {
+fn last_valid_settings_hold_while_the_file_is_invalid() {
     let mut project = Project::new(OPERATOR);
     assert_eq!(project.open("a.rx", 1), [""; 0]);
     project.rewrite(&format!("{OPERATOR}[severty]\n[tvm]\nversion = 27\n"));

@@ -76,7 +76,7 @@ fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
 }
 
 #[test]
-fn what_goes_wrong_is_the_message_of_the_answer() {
+fn failure_of_the_child_is_the_message_of_the_answer() {
     for (behave, _, expected) in ENDINGS {
         let mut bench = Bench::plain(behave);
         bench.client.open(URI, 1, TEXT);

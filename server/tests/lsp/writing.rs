@@ -157,7 +157,7 @@ fn hints_write_themselves() {
 }
 
 #[test]
-fn what_may_be_written_is_offered_and_documented() {
+fn completions_and_signatures_are_offered_and_documented() {
     let mut client = client();
     let text = NET.replace("R.nn.relo(é)", "R.nn.");
     open(&mut client, &text);
