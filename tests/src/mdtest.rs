@@ -101,7 +101,7 @@ mod tests {
     const MARKDOWN: &str = "# Addition\n\n```rx\n@R.function\ndef f(x: R.Tensor((2,), \"int8\")):\n    y = R.add(x, x)  # revealed: R.Tensor((2,), dtype=\"int8\")\n    return R.add(x, z)  # error: [undefined-name] 21 \"`z`\"\n```\n";
 
     #[test]
-    fn what_is_expected_is_found() {
+    fn expected_diagnostics_are_found() {
         assert_eq!(run("add.md", MARKDOWN), Vec::<String>::new());
     }
 

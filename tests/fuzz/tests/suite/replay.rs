@@ -30,7 +30,7 @@ fn seeds_pass() {
 }
 
 #[test]
-fn what_was_found_stays_mended() {
+fn inputs_that_failed_once_pass() {
     for (name, target) in TARGETS {
         for path in files(&format!("found/{name}")) {
             replay(target, &path);
