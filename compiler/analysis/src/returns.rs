@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_in_circles_are_not_inferred() {
+    fn functions_that_call_each_other_are_not_inferred() {
         assert_eq!(inferred("a b c; b c; c x"), ["a", "b", "c"]);
         assert_eq!(inferred("a a; b a; c d"), ["b", "c"]);
         assert_eq!(inferred("top a; a b; b c; c a leaf; leaf"), ["leaf", "top"]);

@@ -80,7 +80,7 @@ fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
 }
 
 #[test]
-fn where_segments_are_cut_changes_nothing() {
+fn segment_boundaries_do_not_change_results() {
     for body in [&BODY[..], &ASTRAY] {
         let whole = check(body, body.len());
         assert!(!whole.is_empty());
@@ -91,7 +91,7 @@ fn where_segments_are_cut_changes_nothing() {
 }
 
 #[test]
-fn labels_and_suggestions_look_at_what_precedes() {
+fn labels_and_suggestions_use_preceding_statements() {
     let text = HEADER.to_owned() + &BODY.concat();
     let found = check(&BODY, 1);
     let label = |message: &str| {

@@ -146,7 +146,7 @@ fn scopes_are_those_of_python() {
 }
 
 #[test]
-fn constants_come_before_what_reads_them() {
+fn constants_precede_their_uses() {
     let item = |indent| Outer::Item { indent, name: None };
     let python = |text: &str| Outer::Python(segments(&[text]));
     let known = |outer: &[Outer], at: usize| visible(outer)[at].get("x").is_some();
