@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fix_that_brings_an_error_is_taken_back_and_the_next_is_tried() {
+    fn fix_that_adds_an_error_is_undone_and_the_next_is_tried() {
         let fixed = fix_all("x q x", false, &mut check);
         assert_eq!(fixed.text, "y y y");
         let [taken] = &fixed.taken_back[..] else { panic!("{:?}", fixed.taken_back) };
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_touch_wait_for_the_next_round() {
+    fn adjacent_fixes_wait_for_the_next_iteration() {
         let (a, b) = (Span::new(0, 2), Span::new(2, 3));
         assert!(!meet(a, b) && meet(a, Span::empty(2)) && meet(Span::empty(2), Span::empty(2)));
         assert!(meet(Span::new(1, 3), a) && !meet(Span::empty(4), a));

@@ -271,7 +271,7 @@ fn answer(text: &str, bounds: &Bounds) -> Answer {
 }
 
 #[test]
-fn identities_programs_stand_on_are_proved() {
+fn identities_that_programs_use_are_proved() {
     let open: Vec<&str> = [
         "n // 4 * 4 + n % 4 == n",
         "(n + 3) // 4 * 4 >= n",
