@@ -403,7 +403,7 @@ mod tests {
         r#"{"type": "relax.TensorType", "data": {"span": 1, "shape": 8, "dtype": 7, "vdevice": 1, "ndim": 1}}"#;
 
     #[test]
-    fn the_tensor_is_believed_before_the_type() {
+    fn tensor_of_a_constant_overrides_its_declared_type() {
         let key = "ir.GenericConst";
         assert_eq!(types(&one(TYPE, &tensor_of(INT32_3)), key), [r#"R.Tensor((3,), dtype="int32")"#]);
         assert_eq!(types(&one(TYPE, r#"{"type": "None"}"#), key), [r#"R.Tensor((7,), dtype="float16")"#]);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_circles_end() {
+    fn deep_and_cyclic_metadata_is_an_error() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         for json in [deep.clone(), format!(r#"{{"nodes": {deep}}}"#), format!(r#"{{"nodes": [{{"data": {deep}}}]}}"#)] {
             assert!(decode(&json).is_err());
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_is_found_and_its_problem_placed() {
+    fn problem_of_a_section_has_a_place() {
         let section = |text: &str| read(&[Arc::new(Segment::new(text.into()))]);
         assert_eq!(section("metadata = tvm.ir.load_json(text)\n"), Section::default());
         let broken = section("metadata = tvm.ir.load_json(\"\"\"{\n  \\\"nodes\\\": [\n}\"\"\")\n");
