@@ -22,7 +22,7 @@ fn arguments(indices: [i64; 4]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_round_has_a_time_with_checks_and_one_without() {
+fn each_iteration_is_timed_with_and_without_checks() {
     let cost = CheckCost::of(&gather(4)).expect("it compiles");
     assert_eq!(cost.checks(), 1);
     let buffers = arguments([3, 0, 0, 1]);
@@ -35,7 +35,7 @@ fn a_round_has_a_time_with_checks_and_one_without() {
 }
 
 #[test]
-fn nothing_runs_unchecked_where_a_check_fails() {
+fn failing_check_prevents_the_unchecked_run() {
     let cost = CheckCost::of(&gather(4)).expect("it compiles");
     let buffers = arguments([3, 0, 1 << 40, 1]);
     let arguments = Arguments { buffers: &buffers, shapes: &[&[4][..]; 3], scalars: &[] };
