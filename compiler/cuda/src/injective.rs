@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_a_sum_are_told_apart_where_they_do_not_overlap() {
+    fn digits_of_a_sum_are_split_where_they_do_not_overlap() {
         let ((a, i), (b, j)) = (axis(0, None), axis(1, Some(4)));
         let sum = |factor: i64| i.clone() * Expr::int(factor) + j.clone();
         assert_eq!(determined(&[sum(4)], &[&a, &b]), [true, true]);

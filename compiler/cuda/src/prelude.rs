@@ -60,7 +60,7 @@ mod tests {
     use super::{text, with_helpers};
 
     #[test]
-    fn helpers_stand_behind_what_they_need() {
+    fn helpers_follow_their_dependencies() {
         with_helpers(|helpers| {
             for (at, helper) in helpers.iter().enumerate() {
                 for need in helper.needs {

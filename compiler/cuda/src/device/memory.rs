@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_an_arena_do_not_meet() {
+    fn parts_of_an_arena_do_not_overlap() {
         assert_eq!(arena(&[10, 512, 0, 513]), Some((vec![0, 512, 1024, 1024], 2048)));
         assert_eq!(arena(&[usize::MAX, 1]), None);
     }

@@ -48,7 +48,7 @@ fn memory(device: &Device, bytes: usize) -> DeviceBuffer {
 }
 
 #[test]
-fn probing_gives_a_device_or_says_what_is_missing() {
+fn probing_returns_a_device_or_a_reason() {
     match Device::probe() {
         Ok(device) => assert!(device.arch() >= 80, "{}", device.name()),
         Err(
@@ -110,7 +110,7 @@ fn deferred_launches_precede_host_operations() {
 }
 
 #[test]
-fn where_nothing_can_be_captured_launches_are_plain() {
+fn launches_are_direct_without_capture() {
     let recorder = Recorder::default();
     let (device, module) = device(&recorder);
     let (x, y) = (memory(&device, 64), memory(&device, 64));
@@ -123,7 +123,7 @@ fn where_nothing_can_be_captured_launches_are_plain() {
 }
 
 #[test]
-fn memory_is_used_again_and_given_back_before_it_is_lacking() {
+fn memory_is_reused_and_freed_before_an_allocation_fails() {
     let recorder = Recorder::with_memory(4096);
     let (device, _module) = device(&recorder);
     let first = memory(&device, 1000);
@@ -161,7 +161,7 @@ fn large_copies_go_through_pinned_memory_in_pieces() {
 }
 
 #[test]
-fn a_kernel_that_fails_is_named_and_ends_the_device_but_not_the_process() {
+fn failed_kernel_is_named_and_ends_only_its_device() {
     let recorder = Recorder::default();
     let (device, module) = device(&recorder);
     let (x, y) = (memory(&device, 64), memory(&device, 64));
@@ -180,7 +180,7 @@ fn a_kernel_that_fails_is_named_and_ends_the_device_but_not_the_process() {
 }
 
 #[test]
-fn which_of_several_kernels_failed_is_not_guessed() {
+fn failure_among_several_kernels_names_all_of_them() {
     let recorder = Recorder::default();
     let (device, module) = device(&recorder);
     let (x, y) = (memory(&device, 64), memory(&device, 64));
@@ -191,7 +191,7 @@ fn which_of_several_kernels_failed_is_not_guessed() {
 }
 
 #[test]
-fn a_launch_that_is_refused_ends_nothing_else() {
+fn refused_launch_leaves_the_device_usable() {
     let recorder = Recorder::default();
     let (device, module) = device(&recorder);
     let (x, y) = (memory(&device, 64), memory(&device, 64));
@@ -203,7 +203,7 @@ fn a_launch_that_is_refused_ends_nothing_else() {
 }
 
 #[test]
-fn kernels_that_do_not_end_are_given_up() {
+fn endless_kernels_time_out() {
     let recorder = Recorder::default();
     let (device, module) = device(&recorder);
     let (x, y) = (memory(&device, 64), memory(&device, 64));
@@ -247,7 +247,7 @@ fn small_copies_wait_for_the_slot_they_take() {
 }
 
 #[test]
-fn without_pinned_memory_copies_go_the_plain_way() {
+fn copies_are_direct_without_pinned_memory() {
     let recorder = Recorder::default();
     recorder.fails_at("pin", Refusal::Memory, "no more memory of the host");
     let (device, _module) = device(&recorder);
@@ -266,7 +266,7 @@ fn nothing_is_copied_of_a_buffer_without_bytes() {
 }
 
 #[test]
-fn a_recorder_has_no_memory_but_what_was_allocated() {
+fn recorder_rejects_memory_that_was_not_allocated() {
     let recorder = Recorder::default();
     assert!(recorder.copy_up(&[1], 7).is_err_and(|refused| refused.kind == Refusal::Lost));
 }

@@ -221,7 +221,7 @@ extern "C" __global__ void indexes(float* x, int n) {
 "#;
 
     #[test]
-    fn needs_stand_in_the_machine_code() {
+    fn resources_are_read_from_machine_code() {
         match probe() {
             Ok(_) => {}
             Err(NvrtcError::NotFound(_)) => {

@@ -25,7 +25,7 @@ fn source(count: usize) -> CudaSource {
 }
 
 #[test]
-fn parts_hold_every_kernel_once_behind_the_helpers() {
+fn parts_hold_every_kernel_once_after_the_helpers() {
     let source = source(200);
     let parts = source.parts();
     assert!(parts.len() > 1 && parts.len() < 20, "{}", parts.len());
@@ -42,7 +42,7 @@ fn parts_hold_every_kernel_once_behind_the_helpers() {
 }
 
 #[test]
-fn an_image_depends_on_all_that_made_it() {
+fn image_key_depends_on_all_inputs() {
     let keys = [key("a", 80, (12, 8)), key("b", 80, (12, 8)), key("a", 90, (12, 8)), key("a", 80, (13, 0))];
     assert!(keys.iter().enumerate().all(|(at, one)| !keys[..at].contains(one)), "{keys:?}");
 }
@@ -86,7 +86,7 @@ fn cached_images_are_reused_and_corrupt_ones_recompiled() {
 }
 
 #[test]
-fn only_what_spills_is_told_that_one_block_is_enough() {
+fn only_spilling_kernels_get_a_block_count_of_one() {
     let text = "__global__ void __launch_bounds__(256) a(float* x) {}\n__global__ void __launch_bounds__(128, 2) b(int y) {}\n\
                 __global__ void __launch_bounds__(64) c(\n    float* x) {}\n";
     let names = ["b", "c"].map(|name| (name.to_owned(), 1)).into();
@@ -96,7 +96,7 @@ fn only_what_spills_is_told_that_one_block_is_enough() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_keeps_nothing_and_harms_nothing() {
+fn unwritable_cache_folder_is_ignored() {
     let kept = Kept::within(PathBuf::from("/dev/null/images"));
     kept.put("key", b"code");
     kept.trim();

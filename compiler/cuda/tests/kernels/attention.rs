@@ -320,7 +320,7 @@ fn product_alone_is_declined_by_the_attention_rule() {
 }
 
 #[test]
-fn the_rule_takes_attention_whole() {
+fn attention_is_scheduled_by_the_rule() {
     crate::are_taken_by("attention", &cases(), &Target::default());
 }
 

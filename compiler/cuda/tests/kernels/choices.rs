@@ -39,7 +39,7 @@ impl Table {
 }
 
 #[test]
-fn most_kernels_of_operators_have_a_rule_of_their_own() {
+fn most_kernels_of_operators_have_a_dedicated_rule() {
     let mut all = Table::default();
     for (family, cases) in crate::operators::families() {
         let mut table = Table::default();

@@ -155,7 +155,7 @@ fn notes(cases: &[Case], target: &Target) -> Vec<String> {
 /// For each template, the compiler's log reports no serialized `wgmma` and no ignored `setmaxnreg`, no register is
 /// spilled, and the machine code has the expected instructions.
 #[test]
-fn the_compiler_makes_of_them_what_was_meant() {
+fn machine_code_has_the_expected_instructions_and_no_spills() {
     if !crate::nvrtc::is_found() {
         return;
     }
@@ -207,7 +207,7 @@ fn texts() -> Vec<(String, String, bool)> {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn tiles_that_are_copied_by_themselves_agree_in_every_order() {
+fn tma_tiles_agree_in_every_order() {
     for note in notes(&copied(), &hopper(1)) {
         assert!(note.contains("wgmma") && note.contains("tiles copied by themselves"), "{note}");
     }
@@ -232,7 +232,7 @@ fn brought() -> Vec<Case> {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn every_product_agrees_on_such_a_device() {
+fn every_product_agrees_on_a_hopper_device() {
     let mut cases = crate::products::cases();
     cases.extend(crate::products::narrow_cases());
     crate::simulated::agree_for(&cases, &hopper(1));
@@ -251,7 +251,7 @@ fn float32_is_multiplied_as_tf32_where_the_target_lets_it() {
 /// The launch passes tensor maps for the tensors of the call. They are part of the sequence that a graph is replayed
 /// for.
 #[test]
-fn a_launch_has_the_tensors_of_the_call() {
+fn launch_passes_tensor_maps_of_the_call() {
     let recorder = Recorder::default();
     let device = Device::of(recorder.clone());
     let case = rows_of_two_axes(60);
@@ -290,7 +290,7 @@ fn long_sums_of_few_tiles_are_cut_into_parts() {
 }
 
 #[test]
-fn tiles_that_threads_bring_agree_in_every_order() {
+fn tiles_loaded_by_threads_agree_in_every_order() {
     let cases = brought();
     for note in notes(&cases, &hopper(1)) {
         assert!(note.contains("wgmma") && !note.contains("tiles copied by themselves"), "{note}");

@@ -166,7 +166,7 @@ pub(crate) fn alone() -> Vec<Case> {
 }
 
 #[test]
-fn each_keeps_its_own_threads() {
+fn functions_keep_their_threads() {
     let many = pairs().into_iter().map(|(many, _)| many);
     for case in many.chain(alone()) {
         let source = crate::source(std::slice::from_ref(&case));
@@ -178,7 +178,7 @@ fn each_keeps_its_own_threads() {
 }
 
 #[test]
-fn each_does_what_one_thread_does() {
+fn results_equal_those_of_one_thread() {
     for (many, one) in &pairs() {
         let expected = one.expected();
         let actual = many.expected().unwrap_or_else(|failure| panic!("{}: {failure:?}", many.name));
@@ -223,7 +223,7 @@ fn close(case: &Case, what: &str, actual: f64, expected: f64) {
 }
 
 #[test]
-fn a_sequence_attends_to_what_is_before_it() {
+fn sequence_attends_to_preceding_positions() {
     let case = &alone()[0];
     let results = case.expected().unwrap_or_else(|failure| panic!("{failure:?}"));
     let (q, k, v) = (&case.arguments[0], &case.arguments[1], &case.arguments[2]);
@@ -279,13 +279,13 @@ fn latent_pages_are_keys_and_values() {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn kernels_do_what_the_interpreter_does() {
+fn kernels_agree_with_the_interpreter() {
     let many = pairs().into_iter().map(|(many, _)| many);
     crate::simulated::agree(&many.chain(alone()).collect::<Vec<_>>());
 }
 
 #[test]
-fn each_compiles_and_keeps_its_values_in_registers() {
+fn kernels_compile_and_keep_values_in_registers() {
     crate::nvrtc::have_no_stack(&alone());
     if crate::nvrtc::is_found() {
         // `sin` of a large angle needs local memory.

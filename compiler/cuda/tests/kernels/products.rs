@@ -289,7 +289,7 @@ fn narrow_products_agree_with_the_interpreter_in_every_order() {
 }
 
 #[test]
-fn the_rules_take_products_with_what_follows() {
+fn rules_take_products_with_their_epilogues() {
     crate::are_taken_by("gemm", &cases(), &Target::default());
     crate::are_taken_by("gemv", &narrow_cases(), &Target::default());
 }

@@ -115,7 +115,7 @@ pub(crate) fn launched() -> Vec<Case> {
 }
 
 #[test]
-fn each_does_what_loops_do() {
+fn launches_in_loops_agree_with_plain_loops() {
     for (many, one) in PAIRS.iter().map(cases) {
         let actual = many.expected().unwrap_or_else(|failure| panic!("{}: {failure:?}", many.name));
         let actual = actual.iter().map(|tensor| tensor.bytes().to_vec()).collect();
@@ -125,7 +125,7 @@ fn each_does_what_loops_do() {
 }
 
 #[test]
-fn each_launch_keeps_its_threads() {
+fn launches_in_loops_keep_their_threads() {
     for case in launched() {
         let source = crate::source(std::slice::from_ref(&case));
         let is_launched = source.choices.iter().all(|choice| choice.rule == "threads");
@@ -144,7 +144,7 @@ fn blocks(case: &Case) -> Vec<(usize, u32)> {
 }
 
 #[test]
-fn the_host_counts_and_asks_its_conditions() {
+fn host_loops_evaluate_their_counts_and_conditions() {
     let [sums, own, kept] = &launched()[..] else { panic!("three cases") };
     // A length of 50 takes six steps. Even steps launch one kernel, odd steps the other, and the result is not copied
     // back.
@@ -179,7 +179,7 @@ for s in range(n):
 /// need is not evaluated.
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn conditions_of_the_host_are_those_of_the_text() {
+fn host_conditions_wrap_and_short_circuit_like_the_text() {
     let launch = |indent: &str| {
         format!(
             "{indent}for b in T.thread_binding(2, thread=\"blockIdx.x\"):\n{indent}    for t in T.thread_binding(32, thread=\"threadIdx.x\"):\n{indent}        out[b * 32 + t] = out[b * 32 + t] + x[b * 32 + t]\n"
@@ -207,7 +207,7 @@ fn conditions_of_the_host_are_those_of_the_text() {
 /// If the host cannot evaluate a condition or the values that a launch uses, two launches with a dependence between
 /// them become two kernels, or one thread.
 #[test]
-fn launches_that_the_host_cannot_tell_apart_are_no_kernel_of_blocks() {
+fn dependent_launches_with_unknown_conditions_are_separate_kernels() {
     let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
     let launch = "    for b in T.thread_binding(T.int64(64), thread=\"blockIdx.x\"):\n        ";
     let launches = format!("{launch}swap[b] = x[b] + v\n{launch}out[b] = swap[T.int64(63) - b]");
@@ -222,7 +222,7 @@ fn launches_that_the_host_cannot_tell_apart_are_no_kernel_of_blocks() {
 }
 
 #[test]
-fn threads_of_a_round_are_as_many_as_it_says() {
+fn launch_in_a_loop_has_the_threads_of_its_iteration() {
     let params = "n: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
     // The first body has at most 16 threads in its inner launch, which follows from the loop; the second has at most
     // 96, which its text states. If `n` is 0, there are no threads, and the `init` is not executed.

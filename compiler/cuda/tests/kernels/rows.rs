@@ -328,7 +328,7 @@ fn permutations() -> Vec<Ruled> {
 }
 
 #[test]
-fn each_is_taken_by_its_rule() {
+fn cases_are_scheduled_by_their_rule() {
     let mut wrong = Vec::new();
     for Ruled { case, rules } in cases() {
         let source = crate::source(std::slice::from_ref(&case));
@@ -342,7 +342,7 @@ fn each_is_taken_by_its_rule() {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn each_agrees_with_the_interpreter_in_every_order() {
+fn cases_agree_with_the_interpreter_in_every_order() {
     let cases: Vec<Case> = cases().into_iter().map(|one| one.case).collect();
     for some in cases.chunks(40) {
         crate::simulated::agree(some);
@@ -350,7 +350,7 @@ fn each_agrees_with_the_interpreter_in_every_order() {
 }
 
 #[test]
-fn each_compiles_and_keeps_its_values_in_registers() {
+fn kernels_compile_and_keep_values_in_registers() {
     let cases: Vec<Case> = cases().into_iter().map(|one| one.case).collect();
     crate::nvrtc::have_no_stack(&cases);
 }

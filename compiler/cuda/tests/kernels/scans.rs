@@ -173,7 +173,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn each_is_taken_by_the_rule() {
+fn cases_are_scheduled_by_the_rule() {
     for case in cases() {
         let source = crate::source(std::slice::from_ref(&case));
         let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
@@ -183,7 +183,7 @@ fn each_is_taken_by_the_rule() {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn each_agrees_with_the_interpreter_in_every_order() {
+fn cases_agree_with_the_interpreter_in_every_order() {
     for some in cases().chunks(40) {
         crate::simulated::agree(some);
     }
@@ -219,7 +219,7 @@ fn order_dependent_updates_are_declined() {
 }
 
 #[test]
-fn each_compiles_and_keeps_its_values_in_registers() {
+fn kernels_compile_and_keep_values_in_registers() {
     crate::nvrtc::have_no_stack(&cases());
 }
 
@@ -232,7 +232,7 @@ fn values_wrap_and_keep_their_zeros() {
 }
 
 #[test]
-fn the_text_of_a_scan_reads_like_this() {
+fn text_of_a_scan_matches_the_golden_file() {
     let case = Scan { dtype: DType::FLOAT16, ..sum(&[6, 256], 1) }.case();
     let source = rx_cuda::listing(&[&case.func], &rx_cuda::rules::Target::default());
     let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));

@@ -72,25 +72,25 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn each_is_taken_by_the_rule() {
+fn cases_are_scheduled_by_the_rule() {
     crate::are_taken_by("scatter", &cases(), &Target::default());
 }
 
 #[test]
-fn each_place_gets_its_updates_in_order() {
+fn updates_of_an_element_keep_their_order() {
     // Sums are compared bit by bit: the kernel adds in loop order.
     crate::simulated::agree(&cases());
 }
 
 #[test]
-fn a_place_out_of_range_is_said() {
+fn scatter_index_out_of_range_is_an_error() {
     let mut case = case(40, None, F32, Update::Sum, true);
     case.arguments[0].set(17, Scalar::Int(7));
     crate::simulated::agree(&[case]);
 }
 
 #[test]
-fn each_compiles_and_keeps_its_values_in_registers() {
+fn kernels_compile_and_keep_values_in_registers() {
     crate::nvrtc::have_no_stack(&cases());
 }
 

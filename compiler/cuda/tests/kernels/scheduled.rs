@@ -51,7 +51,7 @@ pub(crate) fn pairs() -> Vec<(Case, Case)> {
 }
 
 #[test]
-fn each_keeps_its_own_threads() {
+fn functions_keep_their_threads() {
     for (scheduled, _) in pairs() {
         let source = crate::source(std::slice::from_ref(&scheduled));
         let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
@@ -61,7 +61,7 @@ fn each_keeps_its_own_threads() {
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn each_does_what_it_is_made_from() {
+fn scheduled_functions_agree_with_their_originals() {
     let pairs = pairs();
     for (scheduled, plain) in &pairs {
         let expected = plain.expected();
@@ -74,7 +74,7 @@ fn each_does_what_it_is_made_from() {
 }
 
 #[test]
-fn each_compiles_and_keeps_its_values_in_registers() {
+fn kernels_compile_and_keep_values_in_registers() {
     let cases: Vec<Case> = pairs().into_iter().map(|(scheduled, _)| scheduled).collect();
     crate::nvrtc::have_no_stack(&cases);
 }
@@ -303,7 +303,7 @@ fn updates_that_depend_on_grouping_are_declined() {
 }
 
 #[test]
-fn the_text_of_a_scheduled_function_reads_like_this() {
+fn text_of_a_scheduled_function_matches_the_golden_file() {
     let (case, _) = pairs().into_iter().find(|(case, _)| case.name == "rms_norm of 5").expect("a case");
     let source = rx_cuda::listing(&[&case.func], &rx_cuda::rules::Target::default());
     let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
@@ -325,7 +325,7 @@ fn vectors_are_copied_at_once() {
 
 /// The limit applies to static and dynamic shared memory together, and depends on the architecture.
 #[test]
-fn shared_memory_is_what_the_device_has() {
+fn shared_memory_is_limited_by_the_device() {
     let body = |lines: i64| {
         format!(
             "\
@@ -373,7 +373,7 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
 }
 
 #[test]
-fn a_block_is_no_longer_than_a_device_has_threads_along_z() {
+fn block_with_too_many_threads_along_z_is_declined() {
     let params = "x: T.Buffer((128,), \"float32\"), out: T.Buffer((128,), \"float32\")";
     let body = "for t in T.thread_binding(128, thread=\"threadIdx.z\"):\n    out[t] = x[t]";
     let case = Case::new("z", script::function(&format!("own({params})"), body), &[&[128], &[128]]);

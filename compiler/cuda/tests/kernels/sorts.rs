@@ -190,7 +190,7 @@ for i, j in T.grid(4, 50):
 }
 
 #[test]
-fn each_is_taken_by_the_rule() {
+fn cases_are_scheduled_by_the_rule() {
     for case in cases().iter().chain(&long()) {
         let source = crate::source(std::slice::from_ref(case));
         let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
@@ -201,7 +201,7 @@ fn each_is_taken_by_the_rule() {
 }
 
 #[test]
-fn each_agrees_with_the_interpreter_in_every_order() {
+fn cases_agree_with_the_interpreter_in_every_order() {
     for some in cases().chunks(40) {
         crate::simulated::agree(some);
     }
@@ -263,13 +263,13 @@ for i, j in T.grid(4, 50):
 }
 
 #[test]
-fn each_compiles_and_keeps_its_values_in_registers() {
+fn kernels_compile_and_keep_values_in_registers() {
     let cases: Vec<Case> = cases().into_iter().chain(long()).collect();
     crate::nvrtc::have_no_stack(&cases);
 }
 
 #[test]
-fn the_text_of_a_sort_reads_like_this() {
+fn text_of_a_sort_matches_the_golden_file() {
     let case = Sort { taken: Some(8), is_descending: true, ..sort(&[16, 64], 1) }.case();
     let source = rx_cuda::listing(&[&case.func], &rx_cuda::rules::Target::default());
     let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));

@@ -180,7 +180,7 @@ fn line(template: &Template) -> String {
 }
 
 #[test]
-fn templates_fit_registers_and_the_table_says_what_they_need() {
+fn templates_fit_registers_and_the_table_is_fresh() {
     if !crate::nvrtc::is_found() {
         return;
     }
@@ -216,7 +216,7 @@ fn of_machine(instruction: &str) -> &'static str {
 /// If a disassembler is found, the machine code has the instruction that a template is for, and loads 16 bytes at once
 /// if its schedule remark says so.
 #[test]
-fn machine_code_has_what_templates_are_for() {
+fn machine_code_has_the_instructions_of_its_template() {
     if !crate::nvrtc::is_found() {
         return;
     }
@@ -250,7 +250,7 @@ fn machine_code_has_what_templates_are_for() {
 }
 
 #[test]
-fn the_text_of_a_product_reads_like_this() {
+fn text_of_a_product_matches_the_golden_file() {
     for (name, template) in [
         ("gemm", "bfloat16, large"),
         ("gemm_threads", "float32, middle"),
@@ -273,7 +273,7 @@ fn reads_like(name: &str, template: &Template) {
 }
 
 #[test]
-fn the_text_of_windows_reads_like_this() {
+fn text_of_windows_matches_the_golden_file() {
     for template in templates() {
         match template.name {
             "3 x 3, 64 to 64, 56" => reads_like("convolution", &template),

@@ -177,7 +177,7 @@ pub(crate) fn cases(pair: &Pair) -> (Case, Case) {
 }
 
 #[test]
-fn each_does_what_one_thread_does() {
+fn results_equal_those_of_one_thread() {
     for (many, one) in PAIRS.iter().map(cases) {
         let actual = many.expected().unwrap_or_else(|failure| panic!("{}: {failure:?}", many.name));
         let actual = actual.iter().map(|tensor| tensor.bytes().to_vec()).collect();
@@ -186,7 +186,7 @@ fn each_does_what_one_thread_does() {
 }
 
 #[test]
-fn each_keeps_its_own_threads() {
+fn functions_keep_their_threads() {
     for pair in PAIRS {
         let (many, _) = cases(pair);
         let source = crate::source(std::slice::from_ref(&many));
@@ -197,12 +197,12 @@ fn each_keeps_its_own_threads() {
 }
 
 #[test]
-fn kernels_do_what_the_interpreter_does() {
+fn kernels_agree_with_the_interpreter() {
     crate::simulated::agree(&PAIRS.iter().map(|pair| cases(pair).0).collect::<Vec<_>>());
 }
 
 #[test]
-fn products_are_those_of_tensor_cores() {
+fn products_use_no_stack() {
     let cases: Vec<Case> = PAIRS.iter().filter(|pair| pair.rule == "threads").map(|pair| cases(pair).0).collect();
     crate::nvrtc::have_no_stack(&cases);
 }

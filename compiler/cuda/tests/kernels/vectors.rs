@@ -124,7 +124,7 @@ impl Called {
 }
 
 #[test]
-fn one_text_is_for_every_length() {
+fn one_kernel_text_serves_every_length() {
     for called in all() {
         let (source, cases) = (called.source(), called.cases());
         let taken: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
@@ -144,7 +144,7 @@ fn one_text_is_for_every_length() {
 }
 
 #[test]
-fn of_the_ways_one_is_launched() {
+fn one_variant_is_launched() {
     for called in all() {
         let source = called.source();
         let function = &source.functions[0];
@@ -158,7 +158,7 @@ fn of_the_ways_one_is_launched() {
 }
 
 #[test]
-fn each_reads_and_writes_as_wide_as_it_says_and_keeps_its_values_in_registers() {
+fn kernels_access_memory_at_the_stated_width_without_spills() {
     if !crate::nvrtc::is_found() {
         return;
     }
@@ -185,7 +185,7 @@ fn each_reads_and_writes_as_wide_as_it_says_and_keeps_its_values_in_registers() 
 }
 
 #[test]
-fn the_text_of_rows_of_any_length_reads_like_this() {
+fn text_of_rows_of_any_length_matches_the_golden_file() {
     let text = |func: PrimFunc| {
         let source = rx_cuda::listing(&[&func], &rx_cuda::rules::Target::default());
         source.functions[0].clone().unwrap_or_else(|error| panic!("{error}"))

@@ -318,12 +318,12 @@ fn windows_of_many_outputs_per_thread_agree_with_the_interpreter_in_every_order(
 }
 
 #[test]
-fn the_rule_takes_windows_with_what_follows() {
+fn rule_takes_windows_with_their_epilogues() {
     crate::are_taken_by("window", &cases(), &small_device());
 }
 
 #[test]
-fn compiled_windows_keep_what_they_hold_in_registers() {
+fn compiled_windows_keep_values_in_registers() {
     if crate::nvrtc::is_found() {
         let cases = cases();
         for target in [rx_cuda::rules::Target::default(), small_device()] {
