@@ -80,7 +80,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn mistakes_of_settings_and_of_operators_are_told_together() {
+    fn mistakes_of_settings_and_operators_are_reported_together() {
         let text = "[[ops]]\nname = \"my.op\"\nargs = []\nresult = \"R.Tensr\"\n\n[tvm]\nversion = 1\n";
         let (settings, mistakes) = rx_settings::read(text, Path::new("/"));
         let project = Project::new(SettingsFile { settings, mistakes, ..SettingsFile::default() });
