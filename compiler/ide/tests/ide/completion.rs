@@ -29,7 +29,7 @@ fn taken(body: &str, label: &str) -> String {
 }
 
 #[test]
-fn operators_stand_behind_the_dot_even_with_nothing_behind_it() {
+fn operators_are_offered_after_a_trailing_dot() {
     assert!(has("y = R.nn.$0", "conv2d") && has("y = R.nn.$0\nz = x\nreturn z", "relu"));
     assert!(!has("y = R.nn.$0", "add") && has("y = R.$0", "add") && has("y = R.$0", "nn"));
     assert_eq!(taken("y = R.nn.co$0", "conv2d"), "y = R.nn.conv2d");
@@ -118,7 +118,7 @@ fn functions_and_symbols() {
 }
 
 #[test]
-fn statements_are_offered_to_those_who_fill_in() {
+fn statement_snippets_need_client_support() {
     let fixture = Fixture::body("y = x\n$0");
     let with = rx_ide::completions(&fixture.view(), fixture.cursor, true);
     let snippets: Vec<&Completion> = with.items.iter().filter(|it| it.kind == CompletionKind::Snippet).collect();
@@ -139,7 +139,7 @@ fn nothing_is_offered_in_comments_numbers_and_plain_strings() {
 }
 
 #[test]
-fn no_place_of_a_broken_text_is_too_strange() {
+fn completion_at_any_offset_of_broken_text_succeeds() {
     let text = "@R.function\ndef f(x: R.Tensor((\"é\", 3), \"float32\")):\r\n    y = R.add((x, \"a\n    with R.dataflow(:\n\t]z = R.nn.\r    q: R.";
     for (at, _) in text.char_indices().chain([(text.len(), ' ')]) {
         let mut with = text.to_owned();

@@ -58,7 +58,7 @@ return (b, k)");
 }
 
 #[test]
-fn mistakes_stand_at_their_statement() {
+fn mistakes_are_attached_to_their_statement() {
     let graph = of("y = R.nn.relo(x)
 z = R.add(x, R.nn.conv2d(x, s))$0
 q = z
@@ -75,7 +75,7 @@ return R.abs(z)");
 }
 
 #[test]
-fn mistakes_of_headers_stand_where_the_header_leads() {
+fn mistakes_of_headers_are_attached_to_the_result() {
     let text = "@R.function
 def main(x: R.Tensor((4,), \"float32\")) -> R.Tensr((4,), \"float32\"):
     h = R.abs(x)$0
@@ -108,7 +108,7 @@ def main(x: R.Tensor((4,), \"float32\"), c: R.Tensor((), \"bool\")):
 ";
 
 #[test]
-fn branches_meet_in_their_if_and_a_nested_function_is_its_own() {
+fn branches_join_in_their_if_and_nested_functions_have_own_graphs() {
     let outer = graph(&Fixture::new(&BRANCHES.replace("IN", "").replace("OUT", "$0"))).expect("a graph");
     let wanted = [
         "x",

@@ -12,7 +12,7 @@ const BODY: &str =
     "y = R.nn.conv2d(x, w, strides=[2, 2], padding=[3, 3, 3, 3])$0\nz: R.Tensor = R.nn.relu(y)\nreturn y\n";
 
 #[test]
-fn types_stand_beside_names_without_one() {
+fn type_hints_follow_unannotated_names() {
     let fixture = Fixture::body(BODY);
     let ty = "R.Tensor((1, 64, 112, 112), dtype=\"float32\")";
     assert_eq!(labels(&fixture, ALL), [format!(" -> {ty}"), format!(": {ty}")]);
@@ -24,7 +24,7 @@ fn types_stand_beside_names_without_one() {
 }
 
 #[test]
-fn a_click_writes_what_the_command_line_writes() {
+fn accepted_hint_writes_the_text_of_the_command_line() {
     let fixture = Fixture::body(BODY);
     let all = 0..fixture.workspace.document(fixture.file).len();
     let hints = rx_ide::hints(&fixture.view(), all, ALL);
@@ -34,7 +34,7 @@ fn a_click_writes_what_the_command_line_writes() {
 }
 
 #[test]
-fn only_the_range_is_answered_for() {
+fn hints_are_limited_to_the_requested_range() {
     let fixture = Fixture::body("a = R.abs(x)\n$0b = R.abs(a)\nc = R.abs(b)\nreturn c\n");
     let range = fixture.cursor..fixture.cursor + 1;
     let found = rx_ide::hints(&fixture.view(), range, ALL);

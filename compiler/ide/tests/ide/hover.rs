@@ -18,7 +18,7 @@ result = 'x'
 ";
 
 #[test]
-fn an_operator_of_the_project_tells_what_is_declared() {
+fn hover_of_a_project_operator_shows_its_declaration() {
     let text = "@R.function
 def main(x: R.Tensor((\"n\", 6), \"float32\")):
     y = R.my.hal$0ve(x, axis=1)
@@ -40,7 +40,7 @@ fn of(body: &str) -> String {
 }
 
 #[test]
-fn a_variable_tells_type_rule_and_cost() {
+fn hover_of_a_variable_shows_type_rule_and_cost() {
     let text = of("y$0 = R.nn.conv2d(x, w, strides=[2, 2], padding=[3, 3, 3, 3])\nreturn y\n");
     assert!(text.contains("y: R.Tensor((1, 64, 112, 112), dtype=\"float32\")"), "{text}");
     assert!(text.contains("- axis 2: `(224 + 3 + 3 - 1*(7 - 1) - 1) // 2 + 1 = 112`"), "{text}");
@@ -66,7 +66,7 @@ fn operators_keywords_and_dtypes_have_docs() {
 }
 
 #[test]
-fn dims_tell_where_they_come_from() {
+fn hover_of_a_dim_shows_its_source() {
     let text = of(
         "y: R.Tensor((1, 6$04, 112, 112), \"float32\") = R.nn.conv2d(x, w, strides=[2, 2], padding=[3, 3, 3, 3])\nreturn y\n",
     );
@@ -81,7 +81,7 @@ fn dims_tell_where_they_come_from() {
 }
 
 #[test]
-fn functions_and_buffers_tell_what_they_take() {
+fn hover_of_functions_and_buffers_shows_their_parameters() {
     assert!(of("y = R.call_tir(cls.re$0lu, (x,))").contains("@T.prim_func\ndef relu(x: T.Buffer((4, 8), \"float32\")"));
     let text = "@T.prim_func\ndef f(a: T.Buffer((4,), \"int8\")):\n    for i in range(4):\n        $0a[i] = a[i]\n";
     assert_eq!(hover(&Fixture::new(text)), "```python\na: T.Buffer((4,), \"int8\")\n```");

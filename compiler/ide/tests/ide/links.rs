@@ -20,7 +20,7 @@ fn operators_and_codes_lead_to_their_pages() {
 }
 
 #[test]
-fn there_are_not_too_many() {
+fn number_of_links_is_limited() {
     assert_eq!(links(&format!("$0{}", "y = R.abs(x)\n".repeat(MOST_LINKS + 40))).len(), MOST_LINKS);
 }
 

@@ -47,7 +47,7 @@ fn a_binding_makes_a_new_variable() {
 }
 
 #[test]
-fn dataflow_blocks_hide_nothing_of_their_names() {
+fn dataflow_blocks_do_not_hide_names() {
     let text = "with R.dataflow():\n    lv = R.abs(x)\n    gv$0 = R.exp(lv)\n    R.output(gv)\nreturn gv";
     let expected = "with R.dataflow():\n    lv = R.abs(x)\n    <=gv> = R.exp(lv)\n    R.output(<gv>)\nreturn <gv>";
     expect_body(text, expected);
@@ -69,7 +69,7 @@ fn branches_end_with_one_variable() {
 }
 
 #[test]
-fn nested_functions_see_what_stands_around_them() {
+fn nested_functions_see_enclosing_names() {
     let text =
         "a = x\n@R.function\ndef inner(b: R.Tensor((\"n\", 4))):\n    c = R.add($0a, b)\n    return c\nreturn inner(a)";
     let expected = "<=a> = x\n@R.function\ndef inner(b: R.Tensor((\"n\", 4))):\n    c = R.add(<a>, b)\n    return c\nreturn inner(<a>)";

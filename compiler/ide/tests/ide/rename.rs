@@ -58,7 +58,7 @@ fn a_rename_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_variable_may_take_a_name_that_is_free_where_it_stands() {
+fn rename_to_a_name_unused_after_the_binding_is_allowed() {
     let text = MODULE.replacen("b = R.add", "$0b = R.add", 1);
     // The parameter is not used after this binding.
     assert_eq!(renamed(&text, "a"), Ok(MODULE.replace("b = R.add", "a = R.add").replace("return b", "return a")));

@@ -25,7 +25,7 @@ fn the_parameter_is_counted_or_named() {
 }
 
 #[test]
-fn functions_of_the_module_are_told_too() {
+fn functions_of_the_module_have_signatures() {
     assert_eq!(
         help("y = cls.relu(x, $0)"),
         "def relu(x: T.Buffer((4, 8), \"float32\"), [y: T.Buffer((4, 8), \"float32\")])"
