@@ -144,7 +144,7 @@ mod tests {
     use rx_base::Code;
 
     #[test]
-    fn parts_are_put_together_and_cut() {
+    fn collectives_concatenate_and_split() {
         let gather = |input| infer("ccl.allgather", &[("x", tensor(input)), ("num_workers", number(2))]);
         assert_eq!(gather("4 n:int8"), Ok(ty("8 n:int8")));
         assert_eq!(gather("?2:int8"), Ok(ty("?2:int8")));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_part_and_join() {
+    fn axes_are_separated_and_joined() {
         let axes = Axes::new(4, &[3, 1]);
         assert_eq!((axes.kept(&[1, 2, 3, 4]), axes.reduced(&[1, 2, 3, 4])), (vec![1, 3], vec![2, 4]));
         assert_eq!(axes.join(&[1, 3], &[2, 4]), [1, 2, 3, 4]);

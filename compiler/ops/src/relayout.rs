@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_are_found_where_they_lie() {
+    fn positions_of_axes_follow_the_layout() {
         let laid = layout("ACDB4b");
         assert_eq!((letter(0), letter(25), letter(26)), (Some('A'), Some('Z'), None));
         assert_eq!(places(&laid, &[2, 3, 0]), Some(vec![1, 2, 0]));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_asked_for_by_attributes() {
+    fn layouts_are_requested_by_attributes() {
         let wanted = |operator: &str, texts: &[&str]| {
             let schema = crate::find(name(operator)).unwrap_or_else(|| panic!("no operator {operator}"));
             let rule = schema.flow.layout.unwrap_or_else(|| panic!("{operator} has no rule"));

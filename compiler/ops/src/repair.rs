@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attribute_that_would_fit_is_found() {
+    fn attribute_value_that_fits_is_found() {
         let conv = [
             ("data", tensor("1 100 4 4:float32")),
             ("weight", tensor("100 64 3 3:float32")),

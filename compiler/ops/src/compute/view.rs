@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_cut_where_they_have_come_through_as_many_elements() {
+    fn shapes_are_grouped_at_equal_element_counts() {
         assert_eq!(cut("2 3 4", "6 1 4"), "0..2=0..1 2..2=1..2 2..3=2..3");
         assert_eq!(cut("n 3", "1 n 3"), "0..0=0..1 0..1=1..2 1..2=2..3");
         assert_eq!(cut("n 8 64", "n 512"), "0..1=0..1 1..3=1..2");

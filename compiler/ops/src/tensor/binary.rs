@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_count_as_shape_one() {
+    fn scalars_broadcast_as_shape_one() {
         let with = |input: &str, scalar| infer("add", &[("x1", tensor(input)), ("x2", scalar)]);
         assert_eq!(with("2 3:float32", float(1.0, "float32")), Ok(ty("2 3:float32")));
         assert_eq!(with(":float32", given(prim("float32"))), Ok(ty("1:float32")));
