@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_is_found_where_it_stands() {
+    fn attribute_dictionary_is_found() {
         let header = "@T.prim_func(private=True)\ndef f(A: T.Buffer((4,), \"float32\")):\n";
         let text = format!(
             "{header}    # first\n    T.func_attr({{\"op_pattern\": 0, \"b\": [1, -2.5], \"t\": T.target(\"llvm\")}})\n    A[0] = 0.0\n"
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_the_place_is_behind_the_header() {
+    fn place_without_dictionary_is_after_the_header() {
         let header = "@T.prim_func\ndef f(\n    A: T.Buffer((4,), \"float32\"),\n):  # of four\n";
         let text = format!("{header}    A[0] = 0.0\n");
         assert_eq!(found(&text), Some((header.to_owned(), String::new(), Vec::new())));

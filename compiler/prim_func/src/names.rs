@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_take_what_they_take() {
+    fn wrong_arguments_of_forms_are_errors() {
         let function = "def f(A: T.Buffer((4, 4), \"float32\")):\n    T.func_attr()\n    for i, j in T.grid(4):\n        \
                         with T.sblock(\"a\"):\n            v, w = T.axis.remap(\"SSS\", [i, j])\n            T.reads(A[v, w])\n            \
                         T.reads(A[v, w])\n            A[v, w] = 0.0\n        with T.sblock(\"b\"):\n            T.reads()\n";

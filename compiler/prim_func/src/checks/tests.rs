@@ -59,7 +59,7 @@ proptest! {
 
     /// If all extents are constant, an index is reported if and only if running the kernel fails.
     #[test]
-    fn constant_kernels_fail_where_it_is_said(
+    fn constant_kernels_fail_where_an_index_is_reported(
         rows in 1i64..6,
         columns in 1i64..6,
         extent in 1i64..8,
@@ -77,7 +77,7 @@ proptest! {
     /// If an extent is a symbol, an error means that the kernel fails for every value for which it executes the
     /// access. A warning means that it fails for some value.
     #[test]
-    fn symbolic_kernels_fail_where_it_is_said(
+    fn symbolic_kernels_fail_where_an_index_is_reported(
         rows in prop_oneof![Just("n"), Just("n + 1"), Just("(n + 3) // 4"), Just("4")],
         columns in prop_oneof![Just("n"), Just("4"), Just("2")],
         index in index("n"),

@@ -92,7 +92,7 @@ fn blocks_of_both_spellings() {
 }
 
 #[test]
-fn handles_are_buffers_where_something_opens_them_and_else_memory_nothing_is_done_with() {
+fn handles_that_are_opened_are_buffers_and_others_are_unused() {
     let params = "a: T.handle, b: T.handle(\"float32\", \"global\"), c: T.handle, n: T.int64";
     let text = "T.evaluate(a)\nif n > 2:\n    B = T.decl_buffer((n, 4), data=b)\n    C = T.Buffer((4,), data=c)\n    C[0] = B[1, 2]";
     let expected = "def f(a: T.handle, B: T.Buffer((\"n\", 4), \"float32\"), C: T.Buffer((4,), \"float32\"), n: T.int64):\n\
@@ -130,7 +130,7 @@ fn variables_are_lets_unless_they_are_stored_to() {
 }
 
 #[test]
-fn views_become_accesses_of_what_is_behind_them() {
+fn views_become_accesses_of_the_viewed_buffer() {
     let params = "A: T.Buffer((16, 8), \"float32\"), n: T.int32";
     let region = "for i in range(4):\n    with T.sblock(\"b\"):\n        W = T.match_buffer(A[i * 4:i * 4 + 4, n:n + 2], (4, 2))\n        \
                   R = T.match_buffer(W[1, 0:2], (2,))\n        W[2, 1] = R[0]";

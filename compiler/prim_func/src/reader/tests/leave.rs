@@ -26,7 +26,7 @@ fn refused(body: &str) -> String {
 }
 
 #[test]
-fn rounds_that_are_left_keep_the_loop() {
+fn continue_keeps_the_for_loop() {
     let text = "y[0] = T.float32(0)\nfor i in range(8):\n    if x[i] == T.float32(0):\n        T.continue_loop()\n    \
                 y[0] = y[0] + x[i]\n    y[1] = x[i]";
     assert_eq!(values(text), [24.0, 4.0, -1.0, -1.0]);
@@ -47,7 +47,7 @@ fn rounds_that_are_left_keep_the_loop() {
 }
 
 #[test]
-fn a_loop_that_is_left_counts_for_itself() {
+fn for_loop_with_break_becomes_a_while_loop() {
     let text = "for i in range(2, 8):\n    if x[i] == T.float32(0):\n        break\n    y[0] = x[i]\n    y[1] = T.Cast(\"float32\", i)\n\
                 y[3] = T.float32(7)";
     assert_eq!(values(text), [1.0, 3.0, -1.0, 7.0]);
@@ -67,7 +67,7 @@ fn break_and_continue_belong_to_the_innermost_loop() {
 }
 
 #[test]
-fn while_loops_are_left_before_their_condition_is_asked_again() {
+fn break_in_while_skips_the_condition() {
     // After the last element the index in the condition would be out of range.
     let text = "i: T.int32 = 0\nwhile x[i] != T.float32(100):\n    i = i + 1\n    if i == 8:\n        break\n    \
                 if x[i] == T.float32(0):\n        continue\n    y[0] = x[i]\ny[1] = T.Cast(\"float32\", i)";
@@ -75,7 +75,7 @@ fn while_loops_are_left_before_their_condition_is_asked_again() {
 }
 
 #[test]
-fn ranges_are_those_in_front_of_the_loop() {
+fn loop_extents_are_evaluated_before_the_loop() {
     let text = "n: T.int32 = 3\nfor i in range(n):\n    n = n + 1\n    y[i] = T.Cast(\"float32\", n)\n    if n == 100:\n        break";
     assert_eq!(values(text), [4.0, 5.0, 6.0, -1.0]);
 }

@@ -77,7 +77,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn fragments_are_said_wholly() {
+fn wrong_fragment_arguments_are_named() {
     let declared = "\
 fa = T.alloc_buffer((16, 16), \"float16\", scope=\"wmma.matrix_a\")
 fc = T.alloc_buffer((16, 16), scope=\"wmma.accumulator\")
