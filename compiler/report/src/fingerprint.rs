@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_are_told_apart_in_order() {
+    fn equal_lines_have_fingerprints_by_order() {
         let twice = marks("x = yy\nx = yy\n", "yy");
         assert_ne!(twice[0], twice[1]);
         assert_eq!(twice, marks("z = 1\nx = yy\nz = 2\nx = yy\n", "yy"));

@@ -87,7 +87,7 @@ mod tests {
     use super::decode;
 
     #[test]
-    fn the_first_bad_byte_is_reported_where_it_stands() {
+    fn first_invalid_byte_is_reported_at_its_place() {
         assert!(decode("漢\n".into()).mistake.is_none());
         let loaded = decode(b"x = 1\n\xE6\xBC y".to_vec());
         let mistake = loaded.mistake.expect("a mistake");
