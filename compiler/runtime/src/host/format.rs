@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn format_strings_are_pythons() {
+    fn format_strings_follow_python() {
         let values = [Output::Scalar(Scalar::Int(7)), Output::Scalar(Scalar::Float(2.5)), Output::String("a".into())];
         let filled = |format: &str| super::filled(format, &values);
         for (format, wanted) in [

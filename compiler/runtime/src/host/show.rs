@@ -209,7 +209,7 @@ mod tests {
 
     /// The expected texts are the output of NumPy 2.
     #[test]
-    fn arrays_look_as_numpys() {
+    fn arrays_print_like_numpy() {
         let floats =
             |shape: &[i64], values: &[f32]| Output::Tensor(Tensor::from_f32s(shape, values).expect("a tensor"));
         let ints = |shape: &[i64], values: &[i64]| Output::Tensor(Tensor::from_i64s(shape, values).expect("a tensor"));

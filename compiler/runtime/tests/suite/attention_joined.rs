@@ -148,7 +148,7 @@ fn of_one_tensor(batch: i64, tokens: i64) -> Exported {
 }
 
 #[test]
-fn queries_keys_and_values_are_read_where_they_lie_in_one_tensor() {
+fn queries_keys_and_values_are_read_from_one_packed_tensor() {
     of_one_tensor(1, 17).is_one_kernel(F32);
     of_one_tensor(2, 9).is_one_kernel(F32);
 }
@@ -190,7 +190,7 @@ fn a_mask_of_keys_is_added_to_scores_of_any_dtype() {
 }
 
 #[test]
-fn a_causal_mask_made_of_places_is_asked_in_the_kernel() {
+fn causal_mask_from_positions_is_computed_in_the_kernel() {
     let body = [
         "n = T.int64()",
         "s = T.int64()",
@@ -218,7 +218,7 @@ fn a_causal_mask_made_of_places_is_asked_in_the_kernel() {
 }
 
 #[test]
-fn masks_of_unsigned_places_go_round_below_zero() {
+fn masks_of_unsigned_positions_wrap_below_zero() {
     let places = [
         "i = R.expand_dims(R.arange(0, 160, 1, dtype=\"int64\"), axis=[-1])",
         "j = R.expand_dims(R.arange(0, 160, 1, dtype=\"int64\"), axis=[-2])",
@@ -237,7 +237,7 @@ fn masks_of_unsigned_places_go_round_below_zero() {
 }
 
 #[test]
-fn heads_share_keys_that_were_repeated_for_them() {
+fn repeated_keys_are_read_once_by_grouped_heads() {
     let body = [
         "n = T.int64()",
         "s = T.int64()",
@@ -281,7 +281,7 @@ fn plain(dtype: &'static str, [rows, keys]: [i64; 2], mask: Option<Param>, betwe
 }
 
 #[test]
-fn rows_that_see_nothing_are_what_the_program_says() {
+fn fully_masked_rows_have_the_value_of_the_program() {
     let mask = || Some(param("m", "(2, 1, 10, 10)", "bool", &[2, 1, 10, 10]));
     let safe = [
         "t = R.where(m, s, R.const(\"-inf\", \"float32\"))",
@@ -298,7 +298,7 @@ fn rows_that_see_nothing_are_what_the_program_says() {
 }
 
 #[test]
-fn a_softmax_may_be_spelled_out() {
+fn softmax_written_as_operators_is_recognized() {
     let spelled = [
         "m = R.max(s, axis=[-1], keepdims=True)",
         "e = R.exp(R.subtract(s, m))",
@@ -346,7 +346,7 @@ fn intermediates_that_others_read_are_not_joined() {
 }
 
 #[test]
-fn rules_that_are_not_asked_join_nothing() {
+fn order_without_the_attention_rule_joins_nothing() {
     let rules = RuleOrder::of(["gemm", "rows", "elementwise"]).expect("rules");
     let program = plain("float32", [10, 10], None, &["w = R.nn.softmax(s, axis=-1)"]);
     assert_eq!(program.rules_of(Target { rules, ..Target::default() }), ["gemm", "rows", "gemm"]);
@@ -363,7 +363,7 @@ impl Preferences for Never {
 }
 
 #[test]
-fn a_device_that_joins_nothing_is_not_asked() {
+fn device_without_chain_fusion_is_not_queried() {
     let program =
         of_one_tensor(1, 17).text().program_for(Some(&Never)).unwrap_or_else(|problems| panic!("{problems:#?}"));
     assert!(program.kernels.len() > 1);

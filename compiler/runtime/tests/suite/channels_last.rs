@@ -96,7 +96,7 @@ fn count(orders: &[String], wanted: &str) -> usize {
 }
 
 #[test]
-fn a_tensor_between_convolutions_has_its_channels_last_and_what_is_returned_has_not() {
+fn only_tensors_between_convolutions_have_channels_last() {
     let params = [("x", "(1, 8, 7, 7)"), ("w0", "(16, 8, 3, 3)"), ("w1", "(8, 16, 3, 3)")];
     let body = [
         "a = R.nn.conv2d(x, w0, padding=(1, 1))",
@@ -197,7 +197,7 @@ fn depthwise_and_grouped_convolutions_follow() {
 }
 
 #[test]
-fn concatenations_and_resizes_of_a_network_that_goes_down_and_up() {
+fn concatenations_and_resizes_of_a_u_net() {
     let params = [
         ("x", "(1, 8, 10, 10)"),
         ("w0", "(16, 8, 3, 3)"),
@@ -303,7 +303,7 @@ def main(x: R.Tensor((1, 8, 6, 6), \"float16\"), w: R.Tensor((8, 8, 3, 3), \"flo
 }
 
 #[test]
-fn programs_that_have_their_channels_last_stay_as_they_are() {
+fn programs_with_channels_last_are_unchanged() {
     let params = [("x", "(1, 7, 7, 8)"), ("w0", "(16, 3, 3, 8)"), ("w1", "(8, 3, 3, 16)")];
     let conv = |x: &str, w: &str| {
         format!(
@@ -317,7 +317,7 @@ fn programs_that_have_their_channels_last_stay_as_they_are() {
 }
 
 #[test]
-fn integers_to_the_bit() {
+fn integer_results_are_bit_exact() {
     let params = [("x", "(1, 16, 5, 5)"), ("w0", "(16, 16, 3, 3)"), ("w1", "(16, 16, 3, 3)")];
     let body = [
         "a = R.nn.conv2d(x, w0, padding=(1, 1), out_dtype=\"int32\")",
@@ -341,7 +341,7 @@ fn single_precision_where_tensor_cores_may_round_it() {
 }
 
 #[test]
-fn weights_are_put_in_order_once() {
+fn weights_are_reordered_once() {
     let params = [("x", "(1, 8, 7, 7)"), ("w0", "(16, 8, 3, 3)"), ("w1", "(8, 16, 3, 3)")];
     let body =
         ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
@@ -358,7 +358,7 @@ fn weights_are_put_in_order_once() {
 }
 
 #[test]
-fn other_devices_have_the_programs_they_had() {
+fn programs_of_other_devices_are_unchanged() {
     let params = [("x", "(1, 8, 7, 7)"), ("w0", "(16, 8, 3, 3)"), ("w1", "(8, 16, 3, 3)")];
     let body =
         ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
@@ -438,7 +438,7 @@ fn network(random: &mut Random) -> (Vec<(String, Vec<i64>)>, Vec<String>) {
 }
 
 #[test]
-fn random_networks_compute_the_same_however_their_tensors_lie() {
+fn random_networks_keep_values_in_either_layout() {
     if let Err(missing) = rx_cuda::simulator::compiler() {
         println!("skipped: {missing}");
         return;

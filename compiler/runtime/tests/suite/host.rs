@@ -157,7 +157,7 @@ def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")):
 
 /// As in TVM's lowered stages: extents are stored in a shape heap, which a function computes with.
 #[test]
-fn shape_heaps_are_dims() {
+fn shape_heap_values_become_dims() {
     let text = Text::module(
         r#"@T.prim_func(private=True, s_tir=True)
 def shape_func(H: T.Buffer((T.int64(3),), "int64")):
@@ -200,7 +200,7 @@ def main(x: R.Tensor((2,), "float32")):
 }
 
 #[test]
-fn one_worker_is_all_workers() {
+fn collectives_of_one_worker_keep_their_operand() {
     let text = Text::module(
         r#"@R.function
 def main(x: R.Tensor((4,), "float32")):

@@ -58,7 +58,7 @@ def twice(x: R.Tensor((2,), \"float32\")) -> R.Tensor((2,), \"float32\"):
     return z";
 
 #[test]
-fn kernels_of_calls_and_of_branches_that_do_as_much_are_known() {
+fn kernel_counts_of_calls_and_equal_branches_are_known() {
     for (body, expected) in [
         ("return x", 0),
         ("y = R.add(x, x)\nreturn y", 1),
@@ -76,7 +76,7 @@ fn kernels_of_calls_and_of_branches_that_do_as_much_are_known() {
 }
 
 #[test]
-fn where_values_decide_nothing_is_said() {
+fn kernel_count_that_depends_on_values_is_unknown() {
     let branches = program("if c:\n    y = cls.twice(x)\nelse:\n    y = R.tanh(x)\nreturn y", TWICE);
     assert_eq!(kernel_runs(&branches, false), None);
     assert_eq!(counted(&branches), [1, 2, 2]);

@@ -158,7 +158,7 @@ def main(x: R.Tensor((4,), "float32")):
 }
 
 #[test]
-fn a_kernel_of_many_rounds_is_ended_before_it_begins() {
+fn kernel_with_too_many_iterations_is_refused_before_it_runs() {
     ends(&Text::module(
         r#"@T.prim_func(private=True)
 def long(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):

@@ -166,7 +166,7 @@ fn elementwise_consumers_of_a_reduction_are_its_epilogue() {
 }
 
 #[test]
-fn an_observer_is_told_of_every_kernel_that_ran() {
+fn observer_is_notified_of_every_kernel_that_ran() {
     let text =
         Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.sum(b, axis=[1])", "d = R.tanh(c)"], "d"));
     for optimized in [false, true] {
@@ -183,7 +183,7 @@ fn an_observer_is_told_of_every_kernel_that_ran() {
 /// Bindings that no instruction computes (aliases, tuples, shapes) are reported as well, and reuse of memory does not
 /// change the reported values.
 #[test]
-fn an_observer_is_told_of_every_binding() {
+fn observer_is_notified_of_every_binding() {
     let lines = [
         "a = R.add(R.multiply(x, y), x)",
         "b = a",
@@ -239,7 +239,7 @@ fn unused_values_are_not_computed() {
 }
 
 #[test]
-fn outputs_whose_lifetimes_do_not_meet_share_memory() {
+fn outputs_with_disjoint_lifetimes_share_memory() {
     let lines: Vec<String> = (0..6).map(|at| format!("a{} = R.matmul({}, w)", at + 1, previous(at))).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let program = Text::new(&block(&lines, "a6")).program(true);
@@ -376,7 +376,7 @@ class Module:
 ";
 
 #[test]
-fn memory_that_a_prim_func_does_not_look_at_stays_as_it_was() {
+fn memory_that_a_prim_func_does_not_access_is_unchanged() {
     let text = Text::new(HANDLES);
     let results = text.run(text.program(false), rx_runtime::interp::Interpreter::default(), 3);
     let compiled = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), 3);

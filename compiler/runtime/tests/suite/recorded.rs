@@ -101,7 +101,7 @@ fn intermediates_of_a_frame_share_one_allocation() {
 }
 
 #[test]
-fn who_watches_sees_every_kernel_by_itself() {
+fn observed_run_reports_each_kernel() {
     struct Names(usize);
     impl rx_runtime::Observer for Names {
         fn kernel(&mut self, _: &rx_runtime::KernelRun<'_>) {

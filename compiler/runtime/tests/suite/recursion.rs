@@ -103,7 +103,7 @@ def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
 }
 
 #[test]
-fn tuples_that_hold_the_one_before_nest_without_limit() {
+fn recursively_nested_tuples_have_no_depth_limit() {
     let text = Text::module(
         r#"@R.function
 def main(n: R.Tensor((), "int32"), x: R.Tensor((2,), "int32")) -> R.Tensor((2,), "int32"):

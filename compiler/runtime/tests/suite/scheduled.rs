@@ -70,7 +70,7 @@ fn run(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Tensor {
 }
 
 #[test]
-fn scheduled_functions_do_in_programs_what_they_are_made_from() {
+fn scheduled_functions_in_programs_agree_with_their_originals() {
     let has_compiler = rx_cuda::simulator::compiler().is_ok();
     for (functions, params, passed, shape) in PROGRAMS {
         let arguments = arguments(params);
