@@ -62,7 +62,7 @@ mod tests {
     use super::asked;
 
     #[test]
-    fn the_first_argument_asks() {
+    fn lsp_as_first_argument_starts_the_server() {
         let of = |words: &[&str]| asked(words.iter().map(Into::into));
         assert_eq!(of(&["rxcheck", "lsp", "--stdio"]), Some(vec!["--stdio".into()]));
         assert_eq!(of(&["rxcheck", "lsp"]), Some(Vec::new()));

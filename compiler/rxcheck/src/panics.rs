@@ -43,7 +43,7 @@ mod tests {
     use super::{catch, record};
 
     #[test]
-    fn a_panic_becomes_words_and_a_place() {
+    fn panic_is_caught_with_message_and_place() {
         record();
         assert_eq!(catch(|| 1), Ok(1));
         let said = catch::<()>(|| panic!("made to, {}", 1)).expect_err("a panic");

@@ -164,7 +164,7 @@ fn folders_are_searched_for_relax_text() {
 }
 
 #[test]
-fn a_folder_without_relax_is_said_to_be_one() {
+fn folder_without_relax_is_reported() {
     let folder = folder(&[("plain.py", "print('hello')\n")]);
     let output = rxcheck(&folder, &["."]);
     assert_eq!((stderr(&output), output.status.code()), ("rxcheck: no Relax text found\n", Some(0)));
@@ -175,7 +175,7 @@ fn a_folder_without_relax_is_said_to_be_one() {
 
 #[cfg(unix)]
 #[test]
-fn links_do_not_lead_round_in_circles_and_pipes_do_not_block() {
+fn cyclic_links_and_pipes_do_not_block() {
     let folder = folder(&[("nets/a.rx", &bad())]);
     std::os::unix::fs::symlink(folder.path().join("nets"), folder.path().join("nets/loop")).expect("a link");
     std::os::unix::fs::symlink("a.rx", folder.path().join("nets/link.rx")).expect("a link");
@@ -236,7 +236,7 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn at_most_so_many_are_printed() {
+fn max_diagnostics_limits_the_output() {
     let folder = folder(&[("a.rx", &bad()), ("b.rx", &bad()), ("c.rx", &bad())]);
     let output = rxcheck(&folder, &["--max-diagnostics", "1", "."]);
     assert_eq!(stdout(&output).matches("error[").count(), 1);

@@ -42,7 +42,7 @@ fn severities_are_chosen_by_number_name_and_group() {
 }
 
 #[test]
-fn overrides_speak_of_some_files() {
+fn overrides_apply_to_matching_files() {
     let settings = "[[overrides]]\nfiles = ['generated', 'old*.rx']\nseverity = { all = 'off' }\n\
                     [[overrides]]\nfiles = ['generated/hand']\nseverity = { RX0202 = 'warning' }\n";
     let files = ["a.rx", "generated/b.rx", "generated/hand/c.rx", "nets/old1.rx"];
@@ -86,7 +86,7 @@ fn warnings_may_set_the_status() {
 }
 
 #[test]
-fn the_command_line_goes_before_the_file() {
+fn command_line_overrides_the_file() {
     let folder = folder(&[("a.rx", NET), ("b.py", CAPTURED), ("rx.toml", "severity = { RX0202 = 'off' }\n")]);
     assert_eq!(found(&rxcheck(&folder, &["."])).0, ["b.py:4:23: warning[RX0251"]);
     assert_eq!(found(&rxcheck(&folder, &["--select", "RX0202", "."])).0, ["a.rx:3:9: error[RX0202"]);
@@ -128,7 +128,7 @@ fn fixes_leave_alone_what_is_not_reported() {
 }
 
 #[test]
-fn standard_input_goes_by_its_name() {
+fn standard_input_uses_settings_of_its_name() {
     let folder = folder(&[("sub/rx.toml", "severity = { RX0202 = 'off' }\n")]);
     let run = |name: &str| {
         let file = folder.path().join("stdin");
@@ -196,7 +196,7 @@ fn declared_operators_are_known_in_every_mode() {
 }
 
 #[test]
-fn a_sequence_goes_by_the_settings() {
+fn sequence_uses_the_settings() {
     let before = NET.replace("rellu", "relu");
     let files = [("p1.rx", before.as_str()), ("p2.rx", NET), ("rx.toml", "severity = { RX0202 = 'warning' }\n")];
     let folder = folder(&files);
@@ -206,7 +206,7 @@ fn a_sequence_goes_by_the_settings() {
 }
 
 #[test]
-fn mistakes_in_the_file_end_questions_too() {
+fn mistakes_in_the_file_are_errors_of_why_and_sequence() {
     let folder = folder(&[("a.rx", HALVED), ("rx.toml", "opps = []\n")]);
     for arguments in [&["--why", "a.rx:3"][..], &["--sequence", "a.rx"]] {
         let output = rxcheck(&folder, arguments);

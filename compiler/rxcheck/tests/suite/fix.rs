@@ -67,7 +67,7 @@ fn line_ends_and_marks_stay() {
 }
 
 #[test]
-fn standard_input_is_mended_to_standard_output() {
+fn standard_input_is_fixed_to_standard_output() {
     let folder = folder(&[("a.rx", "")]);
     let mut child = command(folder.path(), &["--fix", "--format", "concise", "-"])
         .stdin(Stdio::piped())

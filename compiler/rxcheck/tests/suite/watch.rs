@@ -102,7 +102,7 @@ fn changes_are_checked_as_they_come() {
 }
 
 #[test]
-fn a_named_file_may_go_and_come_back() {
+fn named_file_that_is_removed_and_restored_is_checked_again() {
     let folder = TempDir::new().expect("a temporary folder");
     let file = folder.path().join("a.rx");
     put(&file, GOOD);
