@@ -107,7 +107,7 @@ fn a_program_with_errors_is_not_transformed() {
 }
 
 #[test]
-fn a_pass_that_is_none_is_a_mistake_of_the_command_line() {
+fn unknown_pass_is_a_usage_error() {
     let output = rxopt(&program(), &["-", "--pass", "DeadCode"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("there is no pass `DeadCode`"), "{}", err(&output));
@@ -178,7 +178,7 @@ class Module:
 }
 
 #[test]
-fn raw_and_prepared_weights_of_one_shape_are_told_apart() {
+fn raw_and_prepared_weights_of_one_shape_are_distinguished() {
     let program = "\
 @I.ir_module
 class Module:
@@ -428,7 +428,7 @@ fn verify_values_skips_passes_that_change_nothing() {
 }
 
 #[test]
-fn scalars_of_tir_vars_stay_behind_the_outputs() {
+fn scalars_of_tir_vars_stay_after_the_outputs() {
     let program = "\
 @I.ir_module
 class Module:
