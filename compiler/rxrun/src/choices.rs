@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_goes_before_the_file() {
+    fn command_line_overrides_the_file() {
         let toml =
             "run = { inputs = ['d.npz'], input = { x = 'x.npy' }, seed = 7, dims = { n = 4 }, device = 'interp' }";
         let file = choices(toml, &[]);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn some_files_have_others() {
+    fn overrides_replace_run_settings_of_matching_files() {
         let toml = "run = { inputs = ['d.npz'], dims = { n = 4, m = 1 }, seed = 7 }\n\
                     [[overrides]]\nfiles = ['nets']\nrun = { inputs = [], dims = { n = 9 } }\n\
                     [[overrides]]\nfiles = ['others']\nrun.seed = 8\n";

@@ -52,7 +52,7 @@ mod tests {
     use super::{Align, Table};
 
     #[test]
-    fn columns_are_as_wide_as_what_stands_in_them() {
+    fn columns_are_as_wide_as_their_cells() {
         let mut table = Table::new([("name", Align::Left), ("time", Align::Right), ("note", Align::Left)]);
         assert!(table.lines().is_empty());
         table.row(["漢字x".into(), "12 µs".into(), String::new()]);

@@ -51,7 +51,7 @@ fn safetensors_are_matched_by_name_as_npz_are() {
 }
 
 #[test]
-fn settings_say_what_a_run_takes() {
+fn settings_give_the_inputs_of_a_run() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("nets")).expect("a folder");
     folder.write("nets/take.rx", TAKE);
@@ -132,7 +132,7 @@ fn arrays_that_are_no_parameters_are_reported() {
 }
 
 #[test]
-fn a_parameter_may_be_called_as_results_are() {
+fn parameter_may_have_the_name_of_a_result() {
     let folder = Folder::new();
     folder.write("f.rx", "@R.function\ndef main(out0: R.Tensor((2,), \"float32\")):\n    return out0\n");
     folder.arrays("in.npz", &[("out0", &floats(&[2], &[5.0, 7.0]))]);
@@ -241,7 +241,7 @@ fn parameters_of_every_kind_are_given_as_arrays() {
 }
 
 #[test]
-fn a_scalar_says_what_a_dim_is() {
+fn scalar_argument_sets_a_dim() {
     let folder = Folder::new();
     folder.write(
         "f.rx",

@@ -136,7 +136,7 @@ fn outputs_are_described_written_and_compared() {
 }
 
 #[test]
-fn names_match_exactly_or_with_what_no_identifier_has_replaced() {
+fn names_match_exactly_or_with_invalid_characters_replaced() {
     let folder = Folder::new();
     folder.write("f.rx", "@R.function\ndef f(a_b: R.Tensor((1,), \"float32\")):\n    return a_b\n");
     folder.arrays("dots.npz", &[("a.b", &floats(&[1], &[2.5]))]);
@@ -225,7 +225,7 @@ fn files_and_flags_that_are_wrong_are_one_clear_error() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_said_to_be_missing() {
+fn missing_device_is_reported() {
     let folder = Folder::new();
     folder.write("take.rx", TAKE);
     let run = folder.run(&["take.rx", "--dim", "n=2", "--device", "cuda"]);
@@ -314,7 +314,7 @@ class Module:
 }
 
 #[test]
-fn a_kernel_without_machine_code_is_interpreted_and_said_to_be() {
+fn kernel_without_machine_code_is_interpreted_with_a_remark() {
     let folder = Folder::new();
     folder.write(
         "f8.rx",
@@ -464,7 +464,7 @@ fn models_compile_as_cuda() {
 }
 
 #[test]
-fn settings_say_which_warnings_are_heard_and_what_is_declared() {
+fn settings_select_warnings_and_declare_operators() {
     const TEXT: &str =
         "@R.function\ndef main(x: R.Tensor((\"n\", 6), \"float32\")):\n    y = R.my.halve(x)\n    return y\n";
     const HALVE: &str = "[[ops]]\nname = 'my.halve'\nargs = [{ name = 'x', type = 'R.Tensor((\"n\", \"m\"), dtype=\"d\")' }]\n\

@@ -89,7 +89,7 @@ fn devices() -> Vec<&'static str> {
 
 /// The expected numbers are exact: NumPy computes the same.
 #[test]
-fn values_are_what_the_statements_say() {
+fn observed_values_equal_numpys() {
     let folder = Folder::conv();
     for device in devices() {
         let events = folder.events(&["--values", "--device", device]);
@@ -120,7 +120,7 @@ fn values_are_what_the_statements_say() {
 }
 
 #[test]
-fn kernels_are_told_with_what_they_compute() {
+fn kernels_are_reported_with_their_statements() {
     let folder = Folder::conv();
     for device in devices() {
         let events = folder.events(&["--profile", "--repeat", "3", "--device", device]);
@@ -161,7 +161,7 @@ class Module:
 "#;
 
 #[test]
-fn kernels_are_told_with_what_they_compute_and_move() {
+fn kernels_are_reported_with_operations_and_bytes() {
     let folder = Folder::new(PRODUCT, &[]);
     for device in ["cpu", "interp"] {
         let events = folder.events(&["--profile", "--dim", "n=3", "--device", device]);
@@ -198,7 +198,7 @@ fn a_trace_has_every_call_in_order() {
 }
 
 #[test]
-fn people_read_tables() {
+fn text_output_is_tables() {
     let folder = Folder::conv();
     let run = folder.run(&["--values", "--profile", "--profile", "--device", "interp"]);
     let text = String::from_utf8_lossy(&run.stdout).into_owned();

@@ -37,7 +37,7 @@ fn calls(function: &str) -> String {
 }
 
 #[test]
-fn a_run_that_goes_on_tells_how_many_kernels_are_done() {
+fn long_run_reports_how_many_kernels_are_done() {
     let text = ["one", "ten", "hundred"]
         .iter()
         .fold(LONG.to_owned(), |text, function| text.replace(&format!("CALLS_{function}\n"), &calls(function)));

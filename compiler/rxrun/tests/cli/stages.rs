@@ -320,7 +320,7 @@ fn schedule_as_json_has_an_object_for_each_kernel() {
 }
 
 #[test]
-fn rules_are_named_in_the_order_in_which_they_are_asked() {
+fn rules_are_listed_in_the_order_tried() {
     let folder = Folder::new();
     folder.write("take.rx", TAKE);
     let unknown = folder.run(&["take.rx", "--explain-schedule", "--schedule", "fallback,nosuch"]);
@@ -343,7 +343,7 @@ fn rules_are_named_in_the_order_in_which_they_are_asked() {
 }
 
 #[test]
-fn kernels_say_what_they_need_of_a_device_where_nvrtc_is() {
+fn kernels_list_their_resources_where_nvrtc_is_found() {
     let folder = Folder::new();
     folder.write("take.rx", TAKE);
     let without = |stage: &str| folder.run_with(&["take.rx", "--emit", stage], &[("RX_NVRTC", "/nowhere/libnvrtc.so")]);
@@ -419,7 +419,7 @@ class Module:
 "#;
 
 #[test]
-fn passes_scalars_behind_outputs_are_passed_among_arguments() {
+fn passes_scalars_after_outputs_are_passed_among_arguments() {
     let folder = Folder::new();
     folder.write("f.rx", TIR_VARS);
     let emitted = |file: &str| folder.run(&[file, "--emit", "passes", "--passes", "DeadCodeElimination"]).succeeds();

@@ -40,7 +40,7 @@ fn folder(weight: &str) -> Folder {
 }
 
 #[test]
-fn names_tell_raw_weights_from_prepared_ones() {
+fn names_distinguish_raw_from_prepared_weights() {
     for device in DEVICES {
         let args = ["f.rx", "--inputs", "in.npz", "--device", device];
         let raw = folder("w").run(&args).succeeds();
@@ -81,7 +81,7 @@ fn a_function_with_a_raw_entry_takes_raw_weights_and_has_them_prepared_once() {
 }
 
 #[test]
-fn where_nothing_tells_it_is_asked() {
+fn ambiguous_weights_need_the_weights_option() {
     let folder = folder("w");
     // Here the prepared weight has the name and the shape of the raw one.
     folder.write(
@@ -106,7 +106,7 @@ fn both_kinds_at_once_are_a_mistake() {
 }
 
 #[test]
-fn raw_weights_that_are_drawn_are_those_of_the_function_before() {
+fn drawn_raw_weights_equal_those_of_the_original_function() {
     let folder = Folder::new();
     folder.write("lifted.rx", LIFTED);
     folder.write(
@@ -148,7 +148,7 @@ fn two(arrays: &[(&str, &[i64], &[f32])]) -> Folder {
 const WITH_WEIGHTS: [&str; 7] = ["f.rx", "--inputs", "x.npz", "--weights", "w.npz", "--device", "cpu"];
 
 #[test]
-fn weights_are_matched_as_torch_names_them_and_the_unused_are_told() {
+fn weights_match_torch_names_and_unused_ones_are_reported() {
     let folder = two(&[
         ("Layer1.weight", &[2], &[10.0, 10.0]),
         ("layer1.bias", &[2], &[0.5, 0.5]),
@@ -161,7 +161,7 @@ fn weights_are_matched_as_torch_names_them_and_the_unused_are_told() {
 }
 
 #[test]
-fn all_that_is_missing_or_of_another_shape_is_told_at_once() {
+fn all_missing_and_misshapen_weights_are_reported_at_once() {
     let folder = two(&[("layer1.bias", &[3], &[0.0; 3])]);
     for told in [
         "2 arguments of `main` do not fit:",
@@ -173,7 +173,7 @@ fn all_that_is_missing_or_of_another_shape_is_told_at_once() {
 }
 
 #[test]
-fn one_that_is_missing_is_told_with_its_function() {
+fn missing_weight_is_reported_with_its_function() {
     let folder = two(&[("layer1.bias", &[2], &[0.0; 2])]);
     folder.run(&WITH_WEIGHTS).fails(
         2,
@@ -182,7 +182,7 @@ fn one_that_is_missing_is_told_with_its_function() {
 }
 
 #[test]
-fn reading_is_told_as_it_goes_on() {
+fn progress_of_reading_is_reported() {
     let folder = two(&[("layer1.weight", &[2], &[1.0; 2]), ("layer1.bias", &[2], &[0.0; 2])]);
     let said = folder.run(&[&WITH_WEIGHTS[..], &["--format", "json"]].concat()).succeeds().stdout();
     let loading: Vec<&str> =
@@ -193,7 +193,7 @@ fn reading_is_told_as_it_goes_on() {
 }
 
 #[test]
-fn weights_of_another_dtype_are_converted_where_that_is_asked_for() {
+fn weights_of_another_dtype_are_converted_on_request() {
     let folder = two(&[("layer1.bias", &[2], &[0.5, 0.5])]);
     let doubled = rx_tensor::Tensor::from_values(rx_base::DType::FLOAT64, &[2], &[1.5f64, 2.5]).expect("a tensor");
     folder.arrays("v.npz", &[("layer1.weight", &doubled)]);
