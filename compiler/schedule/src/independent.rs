@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_result_are_independent_where_they_are_apart() {
+    fn disjoint_slices_of_a_result_are_independent() {
         let (n, m, zero) = (Dim::symbol(name("n")), Dim::symbol(name("m")), Dim::constant(0));
         let apart = |pieces_of: &[(&Dim, &Dim)], a: usize, b: usize| {
             let (func, nests) = pieces(pieces_of);

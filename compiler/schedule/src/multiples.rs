@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_that_is_given_counts() {
+    fn assumed_factor_makes_a_product_a_multiple() {
         let (n, m) = (symbol("n"), symbol("m"));
         let mut eights = Multiples::of(8);
         assert!(eights.assume(&(&n * &Dim::constant(4))));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_is_given_is_known_again() {
+    fn assumed_sum_is_recognized() {
         let (n, m) = (symbol("n"), symbol("m"));
         let mut fours = Multiples::of(4);
         let sum = &n + &m;

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_of_a_phase_meet_every_second_tap() {
+    fn outputs_of_a_phase_use_every_second_tap() {
         let (mut func, nest) = transposed(10, 4, 2, 1);
         let phased = by_phases(&nest, &mut func, false).expect("phases");
         assert_eq!(extents(&phased), [Some(5), Some(2), Some(2)], "outputs of a phase, phases, taps of each");

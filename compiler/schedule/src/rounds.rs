@@ -83,7 +83,7 @@ mod tests {
     use rx_tir::{Expr, Param, PrimFunc, Stmt};
 
     #[test]
-    fn rounds_are_products_of_extents() {
+    fn iterations_are_products_of_extents() {
         let mut func = PrimFunc::new(name("f"));
         let [n, i, j, k] = ["n", "i", "j", "k"].map(|text| func.add_var(name(text), DType::INT64));
         func.params.push(Param::Scalar(n));

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reshape_there_and_back_is_no_arithmetic() {
+    fn reshape_and_its_inverse_cancel() {
         let flat = &symbol("n") * &symbol("m");
         let shape = std::slice::from_ref(&flat);
         let (_, read, axes) = simplified([shape, shape], |builder, axes| {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_hold_are_not_asked() {
+    fn conditions_that_always_hold_are_removed() {
         let (_, read, axes) = simplified([&[symbol("n")], &[symbol("n")]], |builder, axes| {
             let extent = builder.dim(&symbol("n"));
             let inside = rx_tir::builder::in_range(axes[0].clone(), Expr::int(0), extent);
