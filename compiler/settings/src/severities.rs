@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_selector_holds_and_later_tables_before_earlier_ones() {
+    fn closest_selector_and_later_table_win() {
         let first = levels(&[("RX0651", "error"), ("RX06", "off"), ("all", "hint")]);
         assert_eq!(level(std::slice::from_ref(&first), &[], &[], MAYBE), Some(Level::As(Severity::Error)));
         assert_eq!(level(std::slice::from_ref(&first), &[], &[], Code::SliceEndClamped), Some(Level::Off));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_holds_over_all() {
+    fn command_line_overrides_all_tables() {
         let off = levels(&[("RX0651", "off")]);
         assert_eq!(level(std::slice::from_ref(&off), &["RX06"], &[], MAYBE), None);
         assert_eq!(level(&[], &["RX06"], &[], Code::UndefinedName), Some(Level::Off));

@@ -27,7 +27,7 @@ fn level(settings: &Settings, file: &str, code: Code) -> Option<Level> {
 }
 
 #[test]
-fn an_empty_file_says_nothing() {
+fn empty_file_sets_nothing() {
     let settings = settings("");
     assert!(settings.takes(Path::new("/project/a.rx"), true) && !settings.takes(Path::new("/project/a.txt"), false));
     assert_eq!((settings.error_on_warning, settings.hints, settings.tvm_version), (false, false, None));
@@ -70,7 +70,7 @@ fn run_table_is_read() {
 }
 
 #[test]
-fn mistakes_in_what_a_run_takes_have_places() {
+fn mistakes_in_the_run_table_have_places() {
     let cases = [
         ("run = 3", "RX0003 `3`: `run` takes a table; this is an integer"),
         ("run.seed = -1", "RX0003 `-1`: `run.seed` takes an integer of 0 or more that fits 64 bits; this is -1"),
@@ -101,7 +101,7 @@ fn invalid_toml_is_one_mistake() {
 }
 
 #[test]
-fn unknown_keys_are_said_with_what_was_meant() {
+fn unknown_keys_have_suggestions() {
     let found = mistakes("inclued = []\n\n[tvm]\nverison = '0.27'\nflags = 1\n[overides]\n");
     let wanted = [
         "RX0002 `inclued`: rx.toml has no key `inclued` (did you mean `include`?)",
@@ -155,7 +155,7 @@ fn fixes_make_the_file_right() {
 }
 
 #[test]
-fn the_nearest_file_speaks() {
+fn nearest_file_is_used() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let at = |path: &str| folder.path().join(path);
     fs::create_dir_all(at("nets/old/deep")).expect("folders");
