@@ -348,7 +348,7 @@ def p(): pass
     }
 
     #[test]
-    fn nothing_stands_below_a_header_that_holds_its_block() {
+    fn header_with_inline_block_has_no_body_below() {
         let nowhere = |line: &str| ("the line is indented to no enclosing block".to_owned(), line.to_owned());
         let text =
             "def f(x): a = {1: 2}\n    b = 1\n    if b:\n        c = 2\ndef g(x): return x\ndef h(x):\n    return x\n";

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_what_was_wanted() {
+    fn messages_name_the_expected_token() {
         let found = |text: &str| error(text).map(|(message, at)| format!("{message} @{at}"));
         assert_eq!(found("x = = 1").as_deref(), Some("expected an expression, found `=` @="));
         assert_eq!(found("x = f(a b)").as_deref(), Some("expected `,`, `)` or `=`, found the name `b` @b"));

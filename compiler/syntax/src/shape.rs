@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_forgets_and_answers_alike() {
+    fn evicted_shapes_give_equal_trees() {
         let operators =
             |n: usize| (0..13).map(|bit| if n >> bit & 1 == 0 { " + a" } else { " - a" }).collect::<String>();
         let text: String = (0..5000).chain(0..1).map(|n| format!("x{}\n", operators(n))).collect();

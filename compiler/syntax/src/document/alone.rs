@@ -93,7 +93,7 @@ def test():
 ";
 
     #[test]
-    fn a_module_stands_alone_with_what_is_outside_of_all() {
+    fn module_is_extracted_with_code_outside_of_modules() {
         let document = Document::new(TWO, FileKind::Python);
         let modules: Vec<_> = document.modules().map(|(at, name)| (at, name.map(|name| name.to_string()))).collect();
         assert_eq!(modules, [(0, Some("A".to_owned())), (1, Some("B".to_owned()))]);
@@ -105,7 +105,7 @@ def test():
     }
 
     #[test]
-    fn a_module_stands_alone_without_functions_outside_of_it() {
+    fn module_is_extracted_without_functions_outside() {
         let (module, outside) =
             ("class A:\n    @R.function\n    def f(x):\n        return x\n", "@R.function\ndef g(x):\n    return x\n");
         let document = Document::new(&format!("n = TypeVar(\"n\")\n{module}{outside}"), FileKind::Rx);
@@ -114,7 +114,7 @@ def test():
     }
 
     #[test]
-    fn a_file_of_one_module_is_as_it_was() {
+    fn file_of_one_module_is_extracted_unchanged() {
         let text = "# about\n@I.ir_module\nclass A:\n    @R.function\n    def main(x):\n        return x\n";
         assert_eq!(Document::new(text, FileKind::Rx).alone(Some(0), &|_| None), text);
     }

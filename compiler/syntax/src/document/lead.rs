@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_of_other_packages_are_told_apart() {
+    fn namespaces_of_other_packages_are_distinguished() {
         let elsewhere = |text: &str| imports(text).elsewhere.into_iter().collect::<Vec<_>>();
         assert_eq!(elsewhere("import tilelang.language as T\n"), ["T"]);
         assert_eq!(elsewhere("from tilelang import language as T\nfrom tvm.script import ir as I\n"), ["T"]);

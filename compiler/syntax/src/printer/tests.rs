@@ -66,7 +66,7 @@ class Module:
 }
 
 #[test]
-fn parentheses_stand_where_python_needs_them() {
+fn parentheses_are_printed_where_python_needs_them() {
     for (text, expected) in [
         ("((a)+(b))*c - ((d*e))", "(a + b) * c - d * e"),
         ("a-(b-c)-(d)", "a - (b - c) - d"),

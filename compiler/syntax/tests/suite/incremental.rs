@@ -221,7 +221,7 @@ fn point(random: &mut Random, document: &Document, at: usize, encoding: Encoding
 }
 
 #[test]
-fn joined_changes_come_to_the_same_as_one_after_the_other() {
+fn joined_changes_equal_consecutive_changes() {
     let seeds: u64 = std::env::var("RX_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
     let (mut changes_made, mut edits_made) = (0, 0);
     for seed in 1..=seeds {
