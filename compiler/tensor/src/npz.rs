@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_that_cannot_be_written_is_finished_without_a_word() {
+    fn archive_that_cannot_be_written_is_dropped_silently() {
         let tensor = Tensor::from_f32s(&[4], [1.0; 4]).expect("a tensor");
         for room in [0, 40, 120, 200] {
             let mut kept = KeptError { writer: Full(std::io::Cursor::default(), room), position: 0, error: None };

@@ -165,7 +165,7 @@ mod tests {
     const TWO: &str = r#"{"__metadata__":{"by":"hand"},"b":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]},"a.x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 
     #[test]
-    fn arrays_have_their_dtypes_and_stand_in_the_files_order() {
+    fn arrays_have_their_dtypes_and_the_order_of_the_file() {
         let data = [&1.5f32.to_le_bytes()[..], &(-2.0f32).to_le_bytes(), &[0, 1, 7]].concat();
         let read = arrays("two", &file(TWO, &data)).expect("two arrays");
         let names: Vec<&str> = read.iter().map(|(name, _)| name.as_str()).collect();

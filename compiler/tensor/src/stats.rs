@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn large_integers_are_told_apart() {
+    fn large_integers_are_distinguished() {
         let left = Tensor::from_i64s(&[1], [i64::MAX]).expect("a tensor");
         let right = Tensor::from_i64s(&[1], [i64::MAX - 1]).expect("a tensor");
         assert!(compare(&left, &right, 0.0, 0.0).is_ok_and(|found| !found.ok));

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dtype_gives_back_what_it_was_given() {
+    fn every_dtype_returns_its_values() {
         for (name, given, kept) in [
             ("bool", Scalar::Int(3), Scalar::Int(1)),
             ("int8", Scalar::Int(-128), Scalar::Int(-128)),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_that_cannot_be_are_errors() {
+    fn impossible_tensors_are_errors() {
         let zeros = |name: &str, shape: &[i64]| Tensor::zeros(dtype(name), shape).err();
         assert!(matches!(zeros("float32x4", &[1]), Some(TensorError::Unsupported(_))));
         assert!(matches!(zeros("int2", &[1]), Some(TensorError::Unsupported(_))));
