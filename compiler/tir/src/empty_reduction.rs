@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_over_no_elements_is_what_begins_it() {
+    fn sum_over_no_elements_is_its_initial_value() {
         let text = sum(&Dim::symbol(name("m")));
         let begun = "if m <= T.int64(0):\n        for ax0 in range(n):\n            out[ax0] = T.float32(0.0)\n    for";
         assert!(text.contains(begun), "{text}");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn how_often_a_length_is_halved_is_known_where_the_length_is() {
+    fn log2_of_a_known_length_is_evaluated() {
         for dtype in [DType::FLOAT32, DType::FLOAT64] {
             let of = |length: i64| evaluate_index(&rounds(dtype), &|_| Some(length));
             let all = [1, 2, 3, 128, 129, 1 << 40].map(of);

@@ -159,7 +159,7 @@ mod tests {
     use rx_base::{DType, Dim};
 
     #[test]
-    fn the_order_of_making_does_not_matter() {
+    fn numbering_ignores_the_order_of_creation() {
         let build = |unused: bool| {
             let mut builder = KernelBuilder::new(name("f"));
             if unused {
