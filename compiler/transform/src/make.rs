@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_type_reaches_everything_that_is_made_of_it() {
+    fn changed_type_reaches_all_dependent_values() {
         let old = tensor([2, 3]);
         let sum = call("exp", vec![("x", operand("x", &old))]).expect("a call");
         let turned = call("permute_dims", vec![("x", operand("a", &old))]).expect("a call");

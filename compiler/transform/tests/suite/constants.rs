@@ -66,7 +66,7 @@ fn parameters_become_constants_and_settle_dims() {
 }
 
 #[test]
-fn a_tensor_may_stand_in_a_file() {
+fn tensor_is_read_from_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |file: &str| folder.path().join(file);
     let weight = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
@@ -161,7 +161,7 @@ fn a_section_is_printed_as_it_was_read() {
 }
 
 #[test]
-fn beside_what_is_no_tensor_constants_are_lists() {
+fn constants_beside_non_tensors_are_printed_as_lists() {
     let section = r#"metadata = tvm.ir.load_json("""{\"root_index\": 4, \"nodes\": [{\"type\": \"ffi.String\", \"data\": \"ffi.String\"}, {\"type\": \"ffi.String\", \"data\": \"text\"}, {\"type\": \"None\"}, {\"type\": \"ffi.Array\", \"data\": [1]}, {\"type\": \"ffi.Map\", \"data\": [0, 3]}]}""")
 "#;
     let module =

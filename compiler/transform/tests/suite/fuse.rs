@@ -167,7 +167,7 @@ fn a_function_becomes_a_kernel_with_a_buffer_for_what_was_between() {
 }
 
 #[test]
-fn groups_that_do_the_same_are_one_function() {
+fn equal_groups_are_one_function() {
     let twice = "\
 @R.function
 def main(x: V) -> R.Tuple(V, V):
@@ -248,7 +248,7 @@ fn fields_of_tuples_scalars_and_constants_are_passed() {
 }
 
 #[test]
-fn a_dim_that_no_argument_tells_is_passed() {
+fn dim_without_a_defining_argument_is_passed() {
     let text = "\
 n = TypeVar(\"n\")
 @I.ir_module
@@ -285,7 +285,7 @@ class Module:
 }
 
 #[test]
-fn a_kernel_that_writes_over_what_only_it_knows_takes_no_memory_of_others() {
+fn kernel_that_overwrites_its_own_intermediate_is_not_in_place() {
     let module = module(
         "\
 @R.function
@@ -303,7 +303,7 @@ def main(x: V) -> V:
 }
 
 #[test]
-fn a_kernel_that_writes_over_an_argument_says_so() {
+fn kernel_that_overwrites_an_argument_is_in_place() {
     let module = module(
         "\
 @R.function
@@ -367,7 +367,7 @@ def main(x: V) -> R.Tuple(V, V):
 }
 
 #[test]
-fn an_argument_that_is_given_back_is_not_asked_of_the_kernel() {
+fn returned_argument_is_no_output_of_the_kernel() {
     let by_hand = module(
         "\
 @R.function(private=True)
@@ -431,7 +431,7 @@ fn storage(bytes: &str) -> String {
 }
 
 #[test]
-fn tensors_whose_lives_do_not_meet_share_a_storage() {
+fn tensors_with_disjoint_lifetimes_share_a_storage() {
     let body = format!(
         "    a: V = {ALLOC}
     cls.exp(x, a)
@@ -456,7 +456,7 @@ fn tensors_whose_lives_do_not_meet_share_a_storage() {
 }
 
 #[test]
-fn a_storage_is_not_taken_where_its_variable_is_not_seen() {
+fn storage_is_not_reused_outside_its_scope() {
     let body = format!(
         "    if c:
         a: V = {ALLOC}

@@ -83,7 +83,7 @@ fn axes_are_split_where_extents_can_be() {
 }
 
 #[test]
-fn a_split_axis_is_made_whole_where_an_operator_would_get_it_wrong() {
+fn split_axis_is_merged_before_unsupported_operators() {
     let kept = ("b = R.sum(a, axis=1, keepdims=True)", "b = R.sum(lv2, axis=[1], keepdims=True)");
     let cut = ("b = R.split(a, [3], axis=1)", "b = R.split(lv2, indices_or_sections=[3], axis=1)");
     // The axis of the bias that would be split may have extent 1, in which case it is repeated.
@@ -94,7 +94,7 @@ fn a_split_axis_is_made_whole_where_an_operator_would_get_it_wrong() {
 }
 
 #[test]
-fn elements_that_are_counted_in_the_order_of_the_type_are_put_back() {
+fn operators_that_depend_on_element_order_get_the_original_layout() {
     let repeated = ("b = R.repeat(a, 2)", "b = R.repeat(lv2, repeats=2)");
     let flat = ("b = R.flatten(a)", "b = R.flatten(lv2)");
     let written = ("b = R.scatter_nd(a, i, u)", "b = R.scatter_nd(lv2, i, u, reduction=\"update\")");
@@ -105,7 +105,7 @@ fn elements_that_are_counted_in_the_order_of_the_type_are_put_back() {
 }
 
 #[test]
-fn fields_of_tuples_lie_each_in_its_own_way() {
+fn tuple_fields_have_independent_layouts() {
     let behind = ["b = R.nn.dropout(a)", "c = b[0]", "d = (c, v)", "e = R.stack((c, c), axis=2)", "f = (e, d)"];
     let wanted = [
         "b = R.nn.dropout(a, rate=0.5)",
@@ -122,7 +122,7 @@ fn fields_of_tuples_lie_each_in_its_own_way() {
 }
 
 #[test]
-fn a_cast_is_one_of_the_tensor_as_it_lies() {
+fn cast_keeps_the_layout_of_its_tensor() {
     let params = "x: R.Tensor(ndim=4, dtype=\"float32\"), w: R.Tensor((8, 8, 3, 3), \"float32\")";
     let behind = ["b = R.match_cast(a, R.Tensor((2, 8, 4, 5), \"float32\"))", "c = R.exp(b)"];
     let wanted = [

@@ -156,7 +156,7 @@ return y",
 }
 
 #[test]
-fn scalars_are_passed_and_constants_stand_in_the_loops() {
+fn scalars_are_passed_and_constants_are_inlined() {
     let text = main(
         "x: R.Tensor((4,), dtype=\"float32\"), a: T.float32",
         "R.Tensor((4,), dtype=\"float32\")",
@@ -179,7 +179,7 @@ return w",
 }
 
 #[test]
-fn tuples_go_in_and_come_out() {
+fn tuples_are_passed_and_returned() {
     let text = main(
         "t: R.Tuple(R.Tensor((2,), dtype=\"int8\"), R.Tensor((3,), dtype=\"int8\"))",
         "R.Tensor((5,), dtype=\"int8\")",

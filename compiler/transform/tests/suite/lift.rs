@@ -79,7 +79,7 @@ def main(x: X, w: W) -> Y:
 ";
 
 #[test]
-fn the_two_functions_do_what_one_did() {
+fn lifted_functions_keep_results() {
     let before = module(LINEAR);
     let after = lifted(&before);
     assert!(print(&after).contains("def main_transform_params(model_params: R.Tuple("), "{}", print(&after));
@@ -157,7 +157,7 @@ def main(w: W) -> V:
 }
 
 #[test]
-fn effects_and_what_is_held_back_stay() {
+fn effects_and_excluded_values_are_not_lifted() {
     let functions = "\
 @R.function(pure=False)
 def main(x: X, w: W) -> Y:
@@ -184,7 +184,7 @@ def main(x: X, w: W) -> Y:
 }
 
 #[test]
-fn dims_that_only_raw_weights_say_are_handed_on() {
+fn dims_defined_by_raw_weights_only_are_passed_on() {
     let functions = "\
 @R.function
 def main(x: X, w: R.Tensor((n, 2), dtype=\"float32\")) -> R.Tensor((1, \"n + 1\"), dtype=\"float32\"):
@@ -213,7 +213,7 @@ def outer(x: X, w: W) -> R.Tensor((1, 4), dtype=\"float32\"):
 }
 
 #[test]
-fn a_second_step_is_put_behind_the_first() {
+fn second_lift_runs_after_the_first() {
     let functions = "\
 @R.function
 def main_transform_params(model_params: R.Tuple(R.Tensor((3, 2), dtype=\"float32\"))) -> R.Tuple(R.Tensor((3, 2), dtype=\"float32\")):

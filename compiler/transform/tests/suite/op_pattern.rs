@@ -35,7 +35,7 @@ fn check(cases: &[(&str, i64, &str, &str)]) {
 }
 
 #[test]
-fn elements_made_of_elements() {
+fn elementwise_broadcast_and_injective_kernels_are_classified() {
     check(&[
         (
             "elementwise",
@@ -204,7 +204,7 @@ fn data_dependent_and_repeated_accesses_are_opaque() {
 }
 
 #[test]
-fn a_kind_that_is_said_stays() {
+fn stated_op_pattern_is_kept() {
     let body = "T.func_attr({\"op_pattern\": 8})
 for i in range(T.int64(4)):
     with T.sblock(\"exp\"):

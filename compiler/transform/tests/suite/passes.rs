@@ -107,7 +107,7 @@ def main(x: T) -> T:
 }
 
 #[test]
-fn memory_is_told_apart() {
+fn allocations_are_distinguished() {
     let apart = "\
 @R.function
 def main(x: T) -> T:
@@ -188,7 +188,7 @@ def main(x: T) -> T:
 }
 
 #[test]
-fn other_names_for_a_value_go() {
+fn aliases_of_a_value_are_removed() {
     let before = "\
 @R.function
 def main(x: T, pair: R.Tuple(T, T)) -> T:
@@ -284,7 +284,7 @@ fn dataflow(params: &str, lines: &str, out: &str) -> String {
 }
 
 #[test]
-fn reshapes_one_after_the_other_are_one() {
+fn consecutive_reshapes_are_merged() {
     let (params, out) = ("x: R.Tensor((n, 4), dtype=\"float32\")", "R.Tensor((n, 2, 2), dtype=\"float32\")");
     let before = "\
         a: R.Tensor((4, n), dtype=\"float32\") = R.reshape(x, R.shape([4, n]))
@@ -394,7 +394,7 @@ fn columns_are_picked_from_the_product_with_mode_and_dtype_kept() {
 }
 
 #[test]
-fn norms_are_taken_apart() {
+fn norms_are_decomposed() {
     let params = "x: R.Tensor((2, 3), dtype=\"float32\"), g: R.Tensor((3,), dtype=\"float32\"), \
                   b: R.Tensor((3,), dtype=\"float32\")";
     let out = "R.Tensor((2, 3), dtype=\"float32\")";
@@ -413,7 +413,7 @@ fn norms_are_taken_apart() {
 }
 
 #[test]
-fn memory_is_given_back_behind_the_block_that_uses_it_last() {
+fn memory_is_freed_after_its_last_use() {
     let before = "\
 @R.function(pure=False)
 def main(x: T) -> T:

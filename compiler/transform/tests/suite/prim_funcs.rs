@@ -63,7 +63,7 @@ fn a_function_without_attributes_gets_a_statement() {
 }
 
 #[test]
-fn a_made_function_says_what_the_written_one_says() {
+fn generated_attributes_equal_written_ones() {
     let mut module = annotated(&copy(""));
     let written = module.clone();
     for item in &mut module.items {

@@ -53,7 +53,7 @@ class Module:
 ";
 
 #[test]
-fn main_takes_what_it_took_before() {
+fn main_keeps_its_raw_parameters() {
     let module = apply("LiftTransformParams,KeepRawEntry", read(PROGRAM)).expect("a module");
     let text = print(&module);
     read(&text);
@@ -75,7 +75,7 @@ fn function_with_a_raw_entry_is_left_unchanged() {
 }
 
 #[test]
-fn without_weights_nothing_is_added() {
+fn raw_entry_without_weights_is_not_added() {
     let text = PROGRAM.replace("        R.func_attr({\"num_input\": 1})\n", "");
     let module = apply("LiftTransformParams,KeepRawEntry", read(&text)).expect("a module");
     assert!(structurally_equal(&module, &read(&text)));
