@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_named() {
+    fn other_arguments_are_named_in_the_error() {
         assert_eq!(of(&["--socket=3"]), Err("unknown argument `--socket=3`".into()));
         assert_eq!(of(&["--clientProcessId", "x"]), Err("`x` is no process id".into()));
         assert!(of(&["--clientProcessId"]).is_err());

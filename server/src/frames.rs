@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_after_rubbish() {
+    fn reading_continues_after_invalid_bytes() {
         let exit = framed(EXIT);
         assert_eq!(read(format!("rubbish\nmore rubbish\n{exit}").as_bytes()), ["parse error", "exit"]);
         assert_eq!(read(format!("{}{exit}", framed("{]")).as_bytes()), ["parse error", "exit"]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_longer_than_it_says_costs_only_itself() {
+    fn frame_longer_than_its_length_spoils_only_itself() {
         let input = format!("Content-Length: 2\r\n\r\n{{\"a\":1}}{}", framed(EXIT));
         assert_eq!(read(input.as_bytes()), ["parse error", "exit"]);
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_may_come_anywhere() {
+    fn input_may_end_anywhere() {
         let whole = framed(EXIT);
         for end in 0..whole.len() {
             let seen = read(&whole.as_bytes()[..end]);

@@ -245,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_says_nothing_gets_the_least() {
+    fn client_without_capabilities_has_the_default_profile() {
         assert_eq!(profile(&Default::default()), Profile::default());
     }
 
     #[test]
-    fn settings_are_taken_as_far_as_they_make_sense() {
+    fn valid_parts_of_settings_are_used() {
         let run = json!({"program": "/bin/rxrun", "arguments": ["--dim", "n=4"], "timeoutSeconds": 2.5, "values": false, "message": false});
         let said = Settings {
             program: Some("/bin/rxrun".into()),

@@ -227,7 +227,7 @@ mod tests {
     use rx_db::FileKind;
 
     #[test]
-    fn the_name_says_what_the_text_is() {
+    fn file_name_gets_the_extension_of_its_kind() {
         let named = |name: &str, kind| name_of_kind(name.to_owned(), kind);
         assert_eq!(named("/a/net.rx", FileKind::Rx), "/a/net.rx");
         assert_eq!(named("Untitled-1", FileKind::Python), "Untitled-1.py");

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_told_in_order() {
+    fn passes_are_reported_in_order() {
         let first = json!({"pass": null, "changed": true, "problem": null, "start_line": 3, "end_line": 5});
         let second = json!({"pass": "FoldConstant", "changed": false, "problem": "no", "start_line": 3, "end_line": 5});
         let stages = json!([first, second, {"pass": "Strange"}, 7]);

@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_in_steps() {
+    fn progress_is_reported_in_steps() {
         let step = |line: &str| Transcript::default().line(line.as_bytes());
         let building = Step { message: "building 12/31".into(), percent: 41 };
         assert_eq!(step(r#"{"event":"building","done":12,"total":31}"#), Some(building));
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_rxrun_is_told_from_a_broken_one() {
+    fn older_rxrun_is_distinguished_from_a_broken_one() {
         let log = "error: unexpected argument '--values' found\n\nUsage: rxrun [OPTIONS] <FILE>\n";
         let message = ended(&[], 2 * 256, log).message;
         let wanted = "`main` was not run: this rxrun is older than rx-lsp and tells no values";
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_words_are_cut() {
+    fn unknown_output_is_shortened() {
         let long = format!("\u{1b}[31m{}", "x".repeat(10_000));
         let message = ended(&[&long], 0, "").message;
         assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{message}");

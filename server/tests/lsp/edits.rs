@@ -118,7 +118,7 @@ def total(A: T.Buffer((8, 16), \"float32\"), B: T.Buffer((8,), \"float32\")):
 ";
 
 #[test]
-fn fixes_mend_what_they_are_for() {
+fn fixes_remove_their_mistakes() {
     let continued = MISSPELT.replace("    𝔶 = x; s = (R.str(\"🦀é\"), R.nn.rellu(𝔶))\n", CONTINUED);
     let ignored = format!("    # rx: ignore[RX0202]\n{CONTINUED}");
     let cases = [

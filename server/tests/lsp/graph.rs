@@ -24,7 +24,7 @@ fn range(line: u32, start: u32, end: u32) -> Value {
 }
 
 #[test]
-fn a_function_is_told_as_a_graph() {
+fn graph_of_a_function_is_answered() {
     for (encoding, width) in [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)] {
         let mut client = Client::initialized(encoding);
         client.open(URI, 1, NET);

@@ -33,7 +33,7 @@ fn configure(client: &mut Client, settings: Value) {
 }
 
 #[test]
-fn who_asks_is_answered_and_not_told() {
+fn client_that_pulls_diagnostics_gets_none_published() {
     let mut client = client();
     configure(&mut client, Value::Null);
     client.open(URI, 1, MISMATCH);

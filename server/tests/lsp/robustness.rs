@@ -29,7 +29,7 @@ fn malformed_messages_are_answered_with_an_error() {
 }
 
 #[test]
-fn documents_nobody_opened_are_no_trouble() {
+fn requests_for_unopened_documents_are_answered() {
     let mut client = Client::initialized("utf-16");
     client.change(URI, 2, json!([change((0, 0), (0, 1), "x")]));
     client.close(URI);
@@ -80,7 +80,7 @@ fn requests_before_initialize_are_refused() {
 }
 
 #[test]
-fn leaving_without_shutdown_is_no_success() {
+fn exit_without_shutdown_is_a_failure() {
     let mut client = Client::initialized("utf-16");
     client.notify("exit", Value::Null);
     assert_eq!(client.status(), Some(1));

@@ -32,7 +32,7 @@ fn position(line: u32, column: u32) -> Value {
 }
 
 #[test]
-fn a_mistake_is_shown_mended_and_forgotten() {
+fn fixed_mistake_is_no_longer_published() {
     let mut client = Client::initialized("utf-16");
     client.open(URI, 1, MISMATCH);
     let diagnostics = client.diagnostics(URI, Some(1));

@@ -118,7 +118,7 @@ fn last_valid_settings_hold_while_the_file_is_invalid() {
 }
 
 #[test]
-fn a_file_that_was_never_right_is_as_none() {
+fn settings_file_that_was_never_valid_is_ignored() {
     let mut project = Project::new("severity = 1\n");
     assert_eq!(project.open("a.rx", 1).len(), 1);
     let told = project.told();
@@ -130,7 +130,7 @@ fn a_file_that_was_never_right_is_as_none() {
 }
 
 #[test]
-fn clients_that_can_are_asked_to_tell_of_changes() {
+fn capable_clients_are_asked_to_watch_files() {
     let mut client = Client::start(&[]);
     client.initialize(json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}}}));
     let asked = client.message("client/registerCapability");

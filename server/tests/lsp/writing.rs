@@ -122,7 +122,7 @@ fn a_run_on_the_gpu_is_offered_where_there_is_one() {
 }
 
 #[test]
-fn a_client_that_takes_little_gets_plain_edits() {
+fn client_without_capabilities_gets_plain_edits() {
     let mut client = plain();
     open(&mut client, NET);
     let found = actions(&mut client, range((4, 10), (4, 10)), Value::Null);
@@ -136,7 +136,7 @@ fn a_client_that_takes_little_gets_plain_edits() {
 }
 
 #[test]
-fn hints_write_themselves() {
+fn accepted_hints_insert_their_text() {
     let mut client = client();
     open(&mut client, &NET.replace("relo", "relu"));
     let params = json!({"textDocument": {"uri": URI}, "range": range((3, 0), (4, 0))});
@@ -193,7 +193,7 @@ fn a_text_is_formatted() {
 }
 
 #[test]
-fn lenses_tell_what_a_function_costs() {
+fn lenses_show_the_cost_of_a_function() {
     let mut client = client();
     open(&mut client, &NET.replace("relo", "relu"));
     let params = json!({"textDocument": {"uri": URI}});
