@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_alone_speaks_of_the_next_line() {
+    fn comment_on_its_own_line_applies_to_the_next_line() {
         let own_line = MARKDOWN.replace("R.add(x, z)  #", "R.add(x, z)\n    #").replace("    # error", "    # hint");
         assert_eq!(run("add.md", &own_line).len(), 1);
         let text = "```py\n@R.function\ndef f(x: R.Tensor):\n    # error: [undefined-name]\n    # error: [undefined-name]\n    return R.add(y, z)\n```";

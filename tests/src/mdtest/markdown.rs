@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_may_be_followed_by_what_becomes_of_it() {
+    fn block_may_be_followed_by_its_expected_output() {
         let found = blocks("```rx\nx\n```\nthen\n```rx fixed --unsafe-fixes\ny\n```\n```rx\nz\n```\n");
         let after = After { what: Rewrite::Fix { with_unsafe: true }, line: 5, code: "y\n".into() };
         assert_eq!((found.len(), &found[0].after), (2, &vec![after]));

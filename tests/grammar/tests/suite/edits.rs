@@ -106,7 +106,7 @@ fn check(name: &str, text: &str, edits: usize, random: &mut Random) -> usize {
 }
 
 #[test]
-fn read_again_is_read_anew() {
+fn incremental_trees_equal_fresh_trees() {
     let mut random = Random(7);
     let mut compared = 0;
     for path in rx_tests::cases::files(&workspace().join("examples"), "rx") {
@@ -178,7 +178,7 @@ fn edits_at_every_kind_of_line_are_read_anew() {
 /// parsed normally afterwards. Here a header is too long for the look-ahead, below a misplaced class line, decorator or
 /// keyword.
 #[test]
-fn a_header_too_long_to_be_looked_through_stays_one() {
+fn header_beyond_the_lookahead_stays_a_header() {
     let parameters = (0..3_000).map(|at| format!("w{at}: R.Tensor((4,), dtype=\"float32\"), "));
     let parameters: String = parameters.collect();
     let body = format!("def main({parameters}x: R.Tensor((4,), \"float32\")):\n        return x\n");

@@ -23,7 +23,7 @@ fn ids_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn own_finding_of_a_row_that_is_gone_is_an_error() {
+fn own_finding_without_its_row_is_an_error() {
     let set = CaseSet::own();
     let rows = [set.rows("op_inference"), set.rows("modules")].concat();
     let ids: BTreeSet<&str> = rows.iter().filter_map(|row| cases::text(row, "id")).collect();

@@ -97,7 +97,7 @@ fn look_at(name: &str, text: &str, input: Input, coverage: &mut Coverage, tally:
 }
 
 #[test]
-fn fixes_in_documents_mend() {
+fn fixes_in_documents_remove_their_mistakes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("mdtest");
     let (mut coverage, mut tally) = (Coverage::default(), Tally::new("fixes in documents"));
     for path in cases::files(&folder, "md") {
@@ -114,7 +114,7 @@ fn fixes_in_documents_mend() {
 }
 
 #[test]
-fn fixes_of_known_defects_mend() {
+fn fixes_of_known_defects_remove_their_mistakes() {
     let Some(folder) = cases::folder() else { return };
     let (mut coverage, mut tally) = (Coverage::default(), Tally::new("fixes of known defects"));
     for path in cases::files(&folder.join("cases/defects"), "rx") {
@@ -127,7 +127,7 @@ fn fixes_of_known_defects_mend() {
 }
 
 #[test]
-fn fixes_of_mutants_mend() {
+fn fixes_of_mutants_remove_their_mistakes() {
     let Some(folder) = cases::folder() else { return };
     let (mut coverage, mut tally) = (Coverage::default(), Tally::new("fixes of mutants"));
     let mut ends: BTreeMap<String, [usize; 4]> = BTreeMap::new();

@@ -78,7 +78,7 @@ fn types_are_those_of_the_annotated_text(set: &CaseSet) {
 }
 
 #[test]
-fn no_error_in_what_tvm_accepts() {
+fn modules_that_tvm_accepts_have_no_error() {
     cases::sets().iter().for_each(accepted_modules_have_no_error);
 }
 

@@ -109,7 +109,7 @@ fn transformers_have_the_operations_their_formula_gives() {
 }
 
 #[test]
-fn a_lowered_network_costs_what_it_did_before() {
+fn lowering_keeps_the_cost_of_a_network() {
     let Some(folder) = cases::folder() else { return };
     for model in ["resnet18", "bert_base"] {
         let Some(before) = stats_of(&folder, model) else { continue };
