@@ -230,7 +230,7 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
   });
 });
 
-test(`${CLIENT} what a pass changes stands side by side and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
+test(`${CLIENT} the changes of a pass are shown side by side and follow the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
   const can = await capabilities();
   assert.ok(can.executeCommandProvider?.commands.includes("rx.stage"), "rx-lsp has no command rx.stage");
   const { page, opened } = await start(t, ["two_layers.rx", "conv_relu.rx"], NARROW);
@@ -289,7 +289,7 @@ test(`${CLIENT} what a pass changes stands side by side and follows the cursor`,
     await shot(page, "passes-diff");
   });
 
-  await t.test("what is under the cursor is found on both sides", async () => {
+  await t.test("the line under the cursor is found on both sides", async () => {
     await onto(page, "gv");
     await marks(before, /R\.nn\.softmax/);
     await marks(after, /R\.call_tir\(cls\.softmax/);

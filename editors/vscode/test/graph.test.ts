@@ -69,7 +69,7 @@ const box = ({ boxes }: Layout, id: number): Box => boxes.find((box) => box.id =
 const apart = (one: Box, other: Box): boolean =>
   Math.abs(one.x - other.x) >= (one.width + other.width) / 2 || Math.abs(one.y - other.y) >= (one.height + other.height) / 2;
 
-test("what the server answers is read; edges to nothing and nodes without a place are left out", () => {
+test("the answer of the server is parsed; dangling edges and nodes without a place are dropped", () => {
   const odd = readGraph({
     ...ANSWER,
     whole: false,

@@ -17,7 +17,7 @@ test("back to the seed: the dims that were asked for are known still", () => {
   assert.deepEqual(withInputs(["--inputs", "old.npz", "--dim", "n=4", "--seed", "7"], []), ["--dim", "n=4", "--seed", "7"]);
 });
 
-test("what was chosen is read from the arguments, however it is written", () => {
+test("chosen inputs are parsed from the arguments in every spelling", () => {
   const words = ["--inputs", "a.npz", "--inputs=b.safetensors", "--input", "x=x=1.npy", "--input=w=w.npy", "--input", "--inputs"];
   assert.deepEqual(chosenInputs(words), [
     { file: "a.npz" },

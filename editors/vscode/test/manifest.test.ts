@@ -24,7 +24,7 @@ test("every command is registered, by the extension or by the client for the ser
   }
 });
 
-test("what only a server can do is shown only while one says that it can", () => {
+test("commands of the server are shown only while it supports them", () => {
   const entries = [...Object.values(contributes.menus).flat(), ...contributes.keybindings] as { command: string; when?: string }[];
   const keys = {
     "rx.run": "rx.canRun",
@@ -59,7 +59,7 @@ test("menus and keys name commands that are there", () => {
 // Settings about what is shown of a run.
 const HARMLESS = ["rx.run.gpu", "rx.run.showReport", "rx.run.values"];
 
-test("what runs a program is neither offered nor set where a folder is not trusted", () => {
+test("runs are neither offered nor configured in untrusted folders", () => {
   const restricted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
   for (const name of Object.keys(settings).filter((name) => /^rx\.(?:server|run)\./.test(name) && !HARMLESS.includes(name))) {
     assert.ok(restricted.includes(name), name);

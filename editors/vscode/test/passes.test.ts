@@ -66,7 +66,7 @@ test("passes that did something are offered first", () => {
   assert.deepEqual(choices(passes.steps.slice(0, 1)), []);
 });
 
-test("what a pass did stands in a few words", () => {
+test("the effect of a pass is summarized", () => {
   const said = passes.steps.map((_, index) => summary(passes.steps, index));
   assert.deepEqual(said, ["as it is written", "no change", "1 line fewer", "C takes a name"]);
   assert.equal(title(step(0)), "the module");

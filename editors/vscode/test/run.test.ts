@@ -24,7 +24,7 @@ const ran: Outcome = {
 const of = (outcome: Outcome, args: string[] = []) =>
   page({ title: "main in net.rx", uri: "file:///net.rx", arguments: args, outcome }, "webview:/media/report.css", "webview:");
 
-test("what the server answers is read; what is missing or odd is left out", () => {
+test("the answer of the server is parsed; missing and invalid fields are dropped", () => {
   assert.deepEqual(readOutcome({ ...ran, later: 1 }), ran);
   const odd = readOutcome({ ok: "yes", message: "m", seconds: "fast", outputs: [7, { shape: ["n", 4] }], log: null });
   assert.deepEqual(odd, {
@@ -141,7 +141,7 @@ test("the modules to choose from are read", () => {
   assert.deepEqual(readOutcome({ message: "ran" })?.modules, []);
 });
 
-test("what a command asks for goes beside what is remembered", () => {
+test("arguments of a command are added to the remembered ones", () => {
   const remembered = ["--device", "cpu", "--dim", "n=4"];
   assert.deepEqual(beside(remembered, []), remembered);
   assert.deepEqual(beside(remembered, ["--device", "cuda"]), ["--dim", "n=4", "--device", "cuda"]);

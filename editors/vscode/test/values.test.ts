@@ -75,14 +75,14 @@ test("changes of several lines are applied as an editor tells them", () => {
   assert.deepEqual(lines, ["oX", "Yo", "three"]);
 });
 
-test("behind a line stands what a glance needs", () => {
+test("the summary after a line has shape, dtype and range", () => {
   assert.equal(brief(value("lv", 2)), "(1, 64, 56, 56) float32  min -1.23  mean 0.03  max 4.1  · 800 µs");
   const broken = { ...value("lv", 2), min: null, mean: null, max: null, nan: 7, seconds: null };
   assert.equal(brief(broken), "(1, 64, 56, 56) float32  7 NaN");
   assert.equal(brief({ ...broken, dtype: "int64", shape: [], min: 3e9, mean: 3e9, max: 3e9, nan: 0 }), "() int64  min 3.00e+9  mean 3.00e+9  max 3.00e+9");
 });
 
-test("what is no tensor is its text", () => {
+test("a value that is no tensor is shown as its text", () => {
   const dims = { ...value("s", 2), shape: undefined, text: "R.shape([4, 16])", dtype: "", min: null, mean: null, max: null, seconds: null };
   assert.equal(brief(dims), "R.shape([4, 16])");
   assert.match(whole(dims), /\| value \| `R\.shape\(\[4, 16\]\)` \|/);
