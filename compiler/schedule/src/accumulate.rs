@@ -178,7 +178,7 @@ impl Nest {
     /// # Errors
     /// If the body is not a reduction of one element.
     pub fn update(&self) -> Result<Reduction, Declined> {
-        self.reduction().ok_or(Declined("no update of one element"))
+        self.reduction().ok_or(Declined("requires a reduction that updates one element; found none"))
     }
 
     /// Matches the body as a reduction; returns `None` if it has another form.

@@ -56,7 +56,10 @@ pub(crate) fn gemm_steps(
 ) -> Result<Vec<Step>, Declined> {
     let ProductNest { nest, mut product, mut scope } = ProductNest::of(nest, func)?;
     let dtype = func.buffer(product.reduction.buffer).dtype;
-    Declined::when(dtype != DType::FLOAT32 && dtype != DType::FLOAT64, "the sum's dtype has no matrix product")?;
+    Declined::when(
+        dtype != DType::FLOAT32 && dtype != DType::FLOAT64,
+        "requires a sum of float32 or float64; found another dtype",
+    )?;
     product.orient();
     let operand = |expr: &Expr, is_right: bool, scope: &mut Scope| {
         let strided = match expr {
@@ -72,7 +75,7 @@ pub(crate) fn gemm_steps(
     let axes = Axes::choose(&product, &mut a, &mut b)?;
     let mut building = Building { func, temporaries, scope, product: &product, axes, dtype, steps: Vec::new() };
     building.begin(&nest)?;
-    building.build(&a, &b).ok_or(Declined("a stride cannot be written down"))?;
+    building.build(&a, &b).ok_or(Declined("requires strides over the function's scalars; found another stride"))?;
     Ok(building.steps)
 }
 
@@ -103,8 +106,11 @@ impl Axes {
             (false, false) => {}
         }
         let packed = a.strided.is_none() || b.strided.is_none();
-        Declined::when(packed && (m.is_empty() || n.is_empty()), "one factor has no rows of its own")?;
-        Declined::when(m.is_empty() && n.is_empty(), "neither factor has rows of its own")?;
+        Declined::when(
+            packed && (m.is_empty() || n.is_empty()),
+            "requires rows in both factors; found a factor without",
+        )?;
+        Declined::when(m.is_empty() && n.is_empty(), "requires rows in a factor; found none in either")?;
         let taken = |var: VarId| [&m, &n, &k].iter().any(|chain| chain.iter().any(|(known, _)| *known == var));
         let rest = product.loops.iter().filter(|(var, _, _)| !taken(*var));
         let batch = rest.map(|(var, extent, _)| (*var, extent.clone())).collect();

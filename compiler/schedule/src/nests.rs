@@ -54,7 +54,7 @@ fn in_steps(func: PrimFunc) -> Scheduled {
         let nest = Nest::of(&statement, &scheduled.func);
         let product = nest
             .as_ref()
-            .ok_or(Declined("no loops around one block"))
+            .ok_or(Declined("requires loops around one block; found another statement"))
             .and_then(|nest| gemm_steps(nest, &mut scheduled.func, &mut scheduled.temporaries));
         let Err(Declined(reason)) = product.map(|steps| scheduled.steps.extend(steps)) else { continue };
         match nest.map(|nest| window(&nest, &scheduled.func)) {

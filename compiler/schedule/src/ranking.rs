@@ -96,7 +96,7 @@ impl Ranking {
     /// # Errors
     /// If it is none.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Ranking, Declined> {
-        let none = Declined("it counts no elements that come before");
+        let none = Declined("requires a ranking, which counts the elements before each element; found none");
         let reduction = nest.reduction().ok_or(none)?;
         let counts = reduction.combine == BinaryOp::Add
             && reduction.init.as_ref().and_then(Expr::as_int) == Some(0)

@@ -55,15 +55,18 @@ impl Recurrence {
     /// # Errors
     /// If it is none, or if its iterations must stay in order.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Recurrence, Declined> {
-        Declined::when(nest.init.is_some() || nest.predicate.is_some(), "no element is made of the one before")?;
-        let cases = cases(&nest.body).ok_or(Declined("no element is made of the one before"))?;
+        Declined::when(
+            nest.init.is_some() || nest.predicate.is_some(),
+            "requires a recurrence on the previous element; found none",
+        )?;
+        let cases = cases(&nest.body).ok_or(Declined("requires a recurrence on the previous element; found none"))?;
         let mut scope = Scope::new(func);
         for inner in &nest.loops {
             scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
         }
         let mut reader = Reader { scope, func, nest };
         let found = (0..nest.loops.len()).find_map(|at| reader.along(&cases, &nest.loops[at]).transpose());
-        found.unwrap_or(Err(Declined("no element is made of the one before")))
+        found.unwrap_or(Err(Declined("requires a recurrence on the previous element; found none")))
     }
 }
 
@@ -121,23 +124,32 @@ impl Reader<'_> {
             () if is_before(self, right) => (right, left),
             () => return Ok(None),
         };
-        Declined::when(!is_associative(*op, own.dtype()), "elements can be combined in one order only")?;
-        Declined::when(reads(own, cases.buffer), "an element needs others than the one before")?;
+        Declined::when(!is_associative(*op, own.dtype()), "requires an associative operation; found another")?;
+        Declined::when(
+            reads(own, cases.buffer),
+            "requires one read of the result, at the previous element; found others",
+        )?;
         let is_row =
             |inner: &Loop| inner.kind == IterKind::Spatial || indices.iter().any(|index| is_var(index, inner.var));
         if !self.nest.loops.iter().all(|inner| inner.var == along.var || is_row(inner)) {
-            return Err(Declined("rows may share elements"));
+            return Err(Declined("requires separate elements for each row; found rows that may share elements"));
         }
         let (value, carried) = match first {
             None => {
-                Declined::when(is_checked(before), "there may be no element before the first")?;
+                Declined::when(
+                    is_checked(before),
+                    "requires an element before the first; found a bounds check on its index",
+                )?;
                 let minus_one = Expr::Int { value: -1, dtype: self.func.var(along.var).dtype };
                 (own.as_ref().clone(), Some(indices.iter().map(|index| put(index, along.var, &minus_one)).collect()))
             }
             Some((at, first)) => {
                 let same_place = at.len() == indices.len()
                     && at.iter().zip(indices).all(|(a, b)| self.is_same_at_start(a, b, along.var));
-                Declined::when(!same_place || reads(first, cases.buffer), "the first element stands elsewhere")?;
+                Declined::when(
+                    !same_place || reads(first, cases.buffer),
+                    "requires a first element at index 0 that reads no result; found another",
+                )?;
                 (self.from(first, own, along.var), None)
             }
         };

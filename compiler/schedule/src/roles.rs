@@ -101,17 +101,20 @@ impl Product {
     /// Matches the nest as a sum of products, in a scope inside its loops.
     pub(crate) fn of(nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Result<Product, Declined> {
         let reduction = nest.update()?;
-        Declined::when(reduction.combine != BinaryOp::Add || nest.predicate.is_some(), "no unconditional sum")?;
+        Declined::when(
+            reduction.combine != BinaryOp::Add || nest.predicate.is_some(),
+            "requires an unconditional sum; found another reduction or a predicate",
+        )?;
         let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
-            return Err(Declined("what is summed is no product"));
+            return Err(Declined("requires a sum of products; found a sum of other values"));
         };
         let (left, right) = ((**left).clone(), (**right).clone());
         let of_loops = |var: &VarId| nest.loops.iter().any(|inner| inner.var == *var);
         if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
-            return Err(Declined("a loop's extent depends on another loop"));
+            return Err(Declined("requires independent loop extents; found an extent that uses another loop"));
         }
         let target = Affine::sum(scope, func, &nest.loops, reduction.buffer, &reduction.indices)
-            .ok_or(Declined("the result's elements are not evenly spaced"))?;
+            .ok_or(Declined("requires affine indices of the result; found others"))?;
         let mut loops = Vec::new();
         for inner in &nest.loops {
             let here = |expr: &Expr| mentions(expr, &|var| *var == inner.var);
@@ -120,12 +123,15 @@ impl Product {
             if summed && reduction.init.is_some() && inner.kind != IterKind::Reduce
                 || !summed && inner.kind == IterKind::Reduce
             {
-                return Err(Declined("a loop is not for what its block says"));
+                return Err(Declined("requires the K loops as the block's reduction axes; found another loop kind"));
             }
             loops.push((inner.var, scope.dim(&inner.extent), role));
         }
-        Declined::when(!is_injective(scope, &loops, &reduction.indices), "different loops may write one element")?;
-        Declined::when(!loops.iter().any(|(_, _, role)| *role == Role::K), "nothing is summed over")?;
+        Declined::when(
+            !is_injective(scope, &loops, &reduction.indices),
+            "requires an element of the result for each iteration of its loops; found loops that may share one",
+        )?;
+        Declined::when(!loops.iter().any(|(_, _, role)| *role == Role::K), "requires a reduction loop; found none")?;
         Ok(Product { reduction, loops, left, right, target })
     }
 
@@ -157,8 +163,8 @@ fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined
         (true, true, false) => Ok(Role::M),
         (true, false, true) => Ok(Role::N),
         (false, true, true) => Ok(Role::K),
-        (true, false, false) => Err(Declined("the result is repeated along a loop")),
-        (false, _, _) => Err(Declined("one factor alone is summed over a loop")),
+        (true, false, false) => Err(Declined("requires each loop of the result in a factor; found one in neither")),
+        (false, _, _) => Err(Declined("requires K loops in both factors; found one in a single factor or in neither")),
     }
 }
 

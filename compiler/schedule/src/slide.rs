@@ -83,12 +83,15 @@ impl Sliding {
     /// # Errors
     /// If it is none.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<Sliding, Declined> {
-        Declined::when(nest.reduction().is_none() || nest.init.is_none(), "no update of one element")?;
-        Declined::when(nest.predicate.is_some(), "a condition stands around its block")?;
+        Declined::when(
+            nest.reduction().is_none() || nest.init.is_none(),
+            "requires a reduction that updates one element; found none",
+        )?;
+        Declined::when(nest.predicate.is_some(), "requires a block without a predicate; found one with a predicate")?;
         let mut nest = nest.clone().with_digits(func);
         let of_loops = |var: &VarId| nest.loops.iter().any(|inner| inner.var == *var);
         if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
-            return Err(Declined("a loop's extent depends on another loop"));
+            return Err(Declined("requires independent loop extents; found an extent that uses another loop"));
         }
         let mut scope = Scope::new(func);
         for inner in &nest.loops {
@@ -98,18 +101,20 @@ impl Sliding {
         nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
         let reduction = nest.update()?;
         let target = Affine::sum(&mut scope, func, &nest.loops, reduction.buffer, &reduction.indices)
-            .ok_or(Declined("the result's elements are not evenly spaced"))?;
+            .ok_or(Declined("requires affine indices of the result; found others"))?;
         let mut roles = Vec::new();
         for inner in &nest.loops {
             let role = match inner.kind {
                 IterKind::Spatial => Role::Batch,
                 IterKind::Reduce => Role::K,
-                _ => return Err(Declined("a loop is not for what its block says")),
+                _ => return Err(Declined("requires spatial and reduction axes; found an axis of another kind")),
             };
             roles.push((inner.var, scope.dim(&inner.extent), role));
         }
         if !is_injective(&mut scope, &roles, &reduction.indices) {
-            return Err(Declined("different loops may write one element"));
+            return Err(Declined(
+                "requires an element of the result for each iteration of its loops; found loops that may share one",
+            ));
         }
         let (axes, reduced): (Vec<Loop>, Vec<Loop>) =
             nest.loops.iter().cloned().partition(|inner| inner.kind == IterKind::Spatial);
@@ -126,7 +131,7 @@ impl Sliding {
         let is_tap =
             |inner: &Loop| joined.contains(&inner.var) && inner.extent.as_int().is_some() && !counts_within(inner.var);
         let (taps, sums): (Vec<Loop>, Vec<Loop>) = reduced.iter().cloned().partition(is_tap);
-        Declined::when(taps.is_empty(), "no window slides over what it reads")?;
+        Declined::when(taps.is_empty(), "requires a window that slides over an operand; found none")?;
         (sliding.taps, sliding.sums) = (taps, sums);
         Ok(sliding)
     }

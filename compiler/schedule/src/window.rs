@@ -94,16 +94,22 @@ pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
     }
     nest.body = simplify_in(&mut scope, func, &nest.body);
     let product = Product::of(&nest, &mut scope, func)?;
-    Declined::when(func.buffer(product.reduction.buffer).dtype != DType::FLOAT32, "windows are sums of float32")?;
+    Declined::when(
+        func.buffer(product.reduction.buffer).dtype != DType::FLOAT32,
+        "requires a windowed sum of float32; found another dtype",
+    )?;
     let zero = |init: &Expr| matches!(init, Expr::Float { value, .. } if *value == 0.0 && value.is_sign_positive());
-    Declined::when(product.reduction.init.as_ref().is_some_and(|init| !zero(init)), "a windowed sum begins at 0")?;
+    Declined::when(
+        product.reduction.init.as_ref().is_some_and(|init| !zero(init)),
+        "requires a windowed sum that begins at 0; found another init",
+    )?;
     let (taps, axes): (Vec<_>, Vec<_>) = product.loops.iter().partition(|(_, _, role)| *role == Role::K);
     let count = taps.iter().try_fold(1i64, |count, (_, extent, _)| count.checked_mul(extent.as_constant()?));
     if !count.is_some_and(|count| (1..=MOST_TAPS).contains(&count)) {
-        return Err(Declined("a windowed sum has few terms, and it is known how many"));
+        return Err(Declined("requires a small constant number of taps; found more or a symbolic number"));
     }
     let mut factor = |expr: &Expr| factor(expr, &nest, &mut scope, func);
-    let no_factor = Declined("a factor of a windowed sum is no element");
+    let no_factor = Declined("requires factors that are elements of buffers; found a computed factor");
     let (left, right) = (factor(&product.left).ok_or(no_factor)?, factor(&product.right).ok_or(no_factor)?);
     let (lane, a, b) = axes
         .iter()

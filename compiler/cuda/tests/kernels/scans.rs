@@ -196,17 +196,17 @@ fn order_dependent_updates_are_declined() {
     let of = |value: &str| function(head, &format!("{loops}        out[vi, vk] = {value}"));
     let bodies = [
         // A difference is no sum, and what comes after a NaN forgets it.
-        ("T.if_then_else(vk == 0, x[vi, vk], x[vi, vk] - out[vi, vk - 1])", "one order only"),
+        ("T.if_then_else(vk == 0, x[vi, vk], x[vi, vk] - out[vi, vk - 1])", "requires an associative operation"),
         // Factors behind a 0 are infinite among themselves.
-        ("T.if_then_else(vk == 0, x[vi, vk], out[vi, vk - 1] * x[vi, vk])", "one order only"),
-        ("T.if_then_else(vk == 0, x[vi, vk], T.max(out[vi, vk - 1], x[vi, vk]))", "one order only"),
+        ("T.if_then_else(vk == 0, x[vi, vk], out[vi, vk - 1] * x[vi, vk])", "requires an associative operation"),
+        ("T.if_then_else(vk == 0, x[vi, vk], T.max(out[vi, vk - 1], x[vi, vk]))", "requires an associative operation"),
         (
             "T.if_then_else(vk == 0, x[vi, vk], out[vi, vk - 1] + out[vi, vk - 1] * x[vi, vk])",
-            "others than the one before",
+            "requires one read of the result",
         ),
-        ("T.if_then_else(vk < 2, x[vi, vk], out[vi, vk - 2] + x[vi, vk])", "no element is made of the one before"),
+        ("T.if_then_else(vk < 2, x[vi, vk], out[vi, vk - 2] + x[vi, vk])", "requires a recurrence"),
         // The first one has none before it: an index out of range.
-        ("out[vi, vk - 1] + x[vi, vk]", "there may be no element before the first"),
+        ("out[vi, vk - 1] + x[vi, vk]", "requires an element before the first"),
     ];
     for (value, why) in bodies {
         let case = Case::new(value, of(value), &[&[4, 40], &[4, 40]]).within(1e-4);

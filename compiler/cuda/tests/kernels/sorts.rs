@@ -258,7 +258,7 @@ for i, j in T.grid(4, 50):
         let source = crate::source(std::slice::from_ref(&case));
         assert_ne!(source.choices[0].rule, "sort", "{before}");
         let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "sort");
-        assert!(declined.is_some_and(|(_, why)| why == "it counts no elements that come before"), "{declined:?}");
+        assert!(declined.is_some_and(|(_, why)| why.starts_with("requires a ranking")), "{declined:?}");
     }
 }
 
