@@ -1,11 +1,11 @@
-// Runs CUDA C on a CPU: the text is compiled as C++ behind this header, unchanged.
+// Runs CUDA C on a CPU: the text is compiled as C++ after this header, unchanged.
 //
-// One block runs at a time. Each of its threads is a fiber with a stack of its own, which runs until it ends or waits:
-// for the block at __syncthreads, for its warp at a shuffle or vote. So a kernel does what a device would do in one of the
-// orders a device may choose; the order is chosen by rx_cpu_order. A kernel whose result depends on it has a race.
+// One block runs at a time. Each of its threads is a fiber with a separate stack, which runs until it ends or waits: for the
+// block at __syncthreads, for its warp at a shuffle or vote. So a kernel runs in one of the orders that a device may choose;
+// rx_cpu_order selects it. A kernel whose result depends on the order has a race.
 //
 // Errors end the process with a message: a barrier that not all threads of a block reach, or reach at different places.
-// Built with -fsanitize=address,undefined, accesses out of bounds end it too.
+// Built with -fsanitize=address,undefined, accesses out of bounds end the process as well.
 
 #pragma once
 
@@ -43,7 +43,7 @@
 #define __device__
 #define __host__
 #define __constant__ static const
-// Blocks run one after the other, so one copy will do.
+// Blocks run one after the other, so one copy is enough.
 #define __shared__ static
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
@@ -53,13 +53,13 @@
 
 struct rx_cpu_index { unsigned x, y, z; };
 
-// 16 bytes on their way to shared memory, and how many groups were ended before.
+// A pending cp.async of 16 bytes, and the number of groups committed before it.
 struct rx_cpu_copy { void* to; const void* from; int group; };
 
-// A product of four warps on its way: which sums it is added to, how, and how many groups were ended before.
+// A pending wgmma: the sums, the function that adds to them, and the number of groups committed before it.
 struct rx_cpu_product { void* sums; std::function<void(void*)> add; int group; };
 
-// Sums that products go on with: what they are, while the thread sees none.
+// Sums of pending products: their values, which the thread cannot see yet.
 struct rx_cpu_sums { void* at; std::vector<uint32_t> values; };
 
 // ---- fibers
@@ -79,19 +79,19 @@ struct rx_cpu_fiber {
 #endif
     rx_cpu_index thread = {0, 0, 0};
     unsigned number = 0;
-    // Where it waits, which lanes it waits for, and what it brings them.
+    // The line at which it waits, the mask of lanes it waits for, and the value that it passes to them.
     int line = 0;
     unsigned mask = 0;
     uint64_t value = 0;
-    // Whether it ended by a failed check, which no barrier waits for.
+    // Whether a failed check ended it; barriers do not wait for such threads.
     bool failed = false;
-    // What it copies, and how many groups of it were ended.
+    // Its pending copies, and the number of groups it committed.
     std::vector<rx_cpu_copy> copies;
     int copy_groups = 0;
-    // The barrier in shared memory it waits at, and the parity of the phase.
+    // The mbarrier it waits for, and the parity of the phase.
     const void* barrier = nullptr;
     unsigned parity = 0;
-    // Its part of products on their way, their sums, how many groups it ended, and whether registers are ordered before more of them.
+    // Its part of pending products, their sums, the number of groups it committed, and whether wgmma.fence allows more products.
     std::vector<rx_cpu_product> products;
     std::vector<rx_cpu_sums> sums;
     int product_groups = 0;
@@ -120,7 +120,7 @@ static const int warpSize = 32;
 }
 
 #if defined(__x86_64__)
-// Saves what a call must preserve on the old stack, and takes it from the new one.
+// Saves the callee-saved registers on the old stack, and restores them from the new one.
 extern "C" void rx_cpu_swap(void** from, void* to);
 __asm__(R"(
 .text
@@ -149,7 +149,7 @@ inline void rx_cpu_switch(rx_cpu_fiber* to) {
     rx_cpu_fiber* from = rx_cpu_now;
     rx_cpu_now = to;
 #ifdef RX_CPU_ASAN
-    // A fiber that has ended gives its shadow stack back.
+    // A fiber that has ended releases its shadow stack.
     void** fake = from->state == RX_CPU_DONE ? nullptr : &from->fake;
     __sanitizer_start_switch_fiber(fake, to->stack, to->stack ? rx_cpu_stack_bytes : 0);
 #endif
@@ -159,7 +159,7 @@ inline void rx_cpu_switch(rx_cpu_fiber* to) {
     swapcontext(&from->context, &to->context);
 #endif
 #ifdef RX_CPU_ASAN
-    // Back in `from`, whoever came before.
+    // Execution is back in `from`, from any fiber.
     const void* bottom;
     size_t size;
     __sanitizer_finish_switch_fiber(from->fake, &bottom, &size);
@@ -198,11 +198,11 @@ inline void rx_cpu_start(rx_cpu_fiber* fiber) {
     rx_cpu_stacks.pop_back();
     fiber->state = RX_CPU_READY;
 #ifdef RX_CPU_ASAN
-    // The thread that had it before never returned from its last call, so the marks of its frames are still there.
+    // The previous thread on this stack never returned from its last call, so its frames are still poisoned.
     __asan_unpoison_memory_region(fiber->stack, rx_cpu_stack_bytes);
 #endif
 #if defined(__x86_64__)
-    // The entry is returned into, so its stack must look as after a call: 8 bytes off a multiple of 16.
+    // rx_cpu_swap returns into the entry, so its stack must be as after a call: 8 bytes off a multiple of 16.
     void** top = (void**)((char*)fiber->stack + rx_cpu_stack_bytes);
     *--top = nullptr;
     *--top = (void*)rx_cpu_entry;
@@ -219,7 +219,7 @@ inline void rx_cpu_start(rx_cpu_fiber* fiber) {
 
 // ---- order
 
-// 0: ascending, 1: descending, 2: shuffled by the seed. Of blocks and of threads in a block.
+// The order of blocks and of threads in a block. 0: ascending, 1: descending, 2: shuffled by the seed.
 static int rx_cpu_order = 0;
 static uint64_t rx_cpu_seed = 1;
 
@@ -230,14 +230,14 @@ inline uint64_t rx_cpu_mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-// Copies arrive as late as they may, and in reverse order at once: a device does either.
+// Copies arrive as late as possible, or in descending order at once; a device may do either.
 inline bool rx_cpu_copies_at_once() { return rx_cpu_order == 1; }
 
-// The number that comes at a place of an order of `count`.
+// The element at position `place` of the order of `count` elements.
 inline uint64_t rx_cpu_place(uint64_t place, uint64_t count) {
     if (rx_cpu_order == 1) return count - 1 - place;
     if (rx_cpu_order == 0 || count < 2) return place;
-    // A factor without a common divisor makes each number come once.
+    // A factor that is coprime to `count` gives a permutation.
     uint64_t factor = rx_cpu_mix(rx_cpu_seed) % count | 1;
     for (;; ++factor) {
         uint64_t a = factor, b = count;
@@ -250,14 +250,14 @@ inline uint64_t rx_cpu_place(uint64_t place, uint64_t count) {
 
 // ---- blocks
 
-// What rx_cuda_hopper.h knows of barriers in shared memory and of copies that end at them.
+// Defined in rx_cuda_hopper.h: mbarriers, and copies that arrive at them.
 inline bool rx_cpu_phase_has_ended(const void* barrier, unsigned parity);
 inline bool rx_cpu_deliver();
 inline void rx_cpu_block_begins();
 inline void rx_cpu_thread_wrote(const void* chunk);
 inline void rx_cpu_block_ends(unsigned threads);
 
-// Lets a warp's threads go on that all wait for each other, and the block's where all wait.
+// Releases the threads of a warp that all wait for each other, and those of the block if all wait.
 inline bool rx_cpu_release(unsigned threads) {
     bool released = false;
     for (unsigned first = 0; first < threads; first += 32) {
@@ -289,7 +289,7 @@ inline bool rx_cpu_release(unsigned threads) {
     }
     if (released) return true;
     if (in_phase) {
-        // Nobody can go on: now a copy arrives, as late as it may.
+        // No thread can continue, so a copy arrives now, as late as possible.
         if (rx_cpu_deliver()) return true;
         rx_cpu_die("threads wait for a phase of a barrier that never ends");
     }
@@ -334,13 +334,13 @@ inline void rx_cpu_run_block(unsigned threads) {
     rx_cpu_block_ends(threads);
 }
 
-// Shared memory whose size the launch decides; each block finds all its bytes 0xff, so that what is not written is NaN.
+// Dynamic shared memory. Its bytes are 0xff at the start of each block, so that elements that are not written are NaN.
 static unsigned char* rx_cpu_shared = nullptr;
 static size_t rx_cpu_shared_bytes = 0;
 #define RX_SHARED(name) unsigned char* name = rx_cpu_shared
 
 inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_index block, size_t shared, void** arguments) {
-    if (block.x > 1024 || block.y > 1024 || block.z > 64) rx_cpu_die("a block is longer than a device has threads on an axis");
+    if (block.x > 1024 || block.y > 1024 || block.z > 64) rx_cpu_die("a block has more threads along an axis than a device");
     unsigned threads = block.x * block.y * block.z;
     if (threads > 1024) rx_cpu_die("a block has more threads than a device");
     if (shared > 227 * 1024) rx_cpu_die("a block has more shared memory than a device");
@@ -350,7 +350,7 @@ inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_inde
     rx_cpu_arguments = arguments;
     rx_cpu_grid_extent = grid;
     rx_cpu_block_extent = block;
-    // As many bytes as the launch says and no more, so that the sanitizer sees what goes past the end.
+    // Exactly the size of the launch, so that the sanitizer detects accesses past the end.
     void* bytes = nullptr;
     if (posix_memalign(&bytes, 1024, shared ? shared : 1)) rx_cpu_die("no shared memory");
     rx_cpu_shared = (unsigned char*)bytes;
@@ -390,7 +390,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu) {
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
-// Brings a value, meets the others, and takes the one of a lane.
+// Shuffle: publishes a value, synchronizes the warp, and returns the value of a lane.
 template <typename T, typename Source>
 inline T rx_cpu_exchange(unsigned mask, T value, Source source) {
     static_assert(sizeof(T) <= 8, "shuffles move up to 8 bytes");
@@ -459,11 +459,11 @@ inline void rx_cpu_copies_arrive(int left) {
     copies.resize(kept);
 }
 
-// ---- matrices of a warp, as the PTX ISA lays them out over its lanes
+// ---- matrices of a warp, in the register layout of the PTX ISA
 
 inline rx_cpu_fiber& rx_cpu_lane(unsigned lane) { return rx_cpu_fibers[(rx_cpu_now->number & ~31u) + lane]; }
 
-// Lets every lane see a pointer of every other until all have done what they do with it.
+// Publishes a pointer of every lane to the others while all of them run `action`.
 template <typename Action>
 inline void rx_cpu_together(const void* pointer, Action action) {
     rx_cpu_now->value = (uint64_t)(uintptr_t)pointer;
@@ -490,7 +490,7 @@ inline void rx_cpu_ldmatrix(unsigned* to, const void* line, bool transposed) {
 inline float rx_cpu_add(float a, float b) { return a + b; }
 inline int rx_cpu_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
 
-// mma.sync of m16n8 and 32 bytes of the sum, elements of these bytes: a row of A lies in the lanes of lane / 4, a column of B, too.
+// mma.sync of m16n8 and 32 bytes of K, with elements of BYTES bytes. Lanes with lane / 4 = i hold row i of A and column i of B.
 template <int BYTES, typename T, typename OfA, typename OfB>
 inline void rx_cpu_mma(T* sum, const unsigned* a, const unsigned* b, OfA of_a, OfB of_b) {
     const unsigned per = 4 / BYTES;
@@ -514,7 +514,7 @@ inline void rx_cpu_mma(T* sum, const unsigned* a, const unsigned* b, OfA of_a, O
     for (unsigned which = 0; which < 4; ++which) sum[which] = result[which];
 }
 
-// ---- atomics: nothing comes between, as threads change only where they wait
+// ---- atomics: plain accesses, since threads switch only where they wait
 
 template <typename T, typename U> inline T atomicAdd(T* at, U value) { T old = *at; *at = old + (T)value; return old; }
 template <typename T, typename U> inline T atomicSub(T* at, U value) { T old = *at; *at = old - (T)value; return old; }
@@ -527,7 +527,7 @@ template <typename T, typename U> inline T atomicXor(T* at, U value) { T old = *
 template <typename T, typename U, typename V>
 inline T atomicCAS(T* at, U expected, V value) { T old = *at; if (old == (T)expected) *at = (T)value; return old; }
 
-// ---- functions of CUDA that C++ has not
+// ---- CUDA functions that C++ does not have
 
 template <typename To, typename From> inline To rx_cpu_bits(From x) { To y; static_assert(sizeof(x) == sizeof(y), ""); memcpy(&y, &x, sizeof(y)); return y; }
 inline float __int_as_float(int x) { return rx_cpu_bits<float>(x); }

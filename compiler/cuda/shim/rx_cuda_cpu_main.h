@@ -1,14 +1,14 @@
-// A process that runs kernels as it is told on its input, a small driver: the text of the kernels and the table
-// rx_cpu_kernels come before it. Numbers are little end first.
+// A small driver: a process that runs kernels by commands on its standard input. It follows the text of the kernels and the
+// table rx_cpu_kernels. Numbers are little-endian.
 //
 //   1 id:u32 bytes:u64 data    a buffer with contents
-//   2 id:u32 bytes:u64         a buffer without: every byte is 0xff, so that floats not written are NaN
+//   2 id:u32 bytes:u64         a buffer without contents: every byte is 0xff, so that floats that are not written are NaN
 //   3 kernel:u32 grid:3*u32 block:3*u32 shared:u32 count:u32 (1 id:u64 | 0 value:u64 | 2 tensor)*   a launch
 //                              tensor: id:u64 offset:u64 bytes:u32 rank:u32 extents:rank*u64 strides:rank*u64 tile:rank*u32
 //   4 id:u32                   writes the buffer's bytes to the output
 //   5 id:u32                   frees a buffer
-//   6 order:u32 seed:u64       the order of blocks and threads from here on
-//   7                          what was written to the output goes out
+//   6 order:u32 seed:u64       the order of blocks and threads of later launches
+//   7                          flushes the output
 
 #pragma once
 
@@ -31,7 +31,7 @@ int main() {
         if (command == 1 || command == 2) {
             uint32_t id = rx_cpu_get<uint32_t>();
             size_t bytes = (size_t)rx_cpu_get<uint64_t>();
-            // As many bytes as it has and no more, so that the sanitizer sees what goes past the end.
+            // Exactly its size, so that the sanitizer detects accesses past the end.
             char* data = (char*)malloc(bytes);
             if (!data && bytes) rx_cpu_die("no memory for a buffer");
             if (command == 2) memset(data, 0xff, bytes);

@@ -1,12 +1,12 @@
-// What sm_90a does past its threads, on a CPU: products of four warps from shared memory (wgmma), tiles that are copied by themselves (TMA),
-// and barriers in shared memory (mbarrier). The end of rx_cuda_cpu.h includes it.
+// The asynchronous units of sm_90a on a CPU: warpgroup products from shared memory (wgmma), tile copies (TMA), and barriers in shared
+// memory (mbarrier). The end of rx_cuda_cpu.h includes it.
 //
-// Each thing happens as late as it may: a product reads shared memory when its sums are waited for, a copy reads and writes when no thread
-// can go on without it. In reverse order a copy is done at once, so that a place that is given back too early shows. Sums on their way are
-// NaN. Where a matrix lies is taken from its descriptor bit by bit, as the PTX ISA says.
+// Each operation happens as late as possible: a product reads shared memory when a thread waits for its sums, a copy reads and writes when
+// no thread can continue without it. In descending order copies happen at once, which reveals slots that are released too early. Pending
+// sums are NaN. The address of a matrix is decoded from its descriptor, as in the PTX ISA.
 //
-// Errors end the process: a phase that never ends, more arrivals than a barrier counts, copies or products that nobody waited for, products
-// that began without wgmma.fence, and chunks that cp.async brought and no fence.proxy.async showed them.
+// Errors end the process: a phase that never ends, more arrivals than a barrier counts, copies or products that no thread waited for,
+// products without wgmma.fence, and products that read cp.async data without fence.proxy.async.
 
 #pragma once
 
@@ -15,7 +15,7 @@
 struct rx_cpu_phases { const void* at; int arrivals, left; long long bytes; unsigned phase; };
 
 static std::vector<rx_cpu_phases> rx_cpu_barriers;
-// Whether barriers were initialised that copies do not see yet.
+// Whether there are initialized barriers that are not visible to copies yet.
 static bool rx_cpu_barriers_are_new = false;
 
 inline rx_cpu_phases& rx_cpu_phases_of(const void* barrier) {
@@ -54,9 +54,9 @@ inline void rx_cpu_barrier_wait(const void* barrier, unsigned parity) {
     rx_cpu_wait(RX_CPU_PHASE, 0);
 }
 
-// ---- tiles that are copied by themselves
+// ---- TMA copies
 
-// Innermost first: extents, bytes from one to the next, the tile's extents. Lines of a tile have 128 bytes, whose 16-byte chunks are permuted.
+// CUtensorMap, innermost axis first: extents, strides in bytes, extents of the tile. Lines of a tile have 128 bytes, swizzled in 16-byte chunks.
 struct rx_cpu_tensor_map {
     const char* from;
     uint32_t rank, element_bytes;
@@ -96,7 +96,7 @@ inline void rx_cpu_bring(void* to, const rx_cpu_tensor_map& map, const void* bar
     if (places.size() != map.rank) rx_cpu_die("a copy with another number of axes than its tensor has");
     if ((uintptr_t)to % 128) rx_cpu_die("a tile that does not begin at a multiple of 128 bytes");
     if ((uintptr_t)map.from % 16) rx_cpu_die("a tensor that does not begin at a multiple of 16 bytes");
-    if (map.tile[0] * map.element_bytes != 128) rx_cpu_die("a tile whose lines have not 128 bytes");
+    if (map.tile[0] * map.element_bytes != 128) rx_cpu_die("a tile whose lines are not 128 bytes long");
     for (uint32_t axis = 1; axis < map.rank; ++axis)
         if (map.strides[axis] % 16) rx_cpu_die("a stride that is no multiple of 16 bytes");
     if (rx_cpu_barriers_are_new) rx_cpu_die("a copy to a barrier that was initialised and not fenced");
@@ -108,7 +108,7 @@ inline void rx_cpu_bring(void* to, const rx_cpu_tensor_map& map, const void* bar
     else rx_cpu_tiles.push_back(tile);
 }
 
-// One of the copies arrives, if there are any; which is open, as between barriers.
+// Lets one pending copy arrive, if there is any. The choice is arbitrary, as on a device.
 inline bool rx_cpu_deliver() {
     if (rx_cpu_tiles.empty()) return false;
     size_t number = (size_t)rx_cpu_place(0, rx_cpu_tiles.size());
@@ -118,9 +118,9 @@ inline bool rx_cpu_deliver() {
     return true;
 }
 
-// ---- products of four warps
+// ---- wgmma
 
-// Chunks of shared memory that a thread's copies wrote, and it did not show yet: the thread's number and 1.
+// For each chunk of shared memory that cp.async wrote without a fence.proxy.async since: the thread's number plus 1, otherwise 0.
 static std::vector<unsigned> rx_cpu_hidden;
 
 inline void rx_cpu_thread_wrote(const void* chunk) {
@@ -137,7 +137,7 @@ inline unsigned rx_cpu_shared_address(const void* at) {
     return (unsigned)offset;
 }
 
-// The bits of an element of a matrix: of its line (row of A, column of B) and of the sum.
+// The bits of an element of a matrix, by its line (row of A, column of B) and its K index.
 template <int BYTES, int LINES_TOGETHER>
 inline unsigned rx_cpu_element(uint64_t matrix, unsigned line, unsigned k) {
     const size_t start = (matrix & 0x3fff) << 4, leading = (matrix >> 16 & 0x3fff) << 4, stride = (matrix >> 32 & 0x3fff) << 4;
@@ -146,7 +146,7 @@ inline unsigned rx_cpu_element(uint64_t matrix, unsigned line, unsigned k) {
         : start + line / 8 * stride + line % 8 * 128 + k * BYTES;
     at ^= (at >> 7 & 7) << 4;
     if (at + BYTES > rx_cpu_shared_bytes) rx_cpu_die("a matrix that ends outside shared memory");
-    if (rx_cpu_hidden[at / 16]) rx_cpu_die("a product of what cp.async brought and no fence.proxy.async showed it");
+    if (rx_cpu_hidden[at / 16]) rx_cpu_die("a product reads cp.async data without fence.proxy.async");
     unsigned bits = 0;
     memcpy(&bits, rx_cpu_shared + at, BYTES);
     return bits;
@@ -164,7 +164,7 @@ inline std::vector<uint32_t>* rx_cpu_sums_of(void* at) {
     return nullptr;
 }
 
-// A NaN, and an integer as wrong as any.
+// The value of pending sums: a NaN, and an unlikely integer.
 static const uint32_t rx_cpu_unknown = 0x7fbadbad;
 
 template <int N, int BYTES, int A_BY_ROWS, int B_BY_COLUMNS, typename T, typename OfA, typename OfB>
@@ -179,7 +179,7 @@ inline void rx_cpu_wgmma(T (*sums)[4], uint64_t a, uint64_t b, OfA of_a, OfB of_
     const size_t words = N / 2;
     if (std::vector<uint32_t>* known = rx_cpu_sums_of(sums)) {
         for (size_t word = 0; word < words; ++word)
-            if (memcmp((char*)sums + word * 4, &rx_cpu_unknown, 4)) rx_cpu_die("sums were written while products go on with them");
+            if (memcmp((char*)sums + word * 4, &rx_cpu_unknown, 4)) rx_cpu_die("sums were written while products add to them");
         (void)known;
     } else {
         rx_cpu_sums fresh = {sums, std::vector<uint32_t>(words)};
@@ -187,7 +187,7 @@ inline void rx_cpu_wgmma(T (*sums)[4], uint64_t a, uint64_t b, OfA of_a, OfB of_
         own.sums.push_back(fresh);
         for (size_t word = 0; word < words; ++word) memcpy((char*)sums + word * 4, &rx_cpu_unknown, 4);
     }
-    // The thread's elements: of two rows the pairs of every 8 columns (PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma).
+    // The thread's elements: two rows, and of them a pair in every 8 columns (PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma).
     const unsigned lane = own.number & 31u, row = own.number / 32 % 4 * 16 + lane / 4;
     auto add = [=](void* values) {
         T* total = (T*)values;
@@ -223,7 +223,7 @@ inline void rx_cpu_products_arrive(int left) {
         product.add(rx_cpu_sums_of(product.sums)->data());
     }
     own.products.resize(kept);
-    // Sums that no product goes on with are the thread's again.
+    // Sums without pending products become visible to the thread.
     for (size_t at = own.sums.size(); at-- > 0;) {
         rx_cpu_sums& sums = own.sums[at];
         bool goes_on = false;
@@ -233,7 +233,7 @@ inline void rx_cpu_products_arrive(int left) {
         own.sums.erase(own.sums.begin() + (long)at);
         own.may_multiply = false;
     }
-    // A warp's threads have waited when all have.
+    // wgmma.wait_group is warp-synchronous.
     __syncwarp();
 }
 

@@ -182,9 +182,9 @@ pub const OLDEST_ARCH: u32 = 80;
 /// If the name has another form, or the architecture is older than [`OLDEST_ARCH`].
 pub fn arch(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("sm_").map(|number| number.strip_suffix('a').unwrap_or(number));
-    let number = number.and_then(|number| number.parse().ok()).ok_or("write sm_80")?;
+    let number = number.and_then(|number| number.parse().ok()).ok_or("requires a name such as sm_80")?;
     if number < OLDEST_ARCH {
-        Err(format!("the oldest architecture that kernels are made for is sm_{OLDEST_ARCH}"))
+        Err(format!("requires sm_{OLDEST_ARCH} or a newer architecture; found {text}"))
     } else {
         Ok(number)
     }
@@ -227,9 +227,14 @@ impl Task<'_> {
     /// # Errors
     /// If there is no such statement, if it is not such a nest, or if the host runs it under a condition.
     pub(crate) fn nest(&self, at: usize) -> Result<rx_schedule::Nest, Declined> {
-        let statement = self.statements.get(at).ok_or_else(|| Declined::because("there is no further statement"))?;
-        Declined::when(statement.guard.is_some(), "it is done under a condition")?;
-        statement.nest(self.func).ok_or_else(|| Declined::because("no loops around one block"))
+        let statement = self
+            .statements
+            .get(at)
+            .ok_or_else(|| Declined::because("requires another statement; found the end of the function"))?;
+        Declined::when(statement.guard.is_some(), "requires an unconditional launch; found a condition of the host")?;
+        statement
+            .nest(self.func)
+            .ok_or_else(|| Declined::because("requires loops around one block; found another statement"))
     }
 
     /// Whether a buffer is an intermediate result: statements of the function pass it to each other, and it is not a

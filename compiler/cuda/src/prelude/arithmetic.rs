@@ -7,7 +7,7 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
         name: "rx_add",
         needs: &[],
         text: "\
-// Arithmetic of signed integers that wraps.
+// Wrapping arithmetic of signed integers.
 static __device__ __forceinline__ int rx_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
 static __device__ __forceinline__ long long rx_add(long long a, long long b) {
     return (long long)((unsigned long long)a + (unsigned long long)b);
@@ -26,7 +26,7 @@ static __device__ __forceinline__ long long rx_mul(long long a, long long b) {
         name: "rx_div",
         needs: &[],
         text: "\
-// Division toward zero; of the least integer by -1 it wraps.
+// Division rounded toward zero; INT_MIN / -1 wraps.
 template <typename T>
 static __device__ __forceinline__ T rx_div(T a, T b) {
     if (b == (T)-1) return (T)(0ULL - (unsigned long long)a);
@@ -43,7 +43,7 @@ static __device__ __forceinline__ T rx_mod(T a, T b) {
         name: "rx_floor_div",
         needs: &["rx_div"],
         text: "\
-// Division toward minus infinity, and its remainder, which has the divisor's sign.
+// Division rounded toward minus infinity, and its remainder, which has the divisor's sign.
 template <typename T>
 static __device__ __forceinline__ T rx_floor_div(T a, T b) {
     T quotient = rx_div(a, b);
@@ -60,7 +60,7 @@ static __device__ __forceinline__ T rx_floor_mod(T a, T b) {
         name: "rx_min",
         needs: &[],
         text: "\
-// The smaller and the larger; of a NaN and another, the other way round from a comparison that fails: the second.
+// Minimum and maximum; if a or b is NaN, the result is b.
 template <typename T>
 static __device__ __forceinline__ T rx_min(T a, T b) { return a < b ? a : b; }
 template <typename T>
@@ -80,7 +80,7 @@ static __device__ __forceinline__ double rx_float_mod(double a, double b) { retu
         name: "rx_shift",
         needs: &[],
         text: "\
-// Shifts; by the width or more nothing is left but the sign.
+// Shifts; a shift by the width or more leaves only the sign.
 template <typename T>
 static __device__ __forceinline__ T rx_shift_left(T a, long long by) {
     return by < 0 || by >= (long long)sizeof(T) * 8 ? (T)0 : (T)((unsigned long long)a << by);
@@ -95,7 +95,7 @@ static __device__ __forceinline__ T rx_shift_right(T a, long long by) {
         name: "rx_abs",
         needs: &[],
         text: "\
-// The magnitude; of the least integer it wraps.
+// Absolute value; that of INT_MIN wraps.
 template <typename T>
 static __device__ __forceinline__ T rx_abs(T a) { return a < 0 ? (T)(0ULL - (unsigned long long)a) : a; }
 ",
@@ -112,7 +112,7 @@ static __device__ __forceinline__ double rx_sigmoid(double x) { return 1.0 / (1.
         name: "rx_to_integer",
         needs: &[],
         text: "\
-// A float toward zero; what is out of range becomes the nearest end of it, a NaN 0.
+// Float to integer, rounded toward zero; saturates out of range, and NaN becomes 0.
 template <typename T, typename F>
 static __device__ __forceinline__ T rx_to_integer(F x) {
     const bool is_signed = (T)-1 < (T)0;
@@ -128,7 +128,7 @@ static __device__ __forceinline__ T rx_to_integer(F x) {
         name: "rx_int_pow",
         needs: &["rx_fail"],
         text: "\
-// A power of integers, wrapped; powers below zero truncate.
+// Wrapping power of integers; negative exponents truncate.
 template <typename T>
 static __device__ T rx_int_pow(T base, T exponent, int site, unsigned long long* rx_error) {
     if (exponent < 0) {
@@ -148,7 +148,7 @@ static __device__ T rx_int_pow(T base, T exponent, int site, unsigned long long*
         name: "rx_exp2",
         needs: &[],
         text: "\
-// 2 to the power of x within two units in the last place; what is less than the least normal float is 0.
+// 2 to the power of x, within 2 ulp; subnormal results are 0.
 static __device__ __forceinline__ float rx_exp2(float x) {
 #ifdef __CUDA_ARCH__
     float y;
@@ -164,7 +164,7 @@ static __device__ __forceinline__ float rx_exp2(float x) {
         name: "rx_bits",
         needs: &[],
         text: "\
-// The same bits as another type of the same width.
+// Bit cast to another type of the same width.
 template <typename To, typename From>
 static __device__ __forceinline__ To rx_bits(From x) {
     static_assert(sizeof(To) == sizeof(From), \"types of one width\");

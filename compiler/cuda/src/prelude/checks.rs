@@ -8,7 +8,7 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
         name: "rx_note",
         needs: &[],
         text: "\
-// Writes the first failed check into the error cell.
+// Writes the first failed check to the error cell.
 static __device__ void rx_note(unsigned long long* rx_error, int site, long long value, long long extent) {
     if (atomicCAS(&rx_error[0], 0ULL, (unsigned long long)site + 1ULL) == 0ULL) {
         rx_error[1] = (unsigned long long)value;
@@ -21,7 +21,7 @@ static __device__ void rx_note(unsigned long long* rx_error, int site, long long
         name: "rx_check_on",
         needs: &["rx_note"],
         text: "\
-// An index that nothing proves in range, in threads that wait for each other: a wrong one is noted, and the first taken.
+// Checks an index in a kernel with barriers: records the first failure and returns index 0.
 static __device__ __forceinline__ long long rx_check_on(long long index, long long extent, int site, unsigned long long* rx_error) {
     if (index >= 0 && index < extent) return index;
     rx_note(rx_error, site, index, extent);
@@ -33,7 +33,7 @@ static __device__ __forceinline__ long long rx_check_on(long long index, long lo
         name: "rx_divisor_on",
         needs: &["rx_note"],
         text: "\
-// A divisor that may be zero, in threads that wait for each other: zero is noted, and 1 taken.
+// Checks a divisor in a kernel with barriers: records a zero and returns 1.
 template <typename T>
 static __device__ __forceinline__ T rx_divisor_on(T divisor, int site, unsigned long long* rx_error) {
     if (divisor != 0) return divisor;
@@ -46,7 +46,7 @@ static __device__ __forceinline__ T rx_divisor_on(T divisor, int site, unsigned 
         name: "rx_fail",
         needs: &["rx_note"],
         text: "\
-// Writes the first failed check into the error cell, and ends the thread.
+// Writes the first failed check to the error cell, and exits the thread.
 static __device__ void rx_fail(unsigned long long* rx_error, int site, long long value, long long extent) {
     rx_note(rx_error, site, value, extent);
 #ifdef __CUDA_ARCH__
@@ -61,7 +61,7 @@ static __device__ void rx_fail(unsigned long long* rx_error, int site, long long
         name: "rx_check",
         needs: &["rx_fail"],
         text: "\
-// An index that nothing proves in range.
+// Checks an index.
 static __device__ __forceinline__ long long rx_check(long long index, long long extent, int site, unsigned long long* rx_error) {
     if (index < 0 || index >= extent) rx_fail(rx_error, site, index, extent);
     return index;
@@ -72,7 +72,7 @@ static __device__ __forceinline__ long long rx_check(long long index, long long 
         name: "rx_divisor",
         needs: &["rx_fail"],
         text: "\
-// A divisor that may be zero.
+// Checks a divisor.
 template <typename T>
 static __device__ __forceinline__ T rx_divisor(T divisor, int site, unsigned long long* rx_error) {
     if (divisor == 0) rx_fail(rx_error, site, 0, 0);

@@ -20,7 +20,7 @@ static __device__ __forceinline__ float rx_f16_to_float(rx_f16 x) {
 #else
     unsigned sign = (x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu;
     if (rest >= 0x7c00u) return __int_as_float((int)(sign | 0x7f800000u | (rest & 0x3ffu) << 13));
-    // As a float of this exponent the value is too small by 2^112; so it is for denormals.
+    // The bits as a float are too small by a factor of 2^112, for subnormals as well.
     return __int_as_float((int)(sign | __float_as_int(__int_as_float((int)(rest << 13)) * 5.192296858534828e33f)));
 #endif
 }
@@ -33,7 +33,7 @@ static __device__ __forceinline__ rx_f16 rx_float_to_f16(float x) {
     unsigned bits = (unsigned)__float_as_int(x), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
     if (rest > 0x7f800000u) rest = 0x7fffu;
     else if (rest >= 0x477ff000u) rest = 0x7c00u;
-    // Below the least normal, an addition shifts the kept bits to the end and rounds them.
+    // Subnormal results: an addition aligns the kept bits and rounds them.
     else if (rest < 0x38800000u) rest = (unsigned)__float_as_int(__int_as_float((int)rest) + 0.5f) - 0x3f000000u;
     else rest = (rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13;
     y.bits = (unsigned short)(sign | rest);
@@ -82,7 +82,7 @@ static __device__ __forceinline__ float rx_f8e4m3_to_float(rx_f8e4m3 x) {
 static __device__ __forceinline__ rx_f8e4m3 rx_float_to_f8e4m3(float x) {
     unsigned bits = (unsigned)__float_as_int(x), sign = bits >> 24 & 0x80u, rest = bits & 0x7fffffffu;
     rx_f8e4m3 y;
-    // What rounds above 448 has no value but NaN.
+    // Values that round above 448 become NaN.
     if (rest > 0x43e80000u) rest = 0x7fu;
     else if (rest < 0x3c800000u) rest = (unsigned)__float_as_int(__int_as_float((int)rest) + 16384.0f) - 0x46800000u;
     else rest = (rest - 0x3c000000u + 0x7ffffu + (rest >> 20 & 1u)) >> 20;

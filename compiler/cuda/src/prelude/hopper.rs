@@ -24,8 +24,8 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
     \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\
     \"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"
 
-// Where four warps find a matrix in shared memory: its first element, and bytes between its groups of 64 (leading) and of 8
-// (stride) lines. The 16-byte chunks of a line of 128 bytes are permuted by the line's number.
+// wgmma descriptor of a matrix in shared memory: its first element, and the bytes between groups of 64 lines (leading) and of
+// 8 lines (stride). Lines have 128 bytes, swizzled in 16-byte chunks.
 static __device__ __forceinline__ unsigned long long rx_matrix(const void* shared, int leading, int stride) {
 #ifdef __CUDA_ARCH__
     const unsigned at = (unsigned)__cvta_generic_to_shared(shared);
@@ -35,8 +35,8 @@ static __device__ __forceinline__ unsigned long long rx_matrix(const void* share
     return (unsigned long long)(at >> 4 & 0x3fffu) | (unsigned long long)(leading >> 4) << 16
         | (unsigned long long)(stride >> 4) << 32 | 1ULL << 62;
 }
-// Products go on by themselves: they may begin once the sums are in place, those asked for before an end are a group, and sums
-// are there when no more than so many groups behind theirs are left.
+// Asynchronous wgmma: begin orders earlier accesses to the sums, end commits the products so far as a group, and arrive waits
+// until at most LEFT groups are pending.
 static __device__ __forceinline__ void rx_products_begin() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void rx_products_arrive() {
     rx_cpu_products_arrive(LEFT);
 #endif
 }
-// The sums of all products: nothing of what is done with them may be done before.
+// Waits for all products. The compiler cannot move uses of the sums before the wait.
 template <int N>
 static __device__ __forceinline__ void rx_sums_arrive(float (&sums)[N][4]) {
     rx_products_arrive<0>();
@@ -82,7 +82,7 @@ static __device__ __forceinline__ void rx_sums_arrive(int (&sums)[N][4]) {
         name: "rx_unknown",
         needs: &[],
         text: "\
-// A number that the compiler does not know. Of a loop whose rounds it knows it may move parts around products, which then wait for each other.
+// Hides a constant from the compiler. With a known trip count it may move code between wgmma, which serializes them.
 static __device__ __forceinline__ int rx_unknown(int number) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"\" : \"+r\"(number));
@@ -95,7 +95,7 @@ static __device__ __forceinline__ int rx_unknown(int number) {
         name: "rx_shared_is_written",
         needs: &[],
         text: "\
-// What this thread wrote to shared memory is seen by products and copies, which go past the threads.
+// Makes shared memory that this thread wrote visible to wgmma and TMA (async proxy).
 static __device__ __forceinline__ void rx_shared_is_written() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");
@@ -109,7 +109,7 @@ static __device__ __forceinline__ void rx_shared_is_written() {
         name: "rx_registers",
         needs: &[],
         text: "\
-// Registers that four warps give back, and that four others take.
+// Moves registers from the producer warpgroup to the consumers.
 template <int COUNT>
 static __device__ __forceinline__ void rx_registers_fewer() {
 #ifdef __CUDA_ARCH__
@@ -128,8 +128,8 @@ static __device__ __forceinline__ void rx_registers_more() {
         name: "rx_barrier",
         needs: &[],
         text: "\
-// A barrier in shared memory has phases: one ends when so many threads have arrived and the bytes that were announced have, too.
-// Who waits says of which phase by its parity.
+// mbarrier: a phase ends when the given number of threads and all announced bytes have arrived. A wait names the phase by its
+// parity.
 typedef unsigned long long rx_barrier;
 static __device__ __forceinline__ void rx_barrier_init(rx_barrier* barrier, int arrivals) {
 #ifdef __CUDA_ARCH__
@@ -139,7 +139,7 @@ static __device__ __forceinline__ void rx_barrier_init(rx_barrier* barrier, int 
     rx_cpu_barrier_init(barrier, arrivals);
 #endif
 }
-// Barriers that were initialised are seen by copies.
+// Makes initialized barriers visible to TMA.
 static __device__ __forceinline__ void rx_barriers_are_ready() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void rx_barrier_arrive(rx_barrier* barrier) {
     rx_cpu_barrier_arrive(barrier, 0);
 #endif
 }
-// Arrives, and announces bytes.
+// Arrives, and announces bytes that copies will deliver.
 static __device__ __forceinline__ void rx_barrier_expect(rx_barrier* barrier, int bytes) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"
@@ -181,14 +181,14 @@ static __device__ __forceinline__ void rx_barrier_wait(rx_barrier* barrier, unsi
         name: "rx_bring",
         needs: &["rx_barrier"],
         text: "\
-// How a tensor lies in memory, and the size of its tiles: the host makes it.
+// CUtensorMap: the layout of a tensor and the size of its tiles, encoded by the host.
 #ifdef __CUDA_ARCH__
 struct alignas(64) rx_tensor_map { unsigned long long words[16]; };
 #else
 typedef rx_cpu_tensor_map rx_tensor_map;
 #endif
-// Brings the tile that begins at these places of the tensor's axes, the innermost first; zeros for what is outside. Its bytes
-// arrive at the barrier.
+// TMA copy of the tile at these coordinates, the innermost first; zeros outside of the tensor. Its bytes arrive at the
+// barrier.
 static __device__ __forceinline__ void rx_bring(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];\"

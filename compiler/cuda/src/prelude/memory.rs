@@ -7,7 +7,7 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
         name: "RX_SHARED",
         needs: &[],
         text: "\
-// Shared memory whose size the launch decides.
+// Dynamic shared memory.
 #ifndef RX_SHARED
 #define RX_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #endif
@@ -17,7 +17,7 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
         name: "rx_vector",
         needs: &[],
         text: "\
-// Neighbours in memory that are read and written at once.
+// A vector of contiguous elements, for one load or store.
 template <int N, typename T>
 struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) rx_vector { T at[N]; };
 ",
@@ -26,7 +26,7 @@ struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) rx_vector { T at[N]; };
         name: "rx_pack",
         needs: &[],
         text: "\
-// Elements that are read and written together.
+// A vector of elements, for one load or store.
 template <typename T, int N>
 struct alignas(sizeof(T) * N) rx_pack { T at[N]; };
 ",
@@ -35,8 +35,8 @@ struct alignas(sizeof(T) * N) rx_pack { T at[N]; };
         name: "rx_copy16",
         needs: &[],
         text: "\
-// 16 bytes on their way to shared memory past the registers; zeros where there is nothing to copy. What is asked for before
-// an end is a group; it has arrived when no more than so many groups behind it are left.
+// cp.async of 16 bytes to shared memory; a null source writes zeros. end commits the copies so far as a group, and arrive waits
+// until at most LEFT groups are pending.
 static __device__ __forceinline__ void rx_copy16(void* shared, const void* from) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\"

@@ -73,7 +73,7 @@ fn wgmma(factors @ [a, b]: [&'static str; 2], columns: usize) -> Product {
     let sums = sums.join(", ");
     let [read_a, read_b] = factors.map(read);
     let text = format!(
-        r#"// sums += a * b, of 64 x {k} and {k} x {columns} elements of {elements}; a and b say where they lie.
+        r#"// sums += a * b, of 64 x {k} and {k} x {columns} elements of {elements}; a and b are matrix descriptors.
 template <int A_BY_ROWS, int B_BY_COLUMNS>
 static __device__ __forceinline__ void {name}({ctype} (*sums)[4], unsigned long long a, unsigned long long b) {{
 #ifdef __CUDA_ARCH__

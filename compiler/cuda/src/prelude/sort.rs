@@ -7,7 +7,7 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
         name: "rx_sort_key",
         needs: &[],
         text: "\
-// An unsigned integer ordered as the value is: a NaN above all numbers, -0 as 0.
+// Maps a value to an unsigned integer of the same order: NaN is above all numbers, -0 equals 0.
 static __device__ __forceinline__ unsigned rx_sort_key(float x) {
     const unsigned bits = x == 0.0f ? 0U : __float_as_uint(x);
     return x != x ? ~0U : bits >> 31 ? ~bits : bits | 0x80000000U;
@@ -28,8 +28,8 @@ static __device__ __forceinline__ unsigned long long rx_sort_key(unsigned long l
         name: "rx_ranked",
         needs: &["rx_sort_key"],
         text: "\
-// A key and the place it comes from: of 32 bits each in one number, or two numbers. No two of a row are equal, so every way
-// to sort them gives the same.
+// A key with its position in the row: 32-bit keys packed in one integer, 64-bit keys as a pair. Positions make all entries of
+// a row different, so the sorted order is unique.
 typedef unsigned long long rx_ranked32;
 struct rx_ranked64 { unsigned long long key; unsigned long long place; };
 
@@ -52,7 +52,7 @@ static __device__ __forceinline__ bool rx_before(rx_ranked64 a, rx_ranked64 b) {
         name: "rx_sort",
         needs: &["rx_ranked"],
         text: "\
-// Sorts rows of `size` neighbours, a power of two, by the block's threads: `all` of them in shared memory.
+// Bitonic sort by the threads of a block: `all` elements in shared memory, in rows of `size`, a power of two.
 template <typename Ranked>
 static __device__ void rx_sort(Ranked* ranked, int size, int all) {
     for (int span = 2; span <= size; span *= 2) {
@@ -78,7 +78,7 @@ static __device__ void rx_sort(Ranked* ranked, int size, int all) {
         name: "rx_count_before",
         needs: &["rx_ranked"],
         text: "\
-// How many of `count` sorted ones come before one.
+// Binary search: the number of the `count` sorted entries that are less than `one`.
 template <typename Ranked>
 static __device__ __forceinline__ long long rx_count_before(const Ranked* sorted, long long count, Ranked one) {
     long long low = 0;

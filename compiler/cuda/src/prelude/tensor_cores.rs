@@ -9,8 +9,8 @@ pub(super) const READING: &[Helper<'static>] = &[
         name: "rx_ldmatrix",
         needs: &[],
         text: "\
-// Four matrices of eight lines of 16 bytes each, whose addresses lanes 0 to 7, 8 to 15 and so on bring. Lane l gets of each
-// the four bytes l % 4 of line l / 4; transposed, as matrices of 16-bit elements, column l / 4's elements 2 * (l % 4) and on.
+// ldmatrix: four 8x8 matrices of 16-bit elements. Lanes 0 to 7, 8 to 15 and so on pass the addresses of their lines. Lane l
+// gets elements 2 * (l % 4) and the next one of line l / 4, or of column l / 4 if transposed.
 static __device__ __forceinline__ void rx_ldmatrix(unsigned* to, const void* line) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"
@@ -35,7 +35,7 @@ pub(super) const ROUNDING: &[Helper<'static>] = &[Helper {
     name: "rx_to_tf32",
     needs: &[],
     text: "\
-// The bits of a float, rounded to 10 bits of fraction.
+// Rounds a float to tf32 (10 bits of fraction).
 static __device__ __forceinline__ unsigned rx_to_tf32(unsigned bits) {
 #ifdef __CUDA_ARCH__
     unsigned rounded;

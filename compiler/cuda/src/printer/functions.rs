@@ -231,7 +231,7 @@ impl<'f> Function<'f> {
             };
             declined.push((rule.name, why));
         }
-        Err(declined.pop().map_or_else(|| "no rule is asked".to_owned(), |(_, why)| why))
+        Err(declined.pop().map_or_else(|| "requires a schedule rule; found none".to_owned(), |(_, why)| why))
     }
 
     /// Prints the kernels of a schedule and returns their range. On an error the function is unchanged.
@@ -275,8 +275,10 @@ impl<'f> Function<'f> {
 /// Returns the rule's remark, extended by the host loops and the guard of the launches.
 fn noted(func: &PrimFunc, (note, rounds): (&str, &[HostLoop]), is_guarded: bool) -> String {
     let note = Some(note.to_owned()).filter(|note| !note.is_empty());
-    let each = rounds.iter().map(|round| format!("launched for each {} of the host's loop", func.var(round.var).name));
-    let guarded = is_guarded.then(|| "launched where a condition of the host holds".to_owned());
+    let each = rounds
+        .iter()
+        .map(|round| format!("launched in each iteration of the host loop `{}`", func.var(round.var).name));
+    let guarded = is_guarded.then(|| "launched if a condition of the host holds".to_owned());
     note.into_iter().chain(each).chain(guarded).collect::<Vec<_>>().join("; ")
 }
 

@@ -64,7 +64,7 @@ use std::rc::Rc;
 /// The rule `attention`.
 pub(super) const RULE: Rule = Rule {
     name: "attention",
-    summary: "Products, their softmax and the sums weighted by it in one kernel, which keeps the scores in registers.",
+    summary: "Fused attention (FlashAttention): two products and the softmax between them; scores stay on chip.",
     take,
 };
 
@@ -77,7 +77,10 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             break attend;
         }
         let smaller = tiling.smaller();
-        tiling = smaller.ok_or_else(|| Declined::because("its tiles are too large for shared memory"))?;
+        tiling = smaller.ok_or_else(|| {
+            let most = task.target.shared_bytes();
+            Declined::because(format!("requires tiles of at most {most} bytes of shared memory; found larger tiles"))
+        })?;
     };
     let note = format!("{}; {}", tiling.note(), attend.note());
     let mut schedule = Schedule { note, ..Schedule::single(problem.statements.len(), attend) };

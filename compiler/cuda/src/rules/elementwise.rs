@@ -34,7 +34,7 @@ use std::rc::Rc;
 /// The rule `elementwise`.
 pub(super) const RULE: Rule = Rule {
     name: "elementwise",
-    summary: "Maps: a thread has neighbouring elements, read and written 16 bytes at once where they stand together.",
+    summary: "Elementwise statements: neighbouring elements per thread, 16-byte loads and stores where contiguous.",
     take,
 };
 
@@ -65,7 +65,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     }
     let note = match parts.len() {
         1 => note,
-        count => format!("{note}; {count} independent maps are one launch, each with blocks of its own"),
+        count => format!("{note}; {count} independent statements in one launch, each with separate blocks"),
     };
     let parts = Rc::new(parts);
     let kernel = |is_plain, condition| -> Box<dyn KernelBody> {
@@ -117,22 +117,17 @@ impl Part {
 
     fn note(&self) -> String {
         let axes = match self.stages.columns.len() {
-            1 => "one index".to_owned(),
+            1 => "1 axis".to_owned(),
             axes => format!("{axes} axes"),
         };
-        let how = |way: &Way| {
-            let groups = match self.groups(way) {
-                1 => String::new(),
-                groups => format!("{groups} times "),
-            };
-            match way.width() {
-                1 if groups.is_empty() => "a thread per element".to_owned(),
-                1 => format!("{groups}an element per thread"),
-                width => format!("{groups}{width} elements per thread{}", way.when()),
-            }
+        let how = |way: &Way| match (self.groups(way), way.width()) {
+            (1, 1) => "1 element per thread".to_owned(),
+            (groups, 1) => format!("{groups} elements per thread"),
+            (1, width) => format!("{width} elements per thread{}", way.when()),
+            (groups, width) => format!("{groups} x {width} elements per thread{}", way.when()),
         };
         let ways: Vec<String> = self.ways.iter().map(how).collect();
-        format!("{}, {axes}", ways.join(", else "))
+        format!("{}, {axes}", ways.join(", otherwise "))
     }
 
     /// Returns the number of vector groups per thread, a power of two. All loads of a thread's groups are issued before
@@ -169,7 +164,7 @@ impl Part {
 
     /// Emits the code of the map for a thread of the block numbered `block` within it.
     fn print(&self, kernel: &mut Kernel<'_>, block: &str, is_plain: bool) -> Result<(), String> {
-        let way = self.way(is_plain).ok_or("no way to go")?;
+        let way = self.way(is_plain).ok_or("requires a vector width; found none")?;
         let (width, groups) = (way.width(), self.groups(way));
         let all: Vec<usize> = (0..self.stages.stages.len()).collect();
         let chunks = if groups > 1 { groups } else { 0 };
@@ -205,7 +200,7 @@ impl Part {
             printer.kernel.close();
             Ok(())
         };
-        printer.kernel.line("// All that is read is on its way before any of it is used.");
+        printer.kernel.line("// All loads are issued before the first use.");
         each(&mut printer, false)?;
         printer.fill(&all);
         each(&mut printer, true)
@@ -261,7 +256,9 @@ impl KernelBody for MapKernel {
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
-        let [parts @ .., last] = &self.parts[..] else { return Err("no map".to_owned()) };
+        let [parts @ .., last] = &self.parts[..] else {
+            return Err("requires an elementwise statement; found none".to_owned());
+        };
         if parts.is_empty() {
             return last.print(kernel, "blockIdx.x", self.is_plain);
         }

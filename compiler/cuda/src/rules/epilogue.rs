@@ -331,8 +331,8 @@ impl Epilogue {
     pub(crate) fn note(&self) -> String {
         match self.steps.len() {
             1 => String::new(),
-            2 => "; the statement behind it on its elements".to_owned(),
-            steps => format!("; the {} statements behind it on its elements", steps - 1),
+            2 => "; epilogue: 1 elementwise statement".to_owned(),
+            steps => format!("; epilogue: {} elementwise statements", steps - 1),
         }
     }
 }

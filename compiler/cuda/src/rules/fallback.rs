@@ -20,10 +20,11 @@ use rx_base::DType;
 use rx_tir::{Expr, LoopKind, Stmt, VarId};
 
 /// The rule, as the table of rules lists it.
-pub(super) const RULE: Rule = Rule { name: "fallback", summary: "One thread per element; takes everything.", take };
+pub(super) const RULE: Rule =
+    Rule { name: "fallback", summary: "One thread per element; takes every statement.", take };
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
+    let first = task.statements.first().ok_or_else(|| Declined::because("requires a statement; found none"))?;
     let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
     let (loops, body) = loops_of(&first.stmt);
     let all: Vec<Loop> = loops.iter().map(|(one, _)| one.clone()).collect();

@@ -72,13 +72,13 @@ use tiles::{Means, Unit};
 /// The rule `gemm`.
 pub(super) const RULE: Rule = Rule {
     name: "gemm",
-    summary: "Matrix products and convolutions by tiles in shared memory, on tensor cores where they are.",
+    summary: "Matrix products and convolutions by tiles in shared memory, on tensor cores where the dtypes allow.",
     take,
 };
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Problem::of(task)?;
-    Declined::when(problem.is_empty_side(), "one factor has no rows of its own")?;
+    Declined::when(problem.is_empty_side(), "requires rows in both factors; found a factor without")?;
     let choice = choice::choose(&problem, task.target)?;
     let (tiling, parts) = (choice.tiling, choice.parts);
     let problem = Rc::new(problem);
@@ -94,7 +94,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (unit, behind) = (tiling.unit.text(), problem.epilogue.note());
     let phases = match problem.phases {
         1 => String::new(),
-        count => format!("; {count} phases of outputs, each with the terms that meet it"),
+        count => format!("; {count} phases of outputs, each with its own taps"),
     };
     let note = format!("tiles of {m}x{n}x{k}, {unit}; {}{phases}; {brought}{behind}", choice.reason);
     let mut kernels = vec![product];

@@ -31,7 +31,7 @@ use rx_tir::Expr;
 
 /// The rule `gemv`.
 pub(super) const RULE: Rule =
-    Rule { name: "gemv", summary: "Products with up to 8 rows or columns: the matrix is read once, by warps.", take };
+    Rule { name: "gemv", summary: "Products with up to 8 rows or columns: warps read the matrix once.", take };
 
 /// The largest number of vectors.
 const MOST: i64 = 8;
@@ -46,17 +46,19 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Problem::of(task)?;
     let few = |axis: &Axis| axis.constant().filter(|extent| (0..=MOST).contains(extent));
     let rows_are_few = match (few(&problem.m), few(&problem.n)) {
-        (None, None) => return Err(Declined::because("there are many rows and columns")),
+        (None, None) => {
+            return Err(Declined::because(format!("requires M or N of at most {MOST}; found larger or symbolic ones")));
+        }
         (Some(m), Some(n)) => m < n,
         (m, _) => m.is_some(),
     };
     let matrix = if rows_are_few { &problem.b } else { &problem.a };
     let rows = if rows_are_few { &problem.n } else { &problem.m };
-    Declined::when(rows.loops.is_empty(), "no factor has rows of its own")?;
+    Declined::when(rows.loops.is_empty(), "requires rows of the matrix; found none")?;
     if matches!(matrix.narrow, Expr::Select { .. }) {
-        return Err(Declined::because("the matrix' elements are those of padded windows, each read many times"));
+        return Err(Declined::because("requires a matrix that is read once; found padded windows"));
     }
-    Declined::when(problem.k.constant().is_some_and(|extent| extent < 16), "the sum is short")?;
+    Declined::when(problem.k.constant().is_some_and(|extent| extent < 16), "requires K of at least 16; found less")?;
     let contiguous = |element: &Element, axis: &Axis| axis.last().is_some_and(|(var, _)| element.is_contiguous(var));
     let by_rows = matrix.element.as_ref().is_some_and(|one| contiguous(one, rows) && !contiguous(one, &problem.k));
     let along = if by_rows { rows } else { &problem.k };
@@ -75,14 +77,10 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     }
     let taken = problem.epilogue.taken;
     let how = match by_rows {
-        true => format!("{wide} rows per lane, the sum over {WARPS} warps"),
-        false => format!("a warp per row, {wide} summed values per lane at a time"),
+        true => format!("{wide} rows per lane, K over {WARPS} warps"),
+        false => format!("a warp per row, {wide} values of K per lane at a time"),
     };
-    let read = if is_vector {
-        format!("{} bytes read as one", wide * bytes)
-    } else {
-        "elements computed one by one".to_owned()
-    };
+    let read = if is_vector { format!("{}-byte loads", wide * bytes) } else { "single-element loads".to_owned() };
     let note = format!("{how}; {read}{}", problem.epilogue.note());
     let vectors = if rows_are_few { &problem.a } else { &problem.b };
     let in_packs = is_vector && !by_rows && vectors.narrow.dtype() == matrix.narrow.dtype();
@@ -183,7 +181,7 @@ impl KernelBody for FewRows {
         match self.by_rows {
             true => self.add_warps(kernel, &words, ctype)?,
             false => {
-                kernel.line("// The lanes' sums.");
+                kernel.line("// Sum over the lanes.");
                 kernel.line("#pragma unroll");
                 kernel.open("for (int by = 16; by > 0; by /= 2) {");
                 kernel.line("#pragma unroll");
@@ -211,7 +209,8 @@ impl FewRows {
         kernel.open(&format!("if ({row0} < {end}) {{"));
         kernel.line("#pragma unroll 4");
         kernel.open(&format!("for ({index} {sum0} = {start}; {sum0} < {sum_end}; {sum0} += {step}) {{"));
-        let storage = types::storage(self.matrix().narrow.dtype()).ok_or("a factor without a type in memory")?;
+        let storage = types::storage(self.matrix().narrow.dtype())
+            .ok_or("requires a factor with a storage type; found another dtype")?;
         if let Some(helper) = types::helper(self.matrix().narrow.dtype()) {
             kernel.need(helper);
         }
@@ -274,7 +273,7 @@ impl FewRows {
     /// Emits the addition of the warps' partial sums of the same rows; the first warp then holds the result.
     fn add_warps(&self, kernel: &mut Kernel<'_>, words: &Words, ctype: &str) -> Result<(), String> {
         let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &words.sums, self.wide);
-        kernel.line("// The warps' sums, added up in their order by the first warp.");
+        kernel.line("// Sum over the warps, in order, by the first warp.");
         kernel.line(&format!("__shared__ {ctype} {shared}[{WARPS}][32][{wide}];"));
         kernel.unrolled("f", self.count());
         kernel.line("#pragma unroll");
@@ -330,7 +329,8 @@ fn read_pack(
     kernel.line(&format!("const {index} {line} = {number}, {sum} = {sum0};"));
     words.decode(kernel, axis, line, &used)?;
     words.decode(kernel, &problem.k, sum, &used)?;
-    let element = factor.element.as_ref().ok_or("a factor that is no element")?;
+    let element =
+        factor.element.as_ref().ok_or("requires a factor that is a buffer element; found a computed value")?;
     let place = kernel.place(element.buffer, &element.read)?;
     let condition = match &element.counts {
         None => String::new(),

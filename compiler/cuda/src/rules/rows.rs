@@ -42,7 +42,7 @@ use std::rc::Rc;
 /// The rule `rows`: rows whose elements are contiguous in memory.
 pub(super) const RULE: Rule = Rule {
     name: "rows",
-    summary: "Reductions along rows and what is computed of them, a warp or a block for each; one read of a row.",
+    summary: "Reductions along contiguous rows, with elementwise statements: a warp or a block reads a row once.",
     take: take_rows,
 };
 
@@ -79,7 +79,7 @@ const OF_THREAD: i64 = 16;
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
-    Declined::when(stands_apart(&stages), "the elements of a row stand apart in memory")?;
+    Declined::when(stands_apart(&stages), "requires contiguous rows; found strided rows")?;
     let items = stages.items();
     let held = Held::of(&stages, &items);
     let stages = Rc::new(stages);
@@ -94,7 +94,11 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
             kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, way.condition.clone())));
             continue;
         }
-        notes.push(format!("{} elements at once{}", way.width(), way.when()));
+        let vectors = match way.width() {
+            1 => "single elements".to_owned(),
+            width => format!("vectors of {width} elements"),
+        };
+        notes.push(vectors + &way.when());
         let chunks = if held.registers == 0 { 0 } else { (USUAL_KEPT / way.width() / held.registers.max(1)).max(1) };
         let short = length.clone().lt(Expr::int(MOST_IN_WARP + 1));
         for (layout, threads, is_own, longest) in [
@@ -110,11 +114,9 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
             kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, Some(condition))));
         }
     }
-    let mut note = notes.join(", else ");
+    let mut note = notes.join(", otherwise ");
     if length.as_int().is_none() {
-        note = format!(
-            "a warp for each row of up to {MOST_IN_WARP} elements, {LONG_BLOCK} threads for each longer one, {note}"
-        );
+        note = format!("a warp per row of up to {MOST_IN_WARP} elements, {LONG_BLOCK} threads per longer row; {note}");
     }
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
@@ -154,7 +156,7 @@ fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, L
 fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
     let Lanes { width, chunks, has_rest, .. } = lanes;
     let threads = match layout {
-        Layout::Warps { lanes: 1 } => "a thread".to_owned(),
+        Layout::Warps { lanes: 1 } => "1 thread".to_owned(),
         Layout::Warps { lanes } => format!("{lanes} lanes"),
         Layout::Block { threads } => format!("{threads} threads"),
         Layout::Across { parts, .. } => format!("{parts} threads"),
@@ -162,18 +164,18 @@ fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
     let kept = match (held.registers, has_rest) {
         (0, _) => "read once",
         (_, false) => "kept in registers",
-        (_, true) => "kept in registers as far as it fits",
+        (_, true) => "partly kept in registers",
     };
     match chunks {
-        0 => format!("{threads} for a row, {width} elements at once, {kept}"),
-        chunks => format!("{threads} for a row, {chunks} times {width} elements each, {kept}"),
+        0 => format!("{threads} per row, {width} elements at a time, {kept}"),
+        chunks => format!("{threads} per row, {chunks} x {width} elements per thread, {kept}"),
     }
 }
 
 fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
-    Declined::when(!stands_apart(&stages), "the elements of a row stand together in memory")?;
+    Declined::when(!stands_apart(&stages), "requires strided rows; found contiguous rows")?;
     let held = Held::of(&stages, &stages.items());
     let stages = Rc::new(stages);
     let mut notes = Vec::new();
@@ -183,7 +185,7 @@ fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
         notes.push(describe_across(&layout, &lanes, &held) + &way.when());
         kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, way.condition)));
     }
-    let note = format!("neighbouring threads for neighbouring rows, {}", notes.join(", else "));
+    let note = format!("neighbouring threads for neighbouring rows; {}", notes.join(", otherwise "));
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
@@ -192,7 +194,7 @@ fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
     let threads = describe(layout, &Lanes { width: 1, ..lanes.clone() }, held);
     match lanes.width {
         1 => threads,
-        wide => format!("{wide} each, {threads}"),
+        wide => format!("{wide} rows per thread, {threads}"),
     }
 }
 
@@ -247,9 +249,9 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
 
 /// Declines nests that other rules schedule better: rows of one element, small windows and matrix products.
 fn check(stages: &Stages) -> Result<(), Declined> {
-    Declined::when(stages.columns.is_empty(), "a row is one element")?;
+    Declined::when(stages.columns.is_empty(), "requires rows of several elements; found rows of one")?;
     if stages.columns.len() > 1 && stages.row_length().as_int().is_some_and(|length| length <= 64) {
-        return Err(Declined::because("a window of few elements is one thread's"));
+        return Err(Declined::because("requires rows of more than 64 elements over several axes; found small windows"));
     }
     let reduced = stages.stages.iter().filter(|stage| matches!(stage.kind, Kind::Reduction { .. }));
     let of = |var: VarId| stages.reads.iter().find(|read| read.var == var && read.is_of_columns);
@@ -265,7 +267,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
             stages.rows.iter().any(|axis| !a.element.uses(axis.var) && b.element.uses(axis.var))
         };
         let product = read.iter().any(|a| read.iter().any(|b| misses(a, b) && misses(b, a)));
-        Declined::when(product, "it is a matrix product")?;
+        Declined::when(product, "requires elements that one row uses; found a matrix product")?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use std::rc::Rc;
 /// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "scan",
-    summary: "Running sums and products: lanes of a warp or a block go along a row; few long rows are split among blocks.",
+    summary: "Scans (prefix sums, products, maxima): a warp or a block per row; few long rows are split among blocks.",
     take,
 };
 
@@ -57,7 +57,7 @@ const VALUES: i64 = 16;
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Scan, usize::MAX)?;
     let scan = stages.stages.iter().position(|stage| matches!(stage.kind, Kind::Scan { .. }));
-    let scan = scan.ok_or_else(|| Declined::because("nothing is scanned"))?;
+    let scan = scan.ok_or_else(|| Declined::because("requires a scan; found none"))?;
     let ways = match is_apart(&stages, scan) {
         true => vec![Way { multiples: Multiples::of(1), condition: None }],
         false => stages.ways(false),
@@ -70,7 +70,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         notes.push(note + &way.when());
         plans_of_ways.extend(plans.into_iter().map(|plan| (plan, way.condition.clone())));
     }
-    let note = notes.join(", else ");
+    let note = notes.join(", otherwise ");
     let stages = Rc::new(stages);
     let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
     let mut scratch = Vec::new();
@@ -125,13 +125,17 @@ impl Plan {
     fn describe(&self) -> String {
         let Scanners { chunks, width, .. } = self.scanners;
         let threads = match self.layout {
-            Layout::Warps { lanes: 1 } => "a thread".to_owned(),
+            Layout::Warps { lanes: 1 } => "1 thread".to_owned(),
             Layout::Warps { lanes } => format!("{lanes} lanes"),
             Layout::Block { threads } => format!("{threads} threads"),
-            Layout::Across { parts, .. } => format!("{parts} threads side by side with other rows'"),
+            Layout::Across { parts, .. } => format!("{parts} threads"),
         };
-        let part = if self.parts.is_some() { "a part of a row" } else { "a row" };
-        format!("{threads} for {part}, {chunks} times {width} elements each at once")
+        let part = if self.parts.is_some() { "part of a row" } else { "row" };
+        let rows = match self.layout {
+            Layout::Across { .. } => ", neighbouring threads for neighbouring rows",
+            _ => "",
+        };
+        format!("{threads} per {part}, {chunks} x {width} elements per thread at a time{rows}")
     }
 }
 

@@ -29,7 +29,7 @@ use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId};
 /// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "scatter",
-    summary: "Stores to places that data say: a thread goes through all of them, and does those to places of its own.",
+    summary: "Stores at indices read from memory: each thread executes all iterations, and stores elements that it owns.",
     take,
 };
 
@@ -46,23 +46,28 @@ const FEW: i64 = 16;
 const BLOCK: i64 = 64;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
+    let first = task.statements.first().ok_or_else(|| Declined::because("requires a statement; found none"))?;
     Declined::when(first.guard.is_some(), "it is done under a condition")?;
     let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
     let (loops, body) = loops_of(&first.stmt);
     let Stmt::Block(block) = body else { return Err(Declined::because("no loops around one block")) };
-    Declined::when(block.init.is_some() || !block.allocations.is_empty(), "its block does more than store elements")?;
+    Declined::when(
+        block.init.is_some() || !block.allocations.is_empty(),
+        "requires a block without an init and allocations; found one with them",
+    )?;
     let buffer = only_store(body)?;
     let chosen = parallel_loops(&spaces(&loops), body, &|var| uniform.contains(&var));
     let (threads, serial): (Vec<_>, Vec<_>) = loops.into_iter().zip(chosen).partition(|(_, is_thread)| *is_thread);
     let mut threads: Vec<Loop> = threads.into_iter().map(|((one, _), _)| one).collect();
     let serial: Vec<(Loop, LoopKind)> = serial.into_iter().map(|(one, _)| one).collect();
-    Declined::when(count(&spaces(&serial)).is_some_and(|rounds| rounds < FEW), "little is done in order")?;
+    if let Some(rounds) = count(&spaces(&serial)).filter(|rounds| *rounds < FEW) {
+        return Err(Declined::because(format!("requires at least {FEW} serial iterations; found {rounds}")));
+    }
     let owners = match count(&threads) {
         Some(others) => 1 << (ENOUGH_THREADS / others.max(1)).max(1).ilog2(),
         None => USUAL_OWNERS,
     };
-    Declined::when(owners < 2, "there are threads enough without those of places")?;
+    Declined::when(owners < 2, "requires few parallel iterations; found enough for the device")?;
     // An axis whose index only depends on the threads separates their elements already.
     let own: Vec<VarId> = threads.iter().map(|one| one.var).chain(uniform.iter().copied()).collect();
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
@@ -78,14 +83,14 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
         _ => Vec::new(),
     };
-    Declined::when(axes.is_empty(), "all goes to one place")?;
+    Declined::when(axes.is_empty(), "requires a store index that serial loops or data determine; found none")?;
     let mut func = task.func.clone();
     let owner = func.add_var(name("owner"), DType::INT64);
     let place = func.add_var(name("place"), DType::INT64);
     let body = owned(body, &mut Owned { func: &func, buffer, axes: &axes, owner, place, owners });
     threads.insert(0, Loop { var: owner, start: Expr::int(0), extent: Expr::int(owners) });
     let body = with_loops(serial, body);
-    let note = format!("{owners} threads go through all, each stores to places of its own");
+    let note = format!("{owners} threads execute all iterations; each stores only elements that it owns");
     Ok(Schedule { note, ..Schedule::single(1, ScatterKernel { func, threads, body }) })
 }
 
@@ -112,7 +117,7 @@ fn only_store(stmt: &Stmt) -> Result<BufferId, Declined> {
         _ => {}
     });
     let [(buffer, indices, value)] = stores[..] else {
-        return Err(Declined::because("it does more than store an element"));
+        return Err(Declined::because(format!("requires one store; found {}", stores.len())));
     };
     let loads = |expr: &Expr| {
         let mut count = 0;
@@ -127,7 +132,7 @@ fn only_store(stmt: &Stmt) -> Result<BufferId, Declined> {
     let mut all = 0;
     stmt.walk(&mut |part| all += part.expressions().into_iter().map(loads).sum::<usize>());
     if !is_plain || all != at_place || indices.iter().any(|index| loads(index) > 0) {
-        return Err(Declined::because("it reads other elements than the one it stores"));
+        return Err(Declined::because("requires reads of the buffer only at the stored element; found others"));
     }
     Ok(buffer)
 }

@@ -32,7 +32,7 @@ use std::rc::Rc;
 /// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "sort",
-    summary: "Sorts and the first of a sorted row: in shared memory, longer rows by tiles that are merged.",
+    summary: "sort, argsort and topk: bitonic sorts in shared memory; longer rows by tiles that are merged.",
     take,
 };
 
@@ -42,17 +42,19 @@ const FEW: i64 = 256;
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let nest = task.nest(0)?;
     let ranking = Ranking::of(&nest, task.func)?;
-    let stores = task.nest(1).map_err(|_| Declined::because("nothing is stored by the ranks"))?;
+    let stores =
+        task.nest(1).map_err(|_| Declined::because("requires a store by rank after the ranking; found none"))?;
     if !task.is_temporary(ranking.buffer) || task.is_used_behind(2, ranking.buffer) {
-        return Err(Declined::because("the ranks themselves are wanted"));
+        let name = task.func.buffer(ranking.buffer).name;
+        return Err(Declined::because(format!("requires ranks `{name}` as an intermediate result; found another use")));
     }
     if super::stages::has_threads(task, 0) || super::stages::has_threads(task, 1) {
-        return Err(Declined::because("it says itself what its threads are"));
+        return Err(Declined::because("requires loops without thread bindings; found a bound loop"));
     }
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
     let is_known = |extent: &Expr| is_evaluable(extent, &uniform);
     if !is_known(&ranking.length) || !ranking.rows.iter().all(|(_, extent)| is_known(extent)) {
-        return Err(Declined::because("the length of a loop is computed in the kernel"));
+        return Err(Declined::because("requires loop extents that the host knows; found one computed in the kernel"));
     }
     let (stores, taken) = Stores::of(task, &ranking, &stores)?.parts();
     let problem = Rc::new(Problem {
@@ -83,8 +85,8 @@ fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
         kernels.push(kernel(Step::Rows, condition));
     }
     let mut note = match problem.rows_at_once() {
-        1 => format!("a row of up to {tile} elements in shared memory"),
-        rows => format!("{rows} rows in shared memory, sorted at once"),
+        1 => format!("1 row of up to {tile} elements per block in shared memory"),
+        rows => format!("{rows} rows per block in shared memory"),
     };
     if is_long.as_int() == Some(0) {
         return Schedule { taken: 2, kernels, scratch, note };
@@ -98,7 +100,7 @@ fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
         scratch.push(Scratch { name: "firsts", bytes: long(problem.tiles() * Expr::int(few)) });
         kernels.push(kernel(Step::Tiles { keep: Some(few) }, condition(is_long.clone())));
         kernels.push(kernel(Step::Firsts { keep: few }, condition(is_long.clone())));
-        note = format!("tiles of {tile} elements in shared memory, of each the first {few} sorted again");
+        note = format!("tiles of {tile} elements in shared memory; the first {few} of each tile are sorted again");
         return Schedule { taken: 2, kernels, scratch, note };
     }
     scratch.push(Scratch { name: "sorted", bytes: long(length.clone()) });
@@ -113,7 +115,7 @@ fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
     }
     kernels.push(kernel(Step::Store, condition(is_long.clone())));
     let merged = if length.as_int().is_some() { format!("merged {number} times") } else { "merged".to_owned() };
-    note = format!("tiles of {tile} elements in shared memory, {merged} by {}", kernel::AT_ONCE);
+    note = format!("tiles of {tile} elements in shared memory, {merged}, {} runs at a time", kernel::AT_ONCE);
     Schedule { taken: 2, kernels, scratch, note }
 }
 
@@ -136,12 +138,12 @@ impl Stores {
     /// # Errors
     /// The statement has another form.
     fn of(task: &Task<'_>, ranking: &Ranking, nest: &Nest) -> Result<Stores, Declined> {
-        let other = || Declined::because("what follows does not store by the ranks");
+        let other = || Declined::because("requires a store by rank after the ranking; found another statement");
         if nest.init.is_some() || nest.predicate.is_some() {
             return Err(other());
         }
         if !nest.loops.iter().all(|one| one.kind == IterKind::Spatial) {
-            return Err(Declined::because("its loops are not declared independent"));
+            return Err(Declined::because("requires spatial axes; found an axis of another kind"));
         }
         let rank = rank_of(&nest.body, ranking.buffer).ok_or_else(other)?;
         let named = names(task, ranking, nest, &rank).ok_or_else(other)?;
@@ -153,7 +155,7 @@ impl Stores {
                 {
                     ((**then).clone(), Some((**right).clone()))
                 }
-                _ => return Err(Declined::because("a condition is not about ranks")),
+                _ => return Err(Declined::because("requires a condition rank < k; found another condition")),
             },
             body => (body.clone(), None),
         };
@@ -162,7 +164,7 @@ impl Stores {
             one => vec![one],
         };
         let written: Vec<BufferId> = stores.iter().filter_map(|store| target(store)).collect();
-        Declined::when(written.len() != stores.len(), "it does more than store elements")?;
+        Declined::when(written.len() != stores.len(), "requires element stores only; found another statement")?;
         for store in &stores {
             Self::check(ranking, store, &written)?;
         }
@@ -174,7 +176,7 @@ impl Stores {
     /// Declines a store if two elements may be stored to the same place, or if it overwrites memory that is read.
     fn check(ranking: &Ranking, store: &Stmt, written: &[BufferId]) -> Result<(), Declined> {
         let Stmt::Store { indices, value, .. } = store else {
-            return Err(Declined::because("it does more than store elements"));
+            return Err(Declined::because("requires element stores only; found another statement"));
         };
         let by_rank = indices.iter().filter(|index| is_rank(index, ranking.buffer)).count();
         let is_row =
@@ -182,11 +184,14 @@ impl Stores {
         let others = indices.iter().filter(|index| !is_rank(index, ranking.buffer));
         let is_plain = others.clone().all(|index| !index.has_load() && !index.uses(ranking.along));
         if by_rank != 1 || !is_plain || !ranking.rows.iter().all(|(var, _)| is_row(*var)) {
-            return Err(Declined::because("two elements may be stored in one place"));
+            return Err(Declined::because("requires a separate element for each rank; found stores that may overlap"));
         }
         let is_changed = |part: &Expr| matches!(part, Expr::Load { buffer, .. } if written.contains(buffer));
         let mut read = indices.iter().chain([value, &ranking.key]);
-        Declined::when(read.any(|expr| expr.any(&is_changed)), "it stores where it reads")
+        Declined::when(
+            read.any(|expr| expr.any(&is_changed)),
+            "requires results in other buffers than the keys and values; found a shared buffer",
+        )
     }
 }
 

@@ -44,7 +44,7 @@ use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId, is
 /// The rule, as the table of rules lists it.
 pub(super) const RULE: Rule = Rule {
     name: "threads",
-    summary: "Functions whose loops are bound to blocks and threads: launched as they say.",
+    summary: "Functions with loops bound to blockIdx and threadIdx: launched with these extents.",
     take,
 };
 
@@ -57,11 +57,11 @@ const MOST_THREADS_OF_Z: i64 = 64;
 const SHARED_BYTES: i64 = 48 << 10;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
+    let first = task.statements.first().ok_or_else(|| Declined::because("requires a statement; found none"))?;
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
     let mut launch = Launch::default();
     launch.read(&first.stmt, (&uniform, &first.rounds))?;
-    Declined::when(launch.axes.is_empty(), "no loop is bound to a thread")?;
+    Declined::when(launch.axes.is_empty(), "requires loops bound to threads; found none")?;
     // The loop over a grid of one block may have been removed as a unit loop. Without loops over blocks, later
     // statements for the same threads belong to the same kernel.
     let mut taken = 1;
@@ -78,9 +78,15 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             taken += 1;
         }
     }
-    Declined::when(launch.threads() > MOST_THREADS, "a block would have more threads than a device has")?;
-    if launch.sizes()[2] > MOST_THREADS_OF_Z {
-        return Err(Declined::because("a block would have more threads along z than a device has"));
+    let threads = launch.threads();
+    if threads > MOST_THREADS {
+        return Err(Declined::because(format!("requires at most {MOST_THREADS} threads per block; found {threads}")));
+    }
+    let along_z = launch.sizes()[2];
+    if along_z > MOST_THREADS_OF_Z {
+        return Err(Declined::because(format!(
+            "requires at most {MOST_THREADS_OF_Z} threads per block along z; found {along_z}"
+        )));
     }
     let mut func = task.func.clone();
     for axis in &mut launch.axes {
@@ -92,16 +98,24 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut buffers = compact::compact(&mut func, &launch, &task.of.0.temporaries, &mut tree)?;
     for buffer in &buffers {
         let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
-        Declined::when(is_outside, "what lies in a block's memory is wanted by others")?;
+        if is_outside {
+            let name = func.buffer(buffer.id).name;
+            return Err(Declined::because(format!(
+                "requires `{name}` to be used in the kernel only; found another use"
+            )));
+        }
     }
     buffers.sort_by_key(|buffer| buffer.id);
     let tree = barriers::place((&func, &varying), &buffers, tree)?;
     let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
-    let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
+    let note = format!("{} threads per block, {shared} bytes of shared buffers", launch.threads());
     let kernel = ThreadsKernel { func, launch, tree, buffers, statements, guard: first.guard.clone() };
     let (all, declared) = kernel.memory();
     if all > i64::from(task.target.shared_bytes()) || declared > SHARED_BYTES {
-        return Err(Declined::because("its shared buffers are larger than the memory of a block"));
+        let most = task.target.shared_bytes();
+        return Err(Declined::because(format!(
+            "requires at most {most} bytes of shared memory, {SHARED_BYTES} static; found {all}, {declared} static"
+        )));
     }
     Ok(Schedule { note, ..Schedule::single(taken, kernel) })
 }
@@ -154,21 +168,33 @@ impl Launch {
         }
         let is_block = tag.starts_with("blockIdx.");
         let is_axis = (is_block || tag.starts_with("threadIdx.")) && place_of(&tag).is_some();
-        Declined::when(!is_axis || start.as_int() != Some(0), "a loop is bound to a thread of another kind")?;
+        if !is_axis || start.as_int() != Some(0) {
+            return Err(Declined::because(format!("requires loops from 0 over blockIdx or threadIdx; found `{tag}`")));
+        }
         let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
         match (is_block, most(extent, rounds), known) {
             (true, _, Some(known)) if known.extent == *extent => {}
-            (true, _, Some(_)) => return Err(Declined::because("loops over blocks have several lengths")),
+            (true, _, Some(_)) => {
+                return Err(Declined::because(format!("requires one extent of `{tag}`; found several")));
+            }
             (true, _, None) if is_evaluable(extent, uniform) => {
                 self.axes.push(Axis { tag, var: VarId(0), extent: extent.clone().cast(DType::INT64) });
             }
             (false, Some(_), _) if !is_evaluable(extent, uniform) => {
-                return Err(Declined::because("how many threads there are is computed in the kernel"));
+                return Err(Declined::because(format!(
+                    "requires an extent of `{tag}` that the host knows; found another"
+                )));
             }
             (false, Some(most), Some(known)) => known.extent = known.extent.clone().max(Expr::int(most)),
             (false, Some(most), None) => self.axes.push(Axis { tag, var: VarId(0), extent: Expr::int(most) }),
-            (false, None, _) => return Err(Declined::because("how many threads a block may have is not said")),
-            _ => return Err(Declined::because("how many threads there are is computed in the kernel")),
+            (false, None, _) => {
+                return Err(Declined::because(format!("requires a constant bound of `{tag}`; found none")));
+            }
+            _ => {
+                return Err(Declined::because(format!(
+                    "requires an extent of `{tag}` that the host knows; found another"
+                )));
+            }
         }
         Ok(())
     }

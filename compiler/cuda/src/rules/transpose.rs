@@ -28,7 +28,7 @@ use rx_tir::{Expr, VarId};
 /// The rule `transpose`.
 pub(super) const RULE: Rule = Rule {
     name: "transpose",
-    summary: "Permutations: tiles of 32 by 32 elements through shared memory, read along one axis and written along another.",
+    summary: "Transposes: tiles of 32 x 32 elements in shared memory, so that both loads and stores are coalesced.",
     take,
 };
 
@@ -46,7 +46,8 @@ const SHORT: i64 = 8;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Elements, usize::MAX)?;
-    let no_turn = || Declined::because("all is read along the axis that is written along");
+    let no_turn =
+        || Declined::because("requires an input that is contiguous along another axis than the result; found none");
     let along = stages.columns.len().checked_sub(1).filter(|last| *last > 0).ok_or_else(no_turn)?;
     let written = stages.columns[along].var;
     let turned = |axis: &Axis| -> Vec<usize> {
@@ -61,17 +62,21 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let reads = turned(&stages.columns[from]);
     for stage in stages.stages.iter().filter(|stage| stage.target.is_stored) {
         if stage.target.element.stride(written).as_constant() != Some(1) {
-            return Err(Declined::because("it is not written along its last axis"));
+            return Err(Declined::because(
+                "requires a result that is contiguous along its last axis; found a strided one",
+            ));
         }
     }
     for at in [from, along] {
         if stages.columns[at].dim.as_constant().is_some_and(|extent| extent < SHORT) {
-            return Err(Declined::because("an axis is short, so that a tile would be empty for the most part"));
+            return Err(Declined::because(format!("requires axes of at least {SHORT} elements; found a shorter one")));
         }
     }
     let bytes: i64 = reads.iter().map(|at| stages.reads[*at].dtype.bytes().cast_signed() * TILE * (TILE + 1)).sum();
-    Declined::when(bytes > MOST_BYTES, "its tiles would fill the shared memory")?;
-    let note = format!("tiles of {TILE} x {TILE} elements through {bytes} bytes of shared memory");
+    if bytes > MOST_BYTES {
+        return Err(Declined::because(format!("requires tiles of at most {MOST_BYTES} bytes; found {bytes}")));
+    }
+    let note = format!("tiles of {TILE} x {TILE} elements, {bytes} bytes of shared memory");
     Ok(Schedule { note, ..Schedule::single(taken, TransposeKernel { stages, from, along, reads }) })
 }
 

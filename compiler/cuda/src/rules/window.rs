@@ -42,7 +42,7 @@ use problem::Problem;
 /// The rule `window`.
 pub(super) const RULE: Rule = Rule {
     name: "window",
-    summary: "Depthwise and narrow convolutions, poolings: windows read once for several outputs of a thread.",
+    summary: "Depthwise and narrow convolutions, pooling: the outputs of a thread share the loads of their windows.",
     take,
 };
 

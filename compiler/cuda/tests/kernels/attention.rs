@@ -316,7 +316,10 @@ fn product_alone() -> Case {
 fn product_alone_is_declined_by_the_attention_rule() {
     let source = crate::source(&[product_alone()]);
     let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "attention");
-    assert_eq!(declined.map(|(_, why)| why.as_str()), Some("there is no further statement"));
+    assert_eq!(
+        declined.map(|(_, why)| why.as_str()),
+        Some("requires another statement; found the end of the function")
+    );
 }
 
 #[test]

@@ -19,10 +19,14 @@ impl Table {
             if choice.rule == "fallback" {
                 // The rules are tried in order, so the last reason is that of the rule that would fit best.
                 let reason = choice.declined.last().map_or(String::new(), |(rule, why)| format!("{rule}: {why}"));
-                let fits = |(rule, why): &&(&str, String)| *rule != "threads" && why != "nothing is reduced";
-                let of_rows = choice.declined.iter().find(|(rule, why)| *rule == "rows" && why != "nothing is reduced");
+                let fits =
+                    |(rule, why): &&(&str, String)| *rule != "threads" && why != "requires a reduction; found none";
+                let of_rows = choice
+                    .declined
+                    .iter()
+                    .find(|(rule, why)| *rule == "rows" && why != "requires a reduction; found none");
                 let reason = match of_rows.or(choice.declined.iter().find(fits)) {
-                    Some((rule, why)) if reason.ends_with("more than store elements") => format!("{rule}: {why}"),
+                    Some((rule, why)) if reason.contains("requires element stores only") => format!("{rule}: {why}"),
                     _ => reason,
                 };
                 *self.declined.entry(reason).or_default() += 1;

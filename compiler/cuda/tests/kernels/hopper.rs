@@ -209,7 +209,7 @@ fn texts() -> Vec<(String, String, bool)> {
 #[ignore = "sweep: .ci/full"]
 fn tma_tiles_agree_in_every_order() {
     for note in notes(&copied(), &hopper(1)) {
-        assert!(note.contains("wgmma") && note.contains("tiles copied by themselves"), "{note}");
+        assert!(note.contains("wgmma") && note.contains("TMA copies"), "{note}");
     }
     crate::simulated::agree_for(&copied(), &hopper(1));
 }
@@ -243,7 +243,7 @@ fn float32_is_multiplied_as_tf32_where_the_target_lets_it() {
     let target = Target { tf32: true, ..hopper(1) };
     let cases = of_tf32();
     for note in notes(&cases, &target) {
-        assert!(note.contains("wgmma m64k8 of tf32") && note.contains("tiles copied by themselves"), "{note}");
+        assert!(note.contains("wgmma m64k8 of tf32") && note.contains("TMA copies"), "{note}");
     }
     crate::simulated::agree_for(&cases, &target);
 }
@@ -284,7 +284,7 @@ fn other_devices_multiply_by_mma_sync() {
 fn long_sums_of_few_tiles_are_cut_into_parts() {
     let cases = in_parts();
     for note in notes(&cases, &hopper(4)) {
-        assert!(note.contains("wgmma") && note.contains("the sum split into 4 slices"), "{note}");
+        assert!(note.contains("wgmma") && note.contains("split-K into 4 slices"), "{note}");
     }
     crate::simulated::agree_for(&cases, &hopper(4));
 }
@@ -293,7 +293,7 @@ fn long_sums_of_few_tiles_are_cut_into_parts() {
 fn tiles_loaded_by_threads_agree_in_every_order() {
     let cases = brought();
     for note in notes(&cases, &hopper(1)) {
-        assert!(note.contains("wgmma") && !note.contains("tiles copied by themselves"), "{note}");
+        assert!(note.contains("wgmma") && !note.contains("TMA copies"), "{note}");
     }
     crate::simulated::agree_for(&cases, &hopper(1));
 }

@@ -94,7 +94,7 @@ fn faults_of_tiles_loaded_by_threads_are_detected() {
         &case,
         &[
             ("rx_shared_is_written", "rx_shared_is_written", "right"),
-            ("rx_shared_is_written();", "", "no fence.proxy.async showed it"),
+            ("rx_shared_is_written();", "", "without fence.proxy.async"),
             ("rx_products_arrive<0>();", "", "wrong numbers"),
         ],
     );

@@ -363,7 +363,7 @@ fn a_kernel_is_readable() {
     let expected = "\
 // softmax: largest, exp, sum, out
 // from softmax
-// schedule rows: 32 lanes for a row, 2 times 1 elements each, kept in registers
+// schedule rows: 32 lanes per row, 2 x 1 elements per thread, kept in registers
 extern \"C\" __global__ void __launch_bounds__(128) softmax_kernel(const float* x, float* out) {
     const int lane = threadIdx.x % 32;
     const int at = (int)blockIdx.x * 4 + threadIdx.x / 32;

@@ -109,5 +109,9 @@ fn scatter_that_reads_other_elements_is_declined() {
     let source = crate::source(&[case]);
     let reasons = &source.choices[0].declined;
     assert_eq!(source.choices[0].rule, "fallback");
-    assert!(reasons.contains(&("scatter", "it reads other elements than the one it stores".to_owned())), "{reasons:?}");
+    assert!(
+        reasons
+            .contains(&("scatter", "requires reads of the buffer only at the stored element; found others".to_owned())),
+        "{reasons:?}"
+    );
 }

@@ -244,17 +244,20 @@ fn unsupported_launches_are_declined_with_a_reason() {
     };
     for (body, why) in [
         // Each iteration of the outer loop would initialize the sum again.
-        (sum("range(2)", "k * 32 + t"), "threads sum up in a form that has no words"),
-        (sum("T.thread_binding(2, thread=\"blockIdx.x\")", "k * 32 + t"), "threads sum up in a form that has no words"),
+        (sum("range(2)", "k * 32 + t"), "requires a cross-thread reduction in a known form; found another"),
+        (
+            sum("T.thread_binding(2, thread=\"blockIdx.x\")", "k * 32 + t"),
+            "requires a cross-thread reduction in a known form; found another",
+        ),
         (
             sum("T.thread_binding(2, thread=\"threadIdx.w\")", "k * 32 + t"),
-            "a loop is bound to a thread of another kind",
+            "requires loops from 0 over blockIdx or threadIdx; found `threadIdx.w`",
         ),
         // Executed serially, this is a sum.
         (
             "for t in T.thread_binding(64, thread=\"threadIdx.x\"):\n    out[0] = T.if_then_else(t == 0, x[t], out[0] + x[t])"
                 .to_owned(),
-            "threads would write one element, each something else",
+            "requires separate elements for each `threadIdx.x`; found a data race",
         ),
     ] {
         let case = Case::new(why, script::function(&format!("own({params})"), &body), &[&[64], &[1]]).within(1e-5);
@@ -296,7 +299,7 @@ fn updates_that_depend_on_grouping_are_declined() {
         let case = Case::new(title, func, &[&[64], &[1], &[1]]).within(1e-5);
         let source = crate::source(std::slice::from_ref(&case));
         let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "threads");
-        let why = "threads sum up in a form that has no words";
+        let why = "requires a cross-thread reduction in a known form; found another";
         assert!(declined.is_some_and(|(_, said)| said == why), "{title}: {:?}", source.choices);
         crate::simulated::agree(&[case]);
     }
@@ -379,7 +382,7 @@ fn block_with_too_many_threads_along_z_is_declined() {
     let case = Case::new("z", script::function(&format!("own({params})"), body), &[&[128], &[128]]);
     let source = crate::source(std::slice::from_ref(&case));
     let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "threads");
-    let why = "a block would have more threads along z than a device has";
+    let why = "requires at most 64 threads per block along z; found 128";
     assert!(declined.is_some_and(|(_, said)| said == why), "{:?}", source.choices);
     crate::simulated::agree(&[case]);
 }

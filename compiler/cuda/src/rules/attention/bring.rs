@@ -69,8 +69,8 @@ impl<'p> Tile<'p> {
     /// Describes how it is loaded, for the scheduling remark.
     pub(super) fn note(&self) -> &'static str {
         match self.vector {
-            Some(_) => "by 16 bytes",
-            None => "element by element",
+            Some(_) => "16-byte cp.async copies",
+            None => "single-element loads",
         }
     }
 
@@ -131,7 +131,7 @@ impl<'p> Tile<'p> {
     fn place(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
         match uncast(self.expr, self.dtype) {
             Some(Expr::Load { buffer, indices, .. }) => kernel.place(*buffer, indices),
-            _ => Err("a line of no buffer".to_owned()),
+            _ => Err("requires a line of one buffer; found computed elements".to_owned()),
         }
     }
 }

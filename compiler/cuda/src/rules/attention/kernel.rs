@@ -94,7 +94,7 @@ impl Attend {
     /// Describes how the operands are loaded, for the scheduling remark.
     pub(super) fn note(&self) -> String {
         let [queries, keys, values] = self.tiles().map(|tile| tile.note());
-        format!("queries {queries}, keys {keys}, values {values}")
+        format!("queries: {queries}; keys: {keys}; values: {values}")
     }
 
     /// Returns the number of parts of the keys with split-KV, where each part has separate blocks.
@@ -146,7 +146,7 @@ impl KernelBody for Attend {
         let tiles = self.tiles();
         self.declare(words, &tiles);
         let [queries, keys, values] = &tiles;
-        words.print("// Queries, and the first keys.");
+        words.print("// Load the queries and the first tile of keys.");
         self.bring_queries(words, &places, queries)?;
         self.bring(words, &places, (keys, "tile_k", "key_first"))?;
         self.end_copies(words, &tiles);
@@ -251,8 +251,7 @@ impl Attend {
     /// Emits the online-softmax step of a tile: its scores, the rescale of earlier sums and the exponentials.
     fn soften(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let text = self.text();
-        words
-            .print("// Scores and their exponentials; what was added up before is carried over to the larger maximum.");
+        words.print("// Online softmax: scores, rescale of earlier sums, exponentials.");
         words.open(text.each_row);
         words.print(text.row);
         self.scores(words, places, text.each_key)?;
@@ -312,7 +311,7 @@ impl Attend {
         if !self.bounds.end.is_empty() {
             words.print(
                 "
-                // Rows behind see more keys, mostly: their blocks begin first.
+                // Later rows usually see more keys, so their blocks are launched first.
                 const long long $row0 = ($row_tiles - 1 - $block % $row_tiles) * $ROWS, $batch = $block / $row_tiles;
                 ",
             );
@@ -338,7 +337,7 @@ impl Attend {
         words.set("THREADS", self.tiling.threads());
         words.open(
             "
-            // The keys from the first that a row of the block sees to the last; and those that all of its rows see.
+            // The range of keys that any row of the block sees, and the range that all of its rows see.
             __shared__ long long $seen[4];
             if (threadIdx.x == 0) $seen[0] = $seen[3] = $key_end, $seen[1] = $seen[2] = $key_first;
             __syncthreads();
@@ -392,7 +391,7 @@ impl Attend {
         words.print(self.text().declare);
         words.print(
             "
-            // Of each row the largest score, and what the exponentials less it add up to.
+            // Per row: the maximum score, and the sum of exp(score - maximum).
             float $most[$OWN], $total[$OWN];
             #pragma unroll
             for (int $i = 0; $i < $OWN; ++$i) $most[$i] = -RX_INFINITY, $total[$i] = 0.0f;

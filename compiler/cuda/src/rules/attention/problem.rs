@@ -163,14 +163,19 @@ impl Problem {
             }
             buffers.push(reduction.buffer);
         };
-        let softmax = softmax.ok_or_else(|| Declined::because("no row has a largest score"))?;
+        let softmax = softmax.ok_or_else(|| Declined::because("requires a row maximum of the scores; found none"))?;
         if checks.iter().any(|(check, key)| *key != softmax.key || check.score != unrounded(&softmax.score)) {
-            return Err(Declined::because("a row's check is of other scores than its softmax"));
+            return Err(Declined::because(
+                "requires checks for masked rows on the scores of the softmax; found other scores",
+            ));
         }
         let epilogue = epilogue(task, &mut reading, &product, softmax.key, &weighted, at)?;
         for buffer in &buffers {
             if !task.is_temporary(*buffer) || task.is_used_behind(epilogue.taken, *buffer) {
-                return Err(Declined::because("what is between its statements is used elsewhere"));
+                let name = task.func.buffer(*buffer).name;
+                return Err(Declined::because(format!(
+                    "requires `{name}` to be an intermediate result; found another use"
+                )));
             }
         }
         let statements = task.statements.iter().take(epilogue.taken).map(|one| one.stmt.clone()).collect();
@@ -200,23 +205,28 @@ fn count(digits: &[Digit]) -> Expr {
 impl Product {
     fn of(reading: &Reading<'_>) -> Result<Product, Declined> {
         let nest = reading.nest(0)?;
-        let reduction = nest.reduction().ok_or_else(|| Declined::because("it begins with no sum"))?;
+        let reduction = nest
+            .reduction()
+            .ok_or_else(|| Declined::because("requires a sum as the first statement; found another statement"))?;
         let dtype = reading.func().buffer(reduction.buffer).dtype;
         if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
-            return Err(Declined::because("it begins with no sum"));
+            return Err(Declined::because("requires a sum as the first statement; found another statement"));
         }
         if !dtype.is_float() || dtype.bits > 32 || dtype.bits < 16 || dtype.lanes != 1 {
-            return Err(Declined::because(format!("it begins with a sum of {dtype}")));
+            return Err(Declined::because(format!("requires a first sum of floats of 16 to 32 bits; found {dtype}")));
         }
         let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
-            return Err(Declined::because("it begins with a sum of no products"));
+            return Err(Declined::because(
+                "requires a sum of products as the first statement; found a sum of other values",
+            ));
         };
         let (reduced, spatial): (Vec<_>, Vec<_>) = nest.loops.iter().partition(|inner| inner.kind == IterKind::Reduce);
         let [depth] = &reduced[..] else {
-            return Err(Declined::because("queries and keys are multiplied along several loops or none"));
+            let count = reduced.len();
+            return Err(Declined::because(format!("requires one reduction loop of queries and keys; found {count}")));
         };
         if spatial.iter().any(|inner| inner.kind != IterKind::Spatial) {
-            return Err(Declined::because("a loop is not for what its block says"));
+            return Err(Declined::because("requires spatial and reduction axes; found an axis of another kind"));
         }
         let axis = |inner: &Loop| Axis { var: inner.var, extent: inner.extent.clone() };
         let ((left, left_scale), (right, right_scale)) = (unscaled(left), unscaled(right));
@@ -241,15 +251,21 @@ fn element(reading: &mut Reading<'_>, nest: &Nest) -> Result<BufferId, Declined>
 /// Matches an elementwise statement. Returns its buffer, and over the loops of the product its indices and value.
 fn computed(reading: &mut Reading<'_>, nest: &Nest) -> Result<(BufferId, Vec<Expr>, Expr), Declined> {
     let Stmt::Store { buffer, indices, value, .. } = &nest.body else {
-        return Err(Declined::because("a statement is neither a sum nor a store"));
+        return Err(Declined::because("requires sums and elementwise stores; found another statement"));
     };
     if nest.init.is_some() || reading.knows(*buffer) || !reading.reads_known(value) {
-        return Err(Declined::because("a statement between has nothing to do with it"));
+        let name = reading.func().buffer(*buffer).name;
+        return Err(Declined::because(format!(
+            "requires `{name}` to be computed once from the scores; found another form"
+        )));
     }
     let bound = reading.bound(nest, value)?;
     let is_index = |var: VarId| indices.iter().any(|index| matches!(index, Expr::Var { var: of, .. } if *of == var));
     if !bound.own.is_empty() || !nest.loops.iter().all(|inner| is_index(inner.var)) {
-        return Err(Declined::because("a statement repeats elements"));
+        let name = reading.func().buffer(*buffer).name;
+        return Err(Declined::because(format!(
+            "requires one store to each element of `{name}`; found repeated stores"
+        )));
     }
     let here = |expr: &Expr| reading.here(&bound, expr);
     Ok((*buffer, indices.iter().map(here).collect(), here(value)))
@@ -259,7 +275,7 @@ impl Softmax {
     /// Matches the first statement of a softmax: the maximum of each row's scores.
     fn of(reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<Softmax, Declined> {
         if reduction.combine != BinaryOp::Max || !is_lowest(reduction.init.as_ref()) {
-            return Err(Declined::because("the product is no score of which rows have a largest"));
+            return Err(Declined::because("requires a row maximum of the scores; found another reduction"));
         }
         let (place, score, key) = reduced(reading, nest, reduction)?;
         reading.is(reduction.buffer, &place);
@@ -269,11 +285,11 @@ impl Softmax {
     /// Matches the second statement: the sum of the exponentials.
     fn add_up(&mut self, reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<(), Declined> {
         if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
-            return Err(Declined::because("behind the largest scores comes no sum"));
+            return Err(Declined::because("requires a sum after the row maximum; found another reduction"));
         }
         let (place, exp, key) = reduced(reading, nest, reduction)?;
         if key != self.key || !self.is_exp(&exp) {
-            return Err(Declined::because("what is added up is not the exponentials of the scores less the largest"));
+            return Err(Declined::because("requires a sum of exp(score - maximum); found another sum"));
         }
         reading.is(reduction.buffer, &place);
         self.exp = Some(unrounded(&exp));
@@ -304,26 +320,28 @@ impl Softmax {
         reduction: &Reduction,
         checks: &[(Check, VarId)],
     ) -> Result<Weighted, Declined> {
-        let declined = |what: &str| Err(Declined::because(what));
+        let declined = |reason: &str| Err(Declined::because(reason));
         if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
-            return declined("behind the softmax comes no sum");
+            return declined("requires a sum after the softmax; found another reduction");
         }
         let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
-            return declined("behind the softmax comes a sum of no products");
+            return declined("requires a sum of weights times values; found a sum of other values");
         };
         let (weight, values) = match (reading.reads_known(left), reading.reads_known(right)) {
             (true, false) => (left, right),
             (false, true) => (right, left),
-            _ => return declined("the weights are multiplied by no values"),
+            _ => return declined("requires a product of weights and values; found another product"),
         };
         let bound = reading.bound(nest, weight)?;
-        let [width] = &bound.own[..] else { return declined("the values differ in several loops or none") };
+        let [width] = &bound.own[..] else {
+            return declined("requires one loop over a row of values; found several or none");
+        };
         let Some(is_zero_of_none) = self.is_weight(&reading.here(&bound, weight), checks) else {
-            return declined("the values are not weighted by the softmax");
+            return declined("requires weights exp(score - maximum) / sum; found others");
         };
         let is_key = |inner: &Loop| matches!(reading.here(&bound, &reading.func().var_expr(inner.var)), Expr::Var { var, .. } if var == self.key);
         if !nest.loops.iter().all(|inner| (inner.kind == IterKind::Reduce) == is_key(inner)) {
-            return declined("the values are not added up over the keys");
+            return declined("requires a sum over the keys; found another reduction loop");
         }
         let here = |expr: &Expr| reading.here(&bound, expr);
         Ok(Weighted {
@@ -375,7 +393,7 @@ fn reduced(
         .map(|inner| reading.here(&bound, &reading.func().var_expr(inner.var)))
         .collect();
     let [Expr::Var { var: key, .. }] = over[..] else {
-        return Err(Declined::because("a row is over several loops"));
+        return Err(Declined::because("requires one reduction loop over a row of scores; found several or none"));
     };
     let place: Vec<Expr> = reduction.indices.iter().map(|index| reading.here(&bound, index)).collect();
     let is_place = |inner: &Loop| {
@@ -384,7 +402,7 @@ fn reduced(
     };
     let whole = nest.loops.iter().all(|inner| inner.kind == IterKind::Reduce || is_place(inner));
     if !bound.own.is_empty() || !whole || place.iter().any(|index| index.uses(key)) {
-        return Err(Declined::because("rows are not reduced to one element each"));
+        return Err(Declined::because("requires one result element for each row of scores; found others"));
     }
     Ok((place, reading.here(&bound, &reduction.value), key))
 }
@@ -402,7 +420,10 @@ fn epilogue(
     axes.push(weighted.width.clone());
     reading.begin(weighted.buffer, &weighted.place, axes.clone())?;
     if task.statements.iter().take(taken - 1).any(|one| crate::rules::uses(&one.stmt, weighted.buffer)) {
-        return Err(Declined::because("the result lies where something is read from"));
+        let name = task.func.buffer(weighted.buffer).name;
+        return Err(Declined::because(format!(
+            "requires a separate buffer for the result; found earlier uses of `{name}`"
+        )));
     }
     let mut scope = Scope::new(task.func);
     let elements = axes.iter().fold(Dim::constant(1), |all, axis| &all * &scope.dim(&axis.extent));
@@ -426,11 +447,16 @@ fn assemble(
     let (query, keys) = match (left.uses(softmax.key), right.uses(softmax.key)) {
         (false, true) => (left, right),
         (true, false) => (right, left),
-        _ => return Err(Declined::because("the keys are in both factors of the product or in none")),
+        _ => {
+            return Err(Declined::because(
+                "requires the key loop in one factor of the product; found it in both or in neither",
+            ));
+        }
     };
     let constant = |axis: &Axis| match axis.extent.as_int() {
         Some(extent) if (1..=WIDEST).contains(&extent) => Ok((axis.var, extent)),
-        _ => Err(Declined::because(format!("rows of queries or values are not known to be of 1 to {WIDEST} elements"))),
+        Some(extent) => Err(Declined::because(format!("requires rows of 1 to {WIDEST} elements; found {extent}"))),
+        None => Err(Declined::because(format!("requires rows of 1 to {WIDEST} elements; found a symbolic length"))),
     };
     let (depth, width) = (constant(&product.depth)?, constant(&weighted.width)?);
     let one_loop = |axis: &Axis| Loop { var: axis.var, extent: axis.extent.clone(), kind: IterKind::Spatial };
@@ -453,7 +479,7 @@ fn assemble(
             None => batch.push(Digit { var, extent, scale: 1 }),
         }
     }
-    let key = key.ok_or_else(|| Declined::because("rows of scores are not over the keys"))?;
+    let key = key.ok_or_else(|| Declined::because("requires a loop of the product over the keys; found none"))?;
     Ok(Problem {
         func: func.clone(),
         statements,

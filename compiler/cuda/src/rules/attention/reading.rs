@@ -75,12 +75,18 @@ impl<'t> Reading<'t> {
         for index in place {
             let is_axis = |var: VarId| self.axes.iter().any(|axis| axis.var == var);
             if !matches!(index, Expr::Int { .. }) && !matches!(index, Expr::Var { var, .. } if is_axis(*var)) {
-                return Err(Declined::because("an element's place is computed"));
+                let name = self.func().buffer(buffer).name;
+                return Err(Declined::because(format!(
+                    "requires loops as indices of `{name}`; found a computed index"
+                )));
             }
         }
         for axis in &self.axes {
             if place.iter().filter(|index| index.uses(axis.var)).count() != 1 {
-                return Err(Declined::because("a loop does not lead to elements of its own"));
+                let name = self.func().buffer(buffer).name;
+                return Err(Declined::because(format!(
+                    "requires each loop in one index of `{name}`; found another form"
+                )));
             }
         }
         self.is(buffer, place);
@@ -95,7 +101,7 @@ impl<'t> Reading<'t> {
 
     /// Records `buffer[place]` as a known element with this value.
     pub(super) fn has(&mut self, buffer: BufferId, place: &[Expr], value: Expr) -> Result<(), Declined> {
-        Declined::when(value.size() > MAX_PARTS, "an element's value is too large an expression")?;
+        Declined::when(value.size() > MAX_PARTS, "requires element values of limited size; found a larger expression")?;
         self.known.insert(buffer, Known { place: place.to_vec(), value });
         Ok(())
     }
@@ -114,10 +120,13 @@ impl<'t> Reading<'t> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {
             // Each value may use the previous one several times, so sizes may grow exponentially.
-            Declined::when(value.size() > MAX_PARTS, "a value that a statement names is too large an expression")?;
+            Declined::when(
+                value.size() > MAX_PARTS,
+                "requires `let` values of limited size; found a larger expression",
+            )?;
             nest.body = map_stmt(&body, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())));
         }
-        Declined::when(nest.predicate.is_some(), "a statement leaves out elements")?;
+        Declined::when(nest.predicate.is_some(), "requires a block without a predicate; found one with a predicate")?;
         Ok(nest)
     }
 
@@ -147,14 +156,16 @@ impl<'t> Reading<'t> {
                 continue;
             };
             let Some(axis) = self.axis_of(value).cloned() else {
-                return Err(Declined::because("a loop has one value only"));
+                return Err(Declined::because(
+                    "requires loops over axes of the product; found a loop with a constant value",
+                ));
             };
             fits &= self.scope.dim(&axis.extent) == self.scope.dim(&inner.extent) && !taken.contains(&axis.var);
             taken.push(axis.var);
         }
         match fits {
             true => Ok(Bound { values, own }),
-            false => Err(Declined::because("a statement reads elements at another place than the one it writes")),
+            false => Err(Declined::because("requires elementwise reads; found reads at other indices")),
         }
     }
 

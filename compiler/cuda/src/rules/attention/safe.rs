@@ -31,7 +31,8 @@ pub(super) struct Check {
 impl Check {
     /// Matches a reduction over the keys. `value` is the reduced value, over the loops of the product.
     pub(super) fn of(reduction: &Reduction, value: &Expr) -> Result<Check, Declined> {
-        let declined = || Declined::because("a row's integers do not say whether all its scores are −∞");
+        let declined =
+            || Declined::because("requires an integer reduction that detects rows of scores −∞; found another");
         let score = asked(value).ok_or_else(declined)?;
         let of = |is_none: bool| truth(value, &|part| is_asked(part, score).map(|is_eq| i64::from(is_eq == is_none)));
         let (of_none, of_some) = (of(true).ok_or_else(declined)?, of(false).ok_or_else(declined)?);

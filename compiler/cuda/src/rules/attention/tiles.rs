@@ -94,10 +94,10 @@ impl Tiling {
             }
             Unit::Threads { lines, .. } => format!("{} threads", lines * 16),
         };
-        let parts = self.part.map_or(String::new(), |part| {
-            format!("; few rows, so blocks share their keys in parts of {part}, and a second kernel joins them")
-        });
-        format!("{rows} rows by tiles of {keys} keys, {unit}; the scores never reach memory{parts}")
+        let parts = self
+            .part
+            .map_or(String::new(), |part| format!("; split-KV: parts of {part} keys, combined by a second kernel"));
+        format!("{rows} rows, tiles of {keys} keys, {unit}; scores stay on chip{parts}")
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     for factor in [&problem.query, &problem.keys, &problem.values] {
         let dtype = factor.dtype();
         if !dtype.is_float() || dtype.bits > 32 {
-            return Err(Declined::because(format!("a factor is of {dtype}")));
+            return Err(Declined::because(format!("requires factors of floats of at most 32 bits; found {dtype}")));
         }
     }
     let pack = match longest {

@@ -63,7 +63,7 @@ impl Sizes {
         let is_known =
             [&problem.m, &problem.n, &problem.k, &problem.batch].iter().all(|axis| axis.constant().is_some());
         let text = |axis: &Axis, name: &str| {
-            axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string())
+            axis.constant().map_or_else(|| format!("{name} symbolic"), |size| size.to_string())
         };
         let text = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
         Sizes { m, n, k, batch, is_known, text }
@@ -145,9 +145,10 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
         (time, tiling, slices)
     });
     let best = timed.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    let (_, tiling, parts) = best.ok_or_else(|| Declined::because("no tile of its dtype"))?;
+    let (_, tiling, parts) =
+        best.ok_or_else(|| Declined::because("requires a dtype that has tiles; found another dtype"))?;
     let tiles = sizes.tiles(&tiling);
-    let split = if parts > 1 { format!(", the sum split into {parts} slices") } else { String::new() };
+    let split = if parts > 1 { format!(", split-K into {parts} slices") } else { String::new() };
     let reason = format!("{}: {tiles} tiles for {units} multiprocessors{split}", sizes.text);
     Ok(Choice { tiling, parts, reason })
 }

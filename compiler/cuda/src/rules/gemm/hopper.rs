@@ -67,7 +67,9 @@ pub(super) fn multiply(
     tiling: Tiling,
     [a, b]: [Along; 2],
 ) -> Result<(), String> {
-    let Unit::Warps { n: 1, kind, .. } = tiling.unit else { return Err("a tile without groups of warps".to_owned()) };
+    let Unit::Warps { n: 1, kind, .. } = tiling.unit else {
+        return Err("requires a tile of warpgroups; found another tile".to_owned());
+    };
     let helper = format!("rx_wgmma_{}_{}", kind.name(), tiling.n);
     kernel.need("rx_wgmma");
     kernel.need(helper.clone());

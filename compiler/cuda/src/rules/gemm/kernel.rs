@@ -149,7 +149,7 @@ impl KernelBody for TiledProduct {
         kernel.line("__syncthreads();");
         kernel.close();
         let first = if part.is_some() { format!("{first} + ") } else { String::new() };
-        kernel.line("// The next tile goes where the one before this was multiplied.");
+        kernel.line("// The next tile goes to the slot of the previous tile.");
         self.bring(kernel, &words, &operands, (&first, &tiles))?;
         if has_copies {
             kernel.line("rx_copies_end();");
@@ -240,7 +240,7 @@ impl TiledProduct {
         }
         // Blocks that run at the same time share factors in the L2 cache.
         kernel.line(&format!(
-            "// Blocks go down {GROUP} tiles, then to the next column of tiles: so neighbours share factors."
+            "// Blocks go down {GROUP} tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache."
         ));
         kernel.line(&format!("const int {group} = {block} / ({GROUP} * {tiles_n}) * {GROUP};"));
         kernel.line(&format!("const int {height} = {tiles_m} - {group} < {GROUP} ? {tiles_m} - {group} : {GROUP};"));
@@ -250,7 +250,7 @@ impl TiledProduct {
         kernel.line(&format!("const {index} {row0} = ({index}){tile_m} * {m}, {column0} = ({index}){tile_n} * {n};"));
         if let (Some(part), Some(tiles)) = (part, self.tiles_of_part()) {
             let (length, all) = (tiles * self.tiling.k, words.sum_end.clone());
-            kernel.line("// The part's summed values end here.");
+            kernel.line("// End of K in this split-K slice.");
             kernel
                 .line(&format!("const {index} {end} = ({part} + 1) * ({index}){length} < {all} ? ({part} + 1) * ({index}){length} : {all};"));
             words.sum_end = end.clone();
@@ -323,7 +323,7 @@ impl TiledProduct {
                 Some(format!("{name}[((long long){batch} * {m} + {row}) * {n} + {column}]"))
             }
         };
-        kernel.line("// The tile's elements.");
+        kernel.line("// Epilogue of the tile.");
         let ragged = [(&problem.m, self.tiling.m), (&problem.n, self.tiling.n)];
         let ragged = ragged.map(|(axis, tile)| axis.constant().is_none_or(|extent| extent % tile != 0));
         let elements = Elements { problem, words, ragged, partial };

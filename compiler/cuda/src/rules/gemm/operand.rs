@@ -204,13 +204,17 @@ impl<'p> Operand<'p> {
 
     /// Returns the comment on this load for the emitted kernel and the schedule's note.
     pub(crate) fn comment(&self) -> String {
-        let what = match self.way {
-            Way::Copy => "16 bytes at a time, copied past the registers",
-            Way::Vector => "16 bytes at a time",
-            Way::Gather => "element by element",
+        let loads = match self.way {
+            Way::Copy => "16-byte cp.async copies",
+            Way::Vector => "16-byte loads",
+            Way::Gather => "single-element loads",
         };
-        let along = if self.along == Along::Free { "its free axis" } else { "the sum" };
-        format!("{}: {what} along {along}", self.side.to_ascii_uppercase())
+        let along = match (self.along, self.side) {
+            (Along::Sum, _) => "K",
+            (Along::Free, 'a') => "M",
+            (Along::Free, _) => "N",
+        };
+        format!("{}: {loads} along {along}", self.side.to_ascii_uppercase())
     }
 
     /// Declares the registers for staged chunks, and for the row part of separable addresses.

@@ -169,7 +169,7 @@ impl Problem {
         orient(&mut found.product);
         let reduction = found.product.reduction.clone();
         let dtype = func.buffer(reduction.buffer).dtype;
-        Declined::when(dtype.is_bool(), "a sum of truth values is no matrix product")?;
+        Declined::when(dtype.is_bool(), "requires a sum of numbers; found a sum of bool")?;
         let [batch, mut m, mut n, mut k] = axes(&mut found)?;
         let left = found.product.left.clone();
         let right = found.product.right.clone();
@@ -230,7 +230,8 @@ fn axes(found: &mut ProductNest) -> Result<[Axis; 4], Declined> {
     let mut axes: [Axis; 4] = Default::default();
     for (var, extent, role) in &found.product.loops {
         let extent = found.scope.expr(extent, DType::INT64);
-        let extent = extent.ok_or_else(|| Declined::because("an extent cannot be written down"))?;
+        let extent = extent
+            .ok_or_else(|| Declined::because("requires extents over the function's scalars; found another extent"))?;
         let axis = match role {
             Role::Batch => &mut axes[0],
             Role::M => &mut axes[1],

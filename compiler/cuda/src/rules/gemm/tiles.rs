@@ -173,6 +173,6 @@ pub(crate) fn sum_type(dtype: DType) -> Result<(&'static str, i64), String> {
         (TypeCode::Int | TypeCode::UInt, 64) => ("unsigned long long", 8),
         (TypeCode::Float, 64) => ("double", 8),
         _ if crate::printer::types::is_single(dtype) => ("float", 4),
-        _ => return Err(format!("a sum of dtype {dtype}")),
+        _ => return Err(format!("requires an accumulator type for the sum; found {dtype}")),
     })
 }

@@ -37,7 +37,9 @@ struct Share {
 
 /// Returns the elements of each warp.
 fn share(tiling: Tiling) -> Result<Share, String> {
-    let Unit::Warps { m, n, kind, .. } = tiling.unit else { return Err("a tile without warps".to_owned()) };
+    let Unit::Warps { m, n, kind, .. } = tiling.unit else {
+        return Err("requires a tile for tensor cores; found another tile".to_owned());
+    };
     let (rows, columns) = (tiling.m / m, tiling.n / n);
     Ok(Share { kind, rows, columns, row: format!("warp / {n} * {rows}"), column: format!("warp % {n} * {columns}") })
 }
@@ -129,7 +131,7 @@ fn read_columns(kernel: &mut Kernel<'_>, b: &Operand<'_>, share: &Share) {
 /// Emits the rounding of the loaded `float32` fragments to tf32. Without it `mma.sync` truncates.
 fn round(kernel: &mut Kernel<'_>, of_rows: i64, of_columns: i64) {
     kernel.need("rx_to_tf32");
-    kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
+    kernel.line("// Round to tf32; mma.sync would truncate to 10 bits of fraction.");
     for (side, i, count, each) in [('a', 'i', of_rows * 4, 4), ('b', 'j', of_columns * 2, 2)] {
         let one = format!("of_{side}[{i} / {each}][{i} % {each}]");
         kernel.line("#pragma unroll");

@@ -33,7 +33,7 @@ use std::rc::Rc;
 /// The rule `reduction`.
 pub(in crate::rules) const RULE: Rule = Rule {
     name: "reduction",
-    summary: "Reductions of few long rows: blocks for parts of a row, then a second kernel for the parts' results.",
+    summary: "Reductions of few long rows: several blocks per row, then a second kernel that combines their results.",
     take,
 };
 
@@ -54,7 +54,10 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let items = stages.items();
     let held = Held::of(&stages, &items);
     let is_apart = stands_apart(&stages);
-    let rows = stages.row_count().as_int().ok_or_else(|| Declined::because("the number of rows is not known"))?;
+    let rows = stages
+        .row_count()
+        .as_int()
+        .ok_or_else(|| Declined::because("requires a constant number of rows; found a symbolic one"))?;
     let (layout, ways, least) = match is_apart {
         true => {
             let plain = Way { multiples: Multiples::of(1), condition: None };
@@ -73,18 +76,20 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
     };
     let blocks = layout.blocks(Expr::int(rows)).as_int().unwrap_or(rows);
-    Declined::when(blocks >= ENOUGH_BLOCKS, "there are rows enough for blocks of their own")?;
+    if blocks >= ENOUGH_BLOCKS {
+        return Err(Declined::because(format!("requires rows for fewer than {ENOUGH_BLOCKS} blocks; found {blocks}")));
+    }
     let length = stages.row_length();
-    Declined::when(length.as_int().is_some_and(|length| length < 2 * least), "its rows are short")?;
+    Declined::when(length.as_int().is_some_and(|length| length < 2 * least), "requires long rows; found short ones")?;
     let most = Expr::int((MANY_BLOCKS / blocks.max(1)).max(1));
     let parts = (length + Expr::int(least - 1)).floor_div(Expr::int(least)).min(most).max(Expr::int(1));
     let note = match parts.as_int() {
-        Some(parts) => format!("{parts} blocks for a row, their results by a second kernel"),
-        None => format!("a block for {least} elements of a row or more, their results by a second kernel"),
+        Some(parts) => format!("{parts} blocks per row; a second kernel combines their results"),
+        None => format!("a block for {least} or more elements of a row; a second kernel combines their results"),
     };
     let stages = Rc::new(stages);
     let Some(Item::Loop(first)) = items.into_iter().next() else {
-        return Err(Declined::because("nothing is reduced"));
+        return Err(Declined::because("requires a reduction; found none"));
     };
     let scratch = stages.reductions(&first).flatten().map(|stage| {
         let bytes = value_bytes(stage.target.dtype);
@@ -119,7 +124,7 @@ fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     if is_one_reduction(&stages, &stages.items()) {
         return Ok((stages, taken));
     }
-    let again = || Declined::because("a row is needed again behind its reduction");
+    let again = || Declined::because("requires rows that are read only up to the reduction; found a later use");
     let (rows, length) =
         (stages.row_count().as_int().ok_or_else(again)?, stages.row_length().as_int().ok_or_else(again)?);
     if rows >= FEW_ROWS || length < LONG_ROW {

@@ -234,7 +234,7 @@ impl SortKernel {
             _ => (format!("at % {size}"), format!("(long long)blockIdx.x * {at_once} + at / {size}")),
         };
         let each = format!("for (int at = threadIdx.x; at < {all}; at += blockDim.x) {{");
-        kernel.line("// Keys; what is behind a row's end comes last.");
+        kernel.line("// Load keys; padding after the end of a row sorts last.");
         kernel.open(&each);
         kernel.line(&format!("const long long row = {row};"));
         kernel.line(&format!("const int i = {i};"));
@@ -264,7 +264,7 @@ impl SortKernel {
         let tile = problem.tile();
         kernel.line(&format!("__shared__ {} ranked[{tile}];", problem.ranked()));
         kernel.line(&format!("const long long row = blockIdx.x / {tiles}, tile = blockIdx.x % {tiles};"));
-        kernel.line("// Keys; what is behind a row's end comes last.");
+        kernel.line("// Load keys; padding after the end of a row sorts last.");
         kernel.open(&format!("for (int at = threadIdx.x; at < {tile}; at += blockDim.x) {{"));
         kernel.line(&format!("const long long i = tile * {tile} + at;"));
         kernel.line(&format!("ranked[at] = rx_rank({}, (unsigned)i);", problem.last_key()));
@@ -300,7 +300,7 @@ impl SortKernel {
         kernel.line(&format!("__shared__ {} ranked[{tile}];", problem.ranked()));
         kernel.line("const long long row = blockIdx.x;");
         kernel.line(&format!("const long long all = {tiles} * {keep};"));
-        kernel.line("// The best so far, and as many others as there is room for.");
+        kernel.line("// Merge the first elements so far with as many others as fit.");
         kernel.open(&format!("for (long long first = 0; first < all; first += {}) {{", tile - keep));
         kernel.open(&format!("for (int at = threadIdx.x; at < {tile}; at += blockDim.x) {{"));
         kernel.line(&format!("const long long other = first + at - {keep};"));

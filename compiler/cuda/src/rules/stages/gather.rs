@@ -41,7 +41,7 @@ pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Resu
     let unifier = Unifier::new(task, lead, &shared, form)?;
     let mut builder = Builder::new(task, &shared);
     let mut taken = 0;
-    Declined::when(most <= lead, "nothing is reduced")?;
+    Declined::when(most <= lead, "requires a reduction; found none")?;
     for parts in unifier.take(most) {
         let mark = builder.mark();
         let added = parts.iter().try_for_each(|part| builder.add(part, form));
@@ -77,9 +77,9 @@ impl Shared {
 fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     let first = parts(task, 0, form)?;
     if form == Form::Elements {
-        let part = first.into_iter().next().ok_or_else(|| Declined::because("it does nothing"))?;
-        Declined::when(part.is_reduction(), "it is a reduction")?;
-        Declined::when(part.loops.is_empty(), "it has no loops")?;
+        let part = first.into_iter().next().ok_or_else(|| Declined::because("requires a store; found none"))?;
+        Declined::when(part.is_reduction(), "requires elementwise statements; found a reduction")?;
+        Declined::when(part.loops.is_empty(), "requires loops; found none")?;
         return Ok((0, Shared { rows: Vec::new(), columns: part.loops }));
     }
     for at in 0..task.statements.len() {
@@ -92,7 +92,11 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
             return Ok((at, Shared { rows, columns }));
         }
     }
-    Err(Declined::because(if form == Form::Scan { "nothing is scanned" } else { "nothing is reduced" }))
+    Err(Declined::because(if form == Form::Scan {
+        "requires a scan; found none"
+    } else {
+        "requires a reduction; found none"
+    }))
 }
 
 /// Returns the identity element of an operation; `None` if its values cannot be combined in any order.
@@ -185,7 +189,11 @@ impl<'f> Builder<'f> {
             match part.kind {
                 Kind::Element => {}
                 Kind::Scan { .. } if !is_second => {}
-                _ => return Err(Declined::because("another loop over the row follows")),
+                _ => {
+                    return Err(Declined::because(
+                        "requires one scan and no reductions; found another scan or a reduction",
+                    ));
+                }
             }
         }
         let named = part.named.iter().map(|(var, value)| Ok((*var, self.value(value, false)?)));
@@ -196,8 +204,9 @@ impl<'f> Builder<'f> {
             _ => false,
         };
         let target = self.element(part.buffer, &part.indices)?;
-        let elsewhere = Declined::because("an element is written here and accessed there");
-        Declined::when(!target.is_sum() || init_reads, "where it stores is read from memory")?;
+        let stored = self.original.buffer(part.buffer).name;
+        let elsewhere = Declined::because(format!("requires one index for all accesses to `{stored}`; found several"));
+        Declined::when(!target.is_sum() || init_reads, "requires store indices and inits without loads; found a load")?;
         let before = |element: &Affine| element.buffer == part.buffer && (form == Form::Rows || *element != target);
         if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
             return Err(elsewhere);
@@ -266,7 +275,10 @@ impl<'f> Builder<'f> {
     /// Returns the affine form of an element over the shared loops.
     fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Affine, Declined> {
         let element = Affine::with_opaque(&mut self.scope, self.original, &self.loops, buffer, indices);
-        element.ok_or_else(|| Declined::because("an element's place cannot be written down"))
+        element.ok_or_else(|| {
+            let name = self.original.buffer(buffer).name;
+            Declined::because(format!("requires affine indices of `{name}`; found others"))
+        })
     }
 
     /// Replaces the loads in a value by variables of reads and stages. `is_conditional`: the value may not be
@@ -320,14 +332,20 @@ impl<'f> Builder<'f> {
         if let Some(stage) = self.stages.iter().rev().find(|stage| stage.target.element.buffer == buffer) {
             return match stage.target.element == element {
                 true => Ok(self.func.var_expr(stage.var)),
-                false => Err(Declined::because("an element is written here and read there")),
+                false => {
+                    let name = self.original.buffer(buffer).name;
+                    Err(Declined::because(format!("requires one index for all accesses to `{name}`; found several")))
+                }
             };
         }
         // An index that is itself loaded is loaded where it is used.
         let element = element.map_opaque(&mut |index| self.value(index, true))?;
         let vars: Vec<VarId> = self.loops.iter().map(|one| one.var).collect();
         let index = element.expr(&self.scope, &vars, self.original);
-        let index = index.ok_or_else(|| Declined::because("an element's place cannot be written down"))?;
+        let index = index.ok_or_else(|| {
+            let name = self.original.buffer(buffer).name;
+            Declined::because(format!("requires indices of `{name}` over the loops; found others"))
+        })?;
         if is_conditional || element.opaque().any(|index| self.stages.iter().any(|stage| index.uses(stage.var))) {
             self.others.push(element);
             return Ok(Expr::Load { buffer, dtype, indices: vec![index] });
@@ -344,7 +362,8 @@ impl<'f> Builder<'f> {
     /// Joins neighbouring loops where all accesses allow it, writes the linear indices, and finds the buffers that need
     /// no memory.
     fn finish(mut self, task: &Task<'_>, taken: usize) -> Result<Stages, Declined> {
-        let unwritable = || Declined::because("an element's place cannot be written down");
+        let unwritable =
+            || Declined::because("requires indices over the loops and the function's scalars; found others");
         let mut rows = self.axes(0, self.rows);
         let mut columns = self.axes(self.rows, self.loops.len());
         let used: Vec<VarId> = self.loops.iter().map(|one| one.var).filter(|var| self.is_used(*var)).collect();

@@ -193,7 +193,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
         }
         let mut parts: FxHashMap<usize, String> = FxHashMap::default();
-        let last = self.along().ok_or("a row without columns")?;
+        let last = self.along().ok_or("requires rows with columns; found none")?;
         for at in stages {
             let stage = &self.stages.stages[*at];
             let Target { element, dtype, is_stored, .. } = &stage.target;
@@ -384,13 +384,15 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
 
     /// Returns an element by its linear index as C text.
     fn place_of(&mut self, buffer: BufferId, index: &Expr) -> Result<String, String> {
-        let name = self.kernel.global_buffer(buffer).ok_or("a buffer that is not passed")?.name;
+        let name =
+            self.kernel.global_buffer(buffer).ok_or("requires a buffer that the host passes; found another")?.name;
         Ok(format!("{name}[{}]", self.sum(index)?.0))
     }
 
     /// Returns a pointer to an element as C text.
     fn pointer(&mut self, buffer: BufferId, index: &Expr) -> Result<String, String> {
-        let name = self.kernel.global_buffer(buffer).ok_or("a buffer that is not passed")?.name;
+        let name =
+            self.kernel.global_buffer(buffer).ok_or("requires a buffer that the host passes; found another")?.name;
         if index.as_int() == Some(0) {
             return Ok(name);
         }

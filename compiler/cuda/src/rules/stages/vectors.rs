@@ -36,7 +36,7 @@ impl Way {
     pub(in crate::rules) fn when(&self) -> String {
         match self.multiples.given().count() {
             0 => String::new(),
-            _ => format!(" where extents are multiples of {}", self.width()),
+            _ => format!(" if extents are multiples of {}", self.width()),
         }
     }
 }

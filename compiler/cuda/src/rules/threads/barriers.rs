@@ -106,7 +106,7 @@ impl Placer<'_> {
                 let differs = [&start, &extent].into_iter().any(|expr| !self.varying.is_uniform(expr));
                 if differs && waits(&body) {
                     return Err(Declined::because(
-                        "threads wait for each other in a loop that they do not do equally often",
+                        "requires uniform extents of loops with barriers; found one that differs between threads",
                     ));
                 }
                 Ok(behind(in_front, Node::For { var, start, extent, body }))

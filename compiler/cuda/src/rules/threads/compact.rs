@@ -98,7 +98,12 @@ pub(super) fn compact(
         if scope == Scope::Global {
             match temporaries.contains(&id) {
                 true => continue,
-                false => return Err(Declined::because("a thread has memory of no scope of its own")),
+                false => {
+                    let name = func.buffer(id).name;
+                    return Err(Declined::because(format!(
+                        "requires a scope of `{name}` other than global; found none"
+                    )));
+                }
             }
         }
         let own: Vec<&Access> = accesses.all.iter().filter(|access| access.buffer == id).collect();
@@ -124,7 +129,10 @@ pub(super) fn compact(
             _ => LOCAL_BYTES,
         };
         let bytes = bytes.filter(|bytes| *bytes <= most);
-        let bytes = bytes.ok_or_else(|| Declined::because("a thread's buffer is larger than its memory"))?;
+        let bytes = bytes.ok_or_else(|| {
+            let name = func.buffer(id).name;
+            Declined::because(format!("requires at most {most} bytes for `{name}`; found more"))
+        })?;
         owned.push(Own { id, is_shared, is_written_apart, bytes });
         func.buffers[id.0 as usize].shape = shape.into_iter().map(Expr::int).collect();
         bases.insert(id, region.into_iter().map(|(base, _)| base).collect());
@@ -141,7 +149,9 @@ pub(super) fn compact(
 /// Returns the whole buffer as the region.
 fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
     let extents = func.buffer(id).shape.iter().map(|extent| Some((Dim::constant(0), extent.as_int()?.max(0))));
-    let unknown = || Declined::because("how much a block touches of a buffer of its own is not known");
+    let name = func.buffer(id).name;
+    let unknown =
+        || Declined::because(format!("requires a constant bound of the accessed region of `{name}`; found none"));
     extents.collect::<Option<_>>().ok_or_else(unknown)
 }
 
@@ -157,7 +167,7 @@ fn region(
     accesses: &[&Access],
     is_shared: bool,
 ) -> Result<Vec<(Dim, i64)>, Declined> {
-    let unknown = || Declined::because("how much a block touches of a buffer of its own is not known");
+    let unknown = || Declined::because("requires a constant bound of the accessed region; found none");
     let Some(first) = accesses.first() else { return Ok(Vec::new()) };
     let shared_loops =
         |a: &[(VarId, Expr)], b: &[(VarId, Expr)]| a.iter().zip(b).take_while(|(a, b)| a.0 == b.0).count();

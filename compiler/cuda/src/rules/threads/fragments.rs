@@ -97,7 +97,9 @@ pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
 pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
     let of_warps = |axis: &&Axis| axis.extent.as_int().is_some_and(|extent| extent % WARP == 0);
     let lanes = launch.axis("threadIdx.x").filter(of_warps);
-    lanes.ok_or_else(|| Declined::because("threads along x are no warps, which fragments are of"))
+    lanes.ok_or_else(|| {
+        Declined::because("requires `threadIdx.x` as a multiple of 32 for fragments; found another extent")
+    })
 }
 
 /// Returns the node of a fragment operation. `bound` are the axes that loops around it are bound to, `guards` the
@@ -117,10 +119,12 @@ pub(super) fn warp(
     // A condition that selects the first thread of a warp is dropped: the whole warp executes the operation.
     conditions.retain(|condition| !is_first_lane(condition, lanes));
     if is_bound && conditions.len() == guards.len() {
-        return Err(Declined::because("each thread of a warp would use fragments by itself"));
+        return Err(Declined::because("requires whole warps for fragments; found an operation of single threads"));
     }
     if conditions.iter().any(|condition| condition.uses(lanes.var)) {
-        return Err(Declined::because("threads of one warp would not all use a fragment"));
+        return Err(Declined::because(
+            "requires whole warps for fragments; found a condition that differs within a warp",
+        ));
     }
     let is_seen = Effects::of(stmt).written.iter().any(|id| !func.buffer(*id).scope.is_private());
     if !is_bound && is_seen && lanes.extent.as_int() != Some(WARP) {
@@ -158,7 +162,7 @@ fn plain(expr: &Expr) -> &Expr {
 /// # Errors
 /// An operation has none.
 pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Result<(), Declined> {
-    let other = || Declined::because("fragments are used in a form that tensor cores have no instruction for");
+    let other = || Declined::because("requires fragment operations that tensor cores have; found another");
     match node {
         Node::Warp(warp) => {
             let step = Reading { func, known }.step(&warp.stmt);

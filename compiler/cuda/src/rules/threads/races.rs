@@ -36,7 +36,10 @@ pub(super) fn check(
             Scope::Shared => axis.tag.starts_with("blockIdx"),
             Scope::Global => false,
         };
-        Declined::when(meets(stmt, axis.var, &is_own), "threads would write one element, each something else")?;
+        if meets(stmt, axis.var, &is_own) {
+            let tag = axis.tag;
+            return Err(Declined::because(format!("requires separate elements for each `{tag}`; found a data race")));
+        }
     }
     Ok(())
 }

@@ -71,9 +71,9 @@ impl Builder<'_> {
             Stmt::For { var, extent, body, kind: LoopKind::ThreadBinding(tag), .. } if !tag.starts_with("vthread") => {
                 self.threads((*var, extent), body, tag, place)
             }
-            Stmt::Seq(parts) if !self.is_of_each_block(place) && self.blocks_meet(parts) => {
-                Err(Declined::because("blocks would not wait for each other between the launches of a statement"))
-            }
+            Stmt::Seq(parts) if !self.is_of_each_block(place) && self.blocks_meet(parts) => Err(Declined::because(
+                "requires independent statements over blocks; found ones that need a barrier of the grid",
+            )),
             Stmt::Seq(parts) => {
                 let nodes = parts.iter().map(|part| self.node(part, place));
                 Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
@@ -87,13 +87,17 @@ impl Builder<'_> {
             Stmt::For { body, .. } | Stmt::While { body, .. }
                 if binds_blocks(body) && !self.is_of_each_block(place) =>
             {
-                Err(Declined::because("blocks would not wait for each other between the rounds of a loop around them"))
+                Err(Declined::because(
+                    "requires no loop around loops over blocks; found one, whose iterations need a barrier of the grid",
+                ))
             }
             Stmt::For { var, start, extent, body, .. } if self.is_compound(body) || self.meets_itself(stmt) => {
                 if fragments::are_used(self.func, body)
                     && ![start, extent].into_iter().all(|expr| self.is_of_warps(expr))
                 {
-                    return Err(Declined::because("threads of one warp would not all use a fragment"));
+                    return Err(Declined::because(
+                        "requires whole warps for fragments; found a loop that differs within a warp",
+                    ));
                 }
                 let body = Box::new(self.node(body, place)?);
                 Ok(Node::For { var: *var, start: start.clone(), extent: extent.clone(), body })
@@ -105,7 +109,9 @@ impl Builder<'_> {
             Stmt::Let { var, value, body } if self.binds_threads(body) => self.named(*var, value, body, place),
             Stmt::While { condition, body } if self.binds_threads(body) => {
                 if !place.guards.is_empty() || !self.varying.is_uniform(condition) {
-                    return Err(Declined::because("threads wait for each other in a loop that each leaves by itself"));
+                    return Err(Declined::because(
+                        "requires a uniform `while` condition; found one that differs between threads",
+                    ));
                 }
                 Ok(Node::While { condition: condition.clone(), body: Box::new(self.node(body, place)?) })
             }
@@ -132,7 +138,7 @@ impl Builder<'_> {
         if let Some(init) = block.beginning() {
             let mut reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
             if reduced.any(|iter| self.launch.is_of_threads(&iter.binding)) {
-                return Err(Declined::because("threads sum up in a form that has no words"));
+                return Err(Declined::because("requires a cross-thread reduction in a known form; found another"));
             }
             body = Stmt::seq([init, body]);
         }
@@ -200,7 +206,10 @@ impl Builder<'_> {
         tag: &str,
         place: &Place,
     ) -> Result<Node, Declined> {
-        let axis = self.launch.axis(tag).ok_or_else(|| Declined::because("an axis of threads that is not launched"))?;
+        let axis = self
+            .launch
+            .axis(tag)
+            .ok_or_else(|| Declined::because(format!("requires a launched axis; found `{tag}`")))?;
         let value = self.func.var_expr(axis.var);
         let mut place = place.clone();
         place.bound.push(axis.var);
@@ -232,7 +241,7 @@ impl Builder<'_> {
             let otherwise = otherwise.as_deref().map(|side| self.node(side, place)).transpose()?.map(Box::new);
             return Ok(Node::If { condition: condition.clone(), then, otherwise });
         }
-        Declined::when(reads(condition), "a condition read from memory stands around loops over threads")?;
+        Declined::when(reads(condition), "requires conditions without loads around loops over threads; found a load")?;
         let mut sides = Vec::new();
         for (side, holds) in [(Some(then), true), (otherwise.as_deref(), false)] {
             let Some(side) = side else { continue };
@@ -250,7 +259,7 @@ impl Builder<'_> {
             let body = Box::new(self.node(body, place)?);
             return Ok(Node::Let { var, value: value.clone(), body });
         }
-        Declined::when(reads(value), "a name for a thread's value stands around loops over threads")?;
+        Declined::when(reads(value), "requires `let` values without loads around loops over threads; found a load")?;
         let body = map_stmt(body, &mut |expr| substitute(expr, &|one| (one == var).then(|| value.clone())));
         self.node(&body, place)
     }
@@ -262,7 +271,7 @@ impl Builder<'_> {
         let plain = with_vectors(&without_blocks(&plain), &vectors_of(stmt));
         let crosses = |iter: &Iter| iter.kind == IterKind::Reduce && self.launch.is_of_threads(&iter.binding);
         let crossing = stmt.any(&|part| matches!(part, Stmt::Block(block) if block.iters.iter().any(crosses)));
-        Declined::when(crossing, "threads sum up in a form that has no words")?;
+        Declined::when(crossing, "requires a cross-thread reduction in a known form; found another")?;
         super::races::check(self.func, self.launch, (&place.bound, &place.guards), &plain)?;
         let mut guards = place.guards.clone();
         guards.extend(self.first_of_others(&stores_of(&plain), place)?);
@@ -283,7 +292,7 @@ impl Builder<'_> {
         let local = stored.iter().filter(|id| is_local(id)).count();
         let is_of_all = |id: &BufferId| self.func.buffer(*id).scope == Scope::Global;
         if stored.iter().any(is_of_all) && !self.is_of_each_block(place) {
-            return Err(Declined::because("a statement of no block stores what all blocks see"));
+            return Err(Declined::because("requires loops over blocks around stores to global memory; found none"));
         }
         let others = self.launch.lanes().filter(|axis| !place.bound.contains(&axis.var));
         let first = all(others.map(|axis| self.func.var_expr(axis.var).eq(Expr::int(0))).collect());
@@ -291,7 +300,7 @@ impl Builder<'_> {
             (_, None) => Ok(None),
             (local, _) if local == stored.len() => Ok(None),
             (0, first) => Ok(first),
-            _ => Err(Declined::because("a statement of some threads stores for itself and for others")),
+            _ => Err(Declined::because("requires stores to private or to shared buffers; found both in one statement")),
         }
     }
 

@@ -187,7 +187,7 @@ impl Text<'_> {
         let extent = kernel.operand(&axis.extent, expr::SUM)?;
         let name = kernel.fresh_name("last");
         let span = shared.of_tap.abs() * (block.tap.1 - 1);
-        kernel.line("// Positions behind this are read by no output.");
+        kernel.line("// The last position that an output reads.");
         kernel.line(&format!(
             "const {} {name} = ({extent} - 1 - {}) * {} + {span};",
             self.problem.ctype(axis.var),
@@ -211,7 +211,7 @@ impl Text<'_> {
         let extents = array(&[(count.to_string(), count), (width.to_string(), width)]);
         kernel.line(&format!("{ctype} {values}{extents} = {{}};"));
         let (outputs, shared) = (problem.outputs(), &block.shared);
-        kernel.line(&format!("// What the {outputs} outputs read, each position once."));
+        kernel.line(&format!("// Load the inputs of the {outputs} outputs, each position once."));
         kernel.unrolled("at", count);
         if let Some(limit) = limit {
             kernel.open(&format!("if (at <= {limit}) {{"));
@@ -353,7 +353,7 @@ impl Text<'_> {
     /// Emits the epilogue and the stores of all outputs.
     fn store(&self, kernel: &mut Kernel<'_>, sums: &str) -> Result<(), String> {
         let problem = self.problem;
-        kernel.line("// The outputs.");
+        kernel.line("// Epilogue of the outputs.");
         let [j, i, _] = self.counters();
         let mut opened = 0;
         let mut own = Vec::new();
@@ -385,7 +385,9 @@ impl Text<'_> {
                 opened += 1;
             }
         }
-        let Some((lane, _, _, _)) = own.last() else { return Err("no axis".to_owned()) };
+        let Some((lane, _, _, _)) = own.last() else {
+            return Err("requires an axis of the result; found none".to_owned());
+        };
         let width = problem.width();
         let sum = format!("{sums}{}", self.element());
         if width == 1 {

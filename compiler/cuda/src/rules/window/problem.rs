@@ -125,23 +125,37 @@ impl Problem {
         let mut found = Sliding::of(&nest, &mut func)?;
         let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
         if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
-            return Err(Declined::because("the length of a loop is computed in the kernel"));
+            return Err(Declined::because(
+                "requires loop extents that the host knows; found one computed in the kernel",
+            ));
         }
         let dtype = func.buffer(found.reduction.buffer).dtype;
         let combine = found.reduction.combine;
         if dtype.is_bool() || !matches!(combine, BinaryOp::Add | BinaryOp::Max | BinaryOp::Min) {
-            return Err(Declined::because("what is combined is neither added nor compared"));
+            return Err(Declined::because("requires a sum, minimum or maximum of numbers; found another reduction"));
         }
         let taps = found.taps.iter().try_fold(1i64, |count, tap| count.checked_mul(tap.extent.as_int()?));
-        Declined::when(!taps.is_some_and(|count| (1..=MOST_TAPS).contains(&count)), "its windows are large")?;
-        let initial = found.reduction.init.clone().ok_or_else(|| Declined::because("it adds to what is there"))?;
-        Declined::when(!matches!(initial, Expr::Int { .. } | Expr::Float { .. }), "the first value is no constant")?;
+        Declined::when(
+            !taps.is_some_and(|count| (1..=MOST_TAPS).contains(&count)),
+            "requires windows of few elements, a constant number; found others",
+        )?;
+        let initial = found
+            .reduction
+            .init
+            .clone()
+            .ok_or_else(|| Declined::because("requires a reduction with an init; found none"))?;
+        Declined::when(
+            !matches!(initial, Expr::Int { .. } | Expr::Float { .. }),
+            "requires a constant init; found a computed one",
+        )?;
         let narrow = dtype.is_float() && dtype.bits < 32 || crate::printer::types::helper(dtype).is_some();
         let sum = if combine == BinaryOp::Add && narrow { DType::FLOAT32 } else { dtype };
         let order = thread_order(&found);
         let parts = Parts::of(&mut found, &order, sum)?;
         if parts.weight.is_none() && !found.overlaps() && iterations(&found).is_none_or(|count| count > MOST_APART) {
-            return Err(Declined::because("no window overlaps another: a reduction of rows"));
+            return Err(Declined::because(
+                "requires overlapping windows; found disjoint ones, as in a reduction of rows",
+            ));
         }
         let mut axes: Vec<Axis> = order
             .iter()
@@ -270,19 +284,19 @@ impl Problem {
             let Shared { count, .. } = block.shared;
             let (outputs, taps) = (self.outputs(), block.tap.1);
             parts.push(format!(
-                "{outputs} outputs per thread along {} read {count} positions, not {}",
+                "{outputs} outputs per thread along {}: {count} loads instead of {}",
                 name(block.axis),
                 outputs * taps
             ));
         }
         if let Some(axis) = self.channels {
-            parts.push(format!("{} channels along {} of the same windows", self.of_channels(), name(axis)));
+            parts.push(format!("{} channels along {} share their windows", self.of_channels(), name(axis)));
         }
         if self.width() > 1 {
-            parts.push(format!("{} neighbours along {} read as one", self.width(), name(self.axes.len() - 1)));
+            parts.push(format!("vectors of {} elements along {}", self.width(), name(self.axes.len() - 1)));
         }
         if parts.is_empty() {
-            parts.push("an output per thread".to_owned());
+            parts.push("1 output per thread".to_owned());
         }
         format!("{}{}", parts.join("; "), self.epilogue.note())
     }
@@ -312,7 +326,7 @@ impl Parts {
     /// of it is `data`.
     fn of(found: &mut Sliding, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
-        Declined::when(order.is_empty(), "it has one element")?;
+        Declined::when(order.is_empty(), "requires several outputs; found one")?;
         if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }) = (found.reduction.combine, &value) {
             let slides = [left, right].map(|factor| !found.slides_in(factor).is_empty());
             let (left, right) = ((**left).clone().cast(sum), (**right).clone().cast(sum));
@@ -323,7 +337,7 @@ impl Parts {
             }
             let own = |one: &Expr, other: &Expr| order.iter().any(|axis| one.uses(axis.var) && !other.uses(axis.var));
             if own(&left, &right) && own(&right, &left) {
-                return Err(Declined::because("both factors have loops of their own: a matrix product"));
+                return Err(Declined::because("requires a weight that slides with no loop; found a matrix product"));
             }
         }
         Ok(Parts { data: value.cast(sum), weight: None })
@@ -337,12 +351,16 @@ impl Parts {
         let free: Vec<usize> = (0..axes.len()).filter(|at| is_free(&axes[*at])).collect();
         let count = free.iter().try_fold(1i64, |count, at| count.checked_mul(axes[*at].extent.as_int()?));
         if count.is_none_or(|count| count > MOST_CHANNELS) {
-            return Err(Declined::because("many channels are made of the same windows: a matrix product"));
+            return Err(Declined::because(
+                "requires few output channels per window; found many, as in a matrix product",
+            ));
         }
         let size = |axis: &Axis| axis.extent.as_int().unwrap_or(UNKNOWN);
         let outputs = axes.iter().map(size).fold(1i64, i64::saturating_mul);
         if outputs < i64::from(task.target.units) * 32 && count.is_some_and(|count| count > 1) {
-            return Err(Declined::because("few outputs: a matrix product cuts its sums into parts"));
+            return Err(Declined::because(
+                "requires enough outputs to occupy the device; found few, for which split-K is faster",
+            ));
         }
         let last = axes.len() - 1;
         let Some(at) = free.into_iter().find(|at| *at != last) else { return Ok(None) };

@@ -1,6 +1,6 @@
 // attention: product, score, max, exp, sum, weighted, out
 // from attention
-// schedule attention: 128 rows by tiles of 64 keys, 4 warps on tensor cores, bfloat16; the scores never reach memory; queries by 16 bytes, keys by 16 bytes, values by 16 bytes
+// schedule attention: 128 rows, tiles of 64 keys, 4 warps on tensor cores, bfloat16; scores stay on chip; queries: 16-byte cp.async copies; keys: 16-byte cp.async copies; values: 16-byte cp.async copies
 extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
     const rx_bf16* query,
     const rx_bf16* key,
@@ -11,10 +11,10 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
     const long long rows = 4 * q, keys = k, row_tiles = (4 * q + 127) / 128;
     long long key_first = 0, key_end = keys;
     const long long block = blockIdx.x;
-    // Rows behind see more keys, mostly: their blocks begin first.
+    // Later rows usually see more keys, so their blocks are launched first.
     const long long row0 = (row_tiles - 1 - block % row_tiles) * 128, batch = block / row_tiles;
     const long long ax1_first = (batch) * 4;
-    // The keys from the first that a row of the block sees to the last; and those that all of its rows see.
+    // The range of keys that any row of the block sees, and the range that all of its rows see.
     __shared__ long long seen[4];
     if (threadIdx.x == 0) seen[0] = seen[3] = key_end, seen[1] = seen[2] = key_first;
     __syncthreads();
@@ -35,11 +35,11 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
     rx_bf16* tile_v = tile_k + 64 * 72;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float sums[2][64 / 8][4] = {};
-    // Of each row the largest score, and what the exponentials less it add up to.
+    // Per row: the maximum score, and the sum of exp(score - maximum).
     float most[4], total[4];
     #pragma unroll
     for (int i = 0; i < 4; ++i) most[i] = -RX_INFINITY, total[i] = 0.0f;
-    // Queries, and the first keys.
+    // Load the queries and the first tile of keys.
     #pragma unroll
     for (int at = threadIdx.x; at < 1024; at += 128) {
         const int line = at / 8, part_of_line = at % 8 * 8;
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
                 }
             }
         }
-        // Scores and their exponentials; what was added up before is carried over to the larger maximum.
+        // Online softmax: scores, rescale of earlier sums, exponentials.
         #pragma unroll
         for (int i = 0; i < 2 * 2; ++i) {
             const long long row = row0 + (warp * 2 * 2 + i) * 8 + lane / 4;

@@ -1,6 +1,6 @@
 // biased: sum, out, flags
 // from biased
-// schedule elementwise: 2 times 8 elements per thread where extents are multiples of 8, else 2 times an element per thread, 2 axes
+// schedule elementwise: 2 x 8 elements per thread if extents are multiples of 8, otherwise 2 elements per thread, 2 axes
 extern "C" __global__ void __launch_bounds__(256) biased_kernel(
     const rx_f16* x,
     const rx_f16* bias,
@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) biased_kernel(
     if (i >= n0 * n1) return;
     rx_vector<8, rx_f16> x_row[2];
     rx_vector<8, rx_f16> bias_row[2];
-    // All that is read is on its way before any of it is used.
+    // All loads are issued before the first use.
     #pragma unroll
     for (int chunk = 0; chunk < 2; ++chunk) {
         const long long k = i + chunk * 2048;
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(256) biased_kernel(
 
 // biased: sum, out, flags
 // from biased
-// schedule elementwise: 2 times 8 elements per thread where extents are multiples of 8, else 2 times an element per thread, 2 axes
+// schedule elementwise: 2 x 8 elements per thread if extents are multiples of 8, otherwise 2 elements per thread, 2 axes
 extern "C" __global__ void __launch_bounds__(256) biased_kernel_1(
     const rx_f16* x,
     const rx_f16* bias,
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(256) biased_kernel_1(
     if (i >= n0 * n1) return;
     rx_f16 x_row[2];
     rx_f16 bias_row[2];
-    // All that is read is on its way before any of it is used.
+    // All loads are issued before the first use.
     #pragma unroll
     for (int chunk = 0; chunk < 2; ++chunk) {
         const long long k = i + chunk * 256;

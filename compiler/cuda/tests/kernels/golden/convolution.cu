@@ -1,10 +1,10 @@
 // conv2d: out
 // from conv2d
-// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 3136 x 576: 49 tiles for 1 multiprocessors; A: 16 bytes at a time along the sum; B: element by element along its free axis
+// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 3136 x 576: 49 tiles for 1 multiprocessors; A: 16-byte loads along K; B: single-element loads along N
 extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, const float* w_1, float* out) {
     const int tiles_m = 1, tiles_n = 49;
     int block = blockIdx.x;
-    // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
+    // Blocks go down 8 tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache.
     const int group = block / (8 * tiles_n) * 8;
     const int height = tiles_m - group < 8 ? tiles_m - group : 8;
     const int tile_m = group + block % (8 * tiles_n) % height;
@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, 
     const int row0 = (int)tile_m * 64, column0 = (int)tile_n * 64;
     RX_SHARED(shared);
     float* tile_a = (float*)shared;  // 2 tiles of 1088 elements
-    // A: where the thread's rows begin.
+    // A: offsets of the thread's rows.
     int a_row;
     {
         const int at = threadIdx.x;
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, 
     }
     rx_pack<float, 4> next_a[1];
     float* tile_b = (float*)(shared + 8704);  // 2 tiles of 1088 elements
-    // B: where the thread's rows begin, and how far they are from the edges.
+    // B: offsets of the thread's rows, and distances from the edges.
     int b_row;
     int b_edge0;
     int b_edge1;
@@ -42,12 +42,12 @@ extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, 
         if (tile >= 0) {
             __syncthreads();
         }
-        // The next tile goes where the one before this was multiplied.
+        // The next tile goes to the slot of the previous tile.
         float* to_a = tile_a + coming % 2 * 1088;
         float* to_b = tile_b + coming % 2 * 1088;
         const int sum0 = coming * 16;
         if (coming < 36) {
-            // A: 16 bytes at a time along the sum.
+            // A: 16-byte loads along K.
             {
                 const int at = threadIdx.x;
                 const int summed = sum0 + at % 4 * 4;
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, 
                     next_a[i] = value;
                 }
             }
-            // B: element by element along its free axis.
+            // B: single-element loads along N.
             {
                 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(256) conv2d_kernel(const float* x, 
             }
         }
     }
-    // The tile's elements.
+    // Epilogue of the tile.
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int m = row0 + threadIdx.x / 16 * 4 + i;

@@ -1,10 +1,10 @@
 // matmul: sum, out
 // from matmul
-// schedule gemm: tiles of 128x128x32, mma.sync m16n8k16 of bfloat16; 256 x 256 x 256: 4 tiles for 1 multiprocessors; A: 16 bytes at a time, copied past the registers along the sum; B: 16 bytes at a time, copied past the registers along its free axis; the statement behind it on its elements
+// schedule gemm: tiles of 128x128x32, mma.sync m16n8k16 of bfloat16; 256 x 256 x 256: 4 tiles for 1 multiprocessors; A: 16-byte cp.async copies along K; B: 16-byte cp.async copies along N; epilogue: 1 elementwise statement
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16* a, const rx_bf16* b, rx_bf16* out) {
     const int tiles_m = 2, tiles_n = 2;
     int block = blockIdx.x;
-    // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
+    // Blocks go down 8 tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache.
     const int group = block / (8 * tiles_n) * 8;
     const int height = tiles_m - group < 8 ? tiles_m - group : 8;
     const int tile_m = group + block % (8 * tiles_n) % height;
@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
     const int row0 = (int)tile_m * 128, column0 = (int)tile_n * 128;
     RX_SHARED(shared);
     rx_bf16* tile_a = (rx_bf16*)shared;  // 3 tiles of 4096 elements
-    // A: where the thread's rows begin.
+    // A: offsets of the thread's rows.
     int a_row[2];
     #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
         a_row[i] = ax0_32 * 256;
     }
     rx_bf16* tile_b = (rx_bf16*)(shared + 24576);  // 3 tiles of 4096 elements
-    // B: where the thread's rows begin.
+    // B: offsets of the thread's rows.
     int b_row;
     {
         const int at = threadIdx.x;
@@ -38,12 +38,12 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
             rx_copies_arrive<1>();
             __syncthreads();
         }
-        // The next tile goes where the one before this was multiplied.
+        // The next tile goes to the slot of the previous tile.
         rx_bf16* to_a = tile_a + coming % 3 * 4096;
         rx_bf16* to_b = tile_b + coming % 3 * 4096;
         const int sum0 = coming * 32;
         if (coming < 8) {
-            // A: 16 bytes at a time, copied past the registers along the sum.
+            // A: 16-byte cp.async copies along K.
             {
                 const int at = threadIdx.x;
                 const int summed = sum0 + at % 4 * 8;
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
                     rx_copy16(&to_a[row * 32 + ((k / 8) ^ row / 2 % 4) * 8], from);
                 }
             }
-            // B: 16 bytes at a time, copied past the registers along its free axis.
+            // B: 16-byte cp.async copies along N.
             {
                 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
             }
         }
     }
-    // The tile's elements.
+    // Epilogue of the tile.
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int m = row0 + warp / 4 * 64 + i * 8 + lane / 4;

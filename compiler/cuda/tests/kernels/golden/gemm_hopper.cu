@@ -1,6 +1,6 @@
 // matmul: sum, out
 // from matmul
-// schedule gemm: tiles of 128x256x64, wgmma m64k16 of bfloat16, 8 warps; 256 x 256 x 256: 2 tiles for 1 multiprocessors; A: tiles copied by themselves, along the sum; B: tiles copied by themselves, along its free axis; the statement behind it on its elements
+// schedule gemm: tiles of 128x256x64, wgmma m64k16 of bfloat16, 8 warps; 256 x 256 x 256: 2 tiles for 1 multiprocessors; A: TMA copies along K; B: TMA copies along N; epilogue: 1 elementwise statement
 extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
     rx_bf16* out,
     const __grid_constant__ rx_tensor_map map_a,
@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
     RX_SHARED(shared);
     rx_bf16* tile_a = (rx_bf16*)shared;  // 4 tiles of 8192 elements
     rx_bf16* tile_b = (rx_bf16*)(shared + 65536);  // 4 tiles of 16384 elements
-    // A slot is full when its bytes are there, and empty when all warps have multiplied them.
+    // A slot is full when its copies have arrived, and empty when all warps have multiplied them.
     rx_barrier *full = (rx_barrier*)(shared + 196608), *empty = full + 4;
     if (threadIdx.x == 0) {
         for (int i = 0; i < 4; ++i) {
@@ -24,13 +24,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
     const int blocks = 2;
     if (warp >= 8) {
         rx_registers_fewer<24>();
-        // One thread has the tiles copied.
+        // Producer: one thread issues the TMA copies of the tiles.
         if (threadIdx.x != 256) return;
         #pragma unroll 1
         for (int number = blockIdx.x; number < blocks; number += gridDim.x) {
             const int tiles_m = 2, tiles_n = 1;
             int block = number;
-            // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
+            // Blocks go down 8 tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache.
             const int group = block / (8 * tiles_n) * 8;
             const int height = tiles_m - group < 8 ? tiles_m - group : 8;
             const int tile_m = group + block % (8 * tiles_n) % height;
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
     for (int number = blockIdx.x; number < blocks; number += gridDim.x) {
         const int tiles_m = 2, tiles_n = 1;
         int block = number;
-        // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
+        // Blocks go down 8 tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache.
         const int group = block / (8 * tiles_n) * 8;
         const int height = tiles_m - group < 8 ? tiles_m - group : 8;
         const int tile_m = group + block % (8 * tiles_n) % height;
@@ -78,14 +78,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
                     rx_matrix(&from_b[k * 1024], 8192, 1024));
             }
             rx_products_end();
-            // The products of the tile before are done: its slot is empty.
+            // The products of the previous tile are done, so its slot is empty.
             rx_products_arrive<1>();
             if (tile > 0 && lane == 0) rx_barrier_arrive(&empty[slot == 0 ? 3 : slot - 1]);
             if (++slot == 4) slot = 0, phase ^= 1;
         }
         rx_sums_arrive(sums[0]);
         if (tiles > 0 && lane == 0) rx_barrier_arrive(&empty[slot == 0 ? 3 : slot - 1]);
-        // The tile's elements.
+        // Epilogue of the tile.
         #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const int m = row0 + warp / 1 * 16 + i * 8 + lane / 4;

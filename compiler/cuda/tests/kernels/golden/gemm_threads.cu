@@ -1,10 +1,10 @@
 // matmul: out
 // from matmul
-// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 64 x 64: 1 tiles for 1 multiprocessors; A: 16 bytes at a time along the sum; B: 16 bytes at a time along its free axis
+// schedule gemm: tiles of 64x64x16, 4x4 per thread; 64 x 64 x 64: 1 tiles for 1 multiprocessors; A: 16-byte loads along K; B: 16-byte loads along N
 extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, const float* b, float* out) {
     const int tiles_m = 1, tiles_n = 1;
     int block = blockIdx.x;
-    // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
+    // Blocks go down 8 tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache.
     const int group = block / (8 * tiles_n) * 8;
     const int height = tiles_m - group < 8 ? tiles_m - group : 8;
     const int tile_m = group + block % (8 * tiles_n) % height;
@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
     const int row0 = (int)tile_m * 64, column0 = (int)tile_n * 64;
     RX_SHARED(shared);
     float* tile_a = (float*)shared;  // 2 tiles of 1088 elements
-    // A: where the thread's rows begin.
+    // A: offsets of the thread's rows.
     int a_row;
     {
         const int at = threadIdx.x;
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
     }
     rx_pack<float, 4> next_a[1];
     float* tile_b = (float*)(shared + 8704);  // 2 tiles of 1088 elements
-    // B: where the thread's rows begin.
+    // B: offsets of the thread's rows.
     int b_row;
     {
         const int at = threadIdx.x;
@@ -37,12 +37,12 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
         if (tile >= 0) {
             __syncthreads();
         }
-        // The next tile goes where the one before this was multiplied.
+        // The next tile goes to the slot of the previous tile.
         float* to_a = tile_a + coming % 2 * 1088;
         float* to_b = tile_b + coming % 2 * 1088;
         const int sum0 = coming * 16;
         if (coming < 4) {
-            // A: 16 bytes at a time along the sum.
+            // A: 16-byte loads along K.
             {
                 const int at = threadIdx.x;
                 const int summed = sum0 + at % 4 * 4;
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
                     next_a[i] = value;
                 }
             }
-            // B: 16 bytes at a time along its free axis.
+            // B: 16-byte loads along N.
             {
                 const int at = threadIdx.x;
                 const int summed = sum0 + at / 16;
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
             }
         }
     }
-    // The tile's elements.
+    // Epilogue of the tile.
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int m = row0 + threadIdx.x / 16 * 4 + i;

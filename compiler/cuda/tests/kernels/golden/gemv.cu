@@ -1,6 +1,6 @@
 // matmul: sum, out
 // from matmul
-// schedule gemv: a warp per row, 8 summed values per lane at a time; 16 bytes read as one; the statement behind it on its elements
+// schedule gemv: a warp per row, 8 values of K per lane at a time; 16-byte loads; epilogue: 1 elementwise statement
 extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a, const rx_bf16* b, rx_bf16* out) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int first = (int)blockIdx.x * 8 + warp;
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a
             }
         }
     }
-    // The lanes' sums.
+    // Sum over the lanes.
     #pragma unroll
     for (int by = 16; by > 0; by /= 2) {
         #pragma unroll

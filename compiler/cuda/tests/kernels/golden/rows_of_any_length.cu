@@ -1,6 +1,6 @@
 // softmax: largest, exp, sum, out
 // from softmax
-// schedule rows: a warp for each row of up to 1024 elements, 256 threads for each longer one, 4 elements at once where extents are multiples of 4, else 1 elements at once
+// schedule rows: a warp per row of up to 1024 elements, 256 threads per longer row; vectors of 4 elements if extents are multiples of 4, otherwise single elements
 extern "C" __global__ void __launch_bounds__(128) softmax_kernel(
     const float* x,
     float* out,
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(
 
 // softmax: largest, exp, sum, out
 // from softmax
-// schedule rows: a warp for each row of up to 1024 elements, 256 threads for each longer one, 4 elements at once where extents are multiples of 4, else 1 elements at once
+// schedule rows: a warp per row of up to 1024 elements, 256 threads per longer row; vectors of 4 elements if extents are multiples of 4, otherwise single elements
 extern "C" __global__ void __launch_bounds__(256) softmax_kernel_1(const float* x, float* out, long long n1) {
     const int lane = threadIdx.x;
     const long long row = blockIdx.x;
@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(256) softmax_kernel_1(const float* 
 
 // softmax: largest, exp, sum, out
 // from softmax
-// schedule rows: a warp for each row of up to 1024 elements, 256 threads for each longer one, 4 elements at once where extents are multiples of 4, else 1 elements at once
+// schedule rows: a warp per row of up to 1024 elements, 256 threads per longer row; vectors of 4 elements if extents are multiples of 4, otherwise single elements
 extern "C" __global__ void __launch_bounds__(128) softmax_kernel_2(
     const float* x,
     float* out,
@@ -210,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel_2(
 
 // softmax: largest, exp, sum, out
 // from softmax
-// schedule rows: a warp for each row of up to 1024 elements, 256 threads for each longer one, 4 elements at once where extents are multiples of 4, else 1 elements at once
+// schedule rows: a warp per row of up to 1024 elements, 256 threads per longer row; vectors of 4 elements if extents are multiples of 4, otherwise single elements
 extern "C" __global__ void __launch_bounds__(256) softmax_kernel_3(const float* x, float* out, long long n1) {
     const int lane = threadIdx.x;
     const long long row = blockIdx.x;

@@ -1,6 +1,6 @@
 // cumsum: cumsum, out
 // from cumsum
-// schedule scan: 32 lanes for a row, 1 times 8 elements each at once
+// schedule scan: 32 lanes per row, 1 x 8 elements per thread at a time
 extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const rx_f16* data, rx_f16* out) {
     const int lane = threadIdx.x % 32;
     const int at = (int)blockIdx.x * 4 + threadIdx.x / 32;
@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const rx_f16* da
     for (int v = 0; v < 8; ++v) {
         scan_row[v] = rx_f16_to_float(data_part.at[v]);
     }
-    // Each with those before it: in the thread, in the lanes, in the block.
+    // Inclusive scan: in the thread, across the lanes, across the block.
     float sum = 0.0f;
     float before[1];
     #pragma unroll

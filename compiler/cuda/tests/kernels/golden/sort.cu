@@ -1,9 +1,9 @@
 // sorted: ranks, sorted
 // from sorted
-// schedule sort: 16 rows in shared memory, sorted at once
+// schedule sort: 16 rows per block in shared memory
 extern "C" __global__ void __launch_bounds__(512) sorted_kernel(const float* data, float* values, int* places) {
     __shared__ rx_ranked32 ranked[1024];
-    // Keys; what is behind a row's end comes last.
+    // Load keys; padding after the end of a row sorts last.
     for (int at = threadIdx.x; at < 1024; at += blockDim.x) {
         const long long row = (long long)blockIdx.x * 16 + at / 64;
         const int i = at % 64;

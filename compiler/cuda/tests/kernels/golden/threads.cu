@@ -1,6 +1,6 @@
 // scheduled: T_multiply_red_rf_init, T_multiply_red_rf_update, T_multiply_red, T_cast_2
 // from T_multiply_red_rf_init (scheduled, statement 11), T_multiply_red_rf_update (scheduled, statement 18), T_multiply_red (scheduled, statement 26), T_multiply_red (scheduled, statement 27), T_cast_2 (scheduled, statement 36)
-// schedule threads: 128 threads of a block, 4 bytes of its shared buffers
+// schedule threads: 128 threads per block, 4 bytes of shared buffers
 extern "C" __global__ void __launch_bounds__(128) scheduled_kernel(const float* x, const float* g, float* T_cast) {
     const long long blockIdx_x = blockIdx.x;
     const long long threadIdx_x = threadIdx.x;

@@ -1,6 +1,6 @@
 // windows: out
 // from windows
-// schedule window: 8 outputs per thread along ax3 read 10 positions, not 24
+// schedule window: 8 outputs per thread along ax3: 10 loads instead of 24
 extern "C" __global__ void __launch_bounds__(256) windows_kernel(const float* x, const float* w, float* out) {
     const int thread = blockIdx.x * 256 + threadIdx.x;
     if (thread >= 12544) return;
@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(256) windows_kernel(const float* x,
     #pragma unroll
     for (int k2 = 0; k2 < 3; ++k2) {
         float values[10] = {};
-        // What the 8 outputs read, each position once.
+        // Load the inputs of the 8 outputs, each position once.
         #pragma unroll
         for (int at = 0; at < 10; ++at) {
             values[at] = first_ax3 + at - 1 >= 0 && first_ax3 + at - 1 < 56 && k2 + ax4 - 1 >= 0 && k2 + ax4 - 1 < 56 ? x[(ax1 * 56 + first_ax3 + at - 1) * 56 + k2 + ax4 - 1] : 0.0f;
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) windows_kernel(const float* x,
             }
         }
     }
-    // The outputs.
+    // Epilogue of the outputs.
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const long long out_ax1 = ax1;

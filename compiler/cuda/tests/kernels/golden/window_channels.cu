@@ -1,6 +1,6 @@
 // windows: sum, out
 // from windows
-// schedule window: 4 outputs per thread along ax4 read 6 positions, not 12; 8 neighbours along ax1 read as one; the statement behind it on its elements
+// schedule window: 4 outputs per thread along ax4: 6 loads instead of 12; vectors of 8 elements along ax1; epilogue: 1 elementwise statement
 extern "C" __global__ void __launch_bounds__(256) windows_kernel(
     const rx_bf16* x,
     const rx_bf16* w,
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(256) windows_kernel(
     #pragma unroll 1
     for (int k1 = 0; k1 < 3; ++k1) {
         float values[6][8] = {};
-        // What the 4 outputs read, each position once.
+        // Load the inputs of the 4 outputs, each position once.
         #pragma unroll
         for (int at = 0; at < 6; ++at) {
             rx_pack<rx_bf16, 8> elements = {};
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256) windows_kernel(
             }
         }
     }
-    // The outputs.
+    // Epilogue of the outputs.
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const long long out_ax3 = ax3;

@@ -79,12 +79,12 @@ impl BulkProduct {
     /// Returns how each factor is loaded, for the schedule's note.
     pub(crate) fn note(&self) -> String {
         let Problem { a, b, .. } = &*self.product.problem;
-        let text = [('A', a), ('B', b)].map(|(name, factor)| {
+        let text = [('A', "M", a), ('B', "N", b)].map(|(name, free, factor)| {
             let along = match &factor.view {
-                Ok(View { along: Along::Free, .. }) => "its free axis",
-                _ => "the sum",
+                Ok(View { along: Along::Free, .. }) => free,
+                _ => "K",
             };
-            format!("{name}: tiles copied by themselves, along {along}")
+            format!("{name}: TMA copies along {along}")
         });
         text.join("; ")
     }
@@ -101,7 +101,9 @@ impl BulkProduct {
 
     /// Adds the tensor map of one factor, with `rows` rows per tile.
     fn side<'p>(&self, kernel: &mut Kernel<'_>, name: char, factor: &'p Factor, rows: i64) -> Result<Side<'p>, String> {
-        let Unit::Warps { kind, .. } = self.product.tiling.unit else { return Err("a tile without warps".to_owned()) };
+        let Unit::Warps { kind, .. } = self.product.tiling.unit else {
+            return Err("requires a tile for tensor cores; found another tile".to_owned());
+        };
         let view = factor.view.as_ref().map_err(Clone::clone)?;
         // A line of a box has 128 bytes, so an MN-major tile needs several boxes.
         let of_box = if view.along == Along::Free { LINE / kind.bytes() } else { rows };
@@ -121,7 +123,7 @@ impl BulkProduct {
             kernel.line(&format!("{element}* {tile} = ({element}*){at};  // {stages} tiles of {elements} elements"));
             offset += stages * side.rows * LINE;
         }
-        kernel.line("// A slot is full when its bytes are there, and empty when all warps have multiplied them.");
+        kernel.line("// A slot is full when its copies have arrived, and empty when all warps have multiplied them.");
         kernel.line(&format!("rx_barrier *full = (rx_barrier*)({shared} + {offset}), *empty = full + {stages};"));
         kernel.open("if (threadIdx.x == 0) {");
         kernel.open(&format!("for (int i = 0; i < {stages}; ++i) {{"));
@@ -167,7 +169,7 @@ impl BulkProduct {
             kernel.need("rx_registers");
             kernel.line("rx_registers_fewer<24>();");
         }
-        kernel.line("// One thread has the tiles copied.");
+        kernel.line("// Producer: one thread issues the TMA copies of the tiles.");
         kernel.line(&format!("if (threadIdx.x != {first}) return;"));
         let (sum0, tiles) = self.open(kernel, &mut words, names)?;
         kernel.line("#pragma unroll 1");
@@ -217,7 +219,7 @@ impl BulkProduct {
         let [a, b] = sides;
         multiply(kernel, &words, self.product.tiling, [a.view.along, b.view.along])?;
         let before = format!("rx_barrier_arrive(&empty[slot == 0 ? {} : slot - 1]);", stages - 1);
-        kernel.line("// The products of the tile before are done: its slot is empty.");
+        kernel.line("// The products of the previous tile are done, so its slot is empty.");
         kernel.line("rx_products_arrive<1>();");
         kernel.line(&format!("if (tile > 0 && lane == 0) {before}"));
         kernel.line(&format!("if (++slot == {stages}) slot = 0, phase ^= 1;"));

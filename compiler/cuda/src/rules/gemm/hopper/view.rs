@@ -56,16 +56,16 @@ impl View {
         func: &PrimFunc,
         scope: &mut Scope,
     ) -> Result<View, String> {
-        let element = factor.element.as_ref().ok_or("it is no element of memory")?;
+        let element = factor.element.as_ref().ok_or("requires elements of a buffer; found computed values")?;
         if element.is_chosen() {
-            return Err("its elements count under a condition".to_owned());
+            return Err("requires unconditional elements; found a condition".to_owned());
         }
         let bytes = func.buffer(element.buffer).dtype.bytes().cast_signed();
         let mut single = |axis: &Axis| {
             let mut runs = runs(element, axis, scope);
             match (runs.pop(), runs.is_empty()) {
                 (Some(run), true) => Ok(run),
-                _ => Err("its rows or summed values are not evenly spaced".to_owned()),
+                _ => Err("requires one stride along rows and along K; found several".to_owned()),
             }
         };
         let (of_free, of_sum) = (single(free)?, single(sum)?);
@@ -73,11 +73,11 @@ impl View {
         let along = match (is_one(&of_sum), is_one(&of_free)) {
             (true, _) => Along::Sum,
             (false, true) => Along::Free,
-            _ => return Err("no neighbours in memory".to_owned()),
+            _ => return Err("requires contiguous elements along rows or K; found strided ones".to_owned()),
         };
         let batches = runs(element, batch, scope);
         if batches.len() > MOST_AXES - 2 {
-            return Err("too many axes".to_owned());
+            return Err(format!("requires at most {MOST_AXES} axes; found more"));
         }
         let (inner, others) = match along {
             Along::Sum => (sum, &of_free),
@@ -88,14 +88,16 @@ impl View {
         let overlaps =
             |stride: &Dim| stride.as_constant().zip(inner.constant()).is_some_and(|(step, size)| step < size);
         if strides.clone().any(overlaps) {
-            return Err("its lines overlap".to_owned());
+            return Err("requires disjoint lines; found overlapping ones".to_owned());
         }
         if !strides.clone().chain([&element.at.base]).all(|dim| is_aligned(dim, bytes)) {
-            return Err(format!("not all of its lines begin at multiples of {ALIGNMENT} bytes"));
+            return Err(format!("requires lines at multiples of {ALIGNMENT} bytes; found others"));
         }
         let expr = |dim: &Dim| {
             let dim = dim * &Dim::constant(bytes);
-            scope.expr(&dim, DType::INT64).ok_or_else(|| "a stride cannot be written down".to_owned())
+            scope
+                .expr(&dim, DType::INT64)
+                .ok_or_else(|| "requires strides over the function's scalars; found another stride".to_owned())
         };
         let offset = expr(&element.at.base)?;
         let line = |run: &Run| {
@@ -119,7 +121,8 @@ impl View {
             Along::Free => [free, sum],
         };
         let axes: Vec<(&Line, u32)> = inner.into_iter().chain(self.batch.iter().map(|(line, _)| (line, 1))).collect();
-        let buffer = kernel.passed(self.buffer).ok_or("a factor that is no buffer of the host")?;
+        let buffer =
+            kernel.passed(self.buffer).ok_or("requires a factor that the host passes; found another buffer")?;
         let map = TensorMap {
             buffer,
             offset: self.offset.clone(),

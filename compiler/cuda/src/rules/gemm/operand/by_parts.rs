@@ -60,8 +60,8 @@ impl Operand<'_> {
     pub(super) fn keep_rows(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         let Some(reach) = self.reach() else { return Ok(()) };
         let side = self.side.to_ascii_uppercase();
-        let edges = if reach.ranges.is_empty() { "" } else { ", and how far they are from the edges" };
-        kernel.line(&format!("// {side}: where the thread's rows begin{edges}."));
+        let edges = if reach.ranges.is_empty() { "" } else { ", and distances from the edges" };
+        kernel.line(&format!("// {side}: offsets of the thread's rows{edges}."));
         let values: Vec<&Expr> =
             [&reach.place.row].into_iter().chain(reach.ranges.iter().map(|range| &range.split.row)).collect();
         let names = &words.rows[usize::from(self.side == 'b')];
@@ -264,7 +264,8 @@ impl Operand<'_> {
                 None => format!("{text} >= 0"),
             });
         }
-        let buffer = kernel.global_buffer(reach.buffer).ok_or("a factor that is not passed")?;
+        let buffer =
+            kernel.global_buffer(reach.buffer).ok_or("requires a factor that the host passes; found another buffer")?;
         let mut place = format!("{}{}", self.kept(words, 0), moved(0));
         if let Some(step) = reach.by_index {
             place = format!("{place} + {sum}{}", if step == 1 { String::new() } else { format!(" * {step}") });

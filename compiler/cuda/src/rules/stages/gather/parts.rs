@@ -66,11 +66,11 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
 /// The statement has another form.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
-    Declined::when(has_threads(task, at), "it says itself what its threads are")?;
+    Declined::when(has_threads(task, at), "requires loops without thread bindings; found a bound loop")?;
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
-    Declined::when(nest.predicate.is_some(), "a condition stands around its block")?;
+    Declined::when(nest.predicate.is_some(), "requires a block without a predicate; found one with a predicate")?;
     if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
-        return Err(Declined::because("the length of a loop is computed in the kernel"));
+        return Err(Declined::because("requires loop extents that the host knows; found one computed in the kernel"));
     }
     if form == Form::Scan
         && let Some(scan) = scan(task, &nest)?
@@ -79,11 +79,14 @@ pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>,
     }
     if nest.init.is_some() {
         let spatial = nest.loops.iter().all(|one| matches!(one.kind, IterKind::Spatial | IterKind::Reduce));
-        Declined::when(!spatial || !begins_once(&task.statements[at].stmt), "a loop is not for what its block says")?;
+        Declined::when(
+            !spatial || !begins_once(&task.statements[at].stmt),
+            "requires spatial and reduction axes, and an init that runs once; found another form",
+        )?;
         return reduction(task, nest);
     }
     if nest.loops.iter().any(|one| one.kind != IterKind::Spatial) {
-        return Err(Declined::because("its loops are not declared independent"));
+        return Err(Declined::because("requires spatial axes; found an axis of another kind"));
     }
     let mut stores = Vec::new();
     named_stores(&nest.body, &mut Vec::new(), &mut stores)?;
@@ -98,7 +101,7 @@ pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>,
             indices: indices.clone(),
             value: value.clone(),
         }),
-        _ => Err(Declined::because("it does more than store elements")),
+        _ => Err(Declined::because("requires element stores only; found another statement")),
     };
     stores.into_iter().map(part).collect()
 }
@@ -119,7 +122,7 @@ fn named_stores<'s>(
             stores.push((std::mem::take(named), body));
             Ok(())
         }
-        _ => Err(Declined::because("it does more than store elements")),
+        _ => Err(Declined::because("requires element stores only; found another statement")),
     }
 }
 
@@ -137,20 +140,21 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     };
     let operation = |combine, init: Expr, buffer, indices, value| {
         identity(combine, task.func.buffer(buffer).dtype)
-            .ok_or_else(|| Declined::because("its update can be made in one order only"))?;
+            .ok_or_else(|| Declined::because("requires an associative and commutative update; found another"))?;
         Ok(vec![part(Combine::Operation(combine), init, buffer, indices, value, None)])
     };
     if let Some(rx_schedule::Reduction { buffer, indices, init, combine, value, .. }) = nest.reduction() {
-        let init = init.ok_or_else(|| Declined::because("it adds to what is there"))?;
+        let init = init.ok_or_else(|| Declined::because("requires a reduction with an init; found none"))?;
         return operation(combine, init, buffer, indices, value);
     }
     let parts = nest.joint_reduction(&mut task.func.clone());
-    let parts = parts.ok_or_else(|| Declined::because("it is no reduction of one element or a tuple"))?;
+    let parts = parts
+        .ok_or_else(|| Declined::because("requires a reduction of one element or a tuple; found another update"))?;
     // A sum whose body has let values.
     if let [JointPart { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
         return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
     }
-    Declined::when(!commutes(&parts), "its update can be made in one order only")?;
+    Declined::when(!commutes(&parts), "requires an associative and commutative update; found another")?;
     let count = parts.len();
     let of = |(place, of): (usize, JointPart)| {
         let combine = Combine::Choice { chosen: of.combined, place, count };

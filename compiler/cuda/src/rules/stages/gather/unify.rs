@@ -62,7 +62,8 @@ impl<'t> Unifier<'t> {
         let (scope, known, front) = (Scope::new(task.func), Vec::new(), VecDeque::new());
         let mut unifier = Unifier { scope, task, shared, form, front, next: 0, known };
         for at in (0..=lead).rev() {
-            let others = || Declined::because("what stands before the reduction has other loops");
+            let others =
+                || Declined::because("requires statements before the reduction over its loops; found other loops");
             let parts = unifier.statement(at).ok_or_else(others)?;
             unifier.front.push_front(parts);
         }

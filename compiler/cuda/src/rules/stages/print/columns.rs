@@ -81,7 +81,7 @@ impl Printer<'_, '_, '_> {
     /// Prints the scalar loop over the elements after the last whole vector.
     fn tail(&mut self, stages: &[usize], length: &str) -> Result<(), String> {
         let Lanes { lane, threads, width, split, .. } = self.lanes.clone();
-        self.kernel.line("// What is behind the last whole group, one by one.");
+        self.kernel.line("// Scalar tail after the last whole vector.");
         let (k, index) = (self.kernel.fresh_name("k"), self.index);
         let first = format!("{length} / {width} * {width} + {lane}");
         let guard = split.map_or(String::new(), |(block, _)| format!("{block} == 0 && "));

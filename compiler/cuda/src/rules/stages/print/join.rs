@@ -13,7 +13,8 @@ impl Printer<'_, '_, '_> {
     pub(in crate::rules) fn begin(&mut self, stage: &Stage) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let ctype = self.kernel.ctype(stage.target.dtype)?;
-        let begin = combine.begin(init, stage.target.dtype).ok_or("a reduction in an order of its own")?;
+        let begin =
+            combine.begin(init, stage.target.dtype).ok_or("requires a reduction with an identity; found another")?;
         let name = self.of_row(ctype, &format!("{}_value", self.stages.func.var(stage.var).name));
         self.each_row(|this| {
             this.name_row_value()?;

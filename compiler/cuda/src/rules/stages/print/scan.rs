@@ -72,7 +72,9 @@ impl<'s> Printer<'_, '_, 's> {
     ) -> Result<Scan<'s>, String> {
         let stages = self.stages;
         let stage = &stages.stages[at];
-        let Kind::Scan { combine, carried } = &stage.kind else { return Err("no scan".to_owned()) };
+        let Kind::Scan { combine, carried } = &stage.kind else {
+            return Err("requires a scan; found another stage".to_owned());
+        };
         let dtype = stage.target.dtype;
         let ctype = self.kernel.ctype(dtype)?;
         let wanted = stages.func.var(stage.var).name;
@@ -105,8 +107,10 @@ impl<'s> Printer<'_, '_, 's> {
 
     /// Returns the identity of the scan's operation as C text.
     fn neutral(&mut self, stage: &Stage) -> Result<String, String> {
-        let Kind::Scan { combine, .. } = &stage.kind else { return Err("no scan".to_owned()) };
-        let value = neutral(*combine, stage.target.dtype).ok_or("a scan in an order of its own")?;
+        let Kind::Scan { combine, .. } = &stage.kind else {
+            return Err("requires a scan; found another stage".to_owned());
+        };
+        let value = neutral(*combine, stage.target.dtype).ok_or("requires a scan with an identity; found another")?;
         self.kernel.assigned(&value, stage.target.dtype)
     }
 
@@ -157,7 +161,7 @@ impl<'s> Printer<'_, '_, 's> {
         let Scanners { lanes, chunks, width, .. } = *scanners;
         let (values, ctype) = (&scan.values, scan.ctype);
         let none = self.neutral(scan.stage)?;
-        self.kernel.line("// Each with those before it: in the thread, in the lanes, in the block.");
+        self.kernel.line("// Inclusive scan: in the thread, across the lanes, across the block.");
         let of_group = self.kernel.fresh_name("sum");
         self.kernel.line(&format!("{ctype} {of_group} = {none};"));
         let befores = self.kernel.fresh_name("before");

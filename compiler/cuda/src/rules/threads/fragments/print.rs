@@ -29,7 +29,7 @@ impl Printer<'_> {
 
     /// Prints an operation under its predicate.
     pub(in crate::rules::threads) fn warp(&self, kernel: &mut Kernel<'_>, warp: &Warp) -> Result<(), String> {
-        let step = warp.step.as_ref().ok_or("fragments that nothing is known of")?;
+        let step = warp.step.as_ref().ok_or("requires a matched fragment operation; found none")?;
         if let Some(condition) = &warp.condition {
             let condition = kernel.operand(condition, 0)?;
             kernel.open(&format!("if ({condition}) {{"));
@@ -63,7 +63,7 @@ impl Printer<'_> {
 
     /// Returns the C expression of a fragment.
     fn part(&self, kernel: &mut Kernel<'_>, part: &Part) -> Result<String, String> {
-        let name = self.names.get(&part.buffer).ok_or("fragments without a name")?;
+        let name = self.names.get(&part.buffer).ok_or("requires declared fragments; found others")?;
         let number = kernel.operand(&part.number, 0)?;
         Ok(format!("{name}[{number}]"))
     }

@@ -32,7 +32,7 @@ fn threads_of(guard: &Expr, over: &[VarId]) -> Option<Expr> {
 
 /// Returns the reason for declining other forms.
 fn other() -> Declined {
-    Declined::because("threads sum up in a form that has no words")
+    Declined::because("requires a cross-thread reduction in a known form; found another")
 }
 
 impl Builder<'_> {
@@ -86,7 +86,9 @@ impl Builder<'_> {
             place.bound.extend(&over);
             stores.extend(self.first_of_others(&buffers, &place)?);
             if buffers.iter().any(|id| self.func.buffer(*id).scope.is_private()) {
-                return Err(Declined::because("threads sum up for themselves and for others at once"));
+                return Err(Declined::because(
+                    "requires results in private or in shared buffers; found both in one reduction",
+                ));
             }
         }
         let (counts, stores) = (all(of_elements), all(stores));
