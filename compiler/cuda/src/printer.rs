@@ -325,7 +325,7 @@ impl<'m> Kernel<'m> {
 
     /// Returns the C type in which values of a dtype are computed.
     pub(crate) fn ctype(&self, dtype: DType) -> Result<&'static str, String> {
-        types::value(dtype).ok_or_else(|| format!("a value of dtype {dtype}"))
+        types::value(dtype).ok_or_else(|| format!("requires a dtype that has a CUDA type; found {dtype}"))
     }
 }
 

@@ -71,7 +71,7 @@ impl Kernel<'_> {
                 let fmod = if types::is_single(left.dtype()) { "fmodf" } else { "fmod" };
                 Ok((format!("{fmod}({}, {})", self.operand(left, 0)?, self.operand(right, 0)?), POSTFIX))
             }
-            _ => Err(format!("{op:?} of {}", left.dtype())),
+            _ => Err(format!("requires an operation that CUDA C has; found {op:?} of {}", left.dtype())),
         }
     }
 
@@ -83,7 +83,7 @@ impl Kernel<'_> {
             // Booleans add and multiply as integers that are tested for nonzero: `1 + 1` is true.
             BinaryOp::Add => self.infix("||", OR, left, right).map(parenthesized),
             BinaryOp::Mul => self.infix("&&", AND, left, right).map(parenthesized),
-            _ => Err(format!("{op:?} of bool")),
+            _ => Err(format!("requires an operation that CUDA C has; found {op:?} of bool")),
         }
     }
 
@@ -99,7 +99,9 @@ impl Kernel<'_> {
             BinaryOp::ShiftLeft | BinaryOp::ShiftRight => return self.shift(op, left, right),
             BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::FloorDiv => return self.divide("/", left, right, None),
             BinaryOp::TruncMod | BinaryOp::FloorMod => return self.divide("%", left, right, None),
-            BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or => return Err(format!("{op:?} of {dtype}")),
+            BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or => {
+                return Err(format!("requires an operation that CUDA C has; found {op:?} of {dtype}"));
+            }
         };
         if dtype.bits >= 32 {
             return self.infix(symbol, level, left, right);
@@ -124,7 +126,9 @@ impl Kernel<'_> {
             BinaryOp::TruncMod => return self.divide("%", left, right, Some("rx_mod")),
             BinaryOp::FloorDiv => return self.divide("/", left, right, Some("rx_floor_div")),
             BinaryOp::FloorMod => return self.divide("%", left, right, Some("rx_floor_mod")),
-            BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or => return Err(format!("{op:?} of {dtype}")),
+            BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or => {
+                return Err(format!("requires an operation that CUDA C has; found {op:?} of {dtype}"));
+            }
         };
         if dtype.bits < 32 {
             let (text, _) = self.infix(symbol, level, left, right)?;

@@ -163,8 +163,8 @@ impl Kernel<'_> {
     fn no_such_buffer(&self, id: BufferId) -> String {
         let buffer = self.func.buffer(id);
         match types::storage(buffer.dtype) {
-            Some(_) => format!("the buffer {} is neither passed nor allocated", buffer.name),
-            None => format!("the buffer {} has dtype {}", buffer.name, buffer.dtype),
+            Some(_) => format!("requires buffers that are parameters or allocated; found `{}`", buffer.name),
+            None => format!("requires a dtype that has a CUDA type; found `{}` of {}", buffer.name, buffer.dtype),
         }
     }
 

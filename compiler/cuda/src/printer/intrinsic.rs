@@ -9,7 +9,11 @@ use rx_tir::{Expr, Intrinsic};
 impl Kernel<'_> {
     pub(super) fn call(&mut self, function: Intrinsic, dtype: DType, args: &[Expr]) -> Result<Bound, String> {
         let (Some(first), true) = (args.first(), args.len() == function.arity()) else {
-            return Err(format!("T.{} of {} arguments", function.name(), args.len()));
+            return Err(format!(
+                "requires an operation that CUDA C has; found T.{} of {} arguments",
+                function.name(),
+                args.len()
+            ));
         };
         self.ctype(dtype)?;
         let of = first.dtype();
@@ -25,7 +29,8 @@ impl Kernel<'_> {
             self.need("rx_sigmoid");
             return Ok((format!("rx_sigmoid({})", self.operand(first, 0)?), POSTFIX));
         }
-        let name = float_name(function).ok_or_else(|| format!("T.{} of {of}", function.name()))?;
+        let name = float_name(function)
+            .ok_or_else(|| format!("requires an operation that CUDA C has; found T.{} of {of}", function.name()))?;
         let is_test = matches!(function, Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite);
         let suffix = if types::is_single(of) && !is_test { "f" } else { "" };
         let mut arguments = Vec::with_capacity(args.len());
@@ -74,7 +79,7 @@ impl Kernel<'_> {
                 Ok(if of == DType::INT32 { (count, POSTFIX) } else { (format!("({ctype}){count}"), UNARY) })
             }
             Intrinsic::Pow if of.is_int() && self.is_cooperative => {
-                Err("a power of integers, which may fail".to_owned())
+                Err("requires a kernel without barriers for an integer power; found one with barriers".to_owned())
             }
             Intrinsic::Pow if of.is_int() => {
                 let exponent = args.get(1).ok_or_else(unsupported)?;
@@ -96,12 +101,13 @@ impl Kernel<'_> {
     fn reinterpret(&mut self, to: DType, value: &Expr) -> Result<Bound, String> {
         let from = value.dtype();
         if to.is_bool() || from.is_bool() || to.bits != from.bits {
-            return Err(format!("T.reinterpret of {from} as {to}"));
+            return Err(format!("requires a reinterpretation as a dtype of the same width; found {from} as {to}"));
         }
         let text = self.operand(value, 0)?;
         let bits = types::to_storage(from, &text);
-        let storage = types::storage(to).ok_or_else(|| format!("a value of dtype {to}"))?;
-        let origin = types::storage(from).ok_or_else(|| format!("a value of dtype {from}"))?;
+        let storage = types::storage(to).ok_or_else(|| format!("requires a dtype that has a CUDA type; found {to}"))?;
+        let origin =
+            types::storage(from).ok_or_else(|| format!("requires a dtype that has a CUDA type; found {from}"))?;
         self.need_storage(from);
         self.need_storage(to);
         if storage == origin {

@@ -105,9 +105,10 @@ impl Kernel<'_> {
         let is_passed = self.func.params.contains(&Param::Scalar(var)) || self.func.symbols.contains(&var);
         let dtype = self.func.var(var).dtype;
         if !is_passed {
-            return Err(format!("the variable {} is bound nowhere", self.func.var(var).name));
+            return Err(format!("requires a definition of the variable `{}`; found none", self.func.var(var).name));
         }
-        let storage = types::storage(dtype).ok_or_else(|| format!("a scalar of dtype {dtype}"))?;
+        let storage =
+            types::storage(dtype).ok_or_else(|| format!("requires a dtype that has a CUDA type; found {dtype}"))?;
         self.need_storage(dtype);
         let name = self.names.fresh(&self.func.var(var).name);
         self.parameters.push((format!("{storage} {name}"), Argument::Scalar(var)));

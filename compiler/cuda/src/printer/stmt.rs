@@ -285,7 +285,8 @@ impl Kernel<'_> {
     /// in global memory.
     fn allocate(&mut self, id: BufferId) -> Result<(), String> {
         let buffer = self.func.buffer(id);
-        let storage = types::storage(buffer.dtype).ok_or_else(|| format!("a buffer of dtype {}", buffer.dtype))?;
+        let storage = types::storage(buffer.dtype)
+            .ok_or_else(|| format!("requires a dtype that has a CUDA type; found {}", buffer.dtype))?;
         self.need_storage(buffer.dtype);
         let name = self.names.fresh(&buffer.name);
         let text = BufferText { name: name.clone(), shape: buffer.shape.clone() };
@@ -306,7 +307,10 @@ impl Kernel<'_> {
         let is_passed =
             |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
         if !rx_tir::is_evaluable(&bytes, &is_passed) {
-            return Err(format!("the size of {}, which a loop decides", buffer.name));
+            return Err(format!(
+                "requires a size of `{}` that the host knows; found one that depends on a loop",
+                buffer.name
+            ));
         }
         let all = self.names.fresh(&format!("{}_of_threads", buffer.name));
         let argument = Argument::Temporary(self.first_scratch + self.scratch.len());

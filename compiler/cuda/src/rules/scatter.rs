@@ -50,7 +50,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Declined::when(first.guard.is_some(), "it is done under a condition")?;
     let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
     let (loops, body) = loops_of(&first.stmt);
-    let Stmt::Block(block) = body else { return Err(Declined::because("no loops around one block")) };
+    let Stmt::Block(block) = body else {
+        return Err(Declined::because("requires loops around one block; found another statement"));
+    };
     Declined::when(
         block.init.is_some() || !block.allocations.is_empty(),
         "requires a block without an init and allocations; found one with them",

@@ -144,7 +144,8 @@ impl KernelBody for TransposeKernel {
         let mut tiles = Vec::new();
         for at in &self.reads {
             let read = &self.stages.reads[*at];
-            let storage = types::storage(read.dtype).ok_or_else(|| format!("an element of dtype {}", read.dtype))?;
+            let storage = types::storage(read.dtype)
+                .ok_or_else(|| format!("requires a dtype that has a CUDA type; found {}", read.dtype))?;
             printer.kernel.need_storage(read.dtype);
             let wanted = format!("{}_tile", self.stages.func.var(read.var).name);
             let tile = printer.kernel.fresh_name(&wanted);

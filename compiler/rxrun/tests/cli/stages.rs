@@ -115,7 +115,10 @@ def f(x: R.Tensor((4,), "float32")):
 "#,
     );
     let said = [
-        ("cuda", "// astype cannot be printed as CUDA: the buffer out has dtype float8_e4m3fnuz"),
+        (
+            "cuda",
+            "// astype cannot be printed as CUDA: requires a dtype that has a CUDA type; found `out` of float8_e4m3fnuz",
+        ),
         ("cpu", "; astype is interpreted: no code for float8_e4m3fnuz"),
     ];
     for (stage, comment) in said {

@@ -388,7 +388,10 @@ impl<'p> Operand<'p> {
     }
 
     fn element_of(&self) -> Result<&Element, String> {
-        self.factor.element.as_ref().ok_or_else(|| "a factor that is no element".to_owned())
+        self.factor
+            .element
+            .as_ref()
+            .ok_or_else(|| "requires a factor that is a buffer element; found a computed value".to_owned())
     }
 
     /// Returns the offset in the tile of the chunk that begins at `row` and `k`.

@@ -416,7 +416,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
 
     /// Returns the C type of a vector of `width` elements in their storage type.
     fn vector_type(&mut self, dtype: DType, width: i64) -> Result<String, String> {
-        let storage = types::storage(dtype).ok_or_else(|| format!("an element of dtype {dtype}"))?;
+        let storage =
+            types::storage(dtype).ok_or_else(|| format!("requires a dtype that has a CUDA type; found {dtype}"))?;
         self.kernel.need_storage(dtype);
         if width == 1 {
             return Ok(storage.to_owned());

@@ -59,7 +59,8 @@ impl KernelBody for ThreadsKernel {
         });
         for (own, offset) in self.buffers.iter().zip(offsets) {
             let buffer = self.func.buffer(own.id);
-            let storage = types::storage(buffer.dtype).ok_or_else(|| format!("a buffer of dtype {}", buffer.dtype))?;
+            let storage = types::storage(buffer.dtype)
+                .ok_or_else(|| format!("requires a dtype that has a CUDA type; found {}", buffer.dtype))?;
             kernel.need_storage(buffer.dtype);
             let name = kernel.fresh_name(&buffer.name);
             let elements = (own.bytes / buffer.dtype.bytes().cast_signed().max(1)).max(1);

@@ -53,7 +53,8 @@ impl Copy {
         let dtype = func.buffer(self.to.0).dtype;
         kernel.need("rx_pack");
         kernel.need_storage(dtype);
-        let storage = types::storage(dtype).ok_or_else(|| format!("a buffer of dtype {dtype}"))?;
+        let storage =
+            types::storage(dtype).ok_or_else(|| format!("requires a dtype that has a CUDA type; found {dtype}"))?;
         let pack = format!("rx_pack<{storage}, {}>", self.lanes);
         if let Some(condition) = &self.condition {
             let condition = kernel.operand(condition, 0)?;

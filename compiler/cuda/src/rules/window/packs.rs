@@ -130,7 +130,8 @@ impl Packing {
         let packs = if side == Side::Data { &self.data } else { &self.weight };
         for pack in packs {
             let Expr::Load { buffer, indices, dtype } = &pack.load else { continue };
-            let storage = types::storage(*dtype).ok_or_else(|| format!("a buffer of dtype {dtype}"))?;
+            let storage = types::storage(*dtype)
+                .ok_or_else(|| format!("requires a dtype that has a CUDA type; found {dtype}"))?;
             kernel.need("rx_pack");
             let place = kernel.place(*buffer, indices)?;
             let name = kernel.fresh_name(if side == Side::Data { "elements" } else { "weights" });
