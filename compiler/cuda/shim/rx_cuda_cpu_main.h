@@ -55,7 +55,7 @@ int main() {
                     map.from += rx_cpu_get<uint64_t>();
                     map.element_bytes = rx_cpu_get<uint32_t>();
                     map.rank = rx_cpu_get<uint32_t>();
-                    if (map.rank > 5) rx_cpu_die("a tensor of too many axes");
+                    if (map.rank > 5) rx_cpu_die("a tensor map has more than 5 axes");
                     for (uint32_t axis = 0; axis < map.rank; ++axis) map.extents[axis] = rx_cpu_get<uint64_t>();
                     for (uint32_t axis = 0; axis < map.rank; ++axis) map.strides[axis] = rx_cpu_get<uint64_t>();
                     for (uint32_t axis = 0; axis < map.rank; ++axis) map.tile[axis] = rx_cpu_get<uint32_t>();

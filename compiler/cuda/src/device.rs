@@ -153,7 +153,7 @@ impl Device {
         let time = self.core.driver.milliseconds(before, after);
         self.core.driver.forget(before);
         self.core.driver.forget(after);
-        time.map_err(|refused| self.core.failed("asking for a time", refused))
+        time.map_err(|refused| self.core.failed("reading the time between two events", refused))
     }
 
     /// Compiles the kernels that are not in the cache `kept` for this device, and loads all of them. `progress` is
@@ -195,7 +195,7 @@ impl Device {
         let all = |kernels: Vec<Option<KernelHandle>>| kernels.into_iter().collect::<Option<Vec<_>>>();
         let kernels = kernels.into_iter().map(all).collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Driver {
             what: "loading the kernels",
-            message: "a kernel is in no image".to_owned(),
+            message: "no image contains the kernel".to_owned(),
         })?;
         let cell = self.upload(&[0; CELL_BYTES])?;
         Ok(Module { core: self.core.clone(), source, codes, kernels, cell })
@@ -275,7 +275,7 @@ impl Module {
         temporaries: &[DeviceBuffer],
     ) -> Result<KernelLaunch, DeviceError> {
         let pointer = |buffer: Option<&DeviceBuffer>| {
-            let missing = || DeviceError::Buffer("a kernel takes a buffer that is not there".to_owned());
+            let missing = || DeviceError::Buffer("a buffer that a kernel takes was not allocated".to_owned());
             buffer.map(DeviceBuffer::address).ok_or_else(missing)
         };
         let value = |argument: ArgumentValue| match argument {

@@ -25,10 +25,10 @@ pub enum NvrtcError {
     #[error("NVRTC not found: set RX_NVRTC to the path of libnvrtc.so (tried {})", .0.join("; "))]
     NotFound(Vec<String>),
     /// The library lacks a required function.
-    #[error("this is no NVRTC that rx can use: {0}")]
+    #[error("rx cannot use this NVRTC library: {0}")]
     Symbol(String),
     /// NVRTC rejects the text: its log, with line numbers.
-    #[error("NVRTC refuses the kernels:\n{0}")]
+    #[error("NVRTC cannot compile the kernels:\n{0}")]
     Compile(String),
     /// A call of the library failed.
     #[error("{function} failed with code {code}")]

@@ -43,7 +43,7 @@ pub enum SimulatorError {
     #[error("no C++ compiler: set CXX, or install g++ or clang++")]
     NoCompiler,
     /// The compiler rejects the text: its messages.
-    #[error("the C++ compiler refuses the kernels:\n{0}")]
+    #[error("the C++ compiler cannot compile the kernels:\n{0}")]
     Compile(String),
     /// A file or the process could not be read, written or started.
     #[error("simulator: {0}")]

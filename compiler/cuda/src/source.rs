@@ -252,7 +252,7 @@ impl fmt::Display for Fault {
             }
             Check::Divisor => write!(f, "{operator}: division by zero"),
             Check::Assert(message) => write!(f, "{operator}: {message}"),
-            Check::Rounds => write!(f, "{operator}: a `while` takes more than {MOST_ROUNDS} rounds"),
+            Check::Rounds => write!(f, "{operator}: a `while` takes more than {MOST_ROUNDS} iterations"),
         }
     }
 }

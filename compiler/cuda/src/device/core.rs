@@ -118,7 +118,7 @@ impl Core {
         self.pool.drain().into_iter().for_each(|at| self.driver.free(at));
         // The driver frees memory in the order of the stream, and keeps it in a separate pool until `free_idle`.
         self.wait()?;
-        self.driver.free_idle().map_err(|refused| self.failed("giving memory back", refused))
+        self.driver.free_idle().map_err(|refused| self.failed("freeing memory", refused))
     }
 
     /// Submits a launch. The queue may delay it, to replay repeated launches as a graph.

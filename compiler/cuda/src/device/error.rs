@@ -34,7 +34,7 @@ pub enum DeviceError {
         message: String,
     },
     /// The device does not have enough free memory.
-    #[error("the device has not enough memory: {} are wanted{}", shown(*.bytes), free(.room.as_ref()))]
+    #[error("the device has not enough memory: {} are needed{}", shown(*.bytes), free(.room.as_ref()))]
     Memory {
         /// The requested size in bytes.
         bytes: u64,

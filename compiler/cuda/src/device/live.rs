@@ -63,7 +63,7 @@ impl Live {
         // `cudarc` looks a function up at its first call, and panics if the driver is too old to have it.
         catch_unwind(AssertUnwindSafe(Live::open)).unwrap_or(Err(DeviceError::Driver {
             what: "opening the device",
-            message: "the driver has not all functions that are needed".to_owned(),
+            message: "the driver lacks functions that rx calls".to_owned(),
         }))
     }
 
@@ -78,8 +78,8 @@ impl Live {
             return Err(DeviceError::NoDevice);
         }
         let context = CudaContext::new(0).map_err(failed("opening the device"))?;
-        let name = context.name().map_err(failed("asking for the device's name"))?;
-        let (major, minor) = context.compute_capability().map_err(failed("asking for the compute capability"))?;
+        let name = context.name().map_err(failed("reading the device's name"))?;
+        let (major, minor) = context.compute_capability().map_err(failed("reading the compute capability"))?;
         let arch = u32::try_from(major * 10 + minor).unwrap_or(0);
         if arch < OLDEST_ARCH {
             return Err(DeviceError::TooOld { name, arch });
@@ -87,7 +87,7 @@ impl Live {
         // SAFETY: event tracking only orders work of different streams; all work of this context goes through one
         // stream.
         unsafe { context.disable_event_tracking() };
-        let stream = context.new_stream().map_err(failed("making a stream"))?;
+        let stream = context.new_stream().map_err(failed("creating a stream"))?;
         if context.has_async_alloc() {
             keep_pool(&context);
         }
@@ -205,12 +205,12 @@ fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
     let TensorForm { element_bytes, extents, strides, tile } = &tensor.form;
     let rank = u32::try_from(extents.len()).ok().filter(|rank| (1..=5).contains(rank));
     let rank = rank.filter(|_| strides.len() == extents.len() && tile.len() == extents.len());
-    let rank = rank.ok_or_else(|| refuse("a tensor of too many axes"))?;
+    let rank = rank.ok_or_else(|| refuse("a tensor map has too many axes"))?;
     let kind = match element_bytes {
         1 => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
         2 => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,
         4 => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
-        _ => return Err(refuse("a tensor of elements of another size")),
+        _ => return Err(refuse("a tensor map has no dtype of this element size")),
     };
     let steps = [1u32; 5];
     let mut map = MaybeUninit::<CUtensorMap>::uninit();
@@ -235,14 +235,14 @@ fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
             )
         }
     }));
-    let code = code.map_err(|_| refuse("the driver is too old to make tensor maps"))?;
+    let code = code.map_err(|_| refuse("the driver is too old to encode tensor maps"))?;
     code.result().map_err(refused)?;
     // SAFETY: the call succeeded, so the driver has written the map.
     Ok(TensorArgument(unsafe { map.assume_init() }))
 }
 
 fn unknown() -> Refused {
-    Refused { kind: Refusal::Call, message: "a handle that the driver does not know".to_owned() }
+    Refused { kind: Refusal::Call, message: "the driver does not know the handle".to_owned() }
 }
 
 /// Appends an item to a list and returns its index.

@@ -135,7 +135,7 @@ fn memory_is_reused_and_freed_before_an_allocation_fails() {
     let all = memory(&device, 3500);
     assert_eq!(recorder.calls(), ["allocate 3584", "wait", "free", "wait", "allocate 3584"]);
     let error = device.allocate(1 << 20).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(error, "the device has not enough memory: 1.0 MiB are wanted, 0 bytes of 4.0 KiB are free");
+    assert_eq!(error, "the device has not enough memory: 1.0 MiB are needed, 0 bytes of 4.0 KiB are free");
     drop(all);
     assert_eq!(device.peak_bytes(), 512 + 3584);
     let parts = device.allocate_together(&[100, 0, 513]).unwrap_or_else(|error| panic!("{error}"));

@@ -83,7 +83,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (tiling, parts) = (choice.tiling, choice.parts);
     let problem = Rc::new(problem);
     let product = TiledProduct::new(Rc::clone(&problem), tiling, parts).map_err(Declined)?;
-    let (brought, product): (String, Box<dyn KernelBody>) = match tiling.unit {
+    let (loads, product): (String, Box<dyn KernelBody>) = match tiling.unit {
         Unit::Warps { means: Means::Bulk, .. } => {
             let product = BulkProduct::new(product, task.target.units).map_err(Declined)?;
             (product.note(), Box::new(product))
@@ -91,12 +91,12 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         _ => (product.note(), Box::new(product)),
     };
     let (m, n, k) = (tiling.m, tiling.n, tiling.k);
-    let (unit, behind) = (tiling.unit.text(), problem.epilogue.note());
+    let (unit, epilogue) = (tiling.unit.text(), problem.epilogue.note());
     let phases = match problem.phases {
         1 => String::new(),
         count => format!("; {count} phases of outputs, each with its own taps"),
     };
-    let note = format!("tiles of {m}x{n}x{k}, {unit}; {}{phases}; {brought}{behind}", choice.reason);
+    let note = format!("tiles of {m}x{n}x{k}, {unit}; {}{phases}; {loads}{epilogue}", choice.reason);
     let mut kernels = vec![product];
     let mut scratch = Vec::new();
     if parts > 1 {

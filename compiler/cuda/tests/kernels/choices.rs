@@ -26,7 +26,9 @@ impl Table {
                     .iter()
                     .find(|(rule, why)| *rule == "rows" && why != "requires a reduction; found none");
                 let reason = match of_rows.or(choice.declined.iter().find(fits)) {
-                    Some((rule, why)) if reason.contains("requires element stores only") => format!("{rule}: {why}"),
+                    Some((rule, why)) if reason.contains("requires a block without an init") => {
+                        format!("{rule}: {why}")
+                    }
                     _ => reason,
                 };
                 *self.declined.entry(reason).or_default() += 1;

@@ -117,9 +117,9 @@ impl<'p> Tile<'p> {
                 words.set("VALUE", value);
                 words.print(
                     "
-                    $ELEMENT $brought = {};
-                    if ($EXISTS) $brought = $VALUE;
-                    $tile[$line * $STRIDE + $part_of_line] = $brought;
+                    $ELEMENT $loaded = {};
+                    if ($EXISTS) $loaded = $VALUE;
+                    $tile[$line * $STRIDE + $part_of_line] = $loaded;
                     ",
                 );
             }
