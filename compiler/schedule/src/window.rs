@@ -115,7 +115,7 @@ pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
         .iter()
         .rev()
         .find_map(|(lane, ..)| arrange(*lane, &product.target, &left, &right).map(|(a, b)| (*lane, a, b)))
-        .ok_or(Declined("no axis of a windowed sum stands together in memory"))?;
+        .ok_or(Declined("requires a contiguous axis of the windowed sum; found none"))?;
     let site = product.reduction.site;
     let parts = Parts { scope: &scope, a, b, c: &product.target };
     let ordered = axes.iter().filter(|(var, ..)| *var != lane).chain(axes.iter().filter(|(var, ..)| *var == lane));
@@ -131,7 +131,7 @@ pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
             site,
         })
     };
-    build().ok_or(Declined("a stride cannot be written down"))
+    build().ok_or(Declined("requires strides over the function's scalars; found another stride"))
 }
 
 /// Matches an element of `float32`, or `select(condition, element, 0)` with a condition of affine comparisons.

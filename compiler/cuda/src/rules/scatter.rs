@@ -47,7 +47,7 @@ const BLOCK: i64 = 64;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let first = task.statements.first().ok_or_else(|| Declined::because("requires a statement; found none"))?;
-    Declined::when(first.guard.is_some(), "it is done under a condition")?;
+    Declined::when(first.guard.is_some(), "requires an unconditional launch; found a condition of the host")?;
     let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
     let (loops, body) = loops_of(&first.stmt);
     let Stmt::Block(block) = body else {

@@ -117,11 +117,11 @@ impl ScanKernel {
             Step::Whole => ("0", length),
             Step::Parts(_) | Step::Scan(_) => {
                 let all = format!("(int)gridDim.y * {step}");
-                let rounds = printer.kernel.fresh_name("rounds");
+                let trips = printer.kernel.fresh_name("trips");
                 // Each part has the same number of whole iterations, but for the last one.
-                printer.kernel.line(&format!("const {index} {rounds} = ({length} + {all} - 1) / ({all});"));
-                printer.kernel.line(&format!("const {index} first = (int)blockIdx.y * {rounds} * {step};"));
-                let last = format!("first + {rounds} * {step}");
+                printer.kernel.line(&format!("const {index} {trips} = ({length} + {all} - 1) / ({all});"));
+                printer.kernel.line(&format!("const {index} first = (int)blockIdx.y * {trips} * {step};"));
+                let last = format!("first + {trips} * {step}");
                 printer.kernel.line(&format!("const {index} end = {last} < {length} ? {last} : {length};"));
                 ("first", "end".to_owned())
             }
