@@ -7,7 +7,7 @@ use rx_ops::{Param, ParamKind, Purity, Schema};
 pub(crate) fn operator(schema: &Schema) -> String {
     let mut text = format!("```python\n{}\n```\n{}\n", signature_text(schema), schema.doc);
     if schema.purity == Purity::Impure {
-        text.push_str("Impure: it may not stand in a dataflow block or a pure function.\n");
+        text.push_str("Impure: it must not be called in a dataflow block or a pure function.\n");
     }
     for param in schema.params {
         let kind = if matches!(param.kind, ParamKind::Attr(_)) { "attribute" } else { "operand" };

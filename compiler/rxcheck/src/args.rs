@@ -19,36 +19,36 @@ Exit status:
   0  no error (warnings allowed unless --error-on-warning)
   1  at least one error; with --diff, at least one change
   2  wrong usage, a file that cannot be read, or a mistake in rx.toml
-  3  a fault of rxcheck itself
+  3  a bug in rxcheck itself
 
-Folders are searched for .rx files, and for .py files with a decorated Relax or TIR part; hidden files, folders named
-target, node_modules or __pycache__, and links to folders are passed over.
+In folders, rxcheck checks .rx files, and .py files that contain decorated Relax or TIR functions or modules. It skips hidden
+files, folders named target, node_modules or __pycache__, and links to folders.
 
-`rxcheck lsp [ARGS]...` starts the language server, the rx-lsp beside rxcheck or in PATH, with these arguments; a file or
-folder of that name is `./lsp`.";
+`rxcheck lsp [ARGS]...` starts the language server with these arguments: the rx-lsp in the folder of rxcheck, otherwise the
+one in PATH. To check a file or folder named `lsp`, write `./lsp`.";
 
 /// Checks Relax IR text and reports every mistake.
 #[derive(Parser, Debug)]
 #[command(name = "rxcheck", version, after_help = EXIT_CODES)]
 #[command(group = ArgGroup::new("rewriting").multiple(true))]
 pub struct Args {
-    /// Files, folders, or `-` for standard input.
+    /// Files and folders to check; `-` is standard input.
     #[arg(value_name = "FILE|DIR|-", required_unless_present_any = ["explain", "completions", "why"])]
     pub paths: Vec<PathBuf>,
 
-    /// How diagnostics are written.
+    /// The format of diagnostics.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
     format: FormatName,
 
-    /// Write them into a file, whole or not at all, in place of standard output.
+    /// Write the diagnostics to a file instead of standard output. The file is replaced in one step, so it is never incomplete.
     #[arg(short, long, value_name = "PATH")]
     pub output_file: Option<PathBuf>,
 
-    /// When to colour.
+    /// When to color the output.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
 
-    /// Exit with 1 for warnings too.
+    /// Exit with 1 if there are warnings, as for errors.
     #[arg(long)]
     pub error_on_warning: bool,
 
@@ -60,49 +60,53 @@ pub struct Args {
     #[arg(long, group = "rewriting")]
     pub fix: bool,
 
-    /// With --fix or --diff: apply fixes too that may change what a program means.
+    /// With --fix or --diff: also apply fixes that may change the meaning of a program.
     #[arg(long, requires = "rewriting")]
     pub unsafe_fixes: bool,
 
-    /// Write every inferred type that is missing into the files; with `=all`, also in place of annotations that say less.
+    /// Write the inferred type into the files wherever an annotation is missing; with `=all`, also replace annotations that are less
+    /// precise than the inferred type.
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "missing")]
     pub annotate: Option<Which>,
 
-    /// Print what would change as a unified diff, write nothing, and exit with 1 if anything would.
+    /// Print the changes as a unified diff instead of writing the files, and exit with 1 if there are any.
     #[arg(long, group = "rewriting")]
     pub diff: bool,
 
-    /// Print what each function holds and costs instead of the diagnostics: operators, parameters, arithmetic operations,
-    /// bytes, peak memory.
+    /// Print the statistics of each function instead of the diagnostics: operators, parameters, arithmetic operations, bytes, peak
+    /// memory.
     #[arg(long, conflicts_with = "types")]
     pub stats: bool,
 
-    /// Take the files for the phases of one pipeline: name the first phase, function and binding with a new error, show how
-    /// that function changed, and what else each phase changes. In the natural order of names: phase2 before phase10.
+    /// Treat the files as dumps of one module after successive passes. Report the first file, function and binding with a new error,
+    /// the diff of that function, and a summary of the other changes of each file. Files are sorted by name, with numbers by value:
+    /// phase2 before phase10.
     #[arg(long, conflicts_with_all = ["types", "stats", "rewriting", "output_file"])]
     pub sequence: bool,
 
-    /// With --sequence: in the order the files are given.
+    /// With --sequence: keep the order of the command line.
     #[arg(long, requires = "sequence")]
     pub given_order: bool,
 
-    /// The settings file of all files, in place of the nearest rx.toml above each; its patterns start here.
+    /// Use this settings file for all files, instead of the nearest rx.toml above each file. Its patterns are relative to the current
+    /// folder.
     #[arg(long, value_name = "PATH", conflicts_with = "isolated")]
     pub config: Option<PathBuf>,
 
-    /// Look at no rx.toml.
+    /// Ignore every rx.toml.
     #[arg(long)]
     pub isolated: bool,
 
-    /// Report only these diagnostics (and what cannot be read): RX0651, slice-end-clamped, RX06 for a group, or `all`.
+    /// Report only these diagnostics, by code (RX0651), name (slice-end-clamped), group (RX06) or `all`. Syntax errors are always
+    /// reported.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     select: Vec<Selector>,
 
-    /// Do not report these, unless --select names them more closely.
+    /// Do not report these diagnostics, unless --select names them more specifically.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     ignore: Vec<Selector>,
 
-    /// Pass over what rx.toml excludes even where it is named.
+    /// Skip files that rx.toml excludes even if the command line names them.
     #[arg(long)]
     pub force_exclude: bool,
 
@@ -110,46 +114,48 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["rewriting", "explain", "why", "sequence"])]
     pub watch: bool,
 
-    /// Print hints too (`--format json` always does).
+    /// Also print hints (`--format json` always does).
     #[arg(long)]
     pub hints: bool,
 
-    /// Print at most N diagnostics, 0 for all [default: 200 with `--format text`, else all].
+    /// Print at most N diagnostics, 0 for all [default: 200 with `--format text`, otherwise all].
     #[arg(long, value_name = "N")]
     max_diagnostics: Option<usize>,
 
-    /// Warn of what this release of TVM (0.25, 0.26 or 0.27) cannot read, lower or build in files without errors.
+    /// In files without errors, warn of constructs that this release of TVM (0.25, 0.26 or 0.27) cannot parse, lower or build.
     #[arg(long, value_name = "VERSION")]
     pub tvm: Option<TvmVersion>,
 
-    /// Print diagnostics and nothing else.
+    /// Print only diagnostics: no remarks and no summary.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Print the tool's own spans with their times on standard error; the environment variable RX_LOG chooses among all of them.
+    /// Log the steps of rxcheck with their times to standard error; the environment variable RX_LOG filters them.
     #[arg(long)]
     pub verbose: bool,
 
-    /// The path standard input is shown under; `.py` at its end makes it Python.
+    /// The path of standard input in diagnostics; if it ends in `.py`, the text is parsed as Python.
     #[arg(long, value_name = "PATH", default_value = "<stdin>")]
     pub stdin_name: String,
 
-    /// Check N files at once [default: one per processor].
+    /// Check N files in parallel [default: the number of processors].
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
-    /// Say what a diagnostic means, by code (RX0501) or name (call-tir-arg-mismatch).
+    /// Explain a diagnostic, given by code (RX0501) or name (call-tir-arg-mismatch).
     #[arg(long, value_name = "CODE")]
     pub explain: Option<String>,
 
-    /// Print what completes rxcheck's options in a shell.
+    /// Print the completion script of rxcheck for a shell.
     #[arg(long, value_enum, value_name = "SHELL", exclusive = true)]
     pub completions: Option<Shell>,
 
-    /// Trace the shape of the value at a position back to what fixed it; without a column, of what the line binds.
+    /// Trace the shape of the value at a position back to the bindings and annotations that determine it. Without a column, trace
+    /// the variable that the line binds.
     #[arg(long, value_name = "FILE:LINE[:COL]", conflicts_with_all = ["paths", "output_file"])]
     pub why: Option<crate::why::Position>,
 
-    /// The part `--why` traces: an axis, `dtype` or `rank`; of a field of a tuple behind its index: `1.0` [default: all].
+    /// The part of the type that `--why` traces: an axis, `dtype` or `rank`. For a field of a tuple, write the field's index first:
+    /// `1.0` is axis 0 of field 1 [default: all].
     #[arg(long, value_name = "PART", requires = "why", allow_hyphen_values = true)]
     pub dim: Option<crate::why::Part>,
 }
@@ -157,40 +163,40 @@ pub struct Args {
 /// Values of `--format`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum FormatName {
-    /// Reports with source lines, for people.
+    /// Human-readable, with source lines.
     #[value(alias = "full")]
     Text,
-    /// One line each.
+    /// One line per diagnostic.
     Concise,
-    /// One JSON object each, in one line.
+    /// One JSON object per line.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// Annotations of a pull request on GitHub.
+    /// Workflow commands of GitHub Actions, which annotate a pull request.
     Github,
-    /// A code quality report of GitLab.
+    /// A GitLab code quality report.
     Gitlab,
-    /// Test results in JUnit's XML.
+    /// Test results in JUnit's XML format.
     Junit,
 }
 
 /// Values of `--annotate`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Annotations that are missing.
+    /// Only missing annotations.
     Missing,
-    /// Those too that say less than is known.
+    /// Also annotations that are less precise than the inferred type.
     All,
 }
 
 /// Values of `--color`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set.
+    /// If the output is a terminal and NO_COLOR is not set.
     Auto,
-    /// Even into a file.
+    /// Always, also in files.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
@@ -209,17 +215,20 @@ impl Args {
         ];
         let plain = matches!(args.format(), Format::Text | Format::Concise | Format::Json);
         if let (Some((answer, _)), false) = (answers.iter().find(|(_, asked)| *asked), plain) {
-            let message = format!("{answer} is written with --format text, concise or json");
+            let message = format!("{answer} requires --format text, concise or json");
             Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
         let stdin = args.paths.iter().any(|path| path.as_os_str() == "-");
         if args.watch && (stdin || (args.format().is_document() && args.output_file.is_none())) {
-            let what = if stdin { "standard input, which never changes" } else { "a document, without --output-file" };
-            Args::command().error(ErrorKind::ArgumentConflict, format!("--watch does not go with {what}")).exit();
+            let message = match stdin {
+                true => "--watch cannot watch standard input, which never changes",
+                false => "--watch with a --format that is one document requires --output-file",
+            };
+            Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
         if args.format().is_document() && (args.diff || (args.fix && stdin && args.output_file.is_none())) {
-            let what = if args.diff { "--diff writes a diff" } else { "--fix prints the text of standard input" };
-            let message = format!("{what}, which does not go with a --format that is one document");
+            let output = if args.diff { "--diff prints a diff" } else { "--fix prints the text of standard input" };
+            let message = format!("{output}, which cannot be combined with a --format that is one document");
             Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
         args

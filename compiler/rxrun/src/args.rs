@@ -6,22 +6,22 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
-Arrays are matched to parameters by name: exactly, else after every character that no identifier has is replaced by `_`. The fields
-of a tuple `t` are `t.0`, `t.1`, …, a shape is a vector of integers. `out0`, `out1`, … are passed over; other arrays that are no
-parameters are reported, and a file without any that is one is an error. What NumPy has no dtype of is given and written in another:
-bfloat16 and 8-bit floats as their bits (uint16, uint8), int4, uint4 and float4_e2m1fn as their values (int8, uint8, float32).
-Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get their values from the arrays, or from --dim.
-What the command line does not say, [run] in rx.toml may.
+Arrays are matched to parameters by name. If no name is equal, names are compared with every character that an identifier cannot have
+replaced by `_`. The fields of a tuple `t` are `t.0`, `t.1`, …; a shape is a vector of integers. `out0`, `out1`, … are ignored. Other
+arrays that match no parameter are reported, and a file in which no array matches is an error. Dtypes that NumPy does not have are
+read and written as others: bfloat16 and 8-bit floats as their bits (uint16, uint8); int4, uint4 and float4_e2m1fn as their values
+(int8, uint8, float32). Parameters without an array get random values drawn from the seed (docs/random.md). Symbolic dims get their
+values from the arrays or from --dim. The defaults of these options can be set in the table [run] of rx.toml.
 
---profile, --trace and --values observe runs of their own, in which the device finishes one kernel before it begins the next. The
-times printed by --profile are sums over one such run, whatever --repeat says. What an observed run fails at is said and is
-no failure of the run before it.
+--profile, --trace and --values each use an additional run, in which the device finishes each kernel before it starts the next. The
+times printed by --profile are sums over one such run and do not depend on --repeat. If an additional run fails, the failure is
+reported, but the runs before it still count as successful.
 
 Exit status:
-  0  it ran (and what --check compares is equal)
-  1  the program is wrong, cannot be run, or failed; or a comparison did
-  2  wrong usage, inputs that do not fit, a file that cannot be read or written, or a mistake in rx.toml
-  3  a fault of rxrun itself";
+  0  the function ran (and with --check, the results are equal)
+  1  the program has errors, cannot be run, or failed; or the results of --check differ
+  2  wrong usage, inputs that do not match the parameters, a file that cannot be read or written, or a mistake in rx.toml
+  3  a bug in rxrun itself";
 
 /// Checks, compiles and runs a function of a Relax module.
 #[derive(Parser, Debug)]
@@ -30,150 +30,148 @@ pub struct Args {
     /// The program: Relax text, or `-` for standard input.
     pub file: PathBuf,
 
-    /// The module to run or show, by the name of its class; of several classes of a name `NAME#2` is the second, and `-` means the
-    /// functions outside of classes [default: the only module, else the only one with the entry].
+    /// The module to run or print, by the name of its class. `NAME#2` is the second class of that name; `-` is the functions outside
+    /// of classes [default: the only module, otherwise the only one with the function of --entry].
     #[arg(long, value_name = "NAME", overrides_with = "module", allow_hyphen_values = true)]
     pub module: Option<String>,
 
-    /// The function of the module to call [default: `main`, else the only public Relax function]; with --emit a prim_func, too.
+    /// The Relax function to call; with --emit, also a prim_func [default: `main`, otherwise the only public Relax function].
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
 
-    /// A parameter's value: NAME=FILE.npy.
+    /// The value of one parameter: NAME=FILE.npy.
     #[arg(long = "input", value_name = "NAME=FILE", value_parser = name_and_path)]
     pub input: Vec<(String, PathBuf)>,
 
-    /// Parameters' values, by name: an .npz or .safetensors file.
+    /// The values of parameters by name: an .npz or .safetensors file.
     #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
 
-    /// Weights: an .npz or .safetensors file in which every parameter from the function's `num_input` on must have an
-    /// array; arrays that are missing, of another type or unused are reported. `raw` or `prepared` says what arrays are of a function
-    /// whose weights another prepares (`main_transform_params`), where names and shapes do not tell.
+    /// Weights: an .npz or .safetensors file with an array for every parameter at or after the function's `num_input`. Missing,
+    /// unused and mistyped arrays are reported. If another function prepares the weights (`main_transform_params`), and names and
+    /// shapes do not show whether the arrays are the weights before or after that preparation, give `raw` or `prepared`.
     #[arg(long, value_name = "FILE|raw|prepared", value_parser = weights)]
     pub weights: Vec<Weights>,
 
-    /// Constants that the text has no data of: an .npz or .safetensors file whose arrays are called by key and index,
-    /// `ir.GenericConst[0]`, as the text calls them behind `metadata`. They go before what its metadata section has.
+    /// Values of constants whose data is not in the text: an .npz or .safetensors file. An array's name is the key and index after
+    /// `metadata` in the text, such as `ir.GenericConst[0]`. These arrays take precedence over the text's metadata section.
     #[arg(long, value_name = "FILE")]
     pub constants: Vec<PathBuf>,
 
-    /// Convert weights of another dtype to the parameter's.
+    /// Convert weights of another dtype to the parameter's dtype.
     #[arg(long, requires = "weights")]
     pub convert_weights: bool,
 
-    /// Seed of the values of parameters that have no array [default: 0].
+    /// The seed of the random values of parameters that have no array [default: 0].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// A symbolic dim's value: n=4. With --emit schedule what threads and work are counted for.
+    /// The value of a symbolic dim: n=4. With --emit schedule, threads and work are counted for these values.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, i64)>,
 
-    /// Where to write what the function returns: out0, out1, …, tuples flattened.
+    /// Write the results to this file as arrays out0, out1, …, with tuples flattened.
     #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["emit", "explain_schedule"])]
     pub output: Option<PathBuf>,
 
-    /// Compare what is returned with out0, out1, … of a file.
+    /// Compare the results with the arrays out0, out1, … of a file.
     #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["emit", "explain_schedule"])]
     pub check: Option<PathBuf>,
 
-    /// What --check allows beyond --rtol.
+    /// The absolute tolerance of --check: |result - expected| <= atol + rtol * |expected|.
     #[arg(long, value_name = "X", default_value_t = 1e-4)]
     pub atol: f64,
 
-    /// What --check allows, relative to the value that is expected.
+    /// The relative tolerance of --check.
     #[arg(long, value_name = "X", default_value_t = 1e-4)]
     pub rtol: f64,
 
-    /// Where to run [default: auto].
+    /// The device to run on [default: auto].
     #[arg(long, value_enum)]
     pub device: Option<Device>,
 
-    /// Run K times; the time printed is the fastest's, beside the median.
+    /// Run K times and print the fastest and the median time.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
-    /// In each run call the function N times, one behind the other; the times are of one call, on average. On a GPU the host waits behind
-    /// the last, so that the times of small functions are the GPU's and not those of launching. No progress is printed.
+    /// Call the function N times in each run, and report the average time of one call. On a GPU, the host waits only after the last
+    /// call, so that the time of a small function does not include the launch latency. No progress is printed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub calls: u32,
 
-    /// End a call with an error after N iterations of loops and calls of functions in all, so that a program that never ends
-    /// does. Ctrl-C ends it at once.
+    /// Stop a call with an error after a total of N loop iterations and function calls, in case the program does not terminate.
+    /// Ctrl-C stops it at once.
     #[arg(long, alias = "max-rounds", value_name = "N", default_value_t = 1_000_000_000_000_000)]
     pub max_iterations: u64,
 
-    /// On a GPU, end the run with an error where kernels take longer than S seconds. The GPU is not used again by this process.
+    /// On a GPU, stop the run with an error if its kernels take longer than S seconds. This process then no longer uses the GPU.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_seconds: u64,
 
-    /// After the runs, run once more and tell how long each kernel took, how much it computed (arithmetic operations)
-    /// and moved (the bytes of its arguments, once each), and which statements it computes.
+    /// After the runs, run once more and print for each kernel its time, its arithmetic operations, the bytes of its arguments (each
+    /// argument counted once) and the statements that it computes.
     #[arg(long, overrides_with = "profile", conflicts_with_all = ["emit", "explain_schedule"])]
     pub profile: bool,
 
-    /// After the runs, run once more and write when each kernel ran as a trace for chrome://tracing or Perfetto.
+    /// After the runs, run once more and write a trace of the kernels for chrome://tracing or Perfetto.
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["emit", "explain_schedule"])]
     pub trace: Option<PathBuf>,
 
-    /// After the runs, run once more without joining kernels and describe what each variable was bound to, the last time
-    /// it was.
+    /// After the runs, run once more without fusion and describe the last value of each variable.
     #[arg(long, overrides_with = "values", conflicts_with_all = ["emit", "explain_schedule"])]
     pub values: bool,
 
-    /// Print a stage of the program and run nothing.
+    /// Print a stage of the program, and run nothing.
     #[arg(long, value_enum, value_name = "STAGE")]
     pub emit: Option<Emit>,
 
-    /// The passes of --emit passes, as `rxopt --pass` takes them [default: the steps that lead to the kernels of --device].
+    /// The passes of --emit passes, in the syntax of `rxopt --pass` [default: the steps that produce the kernels of --device].
     #[arg(long, value_name = "PASSES", requires = "emit")]
     pub passes: Option<String>,
 
-    /// The architecture that kernels are made for with --emit and --device cuda-sim: `sm_80`, `sm_90a`.
+    /// The GPU architecture that --emit and --device cuda-sim generate kernels for, such as `sm_80` or `sm_90a`.
     #[arg(long, value_name = "SM", default_value = "sm_80", value_parser = arch)]
     pub arch: u32,
 
-    /// The rules that make CUDA kernels, in the order in which they are asked; the fallback comes last, named or not
-    /// [default: all].
+    /// The schedule rules to try for CUDA kernels, in this order; the fallback is always tried last [default: all].
     #[arg(long, value_name = "RULE,…", value_parser = rules)]
     pub schedule: Option<RuleOrder>,
 
-    /// Let CUDA kernels multiply float32 on tensor cores, rounded to 10 bits of fraction (tf32): several times as fast, and
-    /// less exact than the CPU.
+    /// Let CUDA kernels multiply float32 on tensor cores in tf32 (10 bits of fraction): several times as fast, and less exact than
+    /// on the CPU.
     #[arg(long, overrides_with = "tf32")]
     pub tf32: bool,
 
-    /// With --device cuda-sim: an access out of bounds or undefined behaviour is an error, and every kernel is run in several
-    /// orders of its threads, which must give the same. Takes several times as long.
+    /// With --device cuda-sim: report out-of-bounds accesses and undefined behavior as errors, and run every kernel with several
+    /// orders of its threads, whose results must be equal. Takes several times as long.
     #[arg(long, overrides_with = "sanitize")]
     pub sanitize: bool,
 
-    /// Print which rule made each CUDA kernel, and why those before it did not; run nothing. As `--emit schedule`.
+    /// Print the schedule rule of each CUDA kernel and why earlier rules were not used, and run nothing; the same as `--emit schedule`.
     #[arg(long, conflicts_with = "emit", overrides_with = "explain_schedule")]
     pub explain_schedule: bool,
 
-    /// The settings file, in place of the nearest rx.toml above the program.
+    /// Use this settings file instead of the nearest rx.toml above the program.
     #[arg(long, value_name = "PATH", conflicts_with = "isolated")]
     pub config: Option<PathBuf>,
 
-    /// Look at no rx.toml.
+    /// Ignore every rx.toml.
     #[arg(long)]
     pub isolated: bool,
 
-    /// How results are printed.
+    /// The format of the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    /// When to colour diagnostics.
+    /// When to color diagnostics.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
 
-    /// Print the tool's own spans with their times on standard error; the environment variable RX_LOG chooses among all of them.
+    /// Log the steps of rxrun with their times to standard error; the environment variable RX_LOG filters them.
     #[arg(long)]
     pub verbose: bool,
 
-    /// The path standard input is shown under; `.py` at its end makes it Python.
+    /// The path of standard input in diagnostics; if it ends in `.py`, the text is parsed as Python.
     #[arg(long, value_name = "PATH", default_value = "<stdin>")]
     pub stdin_name: String,
 }
@@ -181,15 +179,15 @@ pub struct Args {
 /// Values of `--device`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// A CUDA device where there is one, else the CPU.
+    /// A CUDA device if there is one, otherwise the CPU.
     Auto,
-    /// Compiled for the CPU.
+    /// The CPU, with compiled kernels.
     Cpu,
-    /// On a CUDA device.
+    /// A CUDA device.
     Cuda,
-    /// By the reference interpreter: slow, every access checked.
+    /// The reference interpreter: slow, with every access checked.
     Interp,
-    /// The CUDA C, compiled by a C++ compiler and run on the CPU: slow, to check kernels without a GPU.
+    /// A simulator, which compiles the CUDA C with a C++ compiler and runs it on the CPU: slow, to check kernels without a GPU.
     CudaSim,
 }
 
@@ -214,16 +212,16 @@ pub enum Kind {
 /// Values of `--emit`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
-    /// The module as rx prints it.
+    /// The Relax module, as parsed and printed by rx.
     Relax,
-    /// The module before the first pass and after each (--passes), one after the other.
+    /// The module before the first pass and after each pass of --passes.
     Passes,
-    /// The kernels as loops, after fusion.
+    /// The kernels as TIR loops, after fusion.
     Tir,
     /// The kernels as CUDA C.
     Cuda,
-    /// Which rule made each CUDA kernel, why those before it did not, its threads and its work (for dims of --dim, or 1), and what it
-    /// needs of a device (with NVRTC). With --format json an object for each kernel, too (docs/json.md).
+    /// The schedule rule of each CUDA kernel and why earlier rules were not used, the kernel's threads and work (for the dims of --dim,
+    /// otherwise 1) and, with NVRTC, its registers and memory. With --format json also an object per kernel (docs/json.md).
     Schedule,
     /// The kernels as PTX; needs NVRTC.
     Ptx,
@@ -236,20 +234,20 @@ pub enum Emit {
 /// Values of `--format`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// Human-readable.
     Text,
-    /// One JSON object per line and event (docs/json.md).
+    /// One JSON object per event, each on its own line (docs/json.md).
     Json,
 }
 
 /// Values of `--color`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set.
+    /// If standard error is a terminal and NO_COLOR is not set.
     Auto,
-    /// Even into a file.
+    /// Always, also in files.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
@@ -321,6 +319,6 @@ fn dim(text: &str) -> Result<(String, i64), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     match value.trim().parse::<i64>() {
         Ok(value) if value >= 0 => Ok((name.trim().to_owned(), value)),
-        _ => Err(format!("`{value}` is no extent: an integer of 0 or more")),
+        _ => Err(format!("`{value}` is not a valid extent: write an integer of 0 or more")),
     }
 }

@@ -13,8 +13,8 @@ const HEAD: &str = "# Diagnostic codes
 
 <!-- Written by `cargo run -p rx-docs` from compiler/base/src/diagnostic/code.rs; a test compares. -->
 
-Every diagnostic has a number and a name that never change their meaning. The severity is the usual one. `rxcheck --explain
-RX0402` prints the page of a code. A comment in an example says what rx reports of its line.
+The code and the name of a diagnostic never change their meaning. The severity is the default; `rx.toml` can change it. `rxcheck
+--explain RX0402` prints the page of a code. In the examples, a comment states what rx reports for its line.
 ";
 
 /// The comment below the title of each page.
@@ -104,19 +104,21 @@ fn silence(code: Code, elsewhere: bool) -> String {
     let slug = code.slug();
     let toml = format!("`rx.toml` sets the severity:\n\n```toml\n[severity]\n{code} = \"off\"\n```");
     match code.number() {
-        0..50 => return "Settings that are wrong are not gone by, so nothing silences it.".to_owned(),
-        50..100 => return format!("No comment does. In a project, {toml}"),
-        _ if elsewhere => return "No text is at fault, so no comment in one silences it.".to_owned(),
+        0..50 => return "It cannot be silenced: settings with mistakes are not applied.".to_owned(),
+        50..100 => return format!("Comments cannot silence it. In a project, {toml}"),
+        _ if elsewhere => {
+            return "It cannot be silenced by a comment, because it is not about a place in a text.".to_owned();
+        }
         _ if !code.is_choosable() => {
-            return "Nothing does: what cannot be read is an error, and what stands behind it is not known.".to_owned();
+            return "It cannot be silenced: rx cannot know the meaning of a text that it cannot parse.".to_owned();
         }
         _ => {}
     }
     let shown = match code.severity() {
-        Severity::Hint => "Hints are shown by editors, and by `rxcheck --hints` only. ",
+        Severity::Hint => "Hints are shown only by editors and by `rxcheck --hints`. ",
         _ => "",
     };
-    format!("{shown}On one line: `# rx: ignore[{code}]` behind it, or `# rx: ignore[{slug}]`. In a project, {toml}")
+    format!("{shown}On one line: end it with `# rx: ignore[{code}]` or `# rx: ignore[{slug}]`. In a project, {toml}")
 }
 
 /// Generates the index as Markdown.

@@ -8,8 +8,9 @@ const HEAD: &str = "# Command lines
 
 <!-- Written by `cargo run -p rx-docs` from the programs' own definitions; a test compares. -->
 
-Every option of `rxcheck`, `rxfmt`, `rxopt` and `rxrun`, as `--help` prints it. `rx-lsp` has no options: it speaks the Language Server
-Protocol on standard input and output, and takes its settings from the editor ([extensions](lsp-extensions.md)).
+The options of `rxcheck`, `rxfmt`, `rxopt` and `rxrun`, with the texts of `--help`. `rx-lsp` is not listed: editors start it without
+options. It speaks the Language Server Protocol on standard input and output, and gets its settings from the editor
+([extensions](lsp-extensions.md)).
 ";
 
 fn commands() -> [Command; 4] {

@@ -9,7 +9,8 @@ const HEAD: &str = "# Operators
 
 <!-- Written by `cargo run -p rx-docs` from the schemas in compiler/ops; a test compares. -->
 
-Every operator rx knows, as its schema says it. Hover, completion and the checks of arguments read the same schemas.
+The operators of rx, with the signature, description and parameters of their schemas. Hover, completion and the argument checks use the
+same schemas.
 ";
 
 /// Returns the page as Markdown.
@@ -49,7 +50,7 @@ fn operator(page: &mut String, schema: &Schema) {
     // INVARIANT: writing to a string does not fail.
     let _ = write!(page, "\n### R.{}\n\n```python\n{}\n```\n\n{}\n", schema.name, signature_text(schema), schema.doc);
     if schema.purity == Purity::Impure {
-        page.push_str("\nImpure: it may not stand in a dataflow block or a pure function.\n");
+        page.push_str("\nImpure: it must not be called in a dataflow block or a pure function.\n");
     }
     if !schema.params.is_empty() {
         page.push_str("\n| parameter | takes | default | |\n|---|---|---|---|\n");

@@ -71,7 +71,7 @@ fn severities() -> Value {
     json!({
         "type": "object",
         "properties": properties,
-        "patternProperties": { "^RX[0-9]{1,3}$": level("The diagnostics whose numbers begin so.") },
+        "patternProperties": { "^RX[0-9]{1,3}$": level("All diagnostics whose codes begin with these digits.") },
         "additionalProperties": false,
     })
 }

@@ -8,43 +8,43 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Developers' tasks. What each runs is printed before it starts.
+/// Developer tasks. Each command is printed before it is run.
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
 enum Task {
-    /// Everything a change must pass: .ci/run
+    /// Runs all checks that a change must pass: .ci/run
     Check {
-        /// Runs the sweeps too: .ci/full
+        /// Also runs the exhaustive tests: .ci/full
         #[arg(long)]
         full: bool,
     },
-    /// The tests: .ci/tests
+    /// Runs the tests: .ci/tests
     Test {
-        /// Arguments of `cargo nextest run`, or of `cargo test` where nextest is not installed: `-p rx-ops values`
+        /// Arguments of `cargo nextest run`, or of `cargo test` if nextest is not installed: `-p rx-ops values`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
     /// Rewrites the pages that are derived from data, then builds the API documentation; a rustdoc warning is an error
     Docs,
-    /// The figures of conformance and speed: tests/scripts/figures.sh
+    /// Measures the figures of conformance and speed: tests/scripts/figures.sh
     Figures,
-    /// A benchmark of rx-bench, built with --release
+    /// Runs a benchmark of rx-bench, built with --release
     Bench {
-        /// edits, corpus, generate, guards or servers
+        /// The benchmark: edits, corpus, generate, guards or servers
         #[arg(default_value = "edits")]
         name: String,
         /// Arguments of the benchmark
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// The VS Code extension's checks, and the real editors of the folder that RX_EDITORS names: .ci/editors
+    /// Checks the VS Code extension and tests the server in real editors, from the folder that RX_EDITORS names: .ci/editors
     Editors {
-        /// Drives these alone (tests/editors/run.sh): vscode, neovim, emacs, helix
+        /// Tests only these editors (tests/editors/run.sh): vscode, neovim, emacs, helix
         names: Vec<OsString>,
     },
-    /// Prints random comments of the back end, each with the code after it, for a fresh reader to explain
+    /// Prints random comments of the back end with the code after them, to test whether a new reader understands them
     SampleComments(sample::Options),
-    /// The packages of a release, built and tried on this machine as docs/releasing.md says
+    /// Builds, installs and runs the packages of a release on this machine (docs/releasing.md)
     Release,
 }
 

@@ -17,19 +17,19 @@ const BACK_END: &[&str] = &[
     "compiler/transform",
 ];
 
-/// How many comments are drawn, and with how much code.
+/// Options of `sample-comments`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// The same seed draws the same comments from the same files
+    /// The seed of the random choice: equal seeds choose equal comments
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many comments are drawn
+    /// The number of comments
     #[arg(long, default_value_t = 60)]
     count: usize,
-    /// How many lines of code follow each
+    /// The number of lines of code to print after each comment
     #[arg(long, default_value_t = 10)]
     lines: usize,
-    /// Draws from these folders, not from the crates of the back end
+    /// The folders to choose from, instead of the crates of the back end
     folders: Vec<PathBuf>,
 }
 

@@ -145,7 +145,7 @@ fn types_have_no_form_for_servers() {
     let folder = folder();
     let output = rxcheck(folder.path(), &["--types", "--format", "sarif", "good.rx"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--types is written with --format text, concise or json"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--types requires --format text, concise or json"));
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn files_and_flags_that_are_wrong_are_one_clear_error() {
     folder.run(&["take.rx", "--dim", "n=2", "--input", "other=nothing.npy"]).fails(2, "nothing.npy");
     npy::write_file(&folder.path("x.npy"), &table()).expect("written");
     folder.run(&["take.rx", "--dim", "n=2", "--input", "other=x.npy"]).fails(2, "no parameter of this name");
-    folder.run(&["take.rx", "--dim", "n=-2"]).fails(2, "is no extent");
+    folder.run(&["take.rx", "--dim", "n=-2"]).fails(2, "is not a valid extent");
     folder.run(&["take.rx", "--repeat", "0"]).fails(2, "--repeat");
     folder.run(&["wrong.rx", "--dim", "n=2"]).fails(1, "`row` is not defined");
     let run = folder.run(&["take.rx", "--dim", "n=2", "--output", "nowhere/out.npz"]);
