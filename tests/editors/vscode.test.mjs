@@ -236,7 +236,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
   const { page, opened } = await start(t, ["two_layers.rx", "conv_relu.rx"], NARROW);
   await page.setViewportSize({ width: 1600, height: 900 });
   writeFileSync(path.join(path.dirname(opened[0]), "empty.rx"), "");
-  const show = () => command(page, "Relax: Show What Passes Change");
+  const show = () => command(page, "Relax: Show Changes by Pass");
   const said = (text) => page.locator(".notification-list-item-message", { hasText: text }).first();
   const [before, after] = [".editor.original", ".editor.modified"];
   const text = '.editor-instance[aria-label*="two_layers.rx"]:not(:has(.monaco-diff-editor))';
