@@ -25,7 +25,7 @@ function shot(page, name) {
   return page.screenshot({ path: path.join(artefacts, `vscode-${name}.png`) });
 }
 
-test(`${CLIENT} a mistake is seen, explained and mended`, { skip, timeout: 6 * WAIT }, async (t) => {
+test(`${CLIENT} a mistake is shown, explained and fixed`, { skip, timeout: 6 * WAIT }, async (t) => {
   const can = await capabilities();
   const { page, opened } = await start(t, ["conv_relu.rx"]);
   await open(page, "conv_relu.rx");
@@ -72,7 +72,7 @@ test(`${CLIENT} a mistake is seen, explained and mended`, { skip, timeout: 6 * W
     await page.locator(".statusbar-item", { hasText: "Ln 5" }).waitFor();
   });
 
-  await t.test("the light bulb mends it", async () => {
+  await t.test("the light bulb fixes it", async () => {
     assert.ok(can.codeActionProvider, "rx-lsp has no codeActionProvider");
     await page.locator(".view-line").first().click();
     const problem = page.locator(".marker-widget");
@@ -273,7 +273,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     await show();
     const passes = page.locator(".quick-input-list .monaco-list-row");
     await passes.filter({ hasText: "DeadCodeElimination" }).filter({ hasText: "no change" }).waitFor();
-    // Those that change something come first.
+    // Passes with changes come first.
     assert.match(await passes.first().innerText(), /LegalizeOps[^]*lines/);
     await shot(page, "passes");
     await passes.first().click();
@@ -540,7 +540,7 @@ test(`${CLIENT} where there is no server, it is said what can be done`, { skip, 
   await open(page, "conv_relu.rx");
   const message = page.locator(".notification-list-item", { hasText: "rx.server.path names /nowhere/rx-lsp" });
   await message.first().waitFor();
-  await page.locator(".statusbar-item", { hasText: "rx does not run" }).waitFor();
+  await page.locator(".statusbar-item", { hasText: "rx not running" }).waitFor();
   await shot(page, "missing");
   await message.locator("a", { hasText: "How to Install" }).first().click();
   await page.locator(".getting-started-step", { hasText: "The server" }).first().waitFor();

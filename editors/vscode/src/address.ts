@@ -1,4 +1,4 @@
-// What the address of a document that the extension makes says besides its name: of which program it is, and what of it.
+// Addresses of virtual documents: the query names the program that a document is generated from, and the part that it shows.
 
 import { record, text } from "./json";
 
@@ -7,12 +7,12 @@ export interface Address<What> {
   readonly what: What;
 }
 
-// The query of the document's address.
+// Returns the query of the document's address.
 export function query(program: string, what: unknown): string {
   return JSON.stringify({ program, what } satisfies Address<unknown>);
 }
 
-// `read` tells what of the program such a document may show; nothing of addresses of others.
+// Parses the query of an address. `read` parses the part; undefined if the address is not that of such a document.
 export function readAddress<What>(query: string, read: (value: unknown) => What | undefined): Address<What> | undefined {
   let fields: Record<string, unknown> | undefined;
   try {

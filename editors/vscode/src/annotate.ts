@@ -1,4 +1,4 @@
-// "Write inferred annotations": the server sends the edit; here is which document, and what is said when there is none.
+// "Write Inferred Annotations": chooses the document, requests the edit from the server and reports if there is nothing to write.
 
 import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
@@ -6,16 +6,16 @@ import { number, record } from "./json";
 
 export const ANNOTATE = "rx.annotate";
 
-// `[uri, position]`; the whole document of the active editor where nothing is given.
+// `given` is `[uri, position]`; the default is the whole document of the active editor.
 export async function annotate(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
   const uri = vscode.window.activeTextEditor?.document.uri.toString();
   if (given.length === 0 && uri === undefined) {
-    void vscode.window.showErrorMessage("rx: open the program that is to be annotated.");
+    void vscode.window.showErrorMessage("rx: open a Relax file to annotate it.");
     return undefined;
   }
   const answer: unknown = await next(ANNOTATE, given.length > 0 ? [...given] : [uri]);
   if (number(record(answer)?.["edits"]) === 0) {
-    void vscode.window.showInformationMessage("rx: every type that is known is written already.");
+    void vscode.window.showInformationMessage("rx: all inferred types are already written.");
   }
   return answer;
 }

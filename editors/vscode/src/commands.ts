@@ -1,4 +1,4 @@
-// Commands about the server.
+// Commands that manage the server, and the example file.
 
 import * as vscode from "vscode";
 import { debugInfo } from "./debugInfo";
@@ -28,9 +28,9 @@ export function serverCommands(context: vscode.ExtensionContext, server: Server)
     }),
     register("rx.copyDebugInfo", async () => {
       await vscode.env.clipboard.writeText(debugInfo(facts(context, server)));
-      void vscode.window.showInformationMessage("rx: copied. Nothing of your programs is in it; paths are.");
+      void vscode.window.showInformationMessage("rx: debug info copied. It contains paths, but no text of your files.");
     }),
-    // A program with a mistake to try things on, in a new editor.
+    // Opens a program with a mistake in a new editor, to try the extension.
     register("rx.newExample", async () => {
       await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: "relax", content: EXAMPLE }));
     }),

@@ -1,4 +1,4 @@
-// What a report of a fault should hold, as Markdown. Settings only where they differ from their defaults; nothing of any program.
+// The facts for a bug report, as Markdown. Only settings that differ from their defaults are listed, and no text of any program.
 
 export interface Facts {
   readonly extension: string;
@@ -20,7 +20,7 @@ export function debugInfo(facts: Facts): string {
     `- workspace: ${facts.trusted ? "trusted" : "not trusted"}`,
     `- server: ${facts.state}; ${facts.server}`,
     `- capabilities: ${facts.capabilities.join(", ") || "none"}`,
-    settings.length === 0 ? "- settings: as they come" : "- settings:",
+    settings.length === 0 ? "- settings: all defaults" : "- settings:",
     ...settings,
     "",
   ].join("\n");

@@ -1,15 +1,15 @@
-// Which documents are rx's.
+// The documents that rx checks.
 
 export interface Text {
   readonly languageId: string;
   readonly uri: { readonly scheme: string };
-  // The first lines.
+  // Returns the first lines.
   readonly head: () => string;
 }
 
 const SCHEMES = ["file", "untitled"];
 
-// TVM's import, in a comment too, as TVM prints it; or what is decorated.
+// An import of TVM, also in a comment as in TVM's output; or a decorated function or module.
 const SCRIPT = /^[# \t]*(?:from|import)[ \t]+tvm\b|^[ \t]*@(?:I\.ir_module|R\.function|T\.prim_func)\b/m;
 
 // `untitled`: text pasted into a new editor is checked before it is saved.
@@ -18,7 +18,7 @@ export function selector(python: boolean): { scheme: string; language: string }[
   return languages.flatMap((language) => SCHEMES.map((scheme) => ({ scheme, language })));
 }
 
-// Whether a document is a reason to start the server. Most Python files have nothing of TVM; a project of those costs no process.
+// Whether the server must be started for a document. Most Python files do not use TVM, and a project of such files needs no server.
 export function wantsServer(document: Text, python: boolean): boolean {
   if (!SCHEMES.includes(document.uri.scheme)) {
     return false;

@@ -1,4 +1,4 @@
-// Puts the parts together. No rule of the language lives in the extension: it starts rx-lsp and shows what that says.
+// The entry point of the extension. It starts rx-lsp and shows its results; it contains no knowledge of the language itself.
 
 import * as vscode from "vscode";
 import { ANNOTATE, annotate } from "./annotate";
@@ -22,7 +22,7 @@ import { explain, WHY } from "./why/explain";
 
 let server: Server | undefined;
 
-// How much of a Python file says whether it is one of TVM's.
+// The lines of a Python file that are searched for TVM's imports and decorators.
 const FIRST_LINES = new vscode.Range(0, 0, 500, 0);
 
 export function activate(context: vscode.ExtensionContext): void {
@@ -42,9 +42,9 @@ export function activate(context: vscode.ExtensionContext): void {
           return next(command, args);
       }
     },
-    // The server asks for one section, the extension's own; not all that it has to know of is a setting.
+    // The server requests one section. The answer also contains values that are not settings of the editor.
     workspace: { configuration: ({ items }) => items.map(() => serverSettings()) },
-    // Lenses run programs; a folder that is not trusted has none.
+    // Lenses run programs, so there are none in a folder that is not trusted.
     provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
     provideDocumentLinks: async (document, token, next) => (await next(document, token))?.filter(wanted),
   });
@@ -80,7 +80,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.tasks.registerTaskProvider("rx", new Tasks(context)),
     started.onDidChange(() => announce(started)),
     vscode.workspace.onDidChangeConfiguration((change) => configurationChanged(started, change)),
-    // Until then no lens is shown, the folder's settings do not count, and its Python environment is not looked at.
+    // Until the folder is trusted, no lens is shown, and the folder's settings and Python environment are not used.
     vscode.workspace.onDidGrantWorkspaceTrust(() => started.restart()),
     vscode.workspace.onDidOpenTextDocument((document) => startFor(started, [document])),
     vscode.workspace.onDidChangeTextDocument(({ document }) => startFor(started, [document])),
@@ -93,7 +93,7 @@ export async function deactivate(): Promise<void> {
   await server?.stop();
 }
 
-// The editor underlines every link. A page of operators without its underline is in every hover.
+// Links of operators are off by default, because the editor underlines every link and hovers link to the same page.
 function wanted({ target }: vscode.DocumentLink): boolean {
   const ofOperator = target?.path.endsWith("/operators.md") === true;
   return !ofOperator || vscode.workspace.getConfiguration("rx").get<boolean>("links.operators", false);
@@ -119,7 +119,7 @@ function configurationChanged(server: Server, change: vscode.ConfigurationChange
   }
 }
 
-// Menus show what the server that runs can do, and nothing else.
+// Sets the context keys of the menus, so that they show only commands that the running server supports.
 function announce(server: Server): void {
   const can = {
     "rx.canRun": RUN,

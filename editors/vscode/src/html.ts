@@ -1,4 +1,4 @@
-// Text in HTML and SVG.
+// Escapes text for HTML and SVG.
 
 export function escaped(text: string): string {
   const names: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

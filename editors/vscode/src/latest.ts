@@ -1,4 +1,4 @@
-// Questions of which only the last one counts: a newer one cancels it, and its answer is dropped.
+// Requests of which only the latest one matters: a newer request cancels the older one, whose answer is dropped.
 
 import * as vscode from "vscode";
 
@@ -6,7 +6,7 @@ export class Latest implements vscode.Disposable {
   private source: vscode.CancellationTokenSource | undefined;
   private timer: NodeJS.Timeout | undefined;
 
-  // What `question` answers; nothing when a newer one has been asked meanwhile.
+  // Returns the answer to `question`; undefined if a newer question was asked in the meantime.
   async ask(question: (token: vscode.CancellationToken) => Promise<unknown>): Promise<{ readonly answer: unknown } | undefined> {
     this.dispose();
     const source = new vscode.CancellationTokenSource();
@@ -20,7 +20,7 @@ export class Latest implements vscode.Disposable {
     return { answer };
   }
 
-  // Does something in a while, unless something else is asked for before.
+  // Calls `act` after a delay, unless something else is requested before.
   later(milliseconds: number, act: () => void): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(act, milliseconds);

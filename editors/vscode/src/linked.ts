@@ -1,4 +1,4 @@
-// Marks on lines that belong to what is under the cursor elsewhere.
+// Marks the lines that correspond to the statement under the cursor in another editor.
 
 import * as vscode from "vscode";
 
@@ -11,12 +11,12 @@ export function linkedLines(): vscode.TextEditorDecorationType {
   });
 }
 
-// Whole lines, first and last, as far as the document has them.
+// Returns the range of the lines from the first to the last, clipped to the document.
 export function wholeLines(document: vscode.TextDocument, [first, last]: readonly [number, number]): vscode.Range {
   return document.validateRange(new vscode.Range(first, 0, last, Number.MAX_SAFE_INTEGER));
 }
 
-// Nothing moves while one of them is seen already.
+// Scrolls to the first range, unless one of them is already visible.
 export function revealOne(editor: vscode.TextEditor, ranges: readonly vscode.Range[]): void {
   const [first] = ranges;
   const seen = ranges.some((range) => editor.visibleRanges.some((visible) => visible.contains(range.start)));

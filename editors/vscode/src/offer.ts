@@ -1,4 +1,4 @@
-// What is said when the server cannot be had, with what can be done.
+// The message if the server cannot be started, with the actions that the user can take.
 
 import * as vscode from "vscode";
 import type { Server, State } from "./server/server";
@@ -18,7 +18,7 @@ async function offer(server: Server, state: State & { kind: "failed" }): Promise
   const again = "Try Again";
   const actions = state.missing ? [install, settings, again] : [log, again, settings];
   const message = state.missing
-    ? `rx: there is no language server: ${state.reason}. Relax files have colours, and are not checked.`
+    ? `rx: there is no language server: ${state.reason}. Relax files are highlighted but not checked.`
     : `rx: ${state.reason}.`;
   switch (await vscode.window.showErrorMessage(message, ...actions)) {
     case install:

@@ -1,4 +1,4 @@
-// Places in a program, as the server's answers name them. Lines and columns from 0, as the editor counts.
+// Ranges in a program, as in the server's answers. Lines and columns are counted from 0, as in the editor.
 
 import { number, record } from "./json";
 
@@ -14,7 +14,7 @@ export interface Point {
   readonly column: number;
 }
 
-// A range of the protocol.
+// Parses a range of the protocol.
 export function place(value: unknown): Place | undefined {
   const [start, end] = [record(record(value)?.["start"]), record(record(value)?.["end"])];
   const [line, column] = [number(start?.["line"]), number(start?.["character"])];
@@ -36,7 +36,7 @@ export function onLines(place: Place, line: number): boolean {
   return place.line <= line && line <= place.endLine;
 }
 
-// What is at a point: what contains it, the smallest first; where nothing does, what stands on its line.
+// Returns the items whose ranges contain a point, the smallest range first; if there are none, the items on the point's line.
 export function at<T>(all: readonly T[], point: Point, of: (item: T) => readonly Place[]): T[] {
   const inside = all.filter((item) => of(item).some((place) => contains(place, point)));
   const found = inside.length > 0 ? inside : all.filter((item) => of(item).some((place) => onLines(place, point.line)));
@@ -44,7 +44,7 @@ export function at<T>(all: readonly T[], point: Point, of: (item: T) => readonly
   return found.toSorted((one, other) => size(one) - size(other));
 }
 
-// Lines count more than any column does.
+// The size of a range, for comparison: one line is more than any number of columns.
 function length({ line, column, endLine, endColumn }: Place): number {
   return (endLine - line) * 100_000 + endColumn - column;
 }

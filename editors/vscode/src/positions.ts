@@ -1,4 +1,4 @@
-// Places as the editor has them.
+// Conversions between places, the editor's ranges and the protocol's positions.
 
 import * as vscode from "vscode";
 import type { Place, Point } from "./place";
@@ -7,7 +7,7 @@ export function range({ line, column, endLine, endColumn }: Place): vscode.Range
   return new vscode.Range(line, column, endLine, endColumn);
 }
 
-// As the protocol has it.
+// Converts to a position of the protocol.
 export function position({ line, character }: vscode.Position): { line: number; character: number } {
   return { line, character };
 }

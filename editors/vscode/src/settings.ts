@@ -1,4 +1,4 @@
-// What the server has to know of the user's settings.
+// The user's settings in the form that the server expects.
 
 import * as vscode from "vscode";
 
@@ -17,7 +17,7 @@ export function serverSettings(): ServerSettings {
       timeoutSeconds: rx.get<number>("run.timeoutSeconds", 600),
       values: rx.get<boolean>("run.values", true),
       gpu: rx.get<boolean | null>("run.gpu", null),
-      // The report says it already.
+      // The report already shows the result of a run.
       message: !showsReport(),
     },
     check: { select: rx.get<string[]>("check.select", []), ignore: rx.get<string[]>("check.ignore", []) },
@@ -33,6 +33,6 @@ export function pythonEnabled(): boolean {
   return vscode.workspace.getConfiguration("rx").get<boolean>("python.enabled", true);
 }
 
-// Settings that count only when the server starts, and those it is told of while it runs.
+// Settings that are read when the server starts, and those that are sent to the running server.
 export const AT_START = ["rx.server", "rx.python"];
 export const WHILE_RUNNING = ["rx.run", "rx.check", "rx.inlayHints"];

@@ -1,4 +1,4 @@
-// The server in the status bar: how it is, which one it is; a click shows its log.
+// The status bar item: the server's state and path. A click shows its log.
 
 import * as vscode from "vscode";
 import type { Server } from "./server/server";
@@ -11,7 +11,7 @@ export function statusItem(server: Server): vscode.Disposable {
   const update = (): void => {
     const now = shown(server.state);
     item.text = now.busy ? `$(loading~spin) ${now.text}` : now.text;
-    item.tooltip = `${now.detail}\n\nClick: the server's log`;
+    item.tooltip = `${now.detail}\n\nClick to show the server's log`;
     item.backgroundColor =
       now.severity === "information" ? undefined : new vscode.ThemeColor(`statusBarItem.${now.severity}Background`);
     const language = vscode.window.activeTextEditor?.document.languageId;

@@ -1,4 +1,4 @@
-// How the server is, in a few words.
+// Short descriptions of the server's state.
 
 import type { Source } from "./server/discovery";
 import type { State } from "./server/server";
@@ -26,16 +26,16 @@ export function shown(state: State): Shown {
   });
   switch (state.kind) {
     case "idle":
-      return line("rx", "not started yet");
+      return line("rx", "not started");
     case "starting":
       return line("rx", `starting ${state.program?.path ?? ""}`, "information", true);
     case "running":
       return line(`rx ${state.version}`, `${state.program.path}, ${WHERE[state.program.source]}`);
     case "stopped":
-      return line("rx stopped", "Relax: Restart the Server starts it", "warning");
+      return line("rx stopped", "Use “Relax: Restart the Server” to start it", "warning");
     case "waiting":
-      return line("rx ended", `started again in ${state.seconds} s`, "warning", true);
+      return line("rx restarting", `The server stopped unexpectedly and restarts in ${state.seconds} s`, "warning", true);
     case "failed":
-      return line("rx does not run", state.reason, "error");
+      return line("rx not running", state.reason, "error");
   }
 }

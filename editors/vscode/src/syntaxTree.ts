@@ -1,4 +1,4 @@
-// How rx reads a program, as a document beside it: for who works on rx, or wonders about a mistake of syntax.
+// Shows the syntax tree of a program in a document beside it, for developers of rx and to understand syntax errors.
 
 import * as vscode from "vscode";
 import { query, readAddress, type Address } from "./address";
@@ -29,11 +29,11 @@ export class SyntaxTrees implements vscode.TextDocumentContentProvider, vscode.D
     this.parts.dispose();
   }
 
-  // Of what is selected, or of all where nothing is.
+  // Shows the tree of the selection, or of the whole program if nothing is selected.
   async show(): Promise<void> {
     const program = activeProgram();
     if (program === undefined) {
-      void vscode.window.showErrorMessage("rx: open the program whose syntax tree is to be shown.");
+      void vscode.window.showErrorMessage("rx: open a Relax file to show its syntax tree.");
       return;
     }
     const { document, selection } = program;
@@ -46,7 +46,7 @@ export class SyntaxTrees implements vscode.TextDocumentContentProvider, vscode.D
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string | undefined> {
     const of = address(uri);
     const asked = of && (await this.latest.ask((token) => this.server.ask(SYNTAX_TREE, [of.program, of.what], token)));
-    return typeof asked?.answer === "string" ? asked.answer : "There is no syntax tree: the language server does not know this program.\n";
+    return typeof asked?.answer === "string" ? asked.answer : "There is no syntax tree, because the program is not open in the language server.\n";
   }
 
   private settled(program: vscode.Uri): void {
@@ -58,7 +58,7 @@ export class SyntaxTrees implements vscode.TextDocumentContentProvider, vscode.D
   }
 }
 
-// The server says what a range is; null is the whole program.
+// Parses the address of such a document. The range is that of the server; null is the whole program.
 function address(uri: vscode.Uri): Address<object | null> | undefined {
   return readAddress(uri.query, (range) => (typeof range === "object" ? range : undefined));
 }

@@ -1,9 +1,9 @@
-// Work that is done one piece after the other.
+// A queue of tasks that run one after the other.
 
 export class Turns {
   private last: Promise<unknown> = Promise.resolve();
 
-  // Does the work once what was given before is done, whether that failed or not.
+  // Runs the work after all earlier work has finished, whether it succeeded or failed.
   take<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.last.then(work, work);
     this.last = turn.catch(() => undefined);

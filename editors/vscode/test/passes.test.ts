@@ -57,10 +57,10 @@ test("the next pass is one that changed something", () => {
 
 test("passes that did something are offered first", () => {
   assert.deepEqual(choices(passes.steps), [
-    { label: "change something" },
+    { label: "with changes" },
     { label: "B", index: 2 },
     { label: "C", index: 3 },
-    { label: "change nothing" },
+    { label: "without changes" },
     { label: "A", index: 1 },
   ]);
   assert.deepEqual(choices(passes.steps.slice(0, 1)), []);
@@ -68,7 +68,7 @@ test("passes that did something are offered first", () => {
 
 test("the effect of a pass is summarized", () => {
   const said = passes.steps.map((_, index) => summary(passes.steps, index));
-  assert.deepEqual(said, ["as it is written", "no change", "1 line fewer", "C takes a name"]);
+  assert.deepEqual(said, ["the original module", "no change", "1 line fewer", "C takes a name"]);
   assert.equal(title(step(0)), "the module");
 });
 

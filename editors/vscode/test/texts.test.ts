@@ -3,7 +3,7 @@ import test from "node:test";
 import { debugInfo } from "../src/debugInfo";
 import { shown } from "../src/statusText";
 
-test("the status bar names the version, and what is wrong", () => {
+test("the status bar shows the version and errors", () => {
   const program = { path: "/ext/server/rx-lsp", source: "bundled" } as const;
   const running = shown({ kind: "running", program, version: "0.1.0", capabilities: {} });
   assert.deepEqual(running, { text: "rx 0.1.0", detail: "/ext/server/rx-lsp, bundled with the extension", severity: "information", busy: false });
@@ -13,7 +13,7 @@ test("the status bar names the version, and what is wrong", () => {
   assert.deepEqual([failed.severity, failed.detail], ["error", "no rx-lsp"]);
 });
 
-test("debug info is a list with settings where they are not as they come", () => {
+test("debug info is a list that includes only changed settings", () => {
   const facts = {
     extension: "rx-relax.rx-relax 0.1.0",
     editor: "Visual Studio Code 1.139.1 (desktop)",
@@ -24,7 +24,7 @@ test("debug info is a list with settings where they are not as they come", () =>
     capabilities: ["hoverProvider"],
     settings: {},
   };
-  assert.match(debugInfo(facts), /- settings: as they come\n$/);
+  assert.match(debugInfo(facts), /- settings: all defaults\n$/);
   assert.match(debugInfo({ ...facts, settings: { "rx.run.arguments": ["--seed", "7"] } }), /`rx\.run\.arguments`: `\["--seed","7"\]`\n$/);
   assert.match(debugInfo({ ...facts, capabilities: [] }), /capabilities: none/);
 });

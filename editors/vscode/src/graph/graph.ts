@@ -1,4 +1,4 @@
-// What the server's command `rx.graph` answers: the operators of a function and what flows between them.
+// The answer of the server's command `rx.graph`: the operators of a function and the values that flow between them.
 
 import { list, number, record, text } from "../json";
 import { at, place, type Place, type Point } from "../place";
@@ -31,13 +31,13 @@ export interface Graph {
   readonly function: string;
   readonly place: Place;
   readonly whole: boolean;
-  // How many nodes were left out.
+  // The number of nodes that were left out.
   readonly hidden: number;
   readonly nodes: readonly Node[];
   readonly edges: readonly Edge[];
 }
 
-// Nothing where no Relax function stands at the position.
+// Returns undefined if there is no Relax function at the position.
 export function readGraph(value: unknown): Graph | undefined {
   const fields = record(value);
   const where = place(fields?.["range"]);
@@ -74,8 +74,8 @@ function readNode(fields: Record<string, unknown>): Node | undefined {
   };
 }
 
-// The node at a point of the program: the innermost one, else the first of the line, else that of the binding which goes on there. A node's
-// place is its variable, so that one which is bound to a call over several lines ends before them.
+// Returns the node at a point of the program: the innermost one, otherwise the first one of the line, otherwise the one whose binding continues
+// there. A node's place is only its variable, so the later lines of a call of several lines are not part of it.
 export function nodeAt(graph: Graph, point: Point): number | undefined {
   const [here] = at(graph.nodes, point, (node) => [node.place]);
   const above = graph.nodes.filter(({ kind, place }) => kind !== "parameter" && place.line < point.line);

@@ -1,13 +1,13 @@
-// The page of a graph: a style sheet, a script, nothing else.
+// The HTML page of a graph, with its style sheet and script.
 
 import { escaped } from "../html";
 
 export interface Sources {
   readonly style: string;
   readonly script: string;
-  // Who may give the style sheet.
+  // The source from which the content security policy allows style sheets.
   readonly source: string;
-  // The script of this page, and no other, may run.
+  // The nonce of the only script that the content security policy allows.
   readonly nonce: string;
 }
 

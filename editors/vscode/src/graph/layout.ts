@@ -1,4 +1,4 @@
-// Where the nodes of a graph stand: in layers, from the parameters down, by dagre. No DOM: letters are counted, not measured.
+// The layout of a graph by dagre: in layers, with the parameters at the top. It uses no DOM, so text widths are estimated from their lengths.
 
 import dagre from "@dagrejs/dagre";
 import type { Graph, Node } from "./graph";
@@ -8,12 +8,12 @@ export interface Xy {
   readonly y: number;
 }
 
-// A node's box; x and y are its middle.
+// A node's box; x and y are its center.
 export interface Box extends Xy {
   readonly id: number;
   readonly width: number;
   readonly height: number;
-  // What is written in it, one line below the other.
+  // The lines of text in it.
   readonly lines: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface Wire {
   readonly to: number;
   readonly points: readonly Xy[];
   readonly label: string;
-  // Where the label stands.
+  // The position of the label.
   readonly at: Xy | undefined;
 }
 
@@ -33,12 +33,12 @@ export interface Layout {
   readonly wires: readonly Wire[];
 }
 
-// Of a letter in the fonts of editors, 12 and 10 pixels high; a little more than the widest of them has.
+// The width of a letter, for fonts of 12 and 10 pixels; a little more than in the widest editor font.
 const LETTER = 7.4;
 const SMALL_LETTER = 6.2;
 export const LINE = 16;
 const LONGEST = 40;
-// The best layers of a larger graph take three times as long to find as good ones.
+// The number of nodes above which the faster ranker is used: the best layers of larger graphs take three times as long to find as good ones.
 const MANY = 200;
 
 export function layout(graph: Graph): Layout {
@@ -81,7 +81,7 @@ function wires(drawn: Drawn, graph: Graph): Wire[] {
   });
 }
 
-// The operator; below it the variable, and what the call computes. The rest of its cost is told where the pointer rests.
+// Returns the lines of a box: the operator, the variable, and the arithmetic operations of the call. The tooltip shows the rest of its cost.
 function lines(node: Node): string[] {
   const name = node.name === node.label ? "" : node.name;
   const [computed = ""] = node.cost.split(",");
@@ -93,7 +93,7 @@ function cut(text: string): string {
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
 }
 
-// Whether two graphs have the same layout: one of them was edited where nothing is drawn, or has other mistakes.
+// Whether two graphs have the same layout, and differ only in things that the layout does not depend on, such as errors.
 export function sameShape(one: Graph, other: Graph): boolean {
   const shape = ({ nodes, edges }: Graph): string => JSON.stringify([nodes.map((node) => [node.id, lines(node)]), edges]);
   return shape(one) === shape(other);

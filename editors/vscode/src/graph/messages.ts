@@ -1,4 +1,4 @@
-// What the extension and the page of a graph tell each other.
+// The messages between the extension and the page of a graph.
 
 import type { Graph } from "./graph";
 

@@ -1,4 +1,4 @@
-// The graph of the function under the cursor, beside the program: one panel, which follows the program that the user is in.
+// The panel that shows the graph of the function under the cursor. There is one panel, which follows the active program.
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
@@ -13,7 +13,7 @@ import type { FromPage, ToPage } from "./messages";
 
 export const GRAPH = "rx.graph";
 
-// So long the cursor rests before another function is drawn.
+// The time without cursor movement after which the graph of another function is drawn.
 const RESTS_MS = 150;
 
 interface Drawn {
@@ -27,9 +27,9 @@ const TYPE = "rx.graph";
 export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private panel: vscode.WebviewPanel | undefined;
   private drawn: Drawn | undefined;
-  // The node that the page just asked for: it is not told of it, since it may be at another by then.
+  // The node that the page just requested. It is not sent back to the page, where another node may be selected by then.
   private opened: number | undefined;
-  // Whether the page listens.
+  // Whether the page can receive messages.
   private ready = false;
   private readonly latest = new Latest();
   private readonly parts: vscode.Disposable;
@@ -55,7 +55,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
 
   show(): void {
     if (activeProgram() === undefined) {
-      void vscode.window.showErrorMessage("rx: put the cursor into a function of a program.");
+      void vscode.window.showErrorMessage("rx: put the cursor into a function.");
     } else if (this.panel === undefined) {
       this.panel = this.open();
     } else {
@@ -64,7 +64,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     }
   }
 
-  // The panel is there again after the window was loaded anew: of the function under the cursor, once the server runs.
+  // Restores the panel after a reload of the window. It shows the function under the cursor as soon as the server runs.
   deserializeWebviewPanel(panel: vscode.WebviewPanel): Promise<void> {
     this.panel?.dispose();
     this.panel = this.furnish(panel);
@@ -82,7 +82,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     panel.iconPath = vscode.Uri.joinPath(this.extension, "icons", "rx.svg");
     panel.webview.onDidReceiveMessage((message: FromPage) => this.hear(message));
     panel.onDidChangeViewState(() => {
-      // A page that is not seen is thrown away, and says so when it is there again.
+      // VS Code discards a hidden page. The new page sends `ready` when it is shown again.
       this.ready &&= panel.visible;
     });
     panel.onDidDispose(() => {
@@ -121,7 +121,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
       return;
     }
     if (this.server.isStarting && this.drawn === undefined) {
-      // It is drawn when the server runs.
+      // The graph is drawn when the server runs.
       this.tell({ kind: "message", text: "The language server is starting." });
       return;
     }
@@ -137,7 +137,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
       this.title(graph.function);
       this.tell({ kind: "graph", graph, selected: nodeAt(graph, point(editor.selection.active)) });
     } else if (this.drawn === undefined) {
-      const nothing = asked.answer === null ? "Put the cursor into a Relax function." : "The language server has no graph. Its log may say why.";
+      const nothing = asked.answer === null ? "Put the cursor into a Relax function." : "The language server did not return a graph. See its log for the reason.";
       this.tell({ kind: "message", text: nothing });
     } else {
       this.tell({ kind: "graph", graph: this.drawn.graph, selected: undefined });
@@ -186,7 +186,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
 async function reveal(program: vscode.Uri, where: vscode.Range): Promise<void> {
   const [shown] = editorsOf(program);
   const editor = shown ?? (await vscode.window.showTextDocument(program, { viewColumn: vscode.ViewColumn.One, preserveFocus: true }));
-  // The cursor at its start: a long line is not scrolled to its end.
+  // The cursor is put at the start, so that a long line is not scrolled to its end.
   editor.selection = new vscode.Selection(where.end, where.start);
   editor.revealRange(new vscode.Range(where.start, where.start), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
 }

@@ -1,4 +1,4 @@
-// A graph that has its places, as SVG. Colours are the style sheet's; words of the program stay words.
+// Draws a graph with its layout as SVG. The style sheet defines the colors; all text of the program is escaped.
 
 import { escaped } from "../html";
 import type { Graph, Node } from "./graph";
@@ -18,7 +18,7 @@ function drawWire({ from, to, points }: Wire): string {
   return `<path class="edge" data-from="${from}" data-to="${to}" marker-end="url(#arrow)" d="${curve(points)}"/>`;
 }
 
-// Above all wires, so that none runs through the letters.
+// Draws the label of a wire. Labels are drawn after all wires, so that no wire crosses the text.
 function drawLabel({ label, at }: Wire): string {
   if (at === undefined) {
     return "";
@@ -42,7 +42,7 @@ function drawNode(node: Node, box: Box): string {
   );
 }
 
-// The numbers of errors and of warnings, on the upper right corner, the errors rightmost.
+// Draws the numbers of errors and warnings in the upper right corner, with the errors rightmost.
 function badges({ errors, warnings, notes }: Node, right: number, top: number): string {
   const counts = [
     { name: "error", count: errors },
@@ -54,7 +54,7 @@ function badges({ errors, warnings, notes }: Node, right: number, top: number): 
   return counts.map(one).join("");
 }
 
-// What is seen where the pointer rests.
+// Returns the lines of the tooltip.
 function told(node: Node): string[] {
   const block = node.block === "" ? "" : `in a ${node.block} block`;
   return [node.name === "" ? node.label : `${node.name} = ${node.label}`, node.structInfo, node.cost, block, ...node.notes].filter((line) => line !== "");
@@ -66,7 +66,7 @@ function spoken(node: Node): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
-// Through the points, rounded: each inner point is a bend, the curve touches the middles between them.
+// Returns a smooth path: each inner point is the control point of a bend, and the path passes through the midpoints between them.
 export function curve(points: readonly Xy[]): string {
   const [first, ...rest] = points;
   const last = rest.at(-1);

@@ -1,4 +1,4 @@
-// Which part of a drawing is seen, and how large: a point `p` of it stands at `p * scale + (x, y)` of the window.
+// The visible part of a drawing and its scale: a point `p` of the drawing is at `p * scale + (x, y)` of the window.
 
 import type { Box, Layout, Xy } from "./layout";
 
@@ -14,7 +14,7 @@ export interface Size {
 const SMALLEST = 0.05;
 const LARGEST = 4;
 
-// Larger or smaller by a factor; what is at the point stays there.
+// Zooms by a factor, keeping the given point of the window in place.
 export function zoomed(view: Viewport, factor: number, { x, y }: Xy): Viewport {
   const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
   const by = scale / view.scale;
@@ -29,13 +29,13 @@ export function centred(view: Viewport, box: Xy, window: Size): Viewport {
   return { ...view, x: window.width / 2 - box.x * view.scale, y: window.height / 2 - box.y * view.scale };
 }
 
-// All of the drawing, never larger than it is.
+// Returns the viewport that shows the whole drawing, at a scale of at most 1.
 export function fitted(drawing: Size, window: Size): Viewport {
   const scale = Math.max(SMALLEST, Math.min(1, window.width / Math.max(1, drawing.width), window.height / Math.max(1, drawing.height)));
   return { scale, x: (window.width - drawing.width * scale) / 2, y: Math.max(0, (window.height - drawing.height * scale) / 2) };
 }
 
-// Whether a box is seen whole.
+// Whether a box is completely visible.
 export function shows(view: Viewport, box: Box, window: Size): boolean {
   const [x, y] = [box.x * view.scale + view.x, box.y * view.scale + view.y];
   const [half, high] = [(box.width / 2) * view.scale, (box.height / 2) * view.scale];
@@ -44,7 +44,7 @@ export function shows(view: Viewport, box: Box, window: Size): boolean {
 
 export type Direction = "up" | "down" | "left" | "right";
 
-// The box that an arrow key goes to: along an edge up and down, to the nearest of the same layer left and right.
+// Returns the box that an arrow key moves to: up and down along an edge, left and right to the nearest box of the layer.
 export function neighbour({ boxes, wires }: Layout, from: number, direction: Direction): number | undefined {
   const here = boxes.find((box) => box.id === from);
   if (here === undefined) {

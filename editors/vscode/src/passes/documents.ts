@@ -1,4 +1,4 @@
-// The module before and behind a pass, side by side; what is under the cursor is followed from the program through every pass.
+// Shows the module before and after a pass, side by side. The statement under the cursor is marked in both.
 
 import * as vscode from "vscode";
 import { query, readAddress, type Address } from "../address";
@@ -18,9 +18,9 @@ const { Keyboard: KEYS, Mouse: POINTER } = vscode.TextEditorSelectionChangeKind;
 interface Shown {
   readonly program: vscode.Uri;
   passes: Passes;
-  // Whether the program has changed since, so that places in it do not hold.
+  // Whether the program has changed since, so that places in it are no longer valid.
   stale: boolean;
-  // The statement that was chosen in a module of a pass; without one, the program's cursor is followed.
+  // The statement that the user selected in a module of a pass; if undefined, the program's cursor is followed.
   chosen?: vscode.Position | undefined;
   readonly latest: Latest;
 }
@@ -30,13 +30,13 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   readonly onDidChange = this.changed.event;
   private readonly shown = new Map<string, Shown>();
   private readonly linked = linkedLines();
-  // Whether a pass is seen, so that there is a next one.
+  // Whether a pass is visible, so that the commands for the next and previous pass are available.
   private visible = false;
   private readonly parts: vscode.Disposable;
 
   constructor(
     private readonly server: Server,
-    // The server makes one stage of a program at a time.
+    // The server computes only one stage of a program at a time.
     private readonly turns: Turns,
   ) {
     const register = vscode.commands.registerCommand;
@@ -63,18 +63,18 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     return this.of(uri)?.step.text ?? "# The program was closed. Show its passes again.\n";
   }
 
-  // Asks which pass, and shows what it did beside the program.
+  // Lets the user choose a pass, and shows its changes below the program.
   private async show(): Promise<void> {
     const editor = activeProgram();
     if (editor === undefined) {
-      void vscode.window.showErrorMessage("rx: open the program whose passes are to be shown.");
+      void vscode.window.showErrorMessage("rx: open a Relax file to show its passes.");
       return;
     }
     const program = editor.document.uri;
     const options = { location: vscode.ProgressLocation.Window, title: "rx: running passes" };
     const asked = await vscode.window.withProgress(options, () => this.ask(program, editor.selection.active, this.known(program).latest));
     if (asked === undefined) {
-      // Somebody asked again meanwhile.
+      // The user ran the command again in the meantime.
       return;
     }
     const passes = readPasses(asked.answer);
@@ -92,19 +92,19 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
       const icon = step.problem !== "" ? "error" : step.changed ? "edit" : "dash";
       return { label: `$(${icon}) ${label}`, description: summary(passes.steps, index), index };
     });
-    const asking = { title: `What Passes Change in ${nameOf(program)}`, placeHolder: "A pass, to see the module before and behind it", matchOnDescription: true };
+    const asking = { title: `Changes by Pass in ${nameOf(program)}`, placeHolder: "Choose a pass to compare the module before and after it", matchOnDescription: true };
     const picked = await vscode.window.showQuickPick(items, asking);
     if (picked?.index !== undefined) {
       await this.open(program, picked.index);
     }
   }
 
-  // The neighbour of the pass that is shown.
+  // Shows the next or previous pass that changes the module.
   private async step(direction: 1 | -1): Promise<void> {
     const { activeTextEditor: active, visibleTextEditors: visible } = vscode.window;
     const addresses = [...(active ? [active] : []), ...visible].flatMap(({ document }) => this.addressOf(document.uri) ?? []);
     const [address] = addresses;
-    // The document of the right side has the larger number.
+    // The document on the right side has the larger index.
     const index = Math.max(...addresses.filter(({ program }) => program === address?.program).map(({ what }) => what));
     const shown = address && this.shown.get(address.program);
     const next = shown && neighbour(shown.passes.steps, index, direction);
@@ -125,7 +125,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     const [editor] = editorsOf(program);
     const shown = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === SCHEME);
     if (shown === undefined) {
-      // Below the program, where both sides have room.
+      // Below the program, there is enough width for both sides.
       await vscode.commands.executeCommand("workbench.action.newGroupBelow");
     }
     const options = { viewColumn: shown?.viewColumn ?? vscode.ViewColumn.Active, preview: true, preserveFocus: true };
@@ -158,7 +158,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     return uri.scheme === SCHEME ? readAddress(uri.query, readIndex) : undefined;
   }
 
-  // What a document shows.
+  // Returns the step that a document shows.
   private of(uri: vscode.Uri): { readonly shown: Shown; readonly step: Step } | undefined {
     const address = this.addressOf(uri);
     const shown = address && this.shown.get(address.program);
@@ -186,7 +186,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     this.link(this.of(uri)?.shown.program);
   }
 
-  // A program that has come to rest: what is shown of it is made anew, unless it has mistakes now.
+  // Updates the documents of a program that has stopped changing, unless it now has errors.
   private async settled(uri: vscode.Uri): Promise<void> {
     const shown = this.shown.get(uri.toString());
     const [editor] = editorsOf(uri);
@@ -221,7 +221,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     }
   }
 
-  // `byUser`: with the pointer or by keys, and not because an editor was opened.
+  // `byUser`: whether the user moved the cursor, as opposed to an editor being opened.
   private moved(editor: vscode.TextEditor, byUser: boolean): void {
     const { uri } = editor.document;
     const made = this.of(uri);
@@ -251,7 +251,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     this.mark(made.shown.program, made.shown.chosen, editor);
   }
 
-  // Marks and reveals what comes from the statement that was chosen, else from that under the program's cursor.
+  // Marks and reveals the lines of the selected statement, otherwise those of the statement under the program's cursor.
   private link(program: vscode.Uri | undefined): void {
     const shown = program && this.shown.get(program.toString());
     const cursor = shown?.chosen ?? (program && editorsOf(program)[0]?.selection.active);

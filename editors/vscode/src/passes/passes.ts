@@ -1,35 +1,35 @@
-// What the server's command `rx.stage` answers of passes: the module before the first and behind each, and where its lines come from.
+// The answer of the server's command `rx.stage` for passes: the module before the first and after each pass, with the source of its lines.
 
 import { list, number, record, text } from "../json";
 import { at, places, type Place, type Point } from "../place";
 
 export interface Step {
-  // The pass; null of the module before the first.
+  // The name of the pass; null for the module before the first pass.
   readonly pass: string | null;
   readonly changed: boolean;
-  // Why it could not be applied; empty where it could.
+  // The reason that the pass could not be applied; empty if it was applied.
   readonly problem: string;
-  // Its module.
+  // The module after the pass.
   readonly text: string;
-  // What comes from where.
+  // The source of the lines of `text`.
   readonly parts: readonly Part[];
 }
 
 export interface Part {
-  // Of the step's text; the end is not in it.
+  // The range of lines in the step's text; the end is exclusive.
   readonly start: number;
   readonly end: number;
-  // The statements it comes from.
+  // The source statements of these lines.
   readonly places: readonly Place[];
 }
 
 export interface Passes {
-  // Empty: there are none, and `message` says why.
+  // If empty, `message` is the reason.
   readonly steps: readonly Step[];
   readonly message: string;
 }
 
-// Nothing where no function stands at the position.
+// Returns undefined if there is no function at the position.
 export function readPasses(value: unknown): Passes | undefined {
   const fields = record(value);
   if (fields === undefined) {
@@ -67,19 +67,19 @@ function readStep(fields: Record<string, unknown>, lines: readonly string[], par
   };
 }
 
-// The first and last lines of what comes from the statement at a point of the program.
+// Returns the first and last lines that come from the statement at a point of the program.
 export function linesOf(step: Step, point: Point): (readonly [number, number])[] {
   const found = at(step.parts, point, (part) => part.places);
   return found.map(({ start, end }) => [start, end - 1] as const).sort(([one], [other]) => one - other);
 }
 
-// The statements that a line comes from.
+// Returns the source statements of a line.
 export function placesOf(step: Step, line: number): Place[] {
   const found = step.parts.filter(({ start, end }) => start <= line && line < end).flatMap((part) => part.places);
   return found.toSorted((one, other) => one.line - other.line);
 }
 
-// The step that a user sees behind or before another: the next one in this direction that changed something, else none.
+// Returns the next step in a direction that changed the module; undefined if there is none.
 export function neighbour(steps: readonly Step[], from: number, direction: 1 | -1): number | undefined {
   for (let index = from + direction; index > 0 && index < steps.length; index += direction) {
     if (steps[index]?.changed === true) {
@@ -93,21 +93,21 @@ export function title(step: Step): string {
   return step.pass ?? "the module";
 }
 
-// What is offered to choose from: the passes that did something, then the others, under headings, which have no index.
+// Returns the items of the list of passes: those with changes, then the others, each group under a heading without an index.
 export function choices(steps: readonly Step[]): { readonly label: string; readonly index?: number }[] {
   const all = steps.map((step, index) => ({ label: title(step), index, idle: step.problem === "" && !step.changed })).slice(1);
   const under = (heading: string, idle: boolean): { readonly label: string; readonly index?: number }[] => {
     const found = all.filter((choice) => choice.idle === idle).map(({ label, index }) => ({ label, index }));
     return found.length === 0 ? [] : [{ label: heading }, ...found];
   };
-  return [...under("change something", false), ...under("change nothing", true)];
+  return [...under("with changes", false), ...under("without changes", true)];
 }
 
-// What a step did, in a few words.
+// Summarizes a step in a few words.
 export function summary(steps: readonly Step[], index: number): string {
   const [before, step] = [steps[index - 1], steps[index]];
   if (step === undefined || before === undefined) {
-    return "as it is written";
+    return "the original module";
   }
   if (step.problem !== "") {
     return step.problem;
@@ -120,17 +120,17 @@ export function summary(steps: readonly Step[], index: number): string {
   return more === 0 ? "the same number of lines" : `${Math.abs(more)} ${Math.abs(more) === 1 ? "line" : "lines"} ${more > 0 ? "more" : "fewer"}`;
 }
 
-// Which step a document's address speaks of.
+// Parses the step's index in a document's address.
 export function readIndex(value: unknown): number | undefined {
   return number(value) ?? undefined;
 }
 
-// Why there is nothing to show, by what the server answered.
+// Returns the reason that there is nothing to show, from the server's answer.
 export function nothing(answer: unknown, program: string): string {
-  return answer === null ? `${program} has no function for passes to work on.` : "the language server does not show passes. Its log may say why.";
+  return answer === null ? `${program} has no function to run passes on.` : "the language server did not return passes. See its log for the reason.";
 }
 
-// The name in a document's tab: `net.rx 03 FoldConstant.rx`.
+// Returns the name in a document's tab: `net.rx 03 FoldConstant.rx`.
 export function tab(program: string, index: number, step: Step): string {
   return `${program} ${String(index).padStart(2, "0")} ${title(step)}.rx`;
 }

@@ -1,4 +1,4 @@
-// The page of a graph: draws it, moves and enlarges it, says which node the user wants to see in the text.
+// The script of a graph's page: draws the graph, pans and zooms, and reports the node whose source the user wants to see.
 
 import type { Graph } from "../graph";
 import { layout, sameShape, type Layout } from "../layout";
@@ -13,7 +13,7 @@ const element = (id: string): HTMLElement => document.getElementById(id) ?? docu
 const drawing = element("drawing");
 
 const STEP = 1.25;
-// A drag begins after so many pixels; less is a click.
+// The distance in pixels after which a press is a drag instead of a click.
 const DRAG = 4;
 const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
@@ -45,14 +45,14 @@ function draw(graph: Graph): void {
   element("title").textContent = graph.function;
   const count = graph.nodes.length;
   element("note").textContent = graph.whole ? "" : `${count} nodes near the cursor; ${graph.hidden} more are hidden`;
-  // Another function is seen from its start; an edited one stays where it was.
+  // A new function is shown from its top; an edited one keeps its position.
   look(before?.graph.function === graph.function ? view : first(places));
   if (focused) {
     node(selected)?.focus();
   }
 }
 
-// All of it where that can be read, else its top.
+// Returns the viewport of the whole graph if it is readable at that scale, otherwise of its top.
 function first(places: Layout): Viewport {
   const all = fitted(places, size());
   return all.scale >= 0.5 ? all : { scale: 0.8, x: size().width / 2 - (places.width / 2) * 0.8, y: 0 };
@@ -72,7 +72,7 @@ function select(id: number | undefined, focus = false): void {
     }
   }
   const target = node(id);
-  // One node is reached by Tab, the others by arrow keys.
+  // The Tab key moves to one node; the arrow keys move to the others.
   (target ?? drawing.querySelector(".node"))?.setAttribute("tabindex", "0");
   if (target === null) {
     return;
@@ -110,7 +110,7 @@ function idOf(target: EventTarget | null): number | undefined {
 }
 
 function pressed(event: KeyboardEvent): void {
-  // Those are the editor's.
+  // Keys with modifiers are handled by the editor.
   if (event.ctrlKey || event.metaKey || event.altKey) {
     return;
   }
@@ -146,7 +146,7 @@ function wheel(event: WheelEvent): void {
   }
 }
 
-// Dragging moves the drawing; a press that does not move is a click.
+// Handles a press: a drag pans the drawing, and a press without movement is a click.
 function press(start: PointerEvent): void {
   if (start.button !== 0) {
     return;
