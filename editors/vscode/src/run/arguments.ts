@@ -1,6 +1,6 @@
-// Arguments of rxrun as a user writes them, and those a run turned out to lack.
+// Parses the arguments of rxrun that the user types, and finds the arguments that a failed run asks for.
 
-// Words between blanks; quotes hold blanks, a backslash the next character (but for a path on Windows, where it is one).
+// Splits a line into words at blanks. Quotes keep blanks; a backslash escapes the next character, except on Windows, where it separates folders.
 export function words(line: string, windows: boolean): string[] | { readonly problem: string } {
   const found: string[] = [];
   let word: string | undefined;
@@ -38,7 +38,7 @@ export function line(words: readonly string[]): string {
   return words.map((word) => (/^[^\s"'\\]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`)).join(" ");
 }
 
-// The symbolic dims that rxrun asks for: "the dim n of parameter `x` is not known: say --dim n=…, or …", "… are not known: say …".
+// Returns the symbolic dims that rxrun asks for: "the dim n of parameter `x` is not known: say --dim n=…, or …", "… are not known: say …".
 export function missingDims(message: string): string[] {
   if (!/\b(?:is|are) not known: say\b/.test(message)) {
     return [];
@@ -46,23 +46,23 @@ export function missingDims(message: string): string[] {
   return [...message.matchAll(/--dim ([A-Za-z_]\w*)=…/g)].flatMap((match) => match[1] ?? []);
 }
 
-// The arguments of the server's command: the module last, where it is known.
+// Returns the arguments of the server's command; the last one is the module, if it is known.
 export function runArguments(uri: string, name: string | undefined, words: readonly string[], module: string | undefined): unknown[] {
   return [uri, name ?? null, words, ...(module === undefined ? [] : [module])];
 }
 
-// With this module in place of another.
+// Returns the words with this module instead of another.
 export function withModule(words: readonly string[], module: string): string[] {
   return [...without("--module", words), `--module=${module}`];
 }
 
-// What is remembered, but where `more` says otherwise, and `more`.
+// Appends `more`, and removes the options that `more` overrides.
 export function beside(words: readonly string[], more: readonly string[]): string[] {
   const options = more.filter((word) => word.startsWith("--")).map((word) => word.split("=", 1)[0] ?? word);
   return [...options.reduce((kept: readonly string[], option) => without(option, kept), words), ...more];
 }
 
-// Without what `option` says: `--output x`, `--output=x`.
+// Returns the words without an option and its value: `--output x`, `--output=x`.
 export function without(option: string, words: readonly string[]): string[] {
   return words.filter((word, at) => word !== option && words[at - 1] !== option && !word.startsWith(`${option}=`));
 }

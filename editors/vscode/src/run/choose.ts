@@ -1,26 +1,26 @@
-// "Choose Inputs…": files beside the program, or values drawn from the seed.
+// "Choose Inputs…": files in the program's folder, or random values drawn from the seed.
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { chosenInputs, inputFiles, isSingle, parameters, ticked, type Chosen } from "./inputs";
 
 interface Item extends vscode.QuickPickItem {
-  // Nothing: drawn from the seed.
+  // If undefined, the values are drawn from the seed.
   readonly file?: string;
 }
 
-// Nothing when the user gives up. `words` are the arguments as they are.
+// Returns undefined if the user cancels. `words` are the current arguments.
 export async function chooseInputs(program: vscode.Uri, words: readonly string[]): Promise<Chosen[] | undefined> {
   const now = chosenInputs(words);
   const files = program.scheme === "file" ? await filesBeside(program) : [];
   const known = new Set(now.map(({ file }) => file));
   const items: Item[] = [
-    { label: "Seeded", description: "values drawn from the seed; so are those of parameters that no chosen file has" },
+    { label: "Seeded", description: "random values drawn from the seed; also used for parameters that are in no chosen file" },
     ...files.map((file) => ({ label: file, file })),
-    // What the user named by hand stays.
+    // Files that the user entered by hand are kept.
     ...[...known].filter((file) => !files.includes(file)).map((file) => ({ label: file, file })),
   ];
-  const placeholder = files.length === 0 ? "There is no .npz, .npy or .safetensors file beside the program" : "Files beside the program; they are remembered";
+  const placeholder = files.length === 0 ? "There is no .npz, .npy or .safetensors file in the program's folder" : "Files in the program's folder; the choice is remembered";
   const picked = await pick(`Inputs of ${path.basename(program.path)}`, placeholder, items, known);
   const chosen: Chosen[] = [];
   for (const { file } of picked ?? []) {
@@ -35,7 +35,7 @@ export async function chooseInputs(program: vscode.Uri, words: readonly string[]
   return picked && chosen;
 }
 
-// Those that are ticked when the user is done; nothing when the user gives up. Files untick the seed, and it them.
+// Returns the selected items; undefined if the user cancels. Selecting a file deselects the seed, and the reverse.
 function pick(title: string, placeholder: string, items: readonly Item[], known: ReadonlySet<string>): Promise<readonly Item[] | undefined> {
   const quick = vscode.window.createQuickPick<Item>();
   Object.assign(quick, { title, placeholder, items, canSelectMany: true, ignoreFocusOut: true });
@@ -70,12 +70,12 @@ async function filesBeside(program: vscode.Uri): Promise<string[]> {
   return inputFiles(names, path.basename(program.path));
 }
 
-// The one that the file is named after, else the user says.
+// Returns the parameter with the file's name, otherwise asks the user.
 async function parameterOf(file: string, program: vscode.Uri): Promise<string | undefined> {
   const names = parameters((await vscode.workspace.openTextDocument(program)).getText());
   const { name } = path.parse(file);
   if (names.includes(name)) {
     return name;
   }
-  return vscode.window.showQuickPick(names, { title: `The parameter that ${file} is`, ignoreFocusOut: true });
+  return vscode.window.showQuickPick(names, { title: `The parameter to read from ${file}`, ignoreFocusOut: true });
 }

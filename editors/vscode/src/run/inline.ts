@@ -1,4 +1,4 @@
-// Values of a run in the editor, behind the lines of their bindings.
+// Shows the values of a run in the editor, after the lines of their bindings.
 
 import * as vscode from "vscode";
 import { editorsOf } from "../programs";
@@ -6,12 +6,12 @@ import type { Value } from "./outcome";
 import { afterEdit, applied, brief, difference, shown, split, whole, type Shown } from "./values";
 
 interface Tracked {
-  // The program's lines as the values know them.
+  // The lines of the program that the values refer to.
   readonly lines: string[];
   values: readonly Shown[];
 }
 
-// Blanks of a decoration would be joined.
+// A no-break space, because VS Code joins ordinary spaces in decorations.
 const BLANK = "\u00a0";
 
 export class InlineValues implements vscode.Disposable {
@@ -34,7 +34,7 @@ export class InlineValues implements vscode.Disposable {
     this.parts.dispose();
   }
 
-  // Values of a run that began when the program was `text`; meanwhile it may have been edited.
+  // Shows the values of a run of `text`. The program may have been edited since the run started.
   show(uri: vscode.Uri, text: string, values: readonly Value[]): void {
     const now = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri.toString())?.getText();
     if (now === undefined) {
@@ -95,7 +95,7 @@ function after(color: string): vscode.TextEditorDecorationType {
   });
 }
 
-// Several bindings of a line (`a, b = …`) are named.
+// If a line has several bindings (`a, b = …`), each value has the name of its variable.
 function behind(line: number, values: readonly Value[]): vscode.DecorationOptions {
   const text = values.map((value) => (values.length > 1 ? `${value.name}: ${brief(value)}` : brief(value))).join("   ");
   const end = new vscode.Range(line, Number.MAX_SAFE_INTEGER, line, Number.MAX_SAFE_INTEGER);

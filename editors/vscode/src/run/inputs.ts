@@ -1,19 +1,19 @@
-// Which files a run takes its inputs from. They stand in the arguments that are remembered of a program, and nowhere else.
+// The input files of a run. They are stored only in the remembered arguments of the program.
 
 import path from "node:path";
 import { without } from "./arguments";
 
 export interface Chosen {
-  // As rxrun is told: relative to the program's folder.
+  // The path for rxrun, relative to the program's folder.
   readonly file: string;
-  // Of an `.npy`, which holds one array and no name.
+  // Only for `.npy`, which contains one array without a name.
   readonly parameter?: string;
 }
 
 const NAMED = [".npz", ".safetensors"];
 const SINGLE = ".npy";
 
-// Those files of a folder that can be inputs; the program's own (`net.npz` of `net.rx`, `net.inputs.npz`) first.
+// Returns the files of a folder that can be inputs. Files named after the program (`net.npz` or `net.inputs.npz` for `net.rx`) are first.
 export function inputFiles(names: readonly string[], program: string): string[] {
   const stem = path.parse(program).name;
   const own = (name: string): boolean => path.parse(name).name === stem || name.startsWith(`${stem}.`);
@@ -25,7 +25,7 @@ export function isSingle(file: string): boolean {
   return path.extname(file).toLowerCase() === SINGLE;
 }
 
-// Arguments with these inputs in place of others. Dims go with them: the new arrays may have others, and what they lack is asked for.
+// Replaces the inputs in the arguments. Values of dims are removed, because the new arrays may have other dims; missing ones are asked for later.
 export function withInputs(words: readonly string[], chosen: readonly Chosen[]): string[] {
   const others = without("--input", without("--inputs", words));
   const kept = chosen.length === 0 ? others : without("--dim", others);
@@ -43,25 +43,25 @@ export function chosenInputs(words: readonly string[]): Chosen[] {
   });
 }
 
-// What stays ticked: files, or the seed (nothing) alone, whichever was ticked last.
+// Returns the items that remain selected: either files or only the seed (undefined), whichever was selected last.
 export function ticked(before: readonly (string | undefined)[], now: readonly (string | undefined)[]): (string | undefined)[] {
   const files = now.filter((file) => file !== undefined);
   const seeded = now.length > files.length && !before.includes(undefined);
   return seeded || files.length === 0 ? [undefined] : files;
 }
 
-// Of an option, written `--option value` or `--option=value`.
+// Returns the value of an option, written `--option value` or `--option=value`.
 function value(option: string, word: string, next: string | undefined): string | undefined {
   return word === option ? next : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : undefined;
 }
 
-// The names of parameters of all functions of a program, in order.
+// Returns the names of the parameters of all functions of a program, in order.
 export function parameters(program: string): string[] {
   const heads = [...program.matchAll(/^[ \t]*def[ \t]+\w+[ \t]*\(/gm)];
   return [...new Set(heads.flatMap((head) => names(program.slice(head.index + head[0].length, head.index + 100_000))))];
 }
 
-// `x: R.Tensor((1, n)), y: …)`: what stands before a colon outside of inner brackets.
+// Returns the parameters' names in `x: R.Tensor((1, n)), y: …)`: the words before a colon outside of inner brackets.
 function names(text: string): string[] {
   const found: string[] = [];
   let depth = 0;

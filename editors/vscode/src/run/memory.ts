@@ -1,4 +1,4 @@
-// The arguments that are remembered of each program, in the workspace's state.
+// The remembered arguments of each program, in the workspace's state.
 
 import type * as vscode from "vscode";
 

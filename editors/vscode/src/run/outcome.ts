@@ -1,4 +1,4 @@
-// What the server's command `rx.run` answers. It comes from a process, so nothing of it is taken for granted.
+// The answer of the server's command `rx.run`. It comes from another process, so the types of all fields are checked.
 
 import { list, number, record, text } from "../json";
 import { place, places, type Place } from "../place";
@@ -7,29 +7,29 @@ export interface Output {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  // null: no finite number. JSON has neither NaN nor infinity.
+  // null if the number is not finite, because JSON has neither NaN nor infinity.
   readonly min: number | null;
   readonly mean: number | null;
   readonly max: number | null;
   readonly nan: number;
 }
 
-// What a binding of the function was.
+// The value of a binding of the function.
 export interface Value extends Omit<Output, "shape"> {
   readonly place: Place;
-  // Nothing: it is no tensor, and `text` is what it is.
+  // Undefined if the value is not a tensor; `text` then describes it.
   readonly shape: readonly number[] | undefined;
   readonly text: string;
-  // What the binding's own kernels took, where kernels are not joined.
+  // The time of the binding's kernels, without fusion.
   readonly seconds: number | null;
 }
 
 export interface Kernel {
   readonly name: string;
   readonly calls: number;
-  // Of all calls together.
+  // The total time of all calls.
   readonly seconds: number;
-  // The statements it computes.
+  // The statements that the kernel computes.
   readonly places: readonly Place[];
 }
 
@@ -37,10 +37,10 @@ export interface Outcome {
   readonly ok: boolean;
   readonly cancelled: boolean;
   readonly message: string;
-  // The median of the runs.
+  // The median time of the runs.
   readonly seconds: number | null;
   readonly outputs: readonly Output[];
-  // What there is to choose from, where it is not known which module is meant.
+  // The modules to choose from, if the program has several and none was named.
   readonly modules: readonly string[];
   readonly log: string;
   readonly values: readonly Value[];

@@ -1,4 +1,4 @@
-// Where the report of a run is shown: one panel, beside the program.
+// The panel beside the program that shows the report of a run. There is only one.
 
 import * as vscode from "vscode";
 import { page, STATEMENT, type Report } from "./report";

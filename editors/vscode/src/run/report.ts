@@ -1,4 +1,4 @@
-// The report of a run as a page. It has no script: what can be done is links to commands.
+// The report of a run as an HTML page. It has no script; its actions are links to commands.
 
 import { escaped } from "../html";
 import type { Place } from "../place";
@@ -7,7 +7,7 @@ import type { Kernel, Outcome, Output } from "./outcome";
 import { seconds, shape, value } from "./words";
 
 export interface Report {
-  // What ran, in the user's words.
+  // The name of the function that ran, for the user.
   readonly title: string;
   // The program's address.
   readonly uri: string;
@@ -15,7 +15,7 @@ export interface Report {
   readonly outcome: Outcome;
 }
 
-// `style` is the address of the style sheet, `source` who may give one.
+// `style` is the address of the style sheet, `source` the source that the content security policy allows for it.
 export function page(report: Report, style: string, source: string): string {
   const { outcome } = report;
   const state = outcome.ok ? "ok" : outcome.cancelled ? "cancelled" : "failed";
@@ -44,7 +44,7 @@ ${sections.filter((section) => section !== "").join("\n")}
 `;
 }
 
-// The server's message names the outputs, which the table does better.
+// The server's message lists the outputs, which the table already shows, so it is shortened.
 function headline({ ok, message, outputs, seconds: time }: Outcome): string {
   return ok && time !== null && outputs.length > 0 ? `Ran in ${seconds(time)} (the median of the runs)` : message;
 }
@@ -73,7 +73,7 @@ function outputs(all: readonly Output[]): string {
   return table("Outputs", head, all.map(row));
 }
 
-// Where the time went, a kernel a row.
+// Returns the table of times, with one row per kernel.
 function kernels(all: readonly Kernel[], uri: string): string {
   if (all.length === 0) {
     return "";
@@ -95,7 +95,7 @@ function table(title: string, head: readonly string[], rows: readonly string[]):
   return `<h2>${title}</h2><div class="wide"><table><thead><tr>${head.join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
 
-// Shows a statement of the program.
+// The command that shows a statement of the program.
 export const STATEMENT = "rx.showStatement";
 
 function statement(uri: string, place: Place): string {

@@ -1,4 +1,4 @@
-// "Run": the server starts the child; here is who may ask for it, with which arguments, and what is done with the answer.
+// "Run": checks that the workspace is trusted, collects the arguments, requests the run from the server and shows its answer.
 
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -18,11 +18,11 @@ import { lines } from "./words";
 
 export const RUN = "rx.run";
 
-// The function is the server's choice where it is not named.
+// The function to run. If it has no name, the server chooses it.
 interface Target {
   readonly uri: vscode.Uri;
   readonly function: string | undefined;
-  // Of the function, where the file has several.
+  // The module of the function, if the file has several modules.
   readonly module?: string;
 }
 
@@ -31,11 +31,11 @@ interface Device extends vscode.QuickPickItem {
 }
 
 const DEVICES: Device[] = [
-  { device: "auto", label: "Best device", description: "a GPU where there is one, else the CPU" },
-  { device: "cpu", label: "CPU", description: "compiled for this machine" },
+  { device: "auto", label: "Best device", description: "a GPU if there is one, otherwise the CPU" },
+  { device: "cpu", label: "CPU", description: "kernels compiled for this machine" },
   { device: "cuda", label: "CUDA", description: "a GPU" },
-  { device: "cuda-sim", label: "CUDA, simulated", description: "the CUDA text, run on the host by a C++ compiler" },
-  { device: "interp", label: "Interpreter", description: "the reference: slow, every index checked" },
+  { device: "cuda-sim", label: "CUDA, simulated", description: "CUDA C compiled by a C++ compiler and run on the CPU" },
+  { device: "interp", label: "Interpreter", description: "the reference implementation: slow, with every index checked" },
 ];
 
 export class Runner implements vscode.Disposable {
@@ -47,7 +47,7 @@ export class Runner implements vscode.Disposable {
     memory: vscode.Memento,
     private readonly panel: Panel,
     private readonly values: InlineValues,
-    // Whether the server runs programs; its command is there only while it does.
+    // Whether the server can run programs. Its command exists only while the server runs.
     private readonly available: () => boolean,
   ) {
     this.arguments = new Arguments(memory);
@@ -57,22 +57,22 @@ export class Runner implements vscode.Disposable {
     this.channel.dispose();
   }
 
-  // What the client does when a lens or a command asks for a run: `[uri, function, arguments, module]`, of which all may be missing.
+  // Handles a request for a run by a lens or a command: `given` is `[uri, function, arguments, module]`, each of which may be missing.
   async execute(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
     if (!vscode.workspace.isTrusted) {
-      void vscode.window.showErrorMessage("rx: programs are not run in a folder you do not trust.");
+      void vscode.window.showErrorMessage("rx: programs are not run in a folder that is not trusted.");
       return undefined;
     }
     const target = this.target(given);
     if (target === undefined) {
-      void vscode.window.showErrorMessage("rx: open the program that is to be run.");
+      void vscode.window.showErrorMessage("rx: open a Relax file to run it.");
       return undefined;
     }
     this.last = target;
     const more = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : [];
     let words = beside(this.arguments.of(target.uri), more);
     let outcome = await this.once(target, words, next);
-    // So is a module, where several can be run.
+    // The user is asked for a module only once, if there are several.
     const module = await askModule(outcome?.modules ?? []);
     if (module !== undefined) {
       await this.arguments.remember(target.uri, withModule(this.arguments.of(target.uri), module));
@@ -82,7 +82,7 @@ export class Runner implements vscode.Disposable {
     if (outcome === undefined || outcome.cancelled) {
       return outcome;
     }
-    // A symbolic dim is asked for once.
+    // The user is asked for the value of a symbolic dim only once.
     const dims = await ask(missingDims(outcome.message));
     if (dims.length === 0) {
       return outcome;
@@ -111,7 +111,7 @@ export class Runner implements vscode.Disposable {
     }
     const text = await vscode.window.showInputBox({
       title: `Arguments of rxrun for ${path.basename(target.uri.path)}`,
-      prompt: "They are remembered for this file. Nothing: as the settings say.",
+      prompt: "The arguments are remembered for this file. Leave empty to use only those of the settings.",
       placeHolder: "--dim n=4 --inputs data.npz --seed 7",
       value: line(this.arguments.of(target.uri)),
       ignoreFocusOut: true,
@@ -140,16 +140,16 @@ export class Runner implements vscode.Disposable {
     }
   }
 
-  // What was asked for once will be asked for again.
+  // Forgets the arguments and answers, so that the next run asks again.
   async forget(): Promise<void> {
     const target = this.current();
     if (target !== undefined) {
       await this.arguments.remember(target.uri, []);
-      void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)} is run as the settings say; nothing is remembered.`);
+      void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)}  now has no arguments or inputs of its own; runs use only the settings.`);
     }
   }
 
-  // A run tells of its outputs; written they are by a run that is asked to. The seed makes it the same run.
+  // Runs the program again to write its outputs, since a run does not keep them. With the same seed, the outputs are the same.
   async saveOutputs(): Promise<void> {
     const target = this.last;
     if (target === undefined) {
@@ -166,12 +166,12 @@ export class Runner implements vscode.Disposable {
     }
   }
 
-  // As if the user had clicked on a lens, so that the client's progress and cancelling apply.
+  // Executes the same command as a lens, so that the client shows progress and allows cancellation.
   private async order(target: Target | undefined, more?: readonly string[]): Promise<void> {
     if (this.available()) {
       await vscode.commands.executeCommand(RUN, target?.uri.toString(), target?.function, more, target?.module);
     } else {
-      void vscode.window.showErrorMessage("rx: the language server does not run, and it is what runs programs.");
+      void vscode.window.showErrorMessage("rx: programs cannot be run, because the language server is not running.");
     }
   }
 
@@ -193,7 +193,7 @@ export class Runner implements vscode.Disposable {
     return outcome;
   }
 
-  // What ran last, which is what the report is of; but the program that the user is in where that is another one.
+  // Returns the target of the last run, which the report shows; if the active editor has another program, that program.
   private current(): Target | undefined {
     const active = vscode.window.activeTextEditor?.document;
     const another = active !== undefined && isProgram(active) && active.uri.toString() !== this.last?.uri.toString();
@@ -219,7 +219,7 @@ function withoutExtension(file: string): string {
   return file.slice(0, file.length - path.extname(file).length);
 }
 
-// A statement that the report names.
+// Shows a statement that the report links to.
 export async function showStatement(program: string, place: Place): Promise<void> {
   const uri = vscode.Uri.parse(program);
   const shown = editorsOf(uri)[0];
@@ -227,14 +227,14 @@ export async function showStatement(program: string, place: Place): Promise<void
   await vscode.window.showTextDocument(uri, { viewColumn, selection: range(place) });
 }
 
-// The module of a file of several. Nothing when there is nothing to choose, or the user gives up.
+// Asks for the module, if there are several. Returns undefined if there is no choice or the user cancels.
 function askModule(modules: readonly string[]): Thenable<string | undefined> {
   const title = "Module";
   const placeHolder = "The module to run. It is remembered for this file; “Run with Arguments…” changes it.";
   return modules.length === 0 ? Promise.resolve(undefined) : vscode.window.showQuickPick([...modules], { title, placeHolder, ignoreFocusOut: true });
 }
 
-// Values of symbolic dims, one question each. Nothing when the user gives up on one.
+// Asks for the values of symbolic dims, one by one. Returns an empty list if the user cancels.
 async function ask(dims: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const [at, dim] of dims.entries()) {

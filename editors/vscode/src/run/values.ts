@@ -1,17 +1,17 @@
-// Values of a run beside their bindings. A value stays with its line, and goes when its line or one above is changed: what it says of
-// the program may hold no more. Blanks and comments change nothing.
+// The values of a run, shown at their bindings while the program is edited. A value moves with its line. It is removed if its line or a line
+// above changes in more than blanks and comments, because it may no longer be the value of the program.
 
 import type { Value } from "./outcome";
 import { seconds, shape, shortly, value as number } from "./words";
 
 export interface Shown {
   readonly value: Value;
-  // Where its variable stands now.
+  // The current position of the variable.
   readonly line: number;
   readonly column: number;
 }
 
-// Lines from `start` on were `before` and are `after`.
+// A change of lines: from line `start`, the lines `before` were replaced by `after`.
 export interface Edit {
   readonly start: number;
   readonly before: readonly string[];
@@ -48,7 +48,7 @@ interface Word {
   readonly column: number;
 }
 
-// Strings, comments, blanks, names and numbers, signs.
+// Tokens: strings, comments, blanks, names and numbers, other characters.
 const WORD = /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|#.*|\s+|[\w.]+|./gu;
 
 function words(lines: readonly string[]): Word[] {
@@ -64,7 +64,7 @@ interface Change {
   readonly text: string;
 }
 
-// A change as an editor tells of it, in the lines of a text; these are changed, too.
+// Applies a change from the editor to `lines`, and returns it as an edit of whole lines.
 export function applied(lines: string[], { range: { start, end }, text }: Change): Edit {
   const before = lines.slice(start.line, end.line + 1);
   const head = (before[0] ?? "").slice(0, start.character);
@@ -78,7 +78,7 @@ export function split(text: string): string[] {
   return text.split(/\r\n|\r|\n/);
 }
 
-// What is between the first and the last line in which two texts differ.
+// Returns the edit between two texts: the lines from the first to the last difference.
 export function difference(before: readonly string[], after: readonly string[]): Edit {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
@@ -92,7 +92,7 @@ export function difference(before: readonly string[], after: readonly string[]):
   return { start, before: before.slice(start, before.length - same), after: after.slice(start, after.length - same) };
 }
 
-// What stands behind the line.
+// Formats a value for the end of its line.
 export function brief(value: Value): string {
   const kind = value.shape === undefined ? `${value.text} ${value.dtype}` : `${shape(value.shape)} ${value.dtype}`;
   const numbers = [
@@ -106,7 +106,7 @@ export function brief(value: Value): string {
   return [kind.trim(), ...known, ...nan, ...time].filter((part) => part !== "").join("  ");
 }
 
-// The whole, as Markdown.
+// Formats all facts about a value as Markdown, for the hover.
 export function whole(value: Value): string {
   const numbers = [
     ["shape", value.shape === undefined ? "" : shape(value.shape)],

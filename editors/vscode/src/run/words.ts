@@ -1,8 +1,8 @@
-// Values in words, the same in the report and in the log.
+// Formats values for the report and the log.
 
 import type { Outcome, Output } from "./outcome";
 
-// As Python writes a tuple, as TVM writes shapes: `(4,)`.
+// Formats a shape as TVM does, as a Python tuple: `(4,)`.
 export function shape(dims: readonly number[]): string {
   return dims.length === 1 ? `(${dims[0]},)` : `(${dims.join(", ")})`;
 }
@@ -18,7 +18,7 @@ export function value(of: number | null): string {
   return size >= 1e-3 && size < 1e6 ? of.toPrecision(6) : of.toExponential(4);
 }
 
-// As short as a line of a program has room for.
+// Formats a number briefly, for the end of a program's line.
 export function shortly(of: number | null): string {
   if (of === null) {
     return "not finite";

@@ -1,4 +1,4 @@
-// Where a program of rx is found. Pure but for the questions it is given, so that it is tested without an editor.
+// Finds the programs of rx. All access to the machine goes through `Places`, so that it can be tested without an editor.
 
 import * as path from "node:path";
 
@@ -9,22 +9,22 @@ export interface Found {
   readonly source: Source;
 }
 
-// Why there is none, in words for the user; `places` are those that were looked at.
+// The reason that no program was found, for the user; `places` are the places that were searched.
 export interface Missing {
   readonly reason: string;
   readonly places: readonly string[];
 }
 
 export interface Places {
-  // The setting: a path, a name to look up in PATH, or nothing.
+  // The setting: a path, a name to look up in PATH, or empty.
   readonly setting: { readonly name: string; readonly value: string };
-  // Where the extension keeps what it came with.
+  // The folder of the programs that are bundled with the extension.
   readonly bundled: string;
   readonly searchPath: readonly string[];
-  // Folders of programs of Python environments. Asked for only when nothing else has it.
+  // The folders with the programs of Python environments. Called only if the program is found nowhere else.
   readonly python: () => Promise<readonly string[]>;
   readonly home: string;
-  // `.exe` on Windows.
+  // The suffix of programs: `.exe` on Windows.
   readonly suffix: string;
   readonly isProgram: (file: string) => Promise<boolean>;
 }
@@ -33,8 +33,8 @@ export function isFound(result: Found | Missing): result is Found {
   return "path" in result;
 }
 
-// The first of: the setting, the bundled program, PATH, a Python environment. A setting that names nothing is an error, not a
-// reason to run something else.
+// Returns the first of: the setting, the bundled program, PATH, a Python environment. If the setting names a missing program, that is an error;
+// no other program is used instead.
 export async function find(program: string, places: Places): Promise<Found | Missing> {
   const set = places.setting.value.trim();
   if (set !== "") {
@@ -61,7 +61,7 @@ export async function find(program: string, places: Places): Promise<Found | Mis
   };
 }
 
-// A program that belongs to a found one: beside it, else where programs are found.
+// Finds a program that belongs to another one: in the same folder, otherwise as in `find`.
 export async function findBeside(program: string, beside: string, places: Places): Promise<Found | Missing> {
   const sibling = path.join(path.dirname(beside), program + places.suffix);
   return (await places.isProgram(sibling)) ? { path: sibling, source: "bundled" } : find(program, places);
@@ -72,7 +72,7 @@ async function fromSetting(value: string, places: Places): Promise<Found | Missi
   if (path.isAbsolute(named)) {
     return (await places.isProgram(named))
       ? { path: named, source: "setting" }
-      : { reason: `the setting ${places.setting.name} names ${named}, which is no program`, places: [named] };
+      : { reason: `the setting ${places.setting.name} names ${named}, which is not a program`, places: [named] };
   }
   if (/[\\/]/.test(named)) {
     return { reason: `the setting ${places.setting.name} is ${named}: write the whole path, or a name in PATH`, places: [] };
@@ -84,7 +84,7 @@ async function fromSetting(value: string, places: Places): Promise<Found | Missi
     : { reason: `the setting ${places.setting.name} names ${named}, which is not in PATH`, places: places.searchPath };
 }
 
-// A relative folder in PATH would make the folder that is open choose what runs.
+// Relative folders in PATH are skipped, because with them the open folder could choose the program that is run.
 async function firstIn(folders: readonly string[], file: string, places: Places): Promise<string | undefined> {
   for (const folder of folders) {
     const candidate = path.join(folder, file);

@@ -1,4 +1,4 @@
-// What discovery asks of the editor and the machine.
+// The implementation of discovery's `Places` with the editor and the machine.
 
 import * as fs from "node:fs/promises";
 import * as os from "node:os";
@@ -11,7 +11,7 @@ export function findServer(context: vscode.ExtensionContext): Promise<Found | Mi
   return find("rx-lsp", places(context, "rx.server.path"));
 }
 
-// rxcheck and rxrun, for tasks: those that came with the server.
+// Finds rxcheck or rxrun for tasks, preferably in the folder of the server.
 export function findTool(context: vscode.ExtensionContext, tool: string, server: Found): Promise<Found | Missing> {
   return findBeside(tool, server.path, places(context, tool === "rxrun" ? "rx.run.program" : undefined));
 }

@@ -1,9 +1,9 @@
-// Folders of programs of Python environments: `pip install rx-relax` puts rx-lsp there.
+// Finds the folders of Python environments that contain programs: `pip install rx-relax` installs rx-lsp there.
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 
-// What is used of the API of the extension ms-python.python.
+// The used part of the API of the extension ms-python.python.
 interface PythonApi {
   readonly environments?: {
     getActiveEnvironmentPath(resource?: vscode.Uri): { readonly path: string };
@@ -11,8 +11,8 @@ interface PythonApi {
   };
 }
 
-// The selected interpreter's first, then the workspace's own. An environment is part of the workspace: where that is not
-// trusted nothing is run from it.
+// Returns the folder of the selected interpreter, then those of the workspace. An environment can be part of the workspace, so in a workspace that
+// is not trusted no environment is used.
 export async function pythonFolders(): Promise<readonly string[]> {
   if (!vscode.workspace.isTrusted) {
     return [];
@@ -37,7 +37,7 @@ async function selectedInterpreter(): Promise<string | undefined> {
     const active = environments?.getActiveEnvironmentPath(vscode.workspace.workspaceFolders?.[0]?.uri);
     return (await environments?.resolveEnvironment(active))?.executable?.uri?.fsPath;
   } catch {
-    // Another extension's trouble: there is no interpreter then.
+    // An error of the Python extension means that no interpreter is known.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-// One language server at a time: started, watched, restarted, ended. Says at every moment how it is.
+// Manages one language server: starts, watches, restarts and stops it, and reports its state.
 
 import * as vscode from "vscode";
 import {
@@ -35,7 +35,7 @@ export class Server implements vscode.Disposable {
   private watcher: vscode.Disposable | undefined;
   private timer: NodeJS.Timeout | undefined;
   private current: State = { kind: "idle" };
-  // Starts and stops come one after the other, however fast they are asked for.
+  // Starts and stops are executed one after the other, however quickly they are requested.
   private queue: Promise<void> = Promise.resolve();
 
   constructor(
@@ -47,17 +47,17 @@ export class Server implements vscode.Disposable {
     return this.current;
   }
 
-  // Whether it will run, or fail to, without being told to.
+  // Whether the server is starting or waiting to be restarted.
   get isStarting(): boolean {
     return this.current.kind === "starting" || this.current.kind === "waiting";
   }
 
-  // Starts what is not running yet.
+  // Starts the server, unless it is running.
   start(): Promise<void> {
     return this.enqueue(() => (this.client === undefined ? this.launch() : Promise.resolve()));
   }
 
-  // The user wants a new one, or what it was started with has changed.
+  // Restarts the server, at the user's request or because its configuration changed.
   restart(): Promise<void> {
     this.restarts.forget();
     return this.enqueue(async () => {
@@ -84,7 +84,7 @@ export class Server implements vscode.Disposable {
     );
   }
 
-  // Asks for what a command of the server answers. Nothing where it is not had: the log says why.
+  // Executes a command of the server and returns its answer. Returns undefined on failure, which is logged.
   async ask(command: string, args: readonly unknown[], token: vscode.CancellationToken): Promise<unknown> {
     const client = this.client;
     if (client === undefined || !this.has(command)) {
@@ -117,7 +117,7 @@ export class Server implements vscode.Disposable {
     this.become({ kind: "starting" });
     const program = await findServer(this.context);
     if (!isFound(program)) {
-      this.log.error(`${program.reason}. Looked at: ${program.places.join(", ") || "nothing else"}`);
+      this.log.error(`${program.reason}. Searched: ${program.places.join(", ") || "nothing else"}`);
       this.become({ kind: "failed", reason: program.reason, missing: true });
       return;
     }
@@ -138,8 +138,8 @@ export class Server implements vscode.Disposable {
       return;
     }
     const answer = client.initializeResult;
-    const version = answer?.serverInfo?.version ?? "of unknown version";
-    // A rebuilt or updated server takes over.
+    const version = answer?.serverInfo?.version ?? "(unknown version)";
+    // A rebuilt or updated server replaces the running one.
     this.watcher = watchFile(program.path, () => {
       this.log.info(`${program.path} has changed`);
       void this.restart();
@@ -172,7 +172,7 @@ export class Server implements vscode.Disposable {
     return client;
   }
 
-  // A server that ended while it was running; one that does not get that far is a failed start.
+  // Handles the end of a running server. A server that ends earlier is a failed start.
   private crashed(client: LanguageClient): void {
     if (this.client !== client || this.current.kind !== "running") {
       return;
@@ -181,10 +181,10 @@ export class Server implements vscode.Disposable {
     this.watcher?.dispose();
     const wait = this.restarts.next(Date.now());
     if (wait === undefined) {
-      this.become({ kind: "failed", reason: "the language server ended five times in three minutes", missing: false });
+      this.become({ kind: "failed", reason: "the language server crashed five times in three minutes", missing: false });
       return;
     }
-    this.log.warn(`the language server ended by itself; it is started again${wait > 0 ? ` in ${wait / 1000} s` : ""}`);
+    this.log.warn(`the language server stopped unexpectedly; it is restarted${wait > 0 ? ` in ${wait / 1000} s` : ""}`);
     this.become({ kind: "waiting", seconds: wait / 1000 });
     this.timer = setTimeout(() => void this.start(), wait);
   }
@@ -194,7 +194,7 @@ export class Server implements vscode.Disposable {
     this.watcher?.dispose();
     const client = this.client;
     this.client = undefined;
-    // A server that is already gone is what we want.
+    // The client fails if the server has already exited, which is the wanted state.
     await client?.dispose().catch(() => undefined);
   }
 

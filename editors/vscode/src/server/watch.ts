@@ -1,9 +1,9 @@
-// Tells when a program's file was replaced.
+// Calls back when a program's file was replaced.
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 
-// A linker writes in several steps; the file counts as new when nothing has happened to it for this long.
+// The time without changes after which a file is complete. A linker writes it in several steps.
 const SETTLED_MS = 1000;
 
 export function watchFile(file: string, changed: () => void): vscode.Disposable {

@@ -1,4 +1,4 @@
-// Stage documents beside programs: opened by commands, kept while they are shown, bound both ways to the statements.
+// Stage documents, which show generated code beside a program. Commands open them. Their lines and the program's statements are linked both ways.
 
 import * as vscode from "vscode";
 import { query, readAddress } from "../address";
@@ -14,7 +14,7 @@ import { STAGE, View } from "./view";
 
 export const SCHEME = "rx-stage";
 
-// So long the cursor rests before another function's stage is made.
+// The time without cursor movement after which the stage of another function is generated.
 const RESTS_MS = 150;
 
 export class StageDocuments implements vscode.TextDocumentContentProvider, vscode.Disposable {
@@ -49,11 +49,11 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     this.parts.dispose();
   }
 
-  // Beside the program; the cursor stays in it.
+  // Shows a stage beside the program, and keeps the cursor in the program.
   async show(stage: Stage): Promise<void> {
     const program = activeProgram();
     if (program === undefined) {
-      void vscode.window.showErrorMessage("rx: put the cursor into a function of a program.");
+      void vscode.window.showErrorMessage("rx: put the cursor into a function.");
       return;
     }
     const { uri } = program.document;
@@ -103,7 +103,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
   }
 
   private closed(uri: vscode.Uri): void {
-    // A document that gets another language is said to be closed, and is there.
+    // If a document's language changes, VS Code reports that it was closed although it is still open.
     if (vscode.workspace.textDocuments.some((document) => document.uri.toString() === uri.toString())) {
       return;
     }
@@ -111,7 +111,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     this.views.delete(uri.toString());
   }
 
-  // A program whose text changed: its places hold no more. A stage document that has its new text: what is linked is marked anew.
+  // Handles a changed document. If it is a program, its places are no longer valid. If it is a stage with new text, the links are marked again.
   private edited(uri: vscode.Uri): void {
     const view = this.views.get(uri.toString());
     if (view !== undefined) {
@@ -131,7 +131,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     }
   }
 
-  // What was hidden is made when it is seen again.
+  // Generates the text of stages that became visible again.
   private shown(editors: readonly vscode.TextEditor[]): void {
     for (const editor of editors) {
       const view = this.views.get(editor.document.uri.toString());
@@ -168,7 +168,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     }
   }
 
-  // Marks and reveals what comes from the statement under the program's cursor.
+  // Marks and reveals the lines that come from the statement under the program's cursor.
   private link(view: View): void {
     const cursor = editorsOf(view.program)[0]?.selection.active;
     if (view.stale || view.made === undefined || cursor === undefined) {

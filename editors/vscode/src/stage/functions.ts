@@ -1,4 +1,4 @@
-// Which function stands at a place of a program, by the outline that the editor has anyway. A stage costs more.
+// Finds the function at a position of a program in the editor's outline, which is cheaper than a stage.
 
 import * as vscode from "vscode";
 
@@ -7,7 +7,7 @@ const FUNCTIONS = [vscode.SymbolKind.Function, vscode.SymbolKind.Method];
 export class Functions {
   private known: { readonly key: string; readonly symbols: Promise<vscode.DocumentSymbol[]> } | undefined;
 
-  // The outermost one around the position, behind the name of its module: `Net.main`, `Net#2.main` in the second of several.
+  // Returns the outermost function around the position, after the name of its module: `Net.main`, or `Net#2.main` in the second module of that name.
   async at(document: vscode.TextDocument, position: vscode.Position): Promise<string | undefined> {
     let symbols = await this.symbols(document);
     let module = "";

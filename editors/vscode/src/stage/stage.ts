@@ -1,4 +1,4 @@
-// What the server's command `rx.stage` answers, and the document that is made of it.
+// The answer of the server's command `rx.stage`, and the document that shows it.
 
 import { list, number, record, text } from "../json";
 import { at, places, type Place, type Point } from "../place";
@@ -7,9 +7,9 @@ export type Stage = "tir" | "cuda" | "ptx" | "cpu";
 
 interface Kind {
   readonly title: string;
-  // Of the document's name: icons and other extensions go by it.
+  // The extension of the document's name, which determines its icon and the extensions that handle it.
   readonly extension: string;
-  // The first one that the editor knows.
+  // Language ids, of which the first one that the editor knows is used.
   readonly languages: readonly string[];
   readonly comment: string;
 }
@@ -23,24 +23,24 @@ export const KINDS: Readonly<Record<Stage, Kind>> = {
 
 export interface Part {
   readonly name: string;
-  // Of the answer's text; the end is not in it.
+  // The range of lines in the answer's text; the end is exclusive.
   readonly start: number;
   readonly end: number;
-  // The statements it comes from.
+  // The source statements of these lines.
   readonly places: readonly Place[];
 }
 
 export interface Made {
   readonly function: string;
-  // Of the function; empty outside of modules.
+  // The module of the function; empty outside of modules.
   readonly module: string;
-  // null: there is none, and `message` says why.
+  // If null, `message` is the reason.
   readonly text: string | null;
   readonly message: string;
   readonly parts: readonly Part[];
 }
 
-// Nothing where no function stands at the position.
+// Returns undefined if there is no function at the position.
 export function readStage(value: unknown): Made | undefined {
   const fields = record(value);
   if (fields === undefined) {
@@ -64,15 +64,15 @@ function readPart(fields: Record<string, unknown>): Part | undefined {
   return { name: text(fields["name"]), start, end, places: places(fields["ranges"]) };
 }
 
-// The function's name behind its module's, as `Functions.at` has it.
+// Returns the function's name after the name of its module, as `Functions.at` does.
 export function path(made: Made): string {
   return made.module === "" || made.module === "-" ? made.function : `${made.module}.${made.function}`;
 }
 
-// How many lines `document` puts before the text.
+// The number of lines that `document` adds before the text.
 export const HEAD = 2;
 
-// The whole document: its first line says of what it is.
+// Returns the text of the document. Its first line names the function and the stage.
 export function document(stage: Stage, made: Made, program: string): string {
   const { comment, title } = KINDS[stage];
   const head = `${comment} ${made.function} in ${program}: ${title}\n\n`;
@@ -89,10 +89,10 @@ export function commented(stage: Stage, message: string): string {
     .concat("\n");
 }
 
-// Lines of the document, first and last.
+// The first and last lines of a range in the document.
 export type Lines = readonly [number, number];
 
-// What comes from the statement at a point of the program.
+// Returns the lines that come from the statement at a point of the program.
 export function linesOf(made: Made, point: Point): Lines[] {
   const [smallest, ...others] = at(made.parts, point, (part) => part.places);
   if (smallest === undefined) {
@@ -101,18 +101,18 @@ export function linesOf(made: Made, point: Point): Lines[] {
   return [smallest, ...others].map((part): Lines => [part.start + HEAD, part.end + HEAD - 1]).sort(([one], [other]) => one - other);
 }
 
-// The statements that a line of the document comes from.
+// Returns the source statements of a line of the document.
 export function placesOf(made: Made, line: number): Place[] {
   const places = made.parts.filter((part) => part.start + HEAD <= line && line < part.end + HEAD).flatMap((part) => part.places);
   return places.toSorted((one, other) => one.line - other.line);
 }
 
-// The stage of that name.
+// Returns the stage of that name.
 export function readKind(value: unknown): Stage | undefined {
   return (Object.keys(KINDS) as Stage[]).find((stage) => stage === value);
 }
 
-// The name in the document's tab, `net.rx (CUDA C).cu`.
+// Returns the name in the document's tab, `net.rx (CUDA C).cu`.
 export function tab(stage: Stage, program: string): string {
   return `${program} (${KINDS[stage].title}).${KINDS[stage].extension}`;
 }

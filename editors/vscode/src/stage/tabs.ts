@@ -1,4 +1,4 @@
-// The tabs of stage documents. VS Code forgets documents that an extension provides when a window is loaded anew; here they are remembered.
+// Remembers the tabs of stage documents, because VS Code does not restore them after a reload of the window.
 
 import * as vscode from "vscode";
 import { list, number, text } from "../json";
@@ -12,7 +12,7 @@ interface Tab {
 
 type Show = (uri: vscode.Uri, column: vscode.ViewColumn) => Promise<void>;
 
-// Opens what was open before, and keeps account from then on.
+// Reopens the documents of the last session, and records changes from then on.
 export function tabs(scheme: string, memory: vscode.Memento, show: Show): vscode.Disposable {
   const before = list(memory.get(OPEN));
   const open = before.map((tab) => ({ uri: text(tab["uri"]), column: number(tab["column"]) ?? vscode.ViewColumn.Beside }));
@@ -27,7 +27,7 @@ function now(scheme: string): Tab[] {
 }
 
 async function reopen(scheme: string, tabs: readonly Tab[], show: Show): Promise<void> {
-  // The extension may have been started anew while they stayed.
+  // After a restart of only the extension, the tabs are still open.
   const there = new Set(now(scheme).map(({ uri }) => uri));
   for (const { uri, column } of tabs) {
     if (!there.has(uri) && vscode.Uri.parse(uri).scheme === scheme) {

@@ -1,4 +1,4 @@
-// One stage document: its text, made anew when the program or the function under the cursor is another one.
+// One stage document. Its text is regenerated when the program or the function under the cursor changes.
 
 import * as vscode from "vscode";
 import { Latest } from "../latest";
@@ -13,7 +13,7 @@ export const STAGE = "rx.stage";
 export class View implements vscode.Disposable {
   text: string;
   made: Made | undefined;
-  // Whether the program has changed since, so that places in it do not hold.
+  // Whether the program has changed since, so that places in it are no longer valid.
   stale = true;
   private readonly latest = new Latest();
 
@@ -21,14 +21,14 @@ export class View implements vscode.Disposable {
     readonly uri: vscode.Uri,
     readonly program: vscode.Uri,
     readonly stage: Stage,
-    // Where the user was last in the program.
+    // The last position of the cursor in the program.
     private cursor: vscode.Position,
     private readonly server: Server,
-    // The server makes one stage of a program at a time: a newer question ends an older one.
+    // The server computes only one stage of a program at a time: a newer request cancels an older one.
     private readonly turns: Turns,
     private readonly changed: (view: View) => void,
   ) {
-    this.text = commented(stage, `The ${KINDS[stage].title} is being made.`);
+    this.text = commented(stage, `Generating the ${KINDS[stage].title} …`);
   }
 
   get name(): string {
@@ -47,13 +47,13 @@ export class View implements vscode.Disposable {
     this.cursor = cursor;
   }
 
-  // Soon; what is shown stays until then.
+  // Regenerates the text after a delay. The old text is shown until then.
   soon(milliseconds: number): void {
     this.latest.later(milliseconds, () => void this.make());
   }
 
   async make(): Promise<void> {
-    // It is made when the server runs.
+    // The text is generated when the server runs.
     if (this.server.isStarting) {
       return;
     }
@@ -78,6 +78,6 @@ export class View implements vscode.Disposable {
   }
 
   private nothing(answer: unknown): string {
-    return answer === null ? `Put the cursor into a function of ${this.name}.` : "The language server does not make it. Its log may say why.";
+    return answer === null ? `Put the cursor into a function of ${this.name}.` : "The language server did not return it. See its log for the reason.";
   }
 }

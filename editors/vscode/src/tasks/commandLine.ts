@@ -1,4 +1,4 @@
-// Tasks of type `rx` as command lines.
+// Converts tasks of type `rx` to command lines.
 
 export type Kind = "check" | "fix" | "watch" | "run";
 
@@ -11,17 +11,17 @@ export interface Task {
 export interface CommandLine {
   readonly tool: "rxcheck" | "rxrun";
   readonly args: readonly string[];
-  // The problem matchers that read what it writes.
+  // The problem matchers for its output.
   readonly matchers: readonly string[];
 }
 
 const KINDS: readonly Kind[] = ["check", "fix", "watch", "run"];
 
-// A task as tasks.json has it; a sentence where it is none.
+// Parses a task of tasks.json; returns an error message if it is not valid.
 export function readTask(definition: Readonly<Record<string, unknown>>): Task | string {
   const kind = KINDS.find((kind) => kind === definition["task"]);
   if (kind === undefined) {
-    return `a task of type rx has "task": ${KINDS.map((kind) => `"${kind}"`).join(", ")}`;
+    return `a task of type rx requires "task" to be one of ${KINDS.map((kind) => `"${kind}"`).join(", ")}`;
   }
   const path = definition["path"] ?? (kind === "run" ? "${file}" : "${workspaceFolder}");
   if (typeof path !== "string" || path === "") {

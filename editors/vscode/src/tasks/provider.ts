@@ -1,4 +1,4 @@
-// Tasks: check, fix, watch, run. Those that are offered, and those that tasks.json spells out.
+// Provides the default tasks (check, fix, watch, run), and resolves the tasks of tasks.json.
 
 import * as vscode from "vscode";
 import { isFound } from "../server/discovery";
@@ -52,7 +52,7 @@ export class Tasks implements vscode.TaskProvider {
     return task;
   }
 
-  // A program that is nowhere keeps its name: the terminal then says that it is not there.
+  // If a program is not found, its name is used, so that the terminal reports that it is missing.
   private async program(tool: string): Promise<string> {
     const server = await findServer(this.context);
     const found = isFound(server) ? await findTool(this.context, tool, server) : server;

@@ -1,4 +1,4 @@
-// What the server's command `rx.why` answers: for each part of a value a chain of steps, back to what fixed it.
+// The answer of the server's command `rx.why`: for each part of a value's type, a chain of steps back to its origin.
 
 import { list, record, text } from "../json";
 import { place, type Place } from "../place";
@@ -7,7 +7,7 @@ export interface Step {
   readonly text: string;
   readonly place: Place | undefined;
   readonly details: readonly string[];
-  // The next step has the same value for the same reason.
+  // Whether the next step has the same value for the same reason.
   readonly unchanged: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Why {
   readonly traces: readonly Trace[];
 }
 
-// Nothing where the answer is none: the cursor is on no value.
+// Returns undefined if the cursor is not on a value.
 export function readWhy(value: unknown): Why | undefined {
   const fields = record(value);
   return (
@@ -44,14 +44,14 @@ export function readWhy(value: unknown): Why | undefined {
   );
 }
 
-// A line of the list that is shown: the head of a chain, or one of its steps.
+// A row of the list: the head of a chain, or one of its steps.
 export type Row = { readonly head: string } | { readonly label: string; readonly description: string; readonly detail: string; readonly place: Place };
 
 export function rows(why: Why): Row[] {
   return why.traces.flatMap((trace) => [{ head: `${trace.part} is ${trace.value}` }, ...trace.steps.flatMap((step) => row(step) ?? [])]);
 }
 
-// The place of a value, then what it comes from: the last step is the origin.
+// Returns the row of a step: the value's place and the reason for its value. The last step is the origin.
 function row(step: Step): Row | undefined {
   if (step.place === undefined) {
     return undefined;

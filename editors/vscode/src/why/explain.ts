@@ -1,4 +1,4 @@
-// "Where does this dim come from?": a list of steps; the editor follows the one that is looked at.
+// "Where Does This Dim Come From?": shows a list of steps; the editor reveals the highlighted step.
 
 import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
@@ -12,7 +12,7 @@ interface Item extends vscode.QuickPickItem {
   readonly place?: Place;
 }
 
-// `[uri, position, part]`; the cursor's place where nothing is given.
+// `given` is `[uri, position, part]`; the default is the position of the cursor.
 export async function explain(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
   const editor = vscode.window.activeTextEditor;
   if (given.length === 0 && editor === undefined) {
@@ -35,7 +35,7 @@ async function show(why: Why, uri: vscode.Uri): Promise<void> {
   const before = editor.selection;
   const pick = vscode.window.createQuickPick<Item>();
   pick.title = `Where ${why.subject}: ${why.structInfo} comes from`;
-  pick.placeholder = "The editor follows; Enter goes there";
+  pick.placeholder = "The editor shows the highlighted step; press Enter to go there";
   pick.matchOnDescription = true;
   pick.matchOnDetail = true;
   pick.items = rows(why).map(item);
