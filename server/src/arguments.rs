@@ -40,7 +40,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, Str
             "--version" | "-V" => return Ok(Command::Print(format!("rx-lsp {}", env!("CARGO_PKG_VERSION")))),
             "--help" | "-h" => return Ok(Command::Print(USAGE.to_owned())),
             "--clientProcessId" => {
-                let value = arguments.next().ok_or("`--clientProcessId` needs a process id")?;
+                let value = arguments.next().ok_or("`--clientProcessId` requires a process id")?;
                 client_process = Some(process_id(&value)?);
             }
             other => match other.strip_prefix("--clientProcessId=") {
@@ -53,7 +53,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, Str
 }
 
 fn process_id(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is no process id"))
+    text.parse().map_err(|_| format!("`{text}` is not a process id"))
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn other_arguments_are_named_in_the_error() {
         assert_eq!(of(&["--socket=3"]), Err("unknown argument `--socket=3`".into()));
-        assert_eq!(of(&["--clientProcessId", "x"]), Err("`x` is no process id".into()));
+        assert_eq!(of(&["--clientProcessId", "x"]), Err("`x` is not a process id".into()));
         assert!(of(&["--clientProcessId"]).is_err());
     }
 }

@@ -330,7 +330,7 @@ impl Documents {
 
     /// Rebuilds the database from the texts of the open documents, after a panic that concerned `uri`.
     fn rebuild(&mut self, uri: &Uri) {
-        self.log.push(format!("internal error in {}: this is a bug in rx; its files are read anew", uri.as_str()));
+        self.log.push(format!("internal error in {}: this is a bug in rx; its files are read again", uri.as_str()));
         let old = std::mem::take(&mut self.workspace);
         for open in self.open.values_mut() {
             let Text::Known(file) = open.text else { continue };

@@ -199,7 +199,7 @@ impl MainLoop {
         if self.documents.change(&uri, version, &changes, &self.profile) {
             self.touch(uri);
         } else {
-            self.outbox.log(format!("{} was changed and is not open", uri.as_str()));
+            self.outbox.log(format!("the client changed {}, which is not open", uri.as_str()));
         }
     }
 

@@ -104,11 +104,11 @@ impl Known {
     fn wrong(&mut self, path: PathBuf, why: String) -> Arc<Project> {
         let good = self.good.get(&path).cloned();
         let holds = match good {
-            Some(_) => "what it said before holds".to_owned(),
-            None => format!("files are checked as without {FILE_NAME}"),
+            Some(_) => "the previous settings apply".to_owned(),
+            None => format!("files are checked without {FILE_NAME}"),
         };
         if self.told.get(&path) != Some(&why) {
-            self.complaints.push(format!("{why}; until it is mended, {holds}"));
+            self.complaints.push(format!("{why}; until it is fixed, {holds}"));
             self.told.insert(path, why);
         }
         good.unwrap_or_default()

@@ -22,7 +22,7 @@ pub fn run(client_process: Option<u32>) -> i32 {
         Ok(ended) if ended.after_shutdown => 0,
         Ok(ended) => {
             if ended.ending != Ending::Exit {
-                eprintln!("rx-lsp: the client left without `shutdown`");
+                eprintln!("rx-lsp: the client disconnected without `shutdown`");
             }
             1
         }

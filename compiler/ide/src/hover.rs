@@ -67,7 +67,7 @@ fn path_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
         namespace if is_head => Some(namespace_text(namespace).to_owned()),
         Namespace::Tir => DType::parse(rest).map(dtype_text),
         Namespace::Relax if special_forms().any(|form| form == rest) => {
-            Some(format!("```python\nR.{rest}\n```\nA form of Relax that is no operator."))
+            Some(format!("```python\nR.{rest}\n```\nA construct of Relax that is not an operator."))
         }
         _ => None,
     }
@@ -77,7 +77,7 @@ fn namespace_text(namespace: Namespace) -> &'static str {
     match namespace {
         Namespace::Relax => "Relax: operators and types of graph-level programs.",
         Namespace::Tir => "TIR: loops, buffers and scalar expressions.",
-        Namespace::Ir => "The module level: `I.ir_module`, attributes, global infos.",
+        Namespace::Ir => "The module level: `I.ir_module`, module attributes, global infos.",
     }
 }
 
@@ -88,7 +88,7 @@ fn dtype_text(dtype: DType) -> String {
         (.., true) => "integer",
         _ => "opaque",
     };
-    format!("`{dtype}`: {kind}, {} bytes an element", dtype.bytes())
+    format!("`{dtype}`: {kind}, {} bytes per element", dtype.bytes())
 }
 
 /// Describes a string or number that is a dtype, a quoted symbolic dim or a dim.
@@ -113,7 +113,7 @@ fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<St
         _ => None,
     }?;
     let mut text = format!("```python\n{}: T.int64\n```\nA symbolic dim", word.name);
-    text.push_str(if known { "; its value is known from here on." } else { "." });
+    text.push_str(if known { "; its value is known from here." } else { "." });
     if let Some(why) = dim_text(view, offset) {
         text.push_str("\n\n");
         text.push_str(&why);
@@ -139,7 +139,7 @@ fn dim_text(view: &FileView<'_>, offset: usize) -> Option<String> {
         lines.push("- …".to_owned());
         lines.push(step_text(view, end));
     } else if is_cut {
-        lines.push("- … (`rx.why` and `rxcheck --why` tell the whole chain)".to_owned());
+        lines.push("- … (`rx.why` and `rxcheck --why` show the whole chain)".to_owned());
     }
     Some(lines.join("\n"))
 }

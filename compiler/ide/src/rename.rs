@@ -28,7 +28,9 @@ pub fn prepare_rename(view: &FileView<'_>, offset: usize) -> Result<(Span, Name)
 pub fn rename(view: &FileView<'_>, offset: usize, new: &str) -> Result<Vec<(Span, String)>, String> {
     let symbol = renamable(view, offset)?;
     if !is_identifier(new) {
-        return Err(format!("`{new}` is no name: letters, digits and `_`, no digit first, and no keyword"));
+        return Err(format!(
+            "`{new}` is not a valid name: use letters, digits and `_`, do not begin with a digit, and do not use a keyword"
+        ));
     }
     if new == symbol.name.as_str() {
         return Ok(Vec::new());
@@ -40,31 +42,33 @@ pub fn rename(view: &FileView<'_>, offset: usize, new: &str) -> Result<Vec<(Span
     }
     if let Some(span) = used_by_python(view, &symbol) {
         let line = line_of(view, span);
-        return Err(format!("`{}` is used by the Python of line {line}, which rx does not read", symbol.name));
+        return Err(format!("`{}` is used by Python code in line {line}, which rx does not analyze", symbol.name));
     }
     if let Some((called, span)) = used_by_macro(view, &symbol, new) {
         let line = line_of(view, span);
-        return Err(format!("the macro `{called}` takes the name of line {line} from where it is called"));
+        return Err(format!(
+            "the name in line {line} belongs to the macro `{called}`, which resolves it at its call site"
+        ));
     }
     if let Some(span) = conflict(view, &symbol, new) {
         let line = line_of(view, span);
-        return Err(format!("`{new}` is taken: line {line} would mean something else"));
+        return Err(format!("`{new}` is already used: the rename would change the meaning of line {line}"));
     }
     Ok(symbol.occurrences.iter().map(|found| (found.span, written(found, symbol.name, new))).collect())
 }
 
 fn renamable(view: &FileView<'_>, offset: usize) -> Result<Symbol, String> {
-    let symbol = symbol_at(view, offset).ok_or("there is nothing here that has a name of its own")?;
+    let symbol = symbol_at(view, offset).ok_or("there is no name here that can be changed")?;
     let Symbol { name, kind, declarations, occurrences, .. } = &symbol;
     let namespace = |found: &Occurrence| view.context(found.at.0).is_some_and(|it| it.namespace(name).is_some());
     if *kind == SymbolKind::Global && occurrences.iter().any(namespace) {
-        return Err(format!("`{name}` is a namespace of TVMScript: its name is TVM's"));
+        return Err(format!("`{name}` is a namespace of TVMScript, whose name is defined by TVM"));
     }
     if declarations.is_empty() {
-        return Err(format!("`{name}` is not declared in this file, or outside what rx reads of it"));
+        return Err(format!("`{name}` is not declared in the part of this file that rx analyzes"));
     }
     if *kind == SymbolKind::Global {
-        return Err(format!("`{name}` is a name of Python: rx does not see all its uses"));
+        return Err(format!("`{name}` is a Python name: rx cannot find all its uses"));
     }
     Ok(symbol)
 }

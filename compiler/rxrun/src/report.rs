@@ -61,7 +61,7 @@ impl Running {
             Running::Run(_, 1) => "running".to_owned(),
             Running::Run(at, of) => format!("running ({at} of {of})"),
             Running::Observed(What::Profile) => "timing kernels".to_owned(),
-            Running::Observed(What::Values) => "running for values".to_owned(),
+            Running::Observed(What::Values) => "running to record values".to_owned(),
         }
     }
 }

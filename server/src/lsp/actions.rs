@@ -84,7 +84,7 @@ pub fn actions(
     let asked = |kind: &str| wanted(kind) && (only.is_some() || writing.late_actions);
     let fixable = || diagnostics.iter().any(|it| rx_base::fix::preferred(it, false).is_some());
     if asked(FIX_ALL) && fixable() {
-        found.extend(whole(subject, "Fix all that is safely fixed".to_owned(), FIX_ALL, What::FixAll));
+        found.extend(whole(subject, "Apply all safe fixes".to_owned(), FIX_ALL, What::FixAll));
     }
     if asked(ANNOTATE) {
         found.extend(whole(subject, "Write all inferred types".to_owned(), ANNOTATE, What::Annotate));
@@ -97,7 +97,7 @@ pub fn actions(
         && let Some((_, true)) = function
         && let Some(name) = rx_ide::takes_prepared_weights(&subject.view, range.start as usize)
     {
-        let title = format!("Let `{name}` take raw weights, prepared once");
+        let title = format!("Make `{name}` take raw weights, and prepare them once");
         found.extend(whole(subject, title, RAW_ENTRY, What::RawEntry(from.line, from.column)));
     }
     found

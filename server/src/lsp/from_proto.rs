@@ -205,7 +205,7 @@ pub fn order(params: ExecuteCommandParams, reply: oneshot::Sender<Outcome>) -> R
     let mut next = || arguments.next().unwrap_or_default();
     let uri = match next() {
         Value::Null => None,
-        Value::String(uri) => Some(uri.parse().map_err(|_| "rx.run: the first argument is no URI")?),
+        Value::String(uri) => Some(uri.parse().map_err(|_| "rx.run: the first argument is not a URI")?),
         _ => return Err("rx.run: the first argument is the URI of a document"),
     };
     let function = match next() {

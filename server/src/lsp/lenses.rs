@@ -80,6 +80,6 @@ pub fn resolved(subject: &Subject<'_>, late: &Late) -> proto::Command {
         .iter()
         .rposition(|item| item.module == late.module && item.name.is_some_and(|name| name.as_str() == late.cost_of));
     let text = item.and_then(|item| rx_ide::cost_line(&subject.view, item));
-    let title = text.unwrap_or_else(|| "cost not known".to_owned());
+    let title = text.unwrap_or_else(|| "unknown cost".to_owned());
     proto::Command { title, command: NOTHING.to_owned(), arguments: None }
 }

@@ -217,7 +217,7 @@ impl Made {
 
 /// Returns the first error with its position, and the number of further errors: `net.rx:17: … (and 2 more errors)`.
 fn mistakes(subject: &Subject<'_>, found: &[Diagnostic<Span>]) -> String {
-    let Some(first) = found.first() else { return "it has no lowering".to_owned() };
+    let Some(first) = found.first() else { return "it cannot be lowered".to_owned() };
     let (document, file) = (subject.view.document(), file_name(&from_proto::path_or_name(subject.uri)));
     let (line, _) = document.line_column(first.primary.start as usize, subject.profile.encoding);
     with_more(&format!("{}:{}: {}", words(&file), line + 1, words(&first.message)), found.len())

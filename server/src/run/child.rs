@@ -164,7 +164,7 @@ fn die_first(child: &Child) {
 fn not_started(program: &Path, call: &Call, error: &io::Error) -> String {
     match (&call.program, error.kind()) {
         (None, io::ErrorKind::NotFound) => {
-            "`rxrun`, which runs programs, was found neither beside rx-lsp nor in PATH: install it, or set rx.run.program"
+            "`rxrun`, which runs programs, was found neither in the folder of rx-lsp nor in PATH: install it, or set rx.run.program"
                 .to_owned()
         }
         _ => format!("{} cannot be started: {error}", program.display()),

@@ -167,7 +167,7 @@ pub fn shown(subject: &Subject, stage: Stage, outcome: Outcome) -> Shown {
             let passes = passes.filter_map(pass_output).collect();
             Shown { passes, ..shown(Ok(text.to_owned()), parts) }
         }
-        None => shown(Err("rxrun gave no text".to_owned()), Vec::new()),
+        None => shown(Err("rxrun returned no text".to_owned()), Vec::new()),
     }
 }
 

@@ -87,15 +87,15 @@ impl What {
     fn doing(self) -> &'static str {
         match self {
             What::Profile => "timing kernels",
-            What::Values => "running for values",
+            What::Values => "running to record values",
         }
     }
 
     /// Returns the sentence for an extra run that failed.
     fn unknown(self, why: &str) -> String {
         match self {
-            What::Profile => format!("the times of its kernels are not known: {why}"),
-            What::Values => format!("not all of its values are known: {why}"),
+            What::Profile => format!("the times of its kernels are not available: {why}"),
+            What::Values => format!("not all of its values are available: {why}"),
         }
     }
 }
@@ -215,11 +215,11 @@ impl Transcript {
                 outcome.cancelled = true;
                 match stop {
                     Stop::Cancelled => format!("{label} was cancelled"),
-                    Stop::Replaced => format!("{label} was cancelled: another {} of this file began", self.what()),
+                    Stop::Replaced => format!("{label} was cancelled: another {} of this file started", self.what()),
                 }
             }
             Ended::TimedOut(limit) => {
-                format!("{label} was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64()))
+                format!("{label} was stopped after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64()))
             }
             Ended::Itself(Err(error)) => format!("{label} {}: rx lost track of rxrun: {error}", self.broken()),
             Ended::Itself(Ok(status)) => match self.failed(label) {
@@ -231,7 +231,7 @@ impl Transcript {
                 }
                 Some(message) => message,
                 None if is_older(&outcome.log) => format!(
-                    "{label} was not run: this rxrun is older than rx-lsp and tells no values: update it, or set rx.run.values to false"
+                    "{label} was not run: this rxrun is older than rx-lsp and does not report values: update it, or set rx.run.values to false"
                 ),
                 None => format!("{label} {}: {}", self.broken(), self.crash(*status, &outcome.log)),
             },
@@ -244,7 +244,7 @@ impl Transcript {
         self.seconds.filter(|_| self.failed("").is_none())?;
         match ended {
             Ended::TimedOut(limit) => {
-                Some(format!("rxrun was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64())))
+                Some(format!("rxrun was stopped after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64())))
             }
             Ended::Itself(Ok(status)) if !status.success() => Some(self.crash(*status, log)),
             _ => None,
@@ -289,7 +289,7 @@ impl Transcript {
         if let Some(mistake) = &self.mistake {
             return Some(format!("{label} {}: {}", self.undone(), with_more(mistake, self.mistakes)));
         }
-        self.difference.as_ref().map(|difference| format!("{label} returned other values: {difference}"))
+        self.difference.as_ref().map(|difference| format!("{label} returned different values: {difference}"))
     }
 
     fn success(&self, label: &str, seconds: f64) -> String {
@@ -311,8 +311,8 @@ impl Transcript {
     /// Describes a child that ended without reporting a result.
     fn crash(&self, status: ExitStatus, log: &str) -> String {
         let mut message = match status.success() {
-            true => "rxrun ended without a result".to_owned(),
-            false => format!("rxrun ended early ({status})"),
+            true => "rxrun exited without a result".to_owned(),
+            false => format!("rxrun exited early ({status})"),
         };
         if killed(status) {
             message.push_str("; the system may be out of memory");
@@ -364,7 +364,7 @@ fn killed(_status: ExitStatus) -> bool {
 
 /// Returns the text of an event, preceded by its place: `net.rx:17: …`.
 fn placed(event: &Value, field: &str) -> String {
-    let text = words(event.get(field).and_then(Value::as_str).unwrap_or("no reason is given"));
+    let text = words(event.get(field).and_then(Value::as_str).unwrap_or("unknown reason"));
     let file = event.get("file").and_then(Value::as_str).map(|file| words(&file_name(file)));
     match (file, event.get("line").and_then(Value::as_u64)) {
         (Some(file), Some(line)) => format!("{file}:{line}: {text}"),
@@ -523,7 +523,7 @@ mod tests {
     #[test]
     fn a_child_that_says_nothing_is_described() {
         let message = |lines: &[&str], status, log| ended(lines, status, log).message;
-        assert_eq!(message(&["hello", "more"], 0, ""), "`main` failed: rxrun ended without a result: hello");
+        assert_eq!(message(&["hello", "more"], 0, ""), "`main` failed: rxrun exited without a result: hello");
         let oom = message(&[], 9, "");
         assert!(oom.contains("SIGKILL") && oom.ends_with("the system may be out of memory"), "{oom}");
         let abort = message(&[], 6, "memory allocation of 9 bytes failed\n\n");
@@ -541,18 +541,18 @@ mod tests {
         assert_eq!(ended(&[ran, output, timing, values], 0, "").message, ok);
         let killed = ended(&[ran, output, timing, values], 9, "");
         assert!(killed.ok && killed.outputs.len() == 1);
-        let why = "rxrun ended early (signal: 9 (SIGKILL)); the system may be out of memory";
-        assert_eq!(killed.message, format!("{ok}; not all of its values are known: {why}"));
+        let why = "rxrun exited early (signal: 9 (SIGKILL)); the system may be out of memory";
+        assert_eq!(killed.message, format!("{ok}; not all of its values are available: {why}"));
         let failed = r#"{"event":"remark","what":"values","message":"no memory","file":"a.rx","line":3,"column":1}"#;
         let outcome = ended(&[ran, output, values, failed], 0, "");
         assert_eq!(
             (outcome.ok, outcome.message),
-            (true, format!("{ok}; not all of its values are known: a.rx:3: no memory"))
+            (true, format!("{ok}; not all of its values are available: a.rx:3: no memory"))
         );
         let late = Ended::TimedOut(Duration::from_secs(5));
         let outcome = told(&[ran, output, timing]).conclude("`main`", &late, String::new());
-        let why = "rxrun was ended after 5.00 s (setting rx.run.timeoutSeconds)";
-        assert_eq!(outcome.message, format!("{ok}; the times of its kernels are not known: {why}"));
+        let why = "rxrun was stopped after 5.00 s (setting rx.run.timeoutSeconds)";
+        assert_eq!(outcome.message, format!("{ok}; the times of its kernels are not available: {why}"));
         // A run fails if its function did not return, if its outputs differ, or if it was cancelled.
         assert!(!ended(&[values], 9, "").ok);
         let differs = r#"{"event":"compared","name":"out0","ok":false,"text":"1 elements differ"}"#;
@@ -567,14 +567,14 @@ mod tests {
         let step = transcript.line(br#"{"event":"building","done":1,"total":4}"#);
         assert_eq!(step, Some(Step { message: "building 1/4".into(), percent: 90 }));
         let step = transcript.line(br#"{"event":"running","what":"values","run":null,"done":3,"total":8}"#);
-        assert_eq!(step, Some(Step { message: "running for values: 3/8 kernels".into(), percent: 90 }));
+        assert_eq!(step, Some(Step { message: "running to record values: 3/8 kernels".into(), percent: 90 }));
     }
 
     #[test]
     fn older_rxrun_is_distinguished_from_a_broken_one() {
         let log = "error: unexpected argument '--values' found\n\nUsage: rxrun [OPTIONS] <FILE>\n";
         let message = ended(&[], 2 * 256, log).message;
-        let wanted = "`main` was not run: this rxrun is older than rx-lsp and tells no values";
+        let wanted = "`main` was not run: this rxrun is older than rx-lsp and does not report values";
         assert!(message.starts_with(wanted) && message.ends_with("set rx.run.values to false"), "{message}");
     }
 
@@ -583,7 +583,7 @@ mod tests {
         let conclude = |ended| told(&["{"]).conclude("`main`", &ended, String::new());
         assert!(conclude(Ended::Stopped(Stop::Cancelled)).cancelled);
         let late = conclude(Ended::TimedOut(Duration::from_secs(5)));
-        assert_eq!(late.message, "`main` was ended after 5.00 s (setting rx.run.timeoutSeconds)");
+        assert_eq!(late.message, "`main` was stopped after 5.00 s (setting rx.run.timeoutSeconds)");
         assert!(!late.ok && !late.cancelled);
     }
 

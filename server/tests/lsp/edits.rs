@@ -168,7 +168,7 @@ def main(x: R.Tensor((4,), \"float32\")):
 ";
     everywhere(text, |editor| {
         assert!(editor.diagnostics.len() > 1);
-        let edits = editor.action(editor.whole(), "source.fixAll", "Fix all that is safely fixed");
+        let edits = editor.action(editor.whole(), "source.fixAll", "Apply all safe fixes");
         editor.becomes(&edits, expected);
     });
 }
@@ -237,7 +237,7 @@ class Module:
 #[test]
 fn a_function_stays_callable_with_raw_weights() {
     everywhere(LIFTED, |editor| {
-        let title = "Let `main` take raw weights, prepared once";
+        let title = "Make `main` take raw weights, and prepare them once";
         let edits = editor.action(editor.range("main(x"), "refactor.rewrite", title);
         let head = "def main_prepared_transform_params(weights: R.Tuple(R.Tensor((8,), \"float32\"))):
         R.func_attr({\"rx.once\": True})";

@@ -92,8 +92,8 @@ fn a_rename_is_one_edit_or_a_reason() {
     let refused = client.request("textDocument/prepareRename", at(8, 15)).expect_err("an operator has no name here");
     assert_eq!(refused["code"], -32803);
     let rename = |line, column, new: &str| with(at(line, column), "newName", json!(new));
-    let refused = client.request("textDocument/rename", rename(15, 22, "main")).expect_err("it is taken");
-    assert!(refused["message"].as_str().is_some_and(|why| why.starts_with("`main` is taken")), "{refused}");
+    let refused = client.request("textDocument/rename", rename(15, 22, "main")).expect_err("it is used");
+    assert!(refused["message"].as_str().is_some_and(|why| why.starts_with("`main` is already used")), "{refused}");
     for (line, column) in [(15, 22), (5, 28), (6, 8), (8, 8), (3, 6), (13, 8), (16, 21)] {
         let edit = client.request("textDocument/rename", rename(line, column, "fresh")).expect("a rename");
         let text = apply(MODULE, &edit["changes"][URI], "utf-8");

@@ -40,10 +40,14 @@ pub const URI: &str = "untitled:net";
 pub const ENDINGS: [(&str, &str, &str); 4] = [
     ("fail", "`main` failed: net.rx:3: index 9 of 4", "`main` failed: net.rx:3: index 9 of 4"),
     ("crash", "memory allocation of 99 bytes failed", "memory allocation of 99 bytes failed"),
-    ("garbage", "`main` failed: rxrun ended without a result", "`main` cannot be shown: rxrun ended without a result"),
+    (
+        "garbage",
+        "`main` failed: rxrun exited without a result",
+        "`main` cannot be shown: rxrun exited without a result",
+    ),
     (
         "emit-long",
-        "`main` failed: rxrun ended without a result",
+        "`main` failed: rxrun exited without a result",
         "`main` cannot be shown: its text is longer than 64 MiB",
     ),
 ];
@@ -278,7 +282,7 @@ fn a_run_whose_observation_fails_has_run() {
     let id = bench.run(json!([URI, "main"]));
     let (error, message) = bench.shown();
     assert!(
-        !error && message.contains("ran in 1.9 ms; not all of its values are known: rxrun ended early"),
+        !error && message.contains("ran in 1.9 ms; not all of its values are known: rxrun exited early"),
         "{message}"
     );
     assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
@@ -292,7 +296,7 @@ fn an_observed_run_can_be_cancelled() {
     let id = bench.run(json!([URI, "main"]));
     let token = bench.accept_progress();
     let mut running = bench.running();
-    while bench.state()["message"] != "running for values" {}
+    while bench.state()["message"] != "running to record values" {}
     bench.client.notify("window/workDoneProgress/cancel", json!({"token": token}));
     let result = bench.client.answer(id).expect("a result");
     assert_eq!((&result["ok"], &result["cancelled"]), (&json!(false), &json!(true)));
@@ -367,7 +371,7 @@ fn a_second_run_ends_the_first_and_leaving_ends_both() {
     assert_eq!(other_running.report["arguments"][1], "--stdin-name=b");
     let second = bench.run(json!([URI, "other"]));
     let result = bench.client.answer(first).expect("a result");
-    assert_eq!(result["message"], "`main` was cancelled: another run of this file began");
+    assert_eq!(result["message"], "`main` was cancelled: another run of this file started");
     running.is_gone();
     let mut running = bench.running();
     assert_eq!(bench.client.request("shutdown", Value::Null), Ok(Value::Null));
@@ -421,7 +425,7 @@ fn a_run_has_its_time() {
     let text = format!("{TEXT}{}", "# more\n".repeat(1 << 18));
     bench.client.open(URI, 1, &text);
     let id = bench.run(json!([URI, "main"]));
-    assert_eq!(bench.shown(), (true, "`main` was ended after 200.0 ms (setting rx.run.timeoutSeconds)".to_owned()));
+    assert_eq!(bench.shown(), (true, "`main` was stopped after 200.0 ms (setting rx.run.timeoutSeconds)".to_owned()));
     assert_eq!(bench.client.answer(id).expect("a result")["ok"], false);
     bench.goes_on();
 }

@@ -103,7 +103,7 @@ fn last_valid_settings_hold_while_the_file_is_invalid() {
     project.rewrite(&format!("{OPERATOR}[severty]\n[tvm]\nversion = 27\n"));
     assert_eq!(
         project.told(),
-        "/rx.toml:5: rx.toml has no key `severty` (and 1 more); until it is mended, what it said before holds"
+        "/rx.toml:5: rx.toml has no key `severty` (and 1 more); until it is fixed, the previous settings apply"
     );
     assert_eq!(project.codes("a.rx", 1), [""; 0]);
     // The error is shown once, even if another document is opened.
@@ -122,7 +122,7 @@ fn settings_file_that_was_never_valid_is_ignored() {
     let mut project = Project::new("severity = 1\n");
     assert_eq!(project.open("a.rx", 1).len(), 1);
     let told = project.told();
-    assert!(told.ends_with("; until it is mended, files are checked as without rx.toml"), "{told}");
+    assert!(told.ends_with("; until it is fixed, files are checked without rx.toml"), "{told}");
     // A document that is not a file on disk has no settings.
     project.client.open("untitled:net", 1, TEXT);
     assert_eq!(project.client.diagnostics("untitled:net", Some(1)).len(), 1);

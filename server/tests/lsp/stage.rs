@@ -107,7 +107,7 @@ fn a_newer_request_ends_an_older_one_and_no_run() {
     let mut first_child = bench.running();
     let second = bench.stage(json!([URI, at(16), "cpu"]));
     let shown = bench.client.answer(first).expect("an answer");
-    assert_eq!(shown["message"], "`main` was cancelled: another stage of this file began");
+    assert_eq!(shown["message"], "`main` was cancelled: another stage of this file started");
     first_child.is_gone();
     let mut second_child = bench.running();
     bench.client.notify("$/cancelRequest", json!({"id": second}));

@@ -61,7 +61,7 @@ fn operators_keywords_and_dtypes_have_docs() {
     assert!(text.contains("R.nn.relu(data)") && text.contains("docs/operators.md#rnnrelu"), "{text}");
     let text = of("y = R.nn.conv2d(x, w, str$0ides=[1, 1])");
     assert!(text.starts_with("`strides` of `R.nn.conv2d`: integer or integers, default `[1, 1]`"), "{text}");
-    assert_eq!(of("y = R.astype(x, \"flo$0at16\")"), "`float16`: floating point, 2 bytes an element");
+    assert_eq!(of("y = R.astype(x, \"flo$0at16\")"), "`float16`: floating point, 2 bytes per element");
     assert_eq!(of("y = R.nn.relu(\n    da$0ta=x,\nz = x\n").lines().next(), Some("`data` of `R.nn.relu`: tensor"));
 }
 

@@ -42,19 +42,19 @@ fn a_rename_is_refused_with_a_reason() {
     };
     assert_eq!(
         refused("a: R.Tensor", "return"),
-        "`return` is no name: letters, digits and `_`, no digit first, and no keyword"
+        "`return` is not a valid name: use letters, digits and `_`, do not begin with a digit, and do not use a keyword"
     );
     assert_eq!(
         refused("a: R.Tensor", "1a"),
-        "`1a` is no name: letters, digits and `_`, no digit first, and no keyword"
+        "`1a` is not a valid name: use letters, digits and `_`, do not begin with a digit, and do not use a keyword"
     );
-    assert_eq!(refused("a: R.Tensor", "b"), "`b` is taken: line 8 would mean something else");
+    assert_eq!(refused("a: R.Tensor", "b"), "`b` is already used: the rename would change the meaning of line 8");
     assert_eq!(refused("a: R.Tensor", "R"), "`R` is a namespace of TVMScript");
-    assert_eq!(refused("a: R.Tensor", "n"), "`n` is taken: line 6 would mean something else");
-    assert_eq!(refused("R.function", "S"), "`R` is a namespace of TVMScript: its name is TVM's");
-    assert_eq!(refused("np", "numpy"), "`np` is a name of Python: rx does not see all its uses");
-    assert_eq!(refused("abs", "neg"), "there is nothing here that has a name of its own");
-    assert_eq!(refused("f(a: R.Tensor", "g"), "`g` is taken: line 11 would mean something else");
+    assert_eq!(refused("a: R.Tensor", "n"), "`n` is already used: the rename would change the meaning of line 6");
+    assert_eq!(refused("R.function", "S"), "`R` is a namespace of TVMScript, whose name is defined by TVM");
+    assert_eq!(refused("np", "numpy"), "`np` is a Python name: rx cannot find all its uses");
+    assert_eq!(refused("abs", "neg"), "there is no name here that can be changed");
+    assert_eq!(refused("f(a: R.Tensor", "g"), "`g` is already used: the rename would change the meaning of line 11");
 }
 
 #[test]
@@ -83,7 +83,7 @@ def f($0A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):
 def g(A: T.Buffer((8,), \"float32\")):
     A[0] = T.float32(0)
 ";
-    let refused = Err("the macro `clear` takes the name of line 3 from where it is called".to_owned());
+    let refused = Err("the name in line 3 belongs to the macro `clear`, which resolves it at its call site".to_owned());
     assert_eq!(renamed(text, "C"), refused);
     let text = text.replace("$0", "");
     assert_eq!(renamed(&text.replace(" B:", " $0B:"), "A"), refused);
@@ -99,7 +99,7 @@ fn function_used_by_python_is_not_renamed() {
     let text = "@R.function\ndef f(x: R.Any):\n    return x\n\nprint(f)\n";
     let fixture = Fixture::of(text, FileKind::Python);
     let refused = rename(&fixture.view(), text.find("f(x").expect("a function"), "g");
-    assert_eq!(refused, Err("`f` is used by the Python of line 5, which rx does not read".to_owned()));
+    assert_eq!(refused, Err("`f` is used by Python code in line 5, which rx does not analyze".to_owned()));
     assert!(rename(&fixture.view(), text.find("x:").expect("a parameter"), "g").is_ok());
 }
 
