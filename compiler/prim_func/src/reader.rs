@@ -195,7 +195,11 @@ impl<'a> Reader<'a> {
     /// Reads something one nesting level deeper.
     fn deeper<T>(&mut self, at: At<'_>, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         if self.depth >= DEEPEST {
-            return self.mistake(at, Code::NestingTooDeep, format!("more than {DEEPEST} levels deep"));
+            return self.mistake(
+                at,
+                Code::NestingTooDeep,
+                format!("the function is nested more than {DEEPEST} levels deep"),
+            );
         }
         self.depth += 1;
         let outcome = read(self);
@@ -261,7 +265,7 @@ impl<'a> Reader<'a> {
         match func.symbols.iter().find(|symbol| !told(**symbol)) {
             None => Ok(func),
             Some(symbol) => {
-                let message = format!("the value of `{}` follows from no parameter", func.var(*symbol).name);
+                let message = format!("no parameter determines the value of `{}`", func.var(*symbol).name);
                 self.mistake(at, Code::UndefinedSymbolicVar, message)
             }
         }

@@ -25,7 +25,8 @@ pub fn serve(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => {
             let why = match error.kind() {
                 io::ErrorKind::NotFound => {
-                    "`rx-lsp`, the language server, was found neither in the folder of rxcheck nor in PATH: install it".to_owned()
+                    "`rx-lsp`, the language server, was found neither in the folder of rxcheck nor in PATH: install it"
+                        .to_owned()
                 }
                 _ => format!("{} cannot be started: {error}", server.display()),
             };

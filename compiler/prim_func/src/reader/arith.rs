@@ -31,8 +31,11 @@ impl Reader<'_> {
         };
         let (a, b) = (self.scalar(at, a)?, self.scalar(at, b)?);
         if op == BinaryOp::Div && !a.dtype().is_float() && !b.dtype().is_float() {
-            let message =
-                format!("`/` of {} and {}: write `//`, `T.truncdiv` or a cast to float", a.dtype(), b.dtype());
+            let message = format!(
+                "`/` requires a float; found {} and {}: write `//`, `T.truncdiv` or a cast",
+                a.dtype(),
+                b.dtype()
+            );
             return self.mistake(at, Code::DtypeMismatch, message);
         }
         self.binary(at, op, a, b).map(Value::Expr)
@@ -48,14 +51,14 @@ impl Reader<'_> {
             return Ok(Expr::call(Intrinsic::Fmod, vec![a, b]));
         }
         let wanted = match op {
-            And | Or if !dtype.is_bool() => "bool",
-            FloorDiv | FloorMod if dtype.is_float() => "integers; of floats it is `T.floor(a / b)` and `T.fmod`",
+            And | Or if !dtype.is_bool() => "bool operands",
+            FloorDiv | FloorMod if dtype.is_float() => "integers, or `T.floor(a / b)` and `T.fmod` for floats",
             ShiftLeft | ShiftRight | TruncDiv | TruncMod if !dtype.is_int() => "integers",
             BitAnd | BitOr | BitXor if !dtype.is_int() && !dtype.is_bool() => "integers",
             _ => "",
         };
         if !wanted.is_empty() {
-            let message = format!("the operands are {dtype}, needed are {wanted}");
+            let message = format!("the operator requires {wanted}; found {dtype}");
             return self.mistake(at, Code::DtypeMismatch, message);
         }
         Ok(Expr::Binary { op, left: Box::new(a), right: Box::new(b) })
@@ -149,7 +152,7 @@ impl Reader<'_> {
     /// Builds `op(value)`.
     pub(super) fn unary(&mut self, at: At<'_>, op: UnaryOp, value: Expr) -> Outcome<Expr> {
         if op == UnaryOp::BitNot && !value.dtype().is_int() {
-            let message = format!("`~` of {}, needed is an integer", value.dtype());
+            let message = format!("`~` requires an integer; found {}", value.dtype());
             return self.mistake(at, Code::DtypeMismatch, message);
         }
         Ok(Expr::Unary { op, value: Box::new(value) })
@@ -160,7 +163,7 @@ impl Reader<'_> {
         match promote(a.dtype(), b.dtype()) {
             Some(dtype) => Ok((a.cast(dtype), b.cast(dtype))),
             None => {
-                let message = format!("operands of {} and {}", a.dtype(), b.dtype());
+                let message = format!("operands of {} and {} cannot be combined", a.dtype(), b.dtype());
                 self.mistake(at, Code::DtypeMismatch, message)
             }
         }

@@ -168,7 +168,7 @@ impl Reader<'_> {
         value: Option<&Tree>,
     ) -> Outcome<Step> {
         let ExprKind::Name = target.kind else {
-            return self.unsupported(cursor.at(target.tokens), "a type on what is no variable");
+            return self.unsupported(cursor.at(target.tokens), "a type annotation on anything other than a variable");
         };
         let bound = cursor.name(target.tokens.start);
         let (is_let, dtype) = match &annotation.kind {
@@ -181,7 +181,7 @@ impl Reader<'_> {
         let Some(value) = value else {
             return match dtype {
                 Some(dtype) if !is_let => Ok(Step::Done(self.new_cell(bound, dtype, None))),
-                _ => self.mistake(cursor.at(target.tokens), Code::MissingArgument, "`T.let` needs a value"),
+                _ => self.mistake(cursor.at(target.tokens), Code::MissingArgument, "`T.let` requires a value"),
             };
         };
         let scalar = match dtype {
@@ -235,7 +235,12 @@ impl Reader<'_> {
         let (buffer, indices) = match (before, &target.kind) {
             (Value::Cell(buffer), _) => (buffer, vec![Expr::Int { value: 0, dtype: DType::INT32 }]),
             (Value::Expr(Expr::Load { buffer, indices, .. }), ExprKind::Subscript { .. }) => (buffer, indices),
-            _ => return self.unsupported(cursor.at(target.tokens), "a change of what is not stored to"),
+            _ => {
+                return self.unsupported(
+                    cursor.at(target.tokens),
+                    "an augmented assignment to anything other than a variable or a buffer's element",
+                );
+            }
         };
         let dtype = self.func.buffer(buffer).dtype;
         let value = self.stored_value(cursor.at(value.tokens), after, dtype)?;

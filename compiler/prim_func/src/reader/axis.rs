@@ -25,12 +25,12 @@ impl Reader<'_> {
         };
         let Some(axis) = member.strip_prefix("axis.") else { return self.assign_items(cursor, &targets, value) };
         if targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
-            return self.unsupported(cursor.at(target.tokens), "axes bound to what is no name");
+            return self.unsupported(cursor.at(target.tokens), "axes bound to anything other than a name");
         }
         let names: Vec<(Name, TokenRange)> =
             targets.iter().map(|target| (cursor.name(target.tokens.start), target.tokens)).collect();
         if self.frames.is_empty() {
-            return self.mistake(cursor.at(value.tokens), Code::MisplacedStatement, "axes belong to a block");
+            return self.mistake(cursor.at(value.tokens), Code::MisplacedStatement, "`T.axis` must be inside a block");
         }
         match axis {
             "remap" => self.remap(cursor.at(value.tokens), &names, arguments)?,
@@ -60,14 +60,19 @@ impl Reader<'_> {
 
     fn remap(&mut self, at: At<'_>, names: &[(Name, TokenRange)], arguments: &[Argument]) -> Outcome<()> {
         let [kinds, bindings, ..] = arguments else {
-            return self.mistake(at, Code::MissingArgument, "`T.axis.remap` takes kinds and loops");
+            return self.mistake(at, Code::MissingArgument, "`T.axis.remap` requires kinds and loops");
         };
         let letters = at.cursor.string_value(&kinds.value).unwrap_or_default();
         let Value::Many(bindings) = self.value(at.cursor, &bindings.value)? else {
-            return self.mistake(at, Code::ArgumentType, "`T.axis.remap` takes a list of loops");
+            return self.mistake(at, Code::ArgumentType, "`T.axis.remap` requires a list of loops");
         };
         if letters.chars().count() != bindings.len() || names.len() != bindings.len() {
-            let message = format!("{} axes, {} kinds and {} loops", names.len(), letters.len(), bindings.len());
+            let message = format!(
+                "requires equal numbers of axes, kinds and loops; found {}, {} and {}",
+                names.len(),
+                letters.len(),
+                bindings.len()
+            );
             return self.mistake(at, Code::ArgumentType, message);
         }
         for ((letter, binding), (axis, target)) in letters.chars().zip(bindings).zip(names) {
@@ -75,7 +80,11 @@ impl Reader<'_> {
                 'S' => IterKind::Spatial,
                 'R' => IterKind::Reduce,
                 _ => {
-                    return self.mistake(at.cursor.at(kinds.value.tokens), Code::AttrBadValue, "kinds are `S` and `R`");
+                    return self.mistake(
+                        at.cursor.at(kinds.value.tokens),
+                        Code::AttrBadValue,
+                        "the kind of an axis must be `S` or `R`",
+                    );
                 }
             };
             let binding = self.scalar(at, binding)?;
@@ -97,7 +106,7 @@ impl Reader<'_> {
         arguments: &[Argument],
     ) -> Outcome<()> {
         let ([domain, binding, ..], [axis]) = (arguments, names) else {
-            return self.mistake(at, Code::MissingArgument, "an axis takes its domain and its value");
+            return self.mistake(at, Code::MissingArgument, "an axis requires its domain and its value");
         };
         let (start, extent) = self.domain(at.cursor, &domain.value)?;
         let binding = self.integer_of(at.cursor, &binding.value)?;

@@ -58,7 +58,7 @@ impl Reader<'_> {
                 match self.frames.last_mut() {
                     Some(frame) if frame.init.is_none() => frame.init = Some(init),
                     _ => {
-                        let message = "`T.init` stands once in a block";
+                        let message = "a block can have only one `T.init`";
                         return self.mistake(cursor.at(tokens), Code::MisplacedStatement, message);
                     }
                 }

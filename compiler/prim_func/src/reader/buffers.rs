@@ -71,7 +71,7 @@ impl Reader<'_> {
             }
         }
         if !has_shape {
-            return self.mistake(at, Code::MissingArgument, "a buffer needs a shape");
+            return self.mistake(at, Code::MissingArgument, "a buffer requires a shape");
         }
         let dims = declared.shape.len();
         if let Some(strides) = declared.strides.as_ref().filter(|strides| strides.len() != dims) {
@@ -92,7 +92,7 @@ impl Reader<'_> {
         let message = format!("the buffer has {strides} for {dims}");
         let mut found = Diagnostic::new(Code::ShapeMismatch, self.place(at), message)
             .with_note("TVM fails to build a function that accesses such a buffer")
-            .with_help("write a stride for each dim, or none");
+            .with_help("write a stride for each dim, or no strides");
         found.severity = Severity::Warning;
         self.keep_certain(found);
         Ok(())
@@ -128,7 +128,7 @@ impl Reader<'_> {
         match dtype {
             Some(dtype) if dtype.lanes != 1 => self.unsupported(cursor.at(tree.tokens), &format!("vectors of {dtype}")),
             Some(dtype) => Ok(dtype),
-            None => self.mistake(cursor.at(tree.tokens), Code::UnknownDtype, "this is no dtype"),
+            None => self.mistake(cursor.at(tree.tokens), Code::UnknownDtype, "this is not a dtype"),
         }
     }
 
@@ -175,7 +175,7 @@ impl Reader<'_> {
     /// Reads `T.match_buffer(a, …)` of a handle or a region.
     pub(super) fn match_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let Some((source, rest)) = arguments.split_first() else {
-            return self.mistake(at, Code::MissingArgument, "`T.match_buffer` of nothing");
+            return self.mistake(at, Code::MissingArgument, "`T.match_buffer` requires a handle, a buffer or a region");
         };
         let rest: Vec<&Argument> = rest.iter().collect();
         if let ExprKind::Subscript { value, index } = &source.value.kind
@@ -238,7 +238,7 @@ impl Reader<'_> {
             mins.clear();
         }
         if mins.len() != of.shape.len() || declared.shape.len() > mins.len() {
-            let message = format!("a region of {} dims of a buffer of {} dims", mins.len(), of.shape.len());
+            let message = format!("the region has {} dims, but the buffer has {} dims", mins.len(), of.shape.len());
             return self.mistake(at, Code::TensorNdimMismatch, message);
         }
         self.same_elements(at, &of, declared.dtype)?;
@@ -249,7 +249,7 @@ impl Reader<'_> {
     fn same_elements(&self, at: At<'_>, of: &View, dtype: DType) -> Outcome<()> {
         match of.dtype == dtype {
             true => Ok(()),
-            false => self.unsupported(at, &format!("memory of {} read as {dtype}", of.dtype)),
+            false => self.unsupported(at, &format!("a view of {} memory as {dtype}", of.dtype)),
         }
     }
 

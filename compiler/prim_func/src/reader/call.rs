@@ -160,7 +160,7 @@ impl Reader<'_> {
         if function.is_of_reals() && !dtype.is_float() {
             let (name, cast) = (function.name(), "T.Cast(\"float32\", …)");
             let what =
-                format!("`T.{name}` of {dtype}, for which TVM has code on no target; convert the argument: `{cast}`");
+                format!("`T.{name}` of {dtype}, which TVM can build for no target; convert the argument: `{cast}`");
             return self.unsupported(at, &what);
         }
         // Rounding an integer returns the integer.
@@ -180,7 +180,11 @@ impl Reader<'_> {
             return self.unsupported(at, &format!("vectors of {dtype}"));
         }
         let [value, ..] = trees else {
-            return self.mistake(at, Code::UndefinedSymbolicVar, "a variable is declared by an assignment");
+            return self.mistake(
+                at,
+                Code::UndefinedSymbolicVar,
+                "a variable must be declared by an assignment, such as `n = T.int64()`",
+            );
         };
         let made = match self.value(at.cursor, value)? {
             text @ Value::Text(_) => self.constant(at.cursor.at(value.tokens), dtype, &text)?,
@@ -208,7 +212,8 @@ impl Reader<'_> {
         let dtype = self.dtype(at.cursor, dtype)?;
         let value = self.scalar_of(at.cursor, value)?;
         if value.dtype().bits != dtype.bits {
-            let message = format!("the bits of {} as {dtype}, which has another width", value.dtype());
+            let message =
+                format!("`T.reinterpret` requires dtypes of equal width; found {} and {dtype}", value.dtype());
             return self.mistake(at, Code::DtypeMismatch, message);
         }
         Ok(Value::Expr(Expr::Call { function: Intrinsic::Reinterpret, dtype, args: vec![value] }))
@@ -217,7 +222,7 @@ impl Reader<'_> {
     /// Reads `T.Let(body, where={x: value})` by substituting the value for the variable.
     fn let_expression(&mut self, cursor: Cursor<'_>, body: &Tree, bound: &Tree) -> Outcome<Value> {
         let ExprKind::Dict(entries) = &bound.kind else {
-            return self.unsupported(cursor.at(bound.tokens), "`T.Let` of this");
+            return self.unsupported(cursor.at(bound.tokens), "`T.Let` of this expression");
         };
         let mut values = Vec::with_capacity(entries.len());
         for (key, value) in entries {
@@ -225,7 +230,7 @@ impl Reader<'_> {
                 Some(key) if matches!(key.kind, ExprKind::Name) => {
                     values.push((cursor.name(key.tokens.start), self.scalar_of(cursor, value)?));
                 }
-                _ => return self.unsupported(cursor.at(value.tokens), "`T.Let` of what is no variable"),
+                _ => return self.unsupported(cursor.at(value.tokens), "`T.Let` of anything other than a variable"),
             }
         }
         self.scoped(|reader| {

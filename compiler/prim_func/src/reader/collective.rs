@@ -37,7 +37,7 @@ impl Reader<'_> {
                     format!("`T.tvm_storage_sync` of the scope \"{scope}\", where all blocks wait for each other");
                 self.unsupported(at, &what)
             }
-            None => self.mistake(at, Code::MissingArgument, "`T.tvm_storage_sync` needs a scope"),
+            None => self.mistake(at, Code::MissingArgument, "`T.tvm_storage_sync` requires a scope"),
         }
     }
 
@@ -57,14 +57,15 @@ impl Reader<'_> {
             return self.unsupported(cursor.at(reducer.tokens), "a reducer of this kind");
         };
         let ExprKind::Lambda { params, body } = &of.value.kind else {
-            return self.unsupported(cursor.at(of.value.tokens), "a reducer that is no lambda");
+            return self.unsupported(cursor.at(of.value.tokens), "a reducer that is not a lambda");
         };
         let identities = self.value(cursor, &identities.value)?.into_items().into_iter();
         let identities = identities.map(|value| self.scalar(cursor.at(reducer.tokens), value));
         let identities = identities.collect::<Outcome<Vec<Expr>>>()?;
         let count = identities.len();
         if params.len() != 2 * count {
-            let message = format!("{} parameters for {count} values on either side", params.len());
+            let message =
+                format!("a reducer of {count} values requires {} parameters; found {}", 2 * count, params.len());
             return self.mistake(cursor.at(of.value.tokens), Code::ArgumentType, message);
         }
         let mut vars = Vec::with_capacity(params.len());
@@ -80,7 +81,7 @@ impl Reader<'_> {
             values.collect::<Outcome<Vec<Expr>>>()
         })?;
         if combined.len() != count {
-            let message = format!("{} values of a reduction of {count}", combined.len());
+            let message = format!("a reducer of {count} values must return as many; found {}", combined.len());
             return self.mistake(cursor.at(body.tokens), Code::ArgumentType, message);
         }
         let right = vars.split_off(count);
@@ -91,22 +92,22 @@ impl Reader<'_> {
     /// Reads `T.tvm_thread_allreduce(count, values…, condition, targets…, threads…)`.
     pub(super) fn thread_all_reduce(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
         let Some(Reducer { identities, operands, combined }) = self.reducer.clone() else {
-            let message = "there is no `T.attr(T.comm_reducer(…), \"reduce_scope\", …)` before it";
+            let message = "requires `T.attr(T.comm_reducer(…), \"reduce_scope\", …)` before it";
             return self.mistake(at, Code::MisplacedStatement, message);
         };
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
         let Some((first, trees)) = trees.split_first() else {
-            return self.mistake(at, Code::MissingArgument, "how many values, and which, is not said");
+            return self.mistake(at, Code::MissingArgument, "requires the number of values, and the values");
         };
         let count = self.scalar_of(at.cursor, first)?.as_int().and_then(|count| usize::try_from(count).ok());
         let count = count.filter(|count| *count == identities.len());
         let Some(count) = count else {
-            let message = format!("the reducer combines {} values, here are others", identities.len());
+            let message = format!("the reducer combines {} values, but this is another number", identities.len());
             return self.mistake(at.cursor.at(first.tokens), Code::ArgumentType, message);
         };
         // The remaining arguments are the values, a condition, the targets and at least one thread.
         if trees.len() < count.saturating_mul(2).saturating_add(2) {
-            return self.mistake(at, Code::MissingArgument, "values, condition, targets and threads are needed");
+            return self.mistake(at, Code::MissingArgument, "requires values, a condition, targets and threads");
         }
         let (values, rest) = trees.split_at(count);
         let (condition, rest) = rest.split_at(1);
@@ -116,7 +117,7 @@ impl Reader<'_> {
             let value = self.scalar_of(at.cursor, tree)?;
             if value.dtype() != identity.dtype() {
                 let message =
-                    format!("a value of dtype {}, which the reducer has as {}", value.dtype(), identity.dtype());
+                    format!("the value has dtype {}, but the reducer requires {}", value.dtype(), identity.dtype());
                 return self.mistake(at.cursor.at(tree.tokens), Code::DtypeMismatch, message);
             }
             brought.push(value);
@@ -127,7 +128,7 @@ impl Reader<'_> {
             let target = self.target(at.cursor, tree)?;
             let dtype = self.func.buffer(target.0).dtype;
             if dtype != value.dtype() {
-                let message = format!("a value of dtype {} for a buffer of {dtype}", value.dtype());
+                let message = format!("the value has dtype {}, but the buffer has {dtype}", value.dtype());
                 return self.mistake(at.cursor.at(tree.tokens), Code::DtypeMismatch, message);
             }
             places.push(target);

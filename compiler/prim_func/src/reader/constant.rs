@@ -26,7 +26,7 @@ impl Reader<'_> {
             Value::Handle(_) | Value::Pointer(_) => return self.unsupported(at, "pointers as values"),
             other => {
                 let what = describe(other);
-                return self.mistake(at, Code::ArgumentType, format!("needed is a scalar, this is {what}"));
+                return self.mistake(at, Code::ArgumentType, format!("requires a scalar; found {what}"));
             }
         };
         self.constant(at, dtype, &value)
@@ -56,7 +56,7 @@ impl Reader<'_> {
     pub(super) fn truth(&mut self, at: At<'_>, value: Value) -> Outcome<Expr> {
         let scalar = self.scalar(at, value)?;
         if !scalar.dtype().is_bool() && !scalar.dtype().is_int() {
-            let message = format!("a condition of dtype {}", scalar.dtype());
+            let message = format!("a condition must be a bool or an integer; found {}", scalar.dtype());
             return self.mistake(at, Code::ConditionType, message);
         }
         Ok(scalar.cast(DType::BOOL))
@@ -79,7 +79,9 @@ impl Reader<'_> {
         match scalar.dtype() {
             dtype if dtype.is_int() => Ok(scalar),
             dtype if dtype.is_bool() => Ok(scalar.cast(DType::INT32)),
-            dtype => self.mistake(at, Code::IndexDtype, format!("an index or extent of dtype {dtype}")),
+            dtype => {
+                self.mistake(at, Code::IndexDtype, format!("an index or extent must be an integer; found {dtype}"))
+            }
         }
     }
 
@@ -104,7 +106,7 @@ impl Reader<'_> {
         match made {
             Some(made) => Ok(made),
             None => {
-                let message = format!("{} is no value of {dtype}", describe(value));
+                let message = format!("{} is not a value of {dtype}", describe(value));
                 self.mistake(at, Code::DtypeMismatch, message)
             }
         }

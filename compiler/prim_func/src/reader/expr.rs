@@ -69,7 +69,7 @@ impl Reader<'_> {
     /// Limits the length of a chain, since it becomes an expression whose depth is its length.
     pub(super) fn few(&self, at: At<'_>, count: usize) -> Outcome<()> {
         match count > DEEPEST {
-            true => self.mistake(at, Code::NestingTooDeep, format!("more than {DEEPEST} operands")),
+            true => self.mistake(at, Code::NestingTooDeep, format!("the expression has more than {DEEPEST} operands")),
             false => Ok(()),
         }
     }
@@ -201,14 +201,14 @@ impl Reader<'_> {
             }
             Value::Many(items) => {
                 let Value::Int(at) = self.value(cursor, index)? else {
-                    return self.unsupported(cursor.at(index.tokens), "an index of a list that is no constant");
+                    return self.unsupported(cursor.at(index.tokens), "a list index that is not a constant");
                 };
                 let count = items.len() as i128;
                 let at = if at < 0 { at + count } else { at };
                 match usize::try_from(at).ok().and_then(|at| items.get(at)) {
                     Some(item) => Ok(item.clone()),
                     None => {
-                        let message = format!("index {at} of {count} items");
+                        let message = format!("index {at} is out of range for a list of {count} items");
                         self.mistake(cursor.at(index.tokens), Code::TupleIndexOutOfRange, message)
                     }
                 }
@@ -238,7 +238,7 @@ impl Reader<'_> {
                             indices.push((self.integer(at.cursor.at(value.tokens), scalar)?, value.tokens));
                         }
                     }
-                    _ => return self.unsupported(at.cursor.at(item.tokens), "`*` of what is no list"),
+                    _ => return self.unsupported(at.cursor.at(item.tokens), "`*` of anything other than a list"),
                 },
                 _ => indices.push((self.integer_of(at.cursor, item)?, item.tokens)),
             }
@@ -252,7 +252,7 @@ impl Reader<'_> {
                 Source::Buffer(buffer) => self.func.buffer(*buffer).name.to_string(),
                 _ => "the buffer".to_owned(),
             };
-            let message = format!("{} indices for `{name}`, which has {} dims", indices.len(), view.shape.len());
+            let message = format!("`{name}` has {} dims; found {} indices", view.shape.len(), indices.len());
             return self.mistake(at, Code::TensorNdimMismatch, message);
         }
         Ok(indices)

@@ -131,7 +131,7 @@ impl Reader<'_> {
         for (extent, tree) in known.iter_mut().zip(trees) {
             let value = self.integer_of(cursor, tree)?.as_int().filter(|value| (1..=256).contains(value));
             let Some(value) = value else {
-                return self.unsupported(cursor.at(tree.tokens), "fragments whose size is no number up to 256");
+                return self.unsupported(cursor.at(tree.tokens), "fragments whose size is not a constant up to 256");
             };
             *extent = value;
         }
@@ -150,7 +150,7 @@ impl Reader<'_> {
         let view = self.memory_of(cursor, data)?;
         let root = view.root();
         let Scope::Fragment(place) = self.func.buffer(root).scope else {
-            let message = "this is no fragment: its memory is of none of the scopes `wmma.*`";
+            let message = "this is not a fragment: its storage scope is not one of `wmma.*`";
             return self.mistake(cursor.at(data.tokens), Code::ArgumentType, message);
         };
         self.fragments.insert(root, shape);
@@ -168,7 +168,8 @@ impl Reader<'_> {
                     Ok((Matrix::new(view, true), place, dtype))
                 }
                 _ => {
-                    let message = format!("a fragment of {rows} x {columns} elements, of a view of another shape");
+                    let message =
+                        format!("the fragment has {rows} x {columns} elements, but its view has another shape");
                     self.mistake(cursor.at(data.tokens), Code::ShapeMismatch, message)
                 }
             };
@@ -211,14 +212,14 @@ impl Reader<'_> {
             Some("row_major") => false,
             Some("col_major") => true,
             _ => {
-                let message = "the order of a matrix is \"row_major\" or \"col_major\"";
+                let message = "the order of a matrix must be \"row_major\" or \"col_major\"";
                 return self.mistake(cursor.at(order.tokens), Code::AttrBadValue, message);
             }
         };
         let (fragment, place, dtype) = self.fragment(cursor, of, shape)?;
         let memory = self.matrix_at(cursor, pointer, stride)?;
         if memory.dtype != dtype {
-            let message = format!("memory of {} beside a fragment of {dtype}", memory.dtype);
+            let message = format!("the fragment has dtype {dtype}, but the memory has dtype {}", memory.dtype);
             return self.mistake(cursor.at(pointer.tokens), Code::DtypeMismatch, message);
         }
         let memory = Matrix::new(memory, by_columns);
@@ -240,7 +241,8 @@ impl Reader<'_> {
             shape = shape.or_else(|| self.fragments.get(&root).copied());
         }
         let Some(shape) = shape else {
-            let message = "the shape of these fragments is not said: none is filled or loaded in front";
+            let message =
+                "`T.tvm_mma_sync` requires fragments of known shape, but none of these is filled or loaded before";
             return self.mistake(at, Code::MisplacedStatement, message);
         };
         let mut matrices = Vec::with_capacity(of.len());
@@ -248,7 +250,7 @@ impl Reader<'_> {
         for (one, wanted) in of.into_iter().zip(places) {
             let (matrix, place, dtype) = self.fragment(at.cursor, one, shape)?;
             if place != wanted {
-                let message = format!("a fragment of `{}` where one of `{}` is", place.scope(), wanted.scope());
+                let message = format!("requires a fragment of `{}`; found one of `{}`", wanted.scope(), place.scope());
                 return self.mistake(at.cursor.at(one.0.tokens), Code::ArgumentType, message);
             }
             matrices.push((matrix, dtype));
@@ -316,7 +318,7 @@ impl Reader<'_> {
     /// Returns the matrix whose first element is `A[…]`.
     fn matrix_from(&mut self, cursor: Cursor<'_>, first: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
         let ExprKind::Subscript { value, index } = &first.kind else {
-            return self.unsupported(cursor.at(first.tokens), "the address of this");
+            return self.unsupported(cursor.at(first.tokens), "the address of this expression");
         };
         let view = self.memory_of(cursor, value)?;
         let indices = self.indices(cursor.at(first.tokens), &view, index)?;

@@ -51,7 +51,7 @@ impl Reader<'_> {
             };
             return match count {
                 Some(count) if count > 0 => Ok(Some(count)),
-                _ => self.unsupported(cursor.at(item.tokens), "a number of lanes that is no constant"),
+                _ => self.unsupported(cursor.at(item.tokens), "a number of lanes that is not a constant"),
             };
         }
         Ok(None)
@@ -83,7 +83,7 @@ impl Reader<'_> {
         let (indices, stored) = both?;
         let (buffer, indices) = self.element(view, exprs(indices));
         if reads_elsewhere(&stored, buffer, &indices) {
-            return self.unsupported(cursor.at(value.tokens), "a vector of the buffer that it is stored to");
+            return self.unsupported(cursor.at(value.tokens), "a vector store whose value reads the same buffer");
         }
         let extent = Expr::int(count).cast(DType::INT32);
         let body = Box::new(Stmt::Store { buffer, indices, value: stored, site: self.site() });
@@ -113,7 +113,7 @@ impl Reader<'_> {
         let Some(step) = step else { return Ok(1) };
         match self.integer_of(cursor, step)?.as_int() {
             Some(value) if value > 0 => Ok(value),
-            _ => self.unsupported(cursor.at(step.tokens), "a step that is no positive constant"),
+            _ => self.unsupported(cursor.at(step.tokens), "a step that is not a positive constant"),
         }
     }
 
@@ -129,7 +129,7 @@ impl Reader<'_> {
     /// Reads `T.Ramp(base, stride, lanes)` as `base + lane * stride`.
     pub(super) fn ramp(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Value> {
         let [base, stride, lanes] = arguments else {
-            return self.mistake(at, Code::MissingArgument, "`T.Ramp` takes base, stride and lanes");
+            return self.mistake(at, Code::MissingArgument, "`T.Ramp` requires a base, a stride and a number of lanes");
         };
         let (base, stride) = (self.integer_of(at.cursor, &base.value)?, self.integer_of(at.cursor, &stride.value)?);
         self.same_lanes(at.cursor, &lanes.value)?;
@@ -139,7 +139,7 @@ impl Reader<'_> {
     /// Reads `T.Broadcast(value, lanes)` as the value itself, which is the same in every lane.
     pub(super) fn spread(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Value> {
         let [value, lanes] = arguments else {
-            return self.mistake(at, Code::MissingArgument, "`T.Broadcast` takes value and lanes");
+            return self.mistake(at, Code::MissingArgument, "`T.Broadcast` requires a value and a number of lanes");
         };
         self.same_lanes(at.cursor, &lanes.value)?;
         self.value(at.cursor, &value.value)
@@ -149,7 +149,7 @@ impl Reader<'_> {
         let wanted = self.lanes.as_ref().map(|lanes| i128::from(lanes.count));
         match self.value(cursor, tree)? {
             Value::Int(count) if Some(count) == wanted => Ok(()),
-            _ => self.unsupported(cursor.at(tree.tokens), "a vector of other lanes than are stored"),
+            _ => self.unsupported(cursor.at(tree.tokens), "a vector with another number of lanes than its store"),
         }
     }
 }

@@ -21,7 +21,7 @@ impl Reader<'_> {
     pub(super) fn leave(&mut self, at: At<'_>, of: Leave) -> Outcome<Step> {
         let word = at.cursor.source(at.tokens);
         if of != Leave::Function && self.loops == 0 {
-            return self.mistake(at, Code::MisplacedStatement, format!("`{word}` stands in no loop"));
+            return self.mistake(at, Code::MisplacedStatement, format!("`{word}` is outside of a loop"));
         }
         // A trace lists statements in order, so it records the exit as an event instead (see `pass_over`).
         if self.is_tracing() {

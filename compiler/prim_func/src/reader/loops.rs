@@ -29,7 +29,7 @@ impl Reader<'_> {
             _ => vec![target],
         };
         if targets.len() != ranges.len() || targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
-            let message = format!("{} variables for {} loops", targets.len(), ranges.len());
+            let message = format!("the loop has {} variables for {} ranges", targets.len(), ranges.len());
             return self.mistake(cursor.at(target.tokens), Code::SyntaxError, message);
         }
         self.few(cursor.at(iter.tokens), targets.len() + self.depth)?;
@@ -105,7 +105,7 @@ impl Reader<'_> {
         let named = arguments.iter().find_map(|argument| at.cursor.string_value(&argument.value));
         match named {
             Some(axis) => Ok(name(&axis)),
-            None => self.mistake(at, Code::MissingArgument, "a thread binding needs a `thread`"),
+            None => self.mistake(at, Code::MissingArgument, "a thread binding requires `thread`"),
         }
     }
 
@@ -135,7 +135,7 @@ impl Reader<'_> {
             stop = start.take();
         }
         let Some(stop) = stop else {
-            return self.mistake(at, Code::MissingArgument, "a loop needs an extent");
+            return self.mistake(at, Code::MissingArgument, "a loop requires an extent");
         };
         let stop = self.integer_of(at.cursor, stop)?;
         let start = match start {
@@ -193,7 +193,7 @@ impl Reader<'_> {
         arguments: &[Argument],
     ) -> Outcome<(Binder, Value)> {
         let [thread, extent] = arguments else {
-            return self.mistake(at, Code::MissingArgument, "a thread and its extent are needed");
+            return self.mistake(at, Code::MissingArgument, "`T.launch_thread` requires a thread and its extent");
         };
         let axis = match self.value(at.cursor, &thread.value)? {
             Value::Text(axis) => name(&axis),

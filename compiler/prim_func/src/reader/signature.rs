@@ -248,10 +248,10 @@ impl Reader<'_> {
     pub(super) fn quoted_dim(&mut self, at: At<'_>, text: &str) -> Outcome<Expr> {
         let inner = Segment::new(text.into());
         let [statement] = &inner.tree().statements[..] else {
-            return self.mistake(at, Code::SyntaxError, "a dim in quotes is one expression");
+            return self.mistake(at, Code::SyntaxError, "a dim in quotes must be one expression");
         };
         let StatementKind::Expr(tree) = &statement.tree.kind else {
-            return self.mistake(at, Code::SyntaxError, "a dim in quotes is one expression");
+            return self.mistake(at, Code::SyntaxError, "a dim in quotes must be one expression");
         };
         let inner_cursor = inner.cursor(statement);
         for name in names_in(inner_cursor, tree) {

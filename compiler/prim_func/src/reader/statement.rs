@@ -115,7 +115,7 @@ impl Reader<'_> {
                     body.open.push((std::mem::take(&mut body.current), binder));
                     if body.open.len() + self.depth > DEEPEST {
                         let tokens = TokenRange::one(0);
-                        let message = format!("more than {DEEPEST} binders deep");
+                        let message = format!("the function nests more than {DEEPEST} binders");
                         return self.mistake(node.cursor.at(tokens), Code::NestingTooDeep, message);
                     }
                 }
@@ -182,7 +182,7 @@ impl Reader<'_> {
             StatementKind::Break => self.leave(cursor.at(whole), Leave::Loop),
             StatementKind::Continue => self.leave(cursor.at(whole), Leave::Round),
             StatementKind::Elif(_) | StatementKind::Else => {
-                self.mistake(cursor.at(whole), Code::MisplacedStatement, "there is no `if` to this branch")
+                self.mistake(cursor.at(whole), Code::MisplacedStatement, "this branch has no `if`")
             }
             StatementKind::Def { .. } | StatementKind::Decorator(_) => {
                 self.unsupported(cursor.at(whole), "functions inside a prim_func")
@@ -287,7 +287,13 @@ impl Reader<'_> {
                 self.note(|_| Event::Assume { condition: predicate.clone(), holds: true });
                 match self.frames.last_mut() {
                     Some(frame) => frame.add_predicate(predicate),
-                    None => return self.mistake(cursor.at(expr.tokens), Code::MisplacedStatement, "outside a block"),
+                    None => {
+                        return self.mistake(
+                            cursor.at(expr.tokens),
+                            Code::MisplacedStatement,
+                            "`T.where` must be inside a block",
+                        );
+                    }
                 }
                 Ok(Step::NOTHING)
             }
@@ -328,7 +334,7 @@ impl Reader<'_> {
                     };
                     self.store(cursor, buffer, &index, &value.value).map(Step::Done)
                 }
-                _ => self.mistake(cursor.at(expr.tokens), Code::MissingArgument, "`T.buffer_store` needs an index"),
+                _ => self.mistake(cursor.at(expr.tokens), Code::MissingArgument, "`T.buffer_store` requires an index"),
             },
             ("launch_thread", _) => {
                 let (binder, _) = self.launch_thread(cursor.at(expr.tokens), None, arguments)?;

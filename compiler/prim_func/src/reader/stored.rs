@@ -63,7 +63,7 @@ impl Reader<'_> {
     }
 
     fn note_refused(&mut self, at: At<'_>, number: &dyn Display, into: DType) {
-        let message = format!("{number} is no value of {into}, the dtype of the buffer");
+        let message = format!("{number} is not a value of {into}, the dtype of the buffer");
         self.keep_certain(Diagnostic::new(Code::DtypeMismatch, self.place(at), message));
     }
 }

@@ -360,7 +360,7 @@ impl Reader<'_> {
         let items = index.map(super::expr::index_items).unwrap_or_default();
         if items.len() > view.shape.len().max(1) {
             let name = cursor.source(head.tokens);
-            let message = format!("{} indices for `{name}`, which has {} dims", items.len(), view.shape.len());
+            let message = format!("`{name}` has {} dims; found {} indices", view.shape.len(), items.len());
             return self.mistake(cursor.at(tree.tokens), Code::TensorNdimMismatch, message);
         }
         let mut dims = Vec::with_capacity(view.shape.len());
@@ -447,8 +447,9 @@ impl Reader<'_> {
         let place = self.place(at);
         if let Some(record) = self.record.as_mut().filter(|record| !record.incomplete && record.bound.contains(&name)) {
             let message = format!("`{name}` is not defined here");
-            let mistake = Diagnostic::new(Code::UndefinedName, place, message)
-                .with_note(format!("a binding is known behind it, until its block ends; `{name}` is bound elsewhere"));
+            let mistake = Diagnostic::new(Code::UndefinedName, place, message).with_note(format!(
+                "a binding is visible only after it, until its block ends; `{name}` is bound elsewhere"
+            ));
             record.mistakes.push(mistake);
         }
     }

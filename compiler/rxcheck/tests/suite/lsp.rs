@@ -21,7 +21,8 @@ fn without_a_server_there_is_one_clear_error() {
     let mut command = std::process::Command::new(&alone);
     let output = command.args(["lsp", "--stdio"]).env("PATH", folder.path()).output().expect("it starts");
     assert_eq!(output.status.code(), Some(2));
-    let said = "rxcheck: `rx-lsp`, the language server, was found neither in the folder of rxcheck nor in PATH: install it\n";
+    let said =
+        "rxcheck: `rx-lsp`, the language server, was found neither in the folder of rxcheck nor in PATH: install it\n";
     assert_eq!((stdout(&output), stderr(&output)), ("", said));
 }
 

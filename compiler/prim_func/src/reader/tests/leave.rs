@@ -101,8 +101,8 @@ fn threads_return_for_themselves() {
 
 #[test]
 fn unsupported_break_and_continue_are_named() {
-    assert_eq!(refused("y[0] = T.float32(0)\nbreak"), "`break` stands in no loop");
-    assert_eq!(refused("if x[0] == T.float32(0):\n    T.continue_loop()"), "`T.continue_loop()` stands in no loop");
+    assert_eq!(refused("y[0] = T.float32(0)\nbreak"), "`break` is outside of a loop");
+    assert_eq!(refused("if x[0] == T.float32(0):\n    T.continue_loop()"), "`T.continue_loop()` is outside of a loop");
     assert_eq!(
         refused("for i in T.parallel(4):\n    if x[i] == T.float32(0):\n        break\n    y[i] = x[i]"),
         "rx does not run this function: a loop is left whose iterations run at once"

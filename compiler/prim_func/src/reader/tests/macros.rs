@@ -105,7 +105,7 @@ fn recursion_and_growth_are_bounded() {
     for at in 1..2000 {
         deep += &format!("@T.inline\ndef m{at}(buf):\n    m{}(buf)\n", at - 1);
     }
-    assert_eq!(after(&deep, "m1999(B)"), Err("more than 512 levels deep".to_owned()));
+    assert_eq!(after(&deep, "m1999(B)"), Err("the function is nested more than 512 levels deep".to_owned()));
 }
 
 #[test]

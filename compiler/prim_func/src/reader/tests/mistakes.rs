@@ -21,10 +21,10 @@ fn mistake(body: &str) -> String {
 }
 
 #[test]
-fn one_mistake_with_its_place() {
+fn mistake_is_reported_at_its_place() {
     assert_eq!(mistake("pass"), "none");
     for (body, expected) in [
-        ("A[0] = 1", "1 indices for `A`, which has 2 dims at `A`"),
+        ("A[0] = 1", "`A` has 2 dims; found 1 indices at `A`"),
         ("A[0, 0] = B[0]", "`B` is not defined at `B`"),
         (
             "A[0, 0] = T.call_extern(\"float32\", \"f\")",
@@ -39,21 +39,21 @@ fn one_mistake_with_its_place() {
             "for i in range(4):\n    B = T.decl_buffer((i,), data=p)\n    B[0] = 1",
             "rx does not run a buffer over the handle `p` whose extents mention `i` of the body at `p: T.handle`",
         ),
-        ("A[0, 0] = h / 2", "`/` of int32 and int32: write `//`, `T.truncdiv` or a cast to float"),
+        ("A[0, 0] = h / 2", "`/` requires a float; found int32 and int32: write `//`, `T.truncdiv` or a cast"),
         ("A[0, 0] = T.exp()", "T.exp: argument `x` is missing"),
         ("A[0, 0] = T.Cast(\"float32\", T.exp10(T.int32(3)))", "rx does not run `T.exp10` of int32"),
         ("A[0, 0] = T.exp(A[0, 0]).foo(h)", "a scalar of float32 has no attribute `foo` at `foo`"),
         ("A[0, 0] = A.values[0]", "a buffer has no attribute `values` at `values`"),
-        ("A[h * 1.5, 0] = 0", "an index or extent of dtype float32"),
+        ("A[h * 1.5, 0] = 0", "an index or extent must be an integer; found float32"),
         ("return h", "rx does not run a prim_func's return value"),
         (
             "T.tvm_storage_sync(\"global\", T.bool(False), -1)",
             "rx does not run `T.tvm_storage_sync` of the scope \"global\", where all blocks wait for each other at `T.tvm_storage_sync(",
         ),
-        ("B = T.alloc_buffer((4,), \"flaot32\")", "this is no dtype at `\"flaot32\"`"),
-        ("A[0, 0:4] = A[0, 1:5]", "rx does not run a vector of the buffer that it is stored to"),
-        ("v = T.axis.spatial(4, h)", "axes belong to a block"),
-        ("n = T.int64()\nA[0, 0] = n", "the value of `n` follows from no parameter at `f`"),
+        ("B = T.alloc_buffer((4,), \"flaot32\")", "this is not a dtype at `\"flaot32\"`"),
+        ("A[0, 0:4] = A[0, 1:5]", "rx does not run a vector store whose value reads the same buffer"),
+        ("v = T.axis.spatial(4, h)", "`T.axis` must be inside a block"),
+        ("n = T.int64()\nA[0, 0] = n", "no parameter determines the value of `n` at `f`"),
     ] {
         let found = mistake(body);
         assert!(found.starts_with(expected), "{body}: {found}");
@@ -66,10 +66,10 @@ fn depth_is_bounded() {
     assert_eq!(mistake(&sum(505)), "none");
     // The parser may reject it before the reader does.
     assert_ne!(mistake(&sum(5000)), "none");
-    assert!(mistake(&format!("A[0, 0] = {}", vec!["h < 1"; 5000].join(" and "))).starts_with("more than"));
+    assert!(mistake(&format!("A[0, 0] = {}", vec!["h < 1"; 5000].join(" and "))).contains("more than"));
     let lets = |count: usize| (0..count).map(|at| format!("x{at}: T.let[T.int32] = h")).collect::<Vec<_>>().join("\n");
     assert_eq!(mistake(&lets(505)), "none");
-    assert!(mistake(&lets(5000)).starts_with("more than"));
+    assert!(mistake(&lets(5000)).contains("more than"));
     let mut nested = String::new();
     (0..200).for_each(|depth| nested += &format!("{}for i{depth} in range(2):\n", " ".repeat(depth)));
     nested += &format!("{}A[0, 0] = 1", " ".repeat(200));
@@ -86,27 +86,27 @@ sh = T.alloc_buffer((16, 16), scope=\"shared\")";
         ("T.tvm_fill_fragment(fc.data, 16, 16, 16, 0)", "T.tvm_fill_fragment: argument `value` is missing"),
         (
             "T.tvm_fill_fragment(sh.data, 16, 16, 16, 0, 0.0)",
-            "this is no fragment: its memory is of none of the scopes `wmma.*` at `sh.data`",
+            "this is not a fragment: its storage scope is not one of `wmma.*` at `sh.data`",
         ),
         (
             "T.tvm_fill_fragment(fc.data, h, 16, 16, 0, 0.0)",
-            "rx does not run fragments whose size is no number up to 256 at `h`",
+            "rx does not run fragments whose size is not a constant up to 256 at `h`",
         ),
         (
             "T.tvm_mma_sync(fc.data, 0, fa.data, 0, fa.data, 0, fc.data, 0)",
-            "the shape of these fragments is not said: none is filled or loaded in front",
+            "`T.tvm_mma_sync` requires fragments of known shape, but none of these is filled or loaded before",
         ),
         (
             "T.tvm_fill_fragment(fc.data, 16, 16, 16, 0, 0.0)\nT.tvm_mma_sync(fc.data, 0, fa.data, 0, fa.data, 0, fc.data, 0)",
-            "a fragment of `wmma.matrix_a` where one of `wmma.matrix_b` is at `fa.data`",
+            "requires a fragment of `wmma.matrix_b`; found one of `wmma.matrix_a` at `fa.data`",
         ),
         (
             "T.tvm_load_matrix_sync(fa.data, 16, 16, 16, 0, sh.data, 16, \"row_major\")",
-            "memory of float32 beside a fragment of float16 at `sh.data`",
+            "the fragment has dtype float16, but the memory has dtype float32 at `sh.data`",
         ),
         (
             "T.tvm_store_matrix_sync(fc.data, 16, 16, 16, 0, sh.data, 16, \"rows\")",
-            "the order of a matrix is \"row_major\" or \"col_major\" at `\"rows\"`",
+            "the order of a matrix must be \"row_major\" or \"col_major\" at `\"rows\"`",
         ),
         ("fd = T.alloc_buffer((16,), scope=\"wmma.matrix_d\")", "rx does not run the storage scope \"wmma.matrix_d\""),
     ] {
