@@ -74,7 +74,7 @@ function readNode(fields: Record<string, unknown>): Node | undefined {
   };
 }
 
-// Returns the node at a point of the program: the innermost one, otherwise one on the line, otherwise the last one above, whose binding continues
+// Returns the node at a point of the program: the innermost one, otherwise the first one of the line, otherwise the one whose binding continues
 // there. A node's place is only its variable, so the later lines of a call of several lines are not part of it.
 export function nodeAt(graph: Graph, point: Point): number | undefined {
   const [here] = at(graph.nodes, point, (node) => [node.place]);
