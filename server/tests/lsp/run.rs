@@ -282,7 +282,7 @@ fn a_run_whose_observation_fails_has_run() {
     let id = bench.run(json!([URI, "main"]));
     let (error, message) = bench.shown();
     assert!(
-        !error && message.contains("ran in 1.9 ms; not all of its values are known: rxrun exited early"),
+        !error && message.contains("ran in 1.9 ms; not all of its values are available: rxrun exited early"),
         "{message}"
     );
     assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
