@@ -2,7 +2,7 @@
 
 ;;; Commentary:
 
-;; Put this file into `load-path' and (require 'relax) into your init file; needs rx-lsp in PATH.
+;; Put this file into `load-path' and add (require 'relax) to your init file.  Requires rx-lsp in PATH.
 
 ;;; Code:
 
@@ -16,10 +16,10 @@
   :type '(repeat string))
 
 (defcustom relax-run-arguments nil
-  "Arguments of rxrun in every run, such as (\"--dim\" \"n=4\")."
+  "Arguments of rxrun for every run, such as (\"--dim\" \"n=4\")."
   :type '(repeat string))
 
-;; Relax is written in Python's syntax: its colours, indentation and comments fit.
+;; Relax has Python's syntax, so Python's highlighting, indentation and comments are used.
 ;;;###autoload
 (define-derived-mode relax-mode python-mode "Relax"
   "Major mode for Relax IR.")
@@ -27,7 +27,7 @@
 ;;;###autoload
 (add-to-list 'auto-mode-alist '("\\.rx\\'" . relax-mode))
 
-;; Before Python's servers: `relax-mode' is derived from `python-mode'.
+;; Added before Python's servers, because `relax-mode' is derived from `python-mode'.
 (add-to-list 'eglot-server-programs
              (cons '(relax-mode :language-id "relax")
                    (lambda (&rest _)
@@ -38,7 +38,7 @@
 (add-hook 'relax-mode-hook #'eglot-ensure)
 
 (defun relax-run (&rest arguments)
-  "Run the program in this buffer with rxrun and ARGUMENTS; the server says how it went."
+  "Run the program in this buffer with rxrun and ARGUMENTS, and show the result."
   (interactive)
   (jsonrpc-async-request
    (eglot--current-server-or-lose) :workspace/executeCommand

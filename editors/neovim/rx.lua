@@ -1,19 +1,19 @@
--- Relax (rx) for Neovim 0.7 or later. Copy to `~/.config/nvim/plugin/rx.lua`; needs `rx-lsp` in PATH.
+-- Relax (rx) for Neovim 0.7 or later. Copy to `~/.config/nvim/plugin/rx.lua`. Requires `rx-lsp` in PATH.
 
 local config = {
   name = "rx",
   cmd = { "rx-lsp", "--stdio" },
-  -- For instance { run = { arguments = { "--dim", "n=4" } } }
+  -- The settings, for example { run = { arguments = { "--dim", "n=4" } } }.
   init_options = {},
 }
 
--- In Python files only `@I.ir_module`, `@R.function` and `@T.prim_func` are looked at. Remove "python" to leave them alone.
+-- In Python files, only `@I.ir_module`, `@R.function` and `@T.prim_func` are checked. Remove "python" to not check Python files.
 local filetypes = { "relax", "python" }
 
--- Where a project begins.
+-- Files that mark the root folder of a project.
 local markers = { "rx.toml", ".git" }
 
--- Colours and folds come from rx's tree-sitter grammar where it is installed (README.md), else from Python's.
+-- Highlighting and folds use rx's tree-sitter grammar if it is installed (README.md), otherwise Python's.
 local function colour(buffer)
   vim.bo[buffer].commentstring = "# %s"
   vim.bo[buffer].expandtab = true
@@ -31,7 +31,7 @@ local function start(buffer)
     config.root_dir = found and vim.fs.dirname(found)
     vim.lsp.start(config, { bufnr = buffer })
   else
-    -- Neovim 0.7: one server for all.
+    -- Neovim 0.7: one server for all buffers.
     client = client or vim.lsp.start_client(config)
     if client then
       vim.lsp.buf_attach_client(buffer, client)
@@ -71,7 +71,7 @@ else
   })
 end
 
--- `:RxRun --dim n=4` runs the program with `rxrun`; the server says how it went.
+-- `:RxRun --dim n=4` runs the program with `rxrun`; the server shows the result as a message.
 vim.api.nvim_create_user_command("RxRun", function(command)
   local params = { command = "rx.run", arguments = { vim.uri_from_bufnr(0), vim.NIL, command.fargs } }
   vim.lsp.buf_request(0, "workspace/executeCommand", params, function() end)

@@ -1,4 +1,4 @@
-//! `rx-lsp`, as the wheel carries it.
+//! `rx-lsp`, as packaged in the Python wheel.
 
 fn main() {
     rx_server::main()

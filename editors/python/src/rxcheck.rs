@@ -1,4 +1,4 @@
-//! `rxcheck`, as the wheel carries it.
+//! `rxcheck`, as packaged in the Python wheel.
 
 use std::process::ExitCode;
 

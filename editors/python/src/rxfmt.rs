@@ -1,4 +1,4 @@
-//! `rxfmt`, as the wheel carries it.
+//! `rxfmt`, as packaged in the Python wheel.
 
 use std::process::ExitCode;
 

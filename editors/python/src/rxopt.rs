@@ -1,4 +1,4 @@
-//! `rxopt`, as the wheel carries it.
+//! `rxopt`, as packaged in the Python wheel.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `rxrun`, as the wheel carries it.
+//! `rxrun`, as packaged in the Python wheel.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-// Copies what has its one source elsewhere in the project: the grammar, the licences.
+// Copies files whose source is elsewhere in the repository: the grammar and the licenses.
 
 import { cpSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";

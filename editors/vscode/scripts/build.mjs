@@ -1,4 +1,4 @@
-// Bundles the extension into one file and the page of a graph into another, or its unit tests into one each.
+// Bundles the extension into one file and the script of a graph's page into another, or each unit test into one file.
 //
 // usage: node scripts/build.mjs [--production | --watch | --tests]
 
@@ -14,7 +14,7 @@ const made = { ...common, minify: has("--production"), sourcemap: !has("--produc
 const licence = readFileSync(`${root}/node_modules/@dagrejs/dagre/LICENSE`, "utf8");
 const bundles = [
   { ...made, entryPoints: ["src/extension.ts"], outfile: "out/extension.js", external: ["vscode"] },
-  // What runs in the page of a graph.
+  // The script of a graph's page.
   {
     ...made,
     entryPoints: ["src/graph/page/script.ts"],

@@ -1,6 +1,6 @@
 // Renders icons/rx.svg, the source, to icons/rx.png, 128 pixels wide.
 //
-// usage: RX_EDITORS=FOLDER node scripts/icon.mjs        FOLDER as tests/editors/install.sh fills it
+// usage: RX_EDITORS=FOLDER node scripts/icon.mjs        FOLDER is the folder that tests/editors/install.sh filled
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import path from "node:path";
 
 const programs = process.env.RX_EDITORS;
 if (programs === undefined) {
-  console.error("icon: RX_EDITORS names the folder that tests/editors/install.sh filled");
+  console.error("icon: set RX_EDITORS to the folder that tests/editors/install.sh filled");
   process.exit(2);
 }
 const { chromium } = createRequire(path.resolve(programs, "app/package.json"))("playwright-core");

@@ -1,9 +1,9 @@
-// Packages the extension for one platform, with the programs it starts.
+// Packages the extension for one platform, with the programs that it starts.
 //
 // usage: npm run package -- --binaries FOLDER [--target linux-x64] [--out FILE.vsix]
 //
-// FOLDER has rx-lsp, rxcheck and rxrun, as `cargo build --release --bins` leaves them in target/release. `--binaries none` packages
-// none of them: the extension then looks for those that are installed. Needs node 22 or later (@vscode/vsce does).
+// FOLDER contains rx-lsp, rxcheck and rxrun; `cargo build --release --bins` builds them in target/release. With `--binaries none`, no
+// programs are packaged, and the extension searches for installed ones. Requires node 22 or later, for @vscode/vsce.
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync } from "node:fs";
@@ -14,7 +14,7 @@ import { parseArgs } from "node:util";
 
 const PROGRAMS = ["rx-lsp", "rxcheck", "rxrun"];
 
-// VS Code's names of platforms. Alpine is Linux to node: it is named with --target.
+// VS Code's names of platforms. Node reports Alpine as Linux, so it must be given with --target.
 const TARGETS = ["linux-x64", "linux-arm64", "linux-armhf", "alpine-x64", "alpine-arm64", "darwin-x64", "darwin-arm64", "win32-x64", "win32-arm64"];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -28,15 +28,15 @@ function main() {
     return fail(error.message);
   }
   if (options.binaries === undefined) {
-    return fail("name the folder of rx-lsp, rxcheck and rxrun: --binaries FOLDER (or none)");
+    return fail("give the folder of rx-lsp, rxcheck and rxrun: --binaries FOLDER (or none)");
   }
   if (Number(process.versions.node.split(".")[0]) < 22) {
-    return fail(`@vscode/vsce needs node 22 or later, this is ${process.versions.node}`);
+    return fail(`@vscode/vsce requires node 22 or later; found ${process.versions.node}`);
   }
   const bundled = options.binaries !== "none";
   const target = options.target ?? `${process.platform}-${process.arch}`;
   if (bundled && !TARGETS.includes(target)) {
-    return fail(`${target} is no platform of VS Code: ${TARGETS.join(", ")}`);
+    return fail(`${target} is not a platform of VS Code; the platforms are ${TARGETS.join(", ")}`);
   }
   const problem = bundle(bundled ? path.resolve(options.binaries) : undefined, target);
   if (problem !== undefined) {
@@ -53,7 +53,7 @@ function main() {
   return spawnSync(process.execPath, [vsce, ...args], { cwd: root, stdio: "inherit" }).status ?? 1;
 }
 
-// Puts the programs into `server`; a sentence when one is missing.
+// Copies the programs to `server`. Returns an error message if one is missing.
 function bundle(folder, target) {
   const into = path.join(root, "server");
   rmSync(into, { recursive: true, force: true });
@@ -65,7 +65,7 @@ function bundle(folder, target) {
     const name = target.startsWith("win32") ? `${program}.exe` : program;
     const source = path.join(folder, name);
     if (!statSync(source, { throwIfNoEntry: false })?.isFile()) {
-      return `${source} is not there; \`cargo build --release --bins\` makes it`;
+      return `${source} does not exist; \`cargo build --release --bins\` builds it`;
     }
     copyFileSync(source, path.join(into, name));
     chmodSync(path.join(into, name), 0o755);

@@ -1,4 +1,4 @@
-//! Relax in Zed: starts `rx-lsp` and hands it the settings.
+//! The Zed extension for Relax: starts `rx-lsp` and passes the settings to it.
 
 use zed_extension_api::{self as zed, settings::LspSettings, LanguageServerId, Result, Worktree};
 
@@ -11,7 +11,7 @@ impl zed::Extension for Rx {
         Rx
     }
 
-    /// The program that `lsp.rx-lsp.binary` names, else the one in `PATH`.
+    /// Returns the command of the server: the setting `lsp.rx-lsp.binary`, otherwise the `rx-lsp` in `PATH`.
     fn language_server_command(&mut self, server: &LanguageServerId, worktree: &Worktree) -> Result<zed::Command> {
         let binary = LspSettings::for_worktree(server.as_ref(), worktree)?.binary;
         let (path, arguments, own) = match binary {
@@ -19,7 +19,7 @@ impl zed::Extension for Rx {
             None => (None, None, None),
         };
         let command = path.or_else(|| worktree.which(SERVER)).ok_or_else(|| {
-            format!("`{SERVER}` is not in PATH: install it, or name it in the setting `lsp.{SERVER}.binary.path`")
+            format!("`{SERVER}` is not in PATH: install it, or set its path in the setting `lsp.{SERVER}.binary.path`")
         })?;
         let mut env = worktree.shell_env();
         env.extend(own.into_iter().flatten());
