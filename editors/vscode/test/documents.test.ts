@@ -4,7 +4,7 @@ import { selector, wantsServer } from "../src/documents";
 
 const document = (languageId: string, text: string, scheme = "file") => ({ languageId, uri: { scheme }, head: () => text });
 
-test("a Relax file starts the server, a Python file only when it has something of TVM's", () => {
+test("a Relax file starts the server, a Python file only if it uses TVM", () => {
   assert.ok(wantsServer(document("relax", ""), false));
   assert.ok(wantsServer(document("relax", "", "untitled"), true));
   for (const text of ["# from tvm.script import ir as I\n", "import os\nimport tvm\n", "@R.function\ndef f(): pass", "  @T.prim_func(private=True)"]) {
@@ -16,7 +16,7 @@ test("a Relax file starts the server, a Python file only when it has something o
   }
 });
 
-test("files of other places are left alone", () => {
+test("files of other schemes are ignored", () => {
   assert.ok(!wantsServer(document("relax", "", "git"), true));
   assert.deepEqual(selector(false), [{ scheme: "file", language: "relax" }, { scheme: "untitled", language: "relax" }]);
   assert.equal(selector(true).length, 4);

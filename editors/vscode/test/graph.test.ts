@@ -49,7 +49,7 @@ const ANSWER = {
 
 const graph = readGraph(ANSWER) ?? assert.fail();
 
-// A long network: a chain of layers, each with a weight of its own and a value that is added two layers later.
+// A long network: a chain of layers, each with its own weight and a value that is added two layers later.
 function network(layers: number): Graph {
   const nodes = [node(0, "parameter", "x", 0)];
   const edges: { from: number; to: number; label: string }[] = [];
@@ -69,7 +69,7 @@ const box = ({ boxes }: Layout, id: number): Box => boxes.find((box) => box.id =
 const apart = (one: Box, other: Box): boolean =>
   Math.abs(one.x - other.x) >= (one.width + other.width) / 2 || Math.abs(one.y - other.y) >= (one.height + other.height) / 2;
 
-test("the answer of the server is parsed; dangling edges and nodes without a place are dropped", () => {
+test("the server's answer is parsed; edges without a target and nodes without a place are dropped", () => {
   const odd = readGraph({
     ...ANSWER,
     whole: false,
@@ -82,7 +82,7 @@ test("the answer of the server is parsed; dangling edges and nodes without a pla
   assert.equal(readGraph(null), undefined);
 });
 
-test("the node at the cursor is the innermost, else the one of its line", () => {
+test("the node at the cursor is the innermost, otherwise the one of its line", () => {
   assert.equal(nodeAt(graph, { line: 4, column: 30 }), 1);
   assert.equal(nodeAt(graph, { line: 7, column: 0 }), 3);
   assert.equal(nodeAt(graph, { line: 5, column: 0 }), undefined);
@@ -92,7 +92,7 @@ test("the node at the cursor is the innermost, else the one of its line", () => 
   assert.ok(within(graph, { line: 9, column: 0 }) && !within(graph, { line: 10, column: 0 }));
 });
 
-test("layers go down from the parameters, and no box lies on another", () => {
+test("layers are below the parameters, and no boxes overlap", () => {
   for (const drawn of [graph, network(12)]) {
     const places = layout(drawn);
     for (const { from, to } of drawn.edges) {
@@ -102,19 +102,19 @@ test("layers go down from the parameters, and no box lies on another", () => {
   }
 });
 
-test("as many nodes as a server sends are laid out", () => {
+test("the maximal number of nodes is laid out", () => {
   const places = layout(network(99));
   assert.equal(places.boxes.length, 397);
   assert.ok(places.width > 0 && places.height > 0);
 });
 
-test("a graph with other mistakes or places keeps its layout, one with another operator does not", () => {
+test("changed mistakes and places keep the layout, a changed operator does not", () => {
   const elsewhere = { ...graph, nodes: graph.nodes.map((node) => ({ ...node, errors: 0, place: { ...node.place, line: 1 } })) };
   assert.ok(sameShape(graph, elsewhere));
   assert.ok(!sameShape(graph, { ...graph, nodes: graph.nodes.map((node) => ({ ...node, label: "add" })) }));
 });
 
-test("each node is drawn with its name and its cost, each edge with what flows", () => {
+test("nodes are drawn with name and cost, edges with the type of their value", () => {
   const drawn = svg(graph, layout(graph));
   assert.match(drawn, /<text class="label"[^>]*>nn\.conv2d<\/text><text class="below"[^>]*>v2 · 236 MFLOP<\/text>/);
   assert.match(drawn, /<title>v2 = nn\.conv2d\n[^<]*\n236 MFLOP, 4 MiB moved\nin a dataflow block<\/title>/);
@@ -124,7 +124,7 @@ test("each node is drawn with its name and its cost, each edge with what flows",
   assert.equal(drawn.match(/class="node parameter"/g)?.length, 2);
 });
 
-test("mistakes are badges with their messages, which stay text", () => {
+test("mistakes are badges with their escaped messages", () => {
   const drawn = svg(graph, layout(graph));
   assert.match(drawn, /class="badge error"[^>]*><title>224 is not 112 &lt;here&gt;<\/title><circle[^>]*\/><text[^>]*>1<\/text>/);
   assert.match(drawn, /class="badge warning".*?<text[^>]*>2<\/text>/);
@@ -132,26 +132,26 @@ test("mistakes are badges with their messages, which stay text", () => {
   assert.doesNotMatch(drawn, /NaN|undefined|<here>/);
 });
 
-test("an edge is a curve from end to end", () => {
+test("an edge is a curve between its ends", () => {
   assert.equal(curve([{ x: 0, y: 0 }, { x: 0, y: 9 }]), "M0 0L0 9");
   assert.equal(curve([{ x: 0, y: 0 }, { x: 4, y: 4 }, { x: 8, y: 8 }, { x: 9, y: 9 }]), "M0 0Q4 4 6 6Q8 8 9 9");
   assert.equal(curve([]), "");
 });
 
-test("the page runs its own script and no other", () => {
+test("the page allows only its own script", () => {
   const html = page({ style: "webview:/graph.css", script: "webview:/graph.js", source: "webview:", nonce: "n0nce" });
   assert.match(html, /content="default-src 'none'; style-src webview:; script-src 'nonce-n0nce'"/);
   assert.equal(html.match(/<script/g)?.length, 1);
   assert.doesNotMatch(html, / on\w+=| style=/);
 });
 
-test("enlarging keeps the point under the pointer, within limits", () => {
+test("zooming keeps the point under the pointer, within limits", () => {
   const view = zoomed({ x: 10, y: 20, scale: 1 }, 2, { x: 110, y: 120 });
   assert.deepEqual(view, { x: -90, y: -80, scale: 2 });
   assert.equal(zoomed(view, 1000, { x: 0, y: 0 }).scale, 4);
 });
 
-test("a drawing fits its window and is never enlarged by that; a box can be brought to the middle", () => {
+test("a drawing is fitted without enlarging it; a box can be centered", () => {
   const window = { width: 400, height: 300 };
   assert.deepEqual(fitted({ width: 800, height: 300 }, window), { scale: 0.5, x: 0, y: 75 });
   assert.equal(fitted({ width: 10, height: 10 }, window).scale, 1);
@@ -160,7 +160,7 @@ test("a drawing fits its window and is never enlarged by that; a box can be brou
   assert.deepEqual([shows(start, far, window), shows(centred(start, far, window), far, window)], [false, true]);
 });
 
-test("arrow keys go along edges and within a layer", () => {
+test("arrow keys move along edges and within a layer", () => {
   const places = layout(graph);
   assert.equal(neighbour(places, 2, "down"), 3);
   assert.ok([0, 1].includes(neighbour(places, 2, "up") ?? -1));

@@ -2,22 +2,22 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { chosenInputs, inputFiles, parameters, ticked, withInputs } from "../src/run/inputs";
 
-test("files that can be inputs are offered, the program's own first", () => {
+test("input files are offered, those named after the program first", () => {
   const folder = ["b.npz", "net.rx", "x.npy", "net.inputs.npz", "net.npz", "weights.safetensors", "a.npz", "README.md", "network.npz", "OLD.NPZ"];
   assert.deepEqual(inputFiles(folder, "net.rx"), ["net.inputs.npz", "net.npz", "OLD.NPZ", "a.npz", "b.npz", "network.npz", "weights.safetensors", "x.npy"]);
 });
 
-test("chosen files take the place of others; what else was said stays", () => {
+test("chosen files replace others and keep other arguments", () => {
   const words = ["--device", "cpu", "--inputs", "old.npz", "--input=x=old.npy", "--input", "w=w.npy", "--dim", "n=4"];
   const chosen = [{ file: "my data.npz" }, { file: "x.npy", parameter: "x" }];
   assert.deepEqual(withInputs(words, chosen), ["--device", "cpu", "--inputs", "my data.npz", "--input", "x=x.npy"]);
 });
 
-test("back to the seed: the dims that were asked for are known still", () => {
+test("choosing the seed keeps the values of dims", () => {
   assert.deepEqual(withInputs(["--inputs", "old.npz", "--dim", "n=4", "--seed", "7"], []), ["--dim", "n=4", "--seed", "7"]);
 });
 
-test("chosen inputs are parsed from the arguments in every spelling", () => {
+test("chosen files are found in the arguments in every spelling", () => {
   const words = ["--inputs", "a.npz", "--inputs=b.safetensors", "--input", "x=x=1.npy", "--input=w=w.npy", "--input", "--inputs"];
   assert.deepEqual(chosenInputs(words), [
     { file: "a.npz" },
@@ -29,7 +29,7 @@ test("chosen inputs are parsed from the arguments in every spelling", () => {
   assert.deepEqual(chosenInputs(withInputs([], chosen)), chosen);
 });
 
-test("files and the seed untick each other", () => {
+test("selecting files deselects the seed, and the reverse", () => {
   assert.deepEqual(ticked([undefined], [undefined, "a.npz"]), ["a.npz"]);
   assert.deepEqual(ticked(["a.npz", "b.npz"], [undefined, "a.npz", "b.npz"]), [undefined]);
   assert.deepEqual(ticked(["a.npz"], ["a.npz", "b.npz"]), ["a.npz", "b.npz"]);
@@ -37,7 +37,7 @@ test("files and the seed untick each other", () => {
   assert.deepEqual(ticked([undefined], []), [undefined]);
 });
 
-test("parameters of the functions of a program are known by name", () => {
+test("the names of all functions' parameters are found", () => {
   const program = `
 @I.ir_module
 class Module:

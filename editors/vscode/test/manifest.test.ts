@@ -1,4 +1,4 @@
-// package.json says what the extension has; here is that it has it.
+// Tests that the declarations of package.json match the extension's code and files.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ test("every command is registered, by the extension or by the client for the ser
   }
 });
 
-test("commands of the server are shown only while it supports them", () => {
+test("commands of the server are shown only if the server supports them", () => {
   const entries = [...Object.values(contributes.menus).flat(), ...contributes.keybindings] as { command: string; when?: string }[];
   const keys = {
     "rx.run": "rx.canRun",
@@ -47,7 +47,7 @@ test("commands of the server are shown only while it supports them", () => {
   }
 });
 
-test("menus and keys name commands that are there", () => {
+test("commands in menus and key bindings exist", () => {
   const commands = contributes.commands.map((entry: { command: string }) => entry.command);
   const submenus = contributes.submenus.map((entry: { id: string }) => entry.id);
   const menus = Object.values(contributes.menus).flat() as { command?: string; submenu?: string }[];
@@ -56,10 +56,10 @@ test("menus and keys name commands that are there", () => {
   }
 });
 
-// Settings about what is shown of a run.
+// Settings that only affect the display of a run.
 const HARMLESS = ["rx.run.gpu", "rx.run.showReport", "rx.run.values"];
 
-test("runs are neither offered nor configured in untrusted folders", () => {
+test("programs cannot be run or configured in a folder that is not trusted", () => {
   const restricted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
   for (const name of Object.keys(settings).filter((name) => /^rx\.(?:server|run)\./.test(name) && !HARMLESS.includes(name))) {
     assert.ok(restricted.includes(name), name);
@@ -80,7 +80,7 @@ test("every setting is described, scoped, and read or documented as the client's
   }
 });
 
-test("files that are named are there", () => {
+test("named files exist", () => {
   const files = [
     manifest.icon,
     contributes.snippets[0].path,
@@ -94,7 +94,7 @@ test("files that are named are there", () => {
   }
 });
 
-test("patterns are regular expressions, and do what they are for", () => {
+test("patterns are valid regular expressions and match", () => {
   const language = JSON.parse(readFileSync("language-configuration.json", "utf8"));
   const outdents = new RegExp(language.onEnterRules[0].beforeText);
   assert.match("    return gv", outdents);

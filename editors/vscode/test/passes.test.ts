@@ -4,7 +4,7 @@ import { choices, linesOf, neighbour, placesOf, readPasses, summary, tab, title 
 
 const range = (line: number) => ({ start: { line, character: 8 }, end: { line, character: 40 } });
 
-// A module of two bindings; a pass that does nothing; one that drops a binding; one that cannot be applied.
+// A module of two bindings, and three passes: one without changes, one that removes a binding, one that cannot be applied.
 const ANSWER = {
   function: "main",
   stage: "passes",
@@ -28,7 +28,7 @@ const ANSWER = {
 const passes = readPasses(ANSWER) ?? assert.fail();
 const step = (index: number) => passes.steps[index] ?? assert.fail();
 
-test("each step has its own text, and lines count from its start", () => {
+test("each step has its own text, with lines counted from its start", () => {
   assert.deepEqual(
     passes.steps.map(({ pass, text }) => [pass, text]),
     [
@@ -42,20 +42,20 @@ test("each step has its own text, and lines count from its start", () => {
   assert.deepEqual(linesOf(step(2), { line: 6, column: 10 }), [[0, 0]]);
 });
 
-test("a binding is followed through passes, both ways", () => {
+test("a binding is followed through passes in both directions", () => {
   assert.deepEqual(linesOf(step(2), { line: 5, column: 0 }), [[0, 0]], "the whole line of a statement counts");
   assert.deepEqual(linesOf(step(2), { line: 9, column: 0 }), []);
   assert.deepEqual(placesOf(step(2), 0).map(({ line }) => line), [5, 6]);
   assert.deepEqual(placesOf(step(2), 1), []);
 });
 
-test("the next pass is one that changed something", () => {
+test("the next pass is one with changes", () => {
   assert.equal(neighbour(passes.steps, 0, 1), 2);
   assert.equal(neighbour(passes.steps, 2, 1), undefined);
   assert.equal(neighbour(passes.steps, 2, -1), undefined, "the module itself is no pass");
 });
 
-test("passes that did something are offered first", () => {
+test("passes with changes are offered first", () => {
   assert.deepEqual(choices(passes.steps), [
     { label: "with changes" },
     { label: "B", index: 2 },
@@ -66,17 +66,17 @@ test("passes that did something are offered first", () => {
   assert.deepEqual(choices(passes.steps.slice(0, 1)), []);
 });
 
-test("the effect of a pass is summarized", () => {
+test("a step is summarized in a few words", () => {
   const said = passes.steps.map((_, index) => summary(passes.steps, index));
   assert.deepEqual(said, ["the original module", "no change", "1 line fewer", "C takes a name"]);
   assert.equal(title(step(0)), "the module");
 });
 
-test("a tab says which program and which pass it is of", () => {
+test("a tab names the program and the pass", () => {
   assert.equal(tab("net.rx", 2, step(2)), "net.rx 02 B.rx");
 });
 
-test("no function here, and answers that make no sense", () => {
+test("a missing function and invalid answers are handled", () => {
   assert.equal(readPasses(null), undefined);
   assert.deepEqual(readPasses({ text: 7, passes: "none", message: "why" }), { steps: [], message: "why" });
 });

@@ -24,7 +24,7 @@ const ran: Outcome = {
 const of = (outcome: Outcome, args: string[] = []) =>
   page({ title: "main in net.rx", uri: "file:///net.rx", arguments: args, outcome }, "webview:/media/report.css", "webview:");
 
-test("the answer of the server is parsed; missing and invalid fields are dropped", () => {
+test("the server's answer is parsed; missing and invalid fields are dropped", () => {
   assert.deepEqual(readOutcome({ ...ran, later: 1 }), ran);
   const odd = readOutcome({ ok: "yes", message: "m", seconds: "fast", outputs: [7, { shape: ["n", 4] }], log: null });
   assert.deepEqual(odd, {
@@ -43,13 +43,13 @@ test("the answer of the server is parsed; missing and invalid fields are dropped
   }
 });
 
-test("values are written as in a program, and as short as a glance needs", () => {
+test("values are formatted briefly, as in a program", () => {
   assert.deepEqual([[], [4], [1, 10]].map(shape), ["()", "(4,)", "(1, 10)"]);
   assert.deepEqual([2, -1.5, 0.1234567, 1e-7, 2.5e9, null].map(value), ["2", "-1.50000", "0.123457", "1.0000e-7", "2.5000e+9", "not finite"]);
   assert.deepEqual([2e-5, 0.0019, 1.234].map(seconds), ["20 µs", "1.9 ms", "1.23 s"]);
 });
 
-test("the report has a row per output, the time, the arguments, and what can be done next", () => {
+test("the report has a row per output, the time, the arguments and actions", () => {
   const html = of(ran, ["--dim", "n=4"]);
   assert.match(html, /<th scope="row">out0<\/th><td>float32<\/td><td>\(1, 10\)<\/td><td class="number">-1\.50000<\/td>/);
   assert.match(html, /<td class="number bad">3<\/td>/);
@@ -58,7 +58,7 @@ test("the report has a row per output, the time, the arguments, and what can be 
   assert.deepEqual(html.match(/command:rx\.\w+/g), ["command:rx.runAgain", "command:rx.runWithArguments", "command:rx.chooseInputs", "command:rx.saveOutputs"]);
 });
 
-test("where the time went is a table, with links to the statements", () => {
+test("the times of kernels are a table with links to the statements", () => {
   const where = (line: number) => ({ line, column: 4, endLine: line, endColumn: 6 });
   const kernels = [
     { name: "fused_conv2d_relu", calls: 3, seconds: 0.003, places: [where(6), where(7)] },
@@ -72,7 +72,7 @@ test("where the time went is a table, with links to the statements", () => {
   assert.match(html, /<th scope="row">copy<\/th><td class="lines"><\/td>/);
 });
 
-test("values of bindings and times of kernels are read", () => {
+test("values of bindings and times of kernels are parsed", () => {
   const range = { start: { line: 2, character: 4 }, end: { line: 2, character: 6 } };
   const values = [{ name: "lv", range, dtype: "float32", shape: [4], min: 1, mean: null, max: 2, nan: 1, seconds: 0.5 }, { name: "nowhere" }];
   const read = readOutcome({ message: "", values, kernels: [{ name: "k", calls: 2, seconds: 0.25, ranges: [range, null] }] });
@@ -81,26 +81,26 @@ test("values of bindings and times of kernels are read", () => {
   assert.deepEqual(read?.kernels, [{ name: "k", calls: 2, seconds: 0.25, places: [place] }]);
 });
 
-test("the report names the files that the inputs came from", () => {
+test("the report names the input files", () => {
   const html = of(ran, ["--inputs", "data.npz", "--input", "x=x.npy"]);
   assert.match(html, /<dt>Inputs<\/dt><dd>data\.npz, x\.npy<\/dd>/);
 });
 
-test("a run that failed has its message and log, no table, and nothing to save", () => {
+test("the report of a failed run has a message and a log, but no table and no outputs to save", () => {
   const html = of({ ...ran, ok: false, seconds: null, outputs: [], message: "`main` failed: index 9", log: "line 1\nline 2\n" });
   assert.match(html, /class="state failed">`main` failed: index 9</);
   assert.match(html, /<pre>line 1\nline 2<\/pre>/);
   assert.doesNotMatch(html, /<table>|saveOutputs/);
 });
 
-test("the report runs nothing: no script may, and words of the program stay words", () => {
+test("the report allows no scripts and escapes the program's text", () => {
   const html = of({ ...ran, ok: false, message: `<script>alert("x")</script>`, log: "<img src=x onerror=y>" }, [`"'&`]);
   assert.match(html, /Content-Security-Policy" content="default-src 'none'; style-src webview:"/);
   assert.doesNotMatch(html, /<script|<img/);
   assert.equal(escaped(`<a href="x">&'`), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
 });
 
-test("the log has what the report has", () => {
+test("the log has the same facts as the report", () => {
   assert.deepEqual(lines({ ...ran, log: "built\n" }), [
     "`main` ran in 1.9 ms",
     "  out0: float32 (1, 10)  min -1.50000  mean 0.250000  max 2  nan 0",
@@ -109,7 +109,7 @@ test("the log has what the report has", () => {
   ]);
 });
 
-test("arguments are read as a shell reads them, and written so that they read the same", () => {
+test("arguments are split as in a shell, and quoted so that they split the same", () => {
   assert.deepEqual(words(`--dim n=4  --inputs "my data.npz" --input x='a b'.npy a\\ b ''`, false), [
     "--dim", "n=4", "--inputs", "my data.npz", "--input", "x=a b.npy", "a b", "",
   ]);
@@ -120,8 +120,8 @@ test("arguments are read as a shell reads them, and written so that they read th
   }
 });
 
-test("rxrun's question for symbolic dims is understood, and nothing else is", () => {
-  // The sentence of compiler/rxrun/src/inputs.rs.
+test("only rxrun's request for symbolic dims is recognized", () => {
+  // The message of compiler/rxrun/src/arguments.rs.
   const asked = "main was not run: net.rx:4: the dim n*m of parameter `x` is not known: say --dim n=… --dim m=…, or give the parameter an array";
   assert.deepEqual(missingDims(asked), ["n", "m"]);
   const several = "main was not run: the dims n, m of parameters `x`, `y` are not known: say --dim n=… --dim m=…, or give arrays";
@@ -129,25 +129,25 @@ test("rxrun's question for symbolic dims is understood, and nothing else is", ()
   assert.deepEqual(missingDims("`main` failed: index 9 (see --dim n=…)"), []);
 });
 
-test("a module is remembered in place of another, and sent where it is known", () => {
+test("a remembered module replaces another, and is sent if it is known", () => {
   assert.deepEqual(withModule(["--module", "A", "--dim", "n=4"], "B"), ["--dim", "n=4", "--module=B"]);
   assert.deepEqual(withModule(["--module=A"], "A#2"), ["--module=A#2"]);
   assert.deepEqual(runArguments("file:///a.rx", undefined, [], undefined), ["file:///a.rx", null, []]);
   assert.deepEqual(runArguments("file:///a.rx", "main", ["--seed", "1"], "B"), ["file:///a.rx", "main", ["--seed", "1"], "B"]);
 });
 
-test("the modules to choose from are read", () => {
+test("the modules to choose from are parsed", () => {
   assert.deepEqual(readOutcome({ message: "choose", modules: ["A", 7, "B"] })?.modules, ["A", "B"]);
   assert.deepEqual(readOutcome({ message: "ran" })?.modules, []);
 });
 
-test("arguments of a command are added to the remembered ones", () => {
+test("a command's arguments are combined with the remembered ones", () => {
   const remembered = ["--device", "cpu", "--dim", "n=4"];
   assert.deepEqual(beside(remembered, []), remembered);
   assert.deepEqual(beside(remembered, ["--device", "cuda"]), ["--dim", "n=4", "--device", "cuda"]);
   assert.deepEqual(beside(["--output", "old.npz"], ["--output=new.npz"]), ["--output=new.npz"]);
 });
 
-test("an option can be taken back", () => {
+test("an option can be removed", () => {
   assert.deepEqual(without("--device", ["--device", "cpu", "--seed", "7", "--device=cuda"]), ["--seed", "7"]);
 });

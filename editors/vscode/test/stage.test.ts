@@ -4,7 +4,7 @@ import { document, HEAD, linesOf, path, placesOf, readStage, tab } from "../src/
 
 const range = (line: number, column = 8, endColumn = 40) => ({ start: { line, character: column }, end: { line, character: endColumn } });
 
-// A convolution joined with its relu, then a kernel of one statement that also stands in the first.
+// A convolution fused with its relu, then a kernel of one statement that is also part of the first.
 const ANSWER = {
   function: "main",
   stage: "cuda",
@@ -21,12 +21,12 @@ const ANSWER = {
 
 const made = readStage(ANSWER) ?? assert.fail();
 
-test("the document says of what it is, then comes the text as it was sent", () => {
+test("the document begins with the function and stage, then has the unchanged text", () => {
   const lines = document("cuda", made, "net.rx").split("\n");
   assert.deepEqual(lines.slice(0, HEAD + 1), ["// main in net.rx: CUDA C", "", "void fused_conv2d_relu() {"]);
 });
 
-test("where there is no text, the document is the message, as comments", () => {
+test("without text, the document is the message, as comments", () => {
   const none = readStage({ ...ANSWER, text: null, message: "RX0301: the annotation is wrong\nsee line 7", parts: [] }) ?? assert.fail();
   assert.equal(document("tir", none, "net.rx"), "# main in net.rx: loop-level IR\n\n# RX0301: the annotation is wrong\n# see line 7\n");
 });
@@ -43,17 +43,17 @@ test("a line leads to its statements", () => {
   assert.deepEqual(placesOf(made, 0), []);
 });
 
-test("no function here, and answers that make no sense", () => {
+test("a missing function and invalid answers are handled", () => {
   assert.equal(readStage(null), undefined);
   assert.deepEqual(readStage({ text: 7, parts: "none" }), { function: "", module: "", text: null, message: "", parts: [] });
 });
 
-test("functions of one name are told apart by their modules", () => {
+test("functions of equal name are distinguished by their modules", () => {
   assert.equal(path(made), "main");
   assert.equal(path({ ...made, module: "Net" }), "Net.main");
   assert.equal(path({ ...made, module: "-" }), "main");
 });
 
-test("a tab says which program and which stage it is of", () => {
+test("a tab names the program and the stage", () => {
   assert.equal(tab("cuda", "net.rx"), "net.rx (CUDA C).cu");
 });

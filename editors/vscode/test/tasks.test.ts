@@ -9,7 +9,7 @@ const read = (definition: Record<string, unknown>): Task => {
   return task;
 };
 
-test("each kind of task is a command line", () => {
+test("each kind of task has its command line", () => {
   const args = (definition: Record<string, unknown>) => {
     const { tool, args } = commandLine(read(definition));
     return [tool, ...args].join(" ");
@@ -21,7 +21,7 @@ test("each kind of task is a command line", () => {
   assert.equal(args({ task: "run", args: ["--dim", "n=4"] }), "rxrun ${file} --dim n=4");
 });
 
-test("a task that is none says what is wrong with it", () => {
+test("an invalid task is reported with the reason", () => {
   for (const [definition, word] of [
     [{}, '"check", "fix", "watch", "run"'],
     [{ task: "destroy" }, '"check"'],
@@ -33,7 +33,7 @@ test("a task that is none says what is wrong with it", () => {
   }
 });
 
-test("the problem matcher reads what rxcheck writes", () => {
+test("the problem matcher matches rxcheck's output", () => {
   const manifest = JSON.parse(readFileSync("package.json", "utf8"));
   const [pattern] = manifest.contributes.problemPatterns;
   const written = readFileSync("../../compiler/rxcheck/tests/formats/concise.txt", "utf8").trimEnd().split("\n");
@@ -47,7 +47,7 @@ test("the problem matcher reads what rxcheck writes", () => {
   }
 });
 
-test("every matcher a task names is contributed", () => {
+test("every matcher of a task is contributed", () => {
   const manifest = JSON.parse(readFileSync("package.json", "utf8"));
   const contributed = manifest.contributes.problemMatchers.map((matcher: { name: string }) => `$${matcher.name}`);
   for (const kind of ["check", "fix", "watch", "run"]) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Turns } from "../src/turns";
 
-test("work is done in order, and goes on after what failed", async () => {
+test("work is done in order, and continues after a failure", async () => {
   const turns = new Turns();
   const done: string[] = [];
   let open = (): void => undefined;

@@ -26,7 +26,7 @@ const value = (name: string, line: number, column = 4): Value => ({
 
 const VALUES = shown([value("lv", 2), value("gv", 3)]);
 
-// Where the values stand once `text` stands between two places of the program.
+// The positions of the values after `text` replaces the range between two places of the program.
 function edited(start: [number, number], end: [number, number], text: string, values: readonly Shown[] = VALUES): string[] {
   const lines = split(PROGRAM);
   const range = { start: { line: start[0], character: start[1] }, end: { line: end[0], character: end[1] } };
@@ -35,19 +35,19 @@ function edited(start: [number, number], end: [number, number], text: string, va
 
 const places = (values: readonly Shown[]) => values.map(({ value, line, column }) => `${value.name} ${line}:${column}`);
 
-test("a value stays with its line when lines move", () => {
+test("a value moves with its line", () => {
   assert.deepEqual(edited([0, 0], [0, 0], "\n# a note\n"), ["lv 4:4", "gv 5:4"]);
   assert.deepEqual(edited([3, 4], [3, 4], "\n    "), ["lv 2:4", "gv 4:4"], "a line broken before the variable");
   assert.deepEqual(edited([2, 4], [2, 4], "    "), ["lv 2:8", "gv 3:4"]);
 });
 
-test("blanks and comments change nothing, wherever they are", () => {
+test("changes of blanks and comments keep all values", () => {
   assert.deepEqual(edited([2, 17], [2, 28], "# another"), ["lv 2:4", "gv 3:4"]);
   assert.deepEqual(edited([3, 15], [4, 8], ""), ["lv 2:4", "gv 3:4"], "the statement on one line");
   assert.deepEqual(edited([1, 40], [3, 0], '\n    lv = R.exp( x )\n\n'), ["lv 2:4", "gv 4:4"], "what a formatter does");
 });
 
-test("changed code takes the values of its line and of those below", () => {
+test("changed code removes the values of its line and of the lines below", () => {
   assert.deepEqual(edited([3, 9], [3, 14], "R.multiply"), ["lv 2:4"]);
   assert.deepEqual(edited([2, 9], [2, 14], "R.log"), []);
   assert.deepEqual(edited([5, 11], [5, 13], "lv"), ["lv 2:4", "gv 3:4"], "what stands below changes nothing above");
@@ -56,40 +56,40 @@ test("changed code takes the values of its line and of those below", () => {
   assert.deepEqual(edited([1, 26], [1, 27], "5"), [], "another shape");
 });
 
-test("blanks in a string are no blanks", () => {
+test("blanks in a string count as code", () => {
   const edit = { start: 0, before: [`y = f("a b")`], after: [`y = f("a  b")`] };
   assert.deepEqual(afterEdit(shown([value("y", 0, 0)]), edit), []);
 });
 
-test("edits while the program ran are made good for", () => {
+test("edits during the run are applied to the values", () => {
   const edit = difference(split(PROGRAM), split(PROGRAM.replace("@R.function", "# new\n\n@R.function")));
   assert.deepEqual(places(afterEdit(VALUES, edit)), ["lv 4:4", "gv 5:4"]);
   assert.deepEqual(difference(["a", "a"], ["a", "a", "a"]), { start: 2, before: [], after: ["a"] });
   assert.deepEqual(difference(["a"], ["a"]), { start: 1, before: [], after: [] });
 });
 
-test("changes of several lines are applied as an editor tells them", () => {
+test("changes of several lines are applied in the editor's order", () => {
   const lines = split("one\ntwo\nthree");
   const range = { start: { line: 0, character: 1 }, end: { line: 1, character: 2 } };
   assert.deepEqual(applied(lines, { range, text: "X\r\nY" }), { start: 0, before: ["one", "two"], after: ["oX", "Yo"] });
   assert.deepEqual(lines, ["oX", "Yo", "three"]);
 });
 
-test("the summary after a line has shape, dtype and range", () => {
+test("the text after a line is brief", () => {
   assert.equal(brief(value("lv", 2)), "(1, 64, 56, 56) float32  min -1.23  mean 0.03  max 4.1  · 800 µs");
   const broken = { ...value("lv", 2), min: null, mean: null, max: null, nan: 7, seconds: null };
   assert.equal(brief(broken), "(1, 64, 56, 56) float32  7 NaN");
   assert.equal(brief({ ...broken, dtype: "int64", shape: [], min: 3e9, mean: 3e9, max: 3e9, nan: 0 }), "() int64  min 3.00e+9  mean 3.00e+9  max 3.00e+9");
 });
 
-test("a value that is no tensor is shown as its text", () => {
+test("a value that is not a tensor is shown as its text", () => {
   const dims = { ...value("s", 2), shape: undefined, text: "R.shape([4, 16])", dtype: "", min: null, mean: null, max: null, seconds: null };
   assert.equal(brief(dims), "R.shape([4, 16])");
   assert.match(whole(dims), /\| value \| `R\.shape\(\[4, 16\]\)` \|/);
   assert.doesNotMatch(whole(dims), /min|shape \|/);
 });
 
-test("the hover has the whole", () => {
+test("the hover has all facts", () => {
   const text = whole(value("lv", 2));
   for (const part of ["`lv`", "| min | `-1.23450` |", "| shape | `(1, 64, 56, 56)` |", "| NaN | `0` |", "`800 µs`"]) {
     assert.ok(text.includes(part), part);

@@ -41,13 +41,13 @@ test("each part is a head and its steps, from the value back", () => {
   ]);
 });
 
-test("a step leads to its place", () => {
+test("a step has its place", () => {
   const row = rows(readWhy(ANSWER) ?? assert.fail())[3];
   assert.ok(row && "place" in row);
   assert.deepEqual(row.place, { line: 4, column: 4, endLine: 4, endColumn: 9 });
 });
 
-test("no value here, and answers that make no sense", () => {
+test("a missing value and invalid answers are handled", () => {
   assert.equal(readWhy(null), undefined);
   assert.deepEqual(readWhy({ traces: 7 }), { subject: "", structInfo: "", traces: [] });
 });
