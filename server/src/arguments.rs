@@ -6,10 +6,10 @@ pub const USAGE: &str = "usage: rx-lsp [--stdio] [--clientProcessId N] [--verbos
 Speaks the Language Server Protocol on stdin and stdout.
 
   --stdio               the only transport, and the default
-  --clientProcessId N   end when process N is gone
-  --verbose             log spans with their times to standard error; RX_LOG chooses among them
+  --clientProcessId N   exit when process N ends
+  --verbose             log the server's steps with their times to standard error; RX_LOG filters them
   --version             print the version
-  --help                print this";
+  --help                print this help";
 
 /// The action that the command line requests.
 #[derive(Debug, PartialEq, Eq)]

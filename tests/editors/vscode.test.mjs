@@ -9,7 +9,7 @@ import test from "node:test";
 import { artefacts, capabilities } from "./support.mjs";
 import { CLIENT, WAIT, command, onto, open, rest, skip, start, theme, until, word } from "./vscode.mjs";
 
-// The process of the server that came with the extension which this test installed. Linux tells.
+// Returns the process of the server bundled with the extension that this test installed. Linux only.
 function bundledServer(home) {
   const exe = (id) => {
     try {
@@ -36,11 +36,11 @@ test(`${CLIENT} a mistake is shown, explained and fixed`, { skip, timeout: 6 * W
     await shot(page, "check");
   });
 
-  await t.test("the status bar names the server that came with the extension", async () => {
+  await t.test("the status bar names the bundled server", async () => {
     await page.locator(".statusbar-item", { hasText: /^\s*rx \d+\.\d+/ }).waitFor();
   });
 
-  await t.test("the problem comes with the places that explain it", async () => {
+  await t.test("the problem has its related places", async () => {
     await page.keyboard.press("Control+Shift+M");
     const rows = page.locator(".markers-panel .monaco-list-row");
     await rows.filter({ hasText: "RX" }).first().waitFor();
@@ -116,17 +116,17 @@ test(`${CLIENT} a mistake is shown, explained and fixed`, { skip, timeout: 6 * W
   });
 });
 
-// Loads the window anew, with the editors that were open.
+// Reloads the window with its open editors.
 async function reload(page) {
   const loaded = page.waitForEvent("load");
   await command(page, "Developer: Reload Window");
   await loaded;
 }
 
-// What leaves room for two documents beside each other.
+// A layout with space for two documents side by side.
 const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 12 };
 
-// The lines of an editor that are marked as coming from each other, by what they say. `name` is that of the editor's document, or a
+// Returns the text of the linked lines of an editor. `name` is the name of the editor's document, or a
 // selector of the editor's element.
 function linked(page, name) {
   return page.evaluate((name) => {
@@ -140,7 +140,7 @@ function linked(page, name) {
   }, name);
 }
 
-test(`${CLIENT} generated code stands beside the program and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
+test(`${CLIENT} generated code is shown beside the program and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
   const can = await capabilities();
   assert.ok(can.executeCommandProvider?.commands.includes("rx.stage"), "rx-lsp has no command rx.stage");
   const { page } = await start(t, ["two_layers.rx"], NARROW);
@@ -159,7 +159,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await shot(page, "loops");
   });
 
-  await t.test("another statement, other loops", async () => {
+  await t.test("another statement links to other loops", async () => {
     await onto(page, "gv");
     await until(page, async () => {
       const lines = await linked(page, loops);
@@ -167,7 +167,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     });
   });
 
-  await t.test("from a line of the loops back to its statement", async () => {
+  await t.test("a line of the loops links back to its statement", async () => {
     await page.locator(".view-line", { hasText: /def\s\w*softmax/ }).first().click();
     await until(page, async () => (await linked(page, "two_layers.rx,")).some((line) => line.includes("softmax")));
     await shot(page, "loops-back");
@@ -188,7 +188,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await page.locator(".view-line", { hasText: /twice\sin\stwo_layers\.rx:\sloop-level\sIR/ }).waitFor();
   });
 
-  await t.test("an edit makes it anew; a mistake is said in it", async () => {
+  await t.test("an edit regenerates it; a mistake is reported in it", async () => {
     await page.locator(".view-line", { hasText: /doubled\s=/ }).click();
     await page.keyboard.press("End");
     await page.keyboard.type(" + nothing");
@@ -199,7 +199,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await page.locator(".view-line", { hasText: /def\s\w*(?:add|multiply)/ }).first().waitFor();
   });
 
-  await t.test("both are there again in a window that was loaded anew", async () => {
+  await t.test("both are restored after a reload of the window", async () => {
     await reload(page);
     await page.locator(".tab", { hasText: cuda }).click();
     await page.locator(".view-line", { hasText: /\w+\sin\stwo_layers\.rx:\sCUDA\sC/ }).waitFor();
@@ -211,7 +211,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
 test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, async (t) => {
   const { page } = await start(t, ["two_layers.rx"], { "rx.run.gpu": true });
 
-  await t.test("it stands among the code actions", async () => {
+  await t.test("it is offered as a code action", async () => {
     await open(page, "two_layers.rx");
     await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
     // In the head of the function.
@@ -221,7 +221,7 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
     await shot(page, "gpu-action");
   });
 
-  await t.test("its results are shown, or what keeps it from running", async () => {
+  await t.test("its results are shown, or the reason that it cannot run", async () => {
     await page.locator(".action-widget .monaco-list-row.action", { hasText: "on the GPU" }).click();
     const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
     await report.getByText(/CUDA|NVRTC|ms/).first().waitFor();
@@ -243,7 +243,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
   const line = (side, says) => page.locator(`${side} .view-line`, { hasText: says }).first();
   const marks = (side, says) => until(page, async () => (await linked(page, side)).some((line) => says.test(line)));
 
-  await t.test("a file without a function has nothing for passes", async () => {
+  await t.test("a file without a function is reported", async () => {
     await open(page, "empty.rx");
     await page.locator(".statusbar-item", { hasText: /^\s*rx \d+\.\d+/ }).waitFor();
     await show();
@@ -253,7 +253,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     await command(page, "Notifications: Clear All Notifications");
   });
 
-  await t.test("of a program with a mistake it is said where that is", async () => {
+  await t.test("the place of a program's mistake is reported", async () => {
     await open(page, "conv_relu.rx");
     await page.locator(".squiggly-error").first().waitFor({ state: "attached" });
     await show();
@@ -264,7 +264,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     assert.equal(await page.locator(".monaco-diff-editor").count(), 0);
   });
 
-  await t.test("each pass says what it did", async () => {
+  await t.test("each pass has a summary", async () => {
     await open(page, "two_layers.rx");
     await page.keyboard.press("Control+B");
     await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
@@ -279,17 +279,17 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     await passes.first().click();
   });
 
-  await t.test("the module before and behind it", async () => {
+  await t.test("the module before and after it is shown", async () => {
     await page.locator(".tab", { hasText: "LegalizeOps (two_layers.rx)" }).waitFor();
     await line(before, /R\.nn\.softmax/).waitFor();
     await line(after, /cls\.softmax/).waitFor();
-    // The program has the keys still.
+    // The program still has the keyboard focus.
     await page.locator(".tab.active", { hasText: /^two_layers\.rx/ }).first().waitFor();
     await rest(page);
     await shot(page, "passes-diff");
   });
 
-  await t.test("the line under the cursor is found on both sides", async () => {
+  await t.test("the statement under the cursor is marked on both sides", async () => {
     await onto(page, "gv");
     await marks(before, /R\.nn\.softmax/);
     await marks(after, /R\.call_tir\(cls\.softmax/);
@@ -298,7 +298,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     await shot(page, "passes-linked");
   });
 
-  await t.test("and from either side back to its statement", async () => {
+  await t.test("either side links back to its statement", async () => {
     await line(after, /R\.call_tir\(cls\.matmul/).click();
     await marks(text, /lv = R\.matmul/);
     await marks(before, /R\.matmul/);
@@ -309,10 +309,10 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     await shot(page, "passes-back");
   });
 
-  await t.test("the next pass that changes something, and the one before", async () => {
+  await t.test("the next and previous passes with changes are shown", async () => {
     await page.locator('.editor-actions a[aria-label^="Next Pass"]').click();
     await page.locator(".tab", { hasText: "FuseEpilogues (two_layers.rx)" }).waitFor();
-    // What was chosen last is followed on, and stays marked in the program.
+    // The statement that was selected last is followed, and stays marked in the program.
     await marks(text, /lv1 = R\.nn\.relu/);
     await marks(before, /relu/);
     await marks(after, /fused_matmul_relu/);
@@ -324,7 +324,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
     assert.equal(await page.locator(".tab", { hasText: "(two_layers.rx)" }).count(), 1, "a pass takes the place of the one before");
   });
 
-  await t.test("an edit makes them anew", async () => {
+  await t.test("an edit regenerates them", async () => {
     await onto(page, "lv1");
     await page.keyboard.press("End");
     await page.keyboard.press("Shift+Home");
@@ -334,7 +334,7 @@ test(`${CLIENT} the changes of a pass are shown side by side and follow the curs
   });
 });
 
-test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WAIT }, async (t) => {
+test(`${CLIENT} a graph is linked to the text both ways`, { skip, timeout: 6 * WAIT }, async (t) => {
   const can = await capabilities();
   assert.ok(can.executeCommandProvider?.commands.includes("rx.graph"), "rx-lsp has no command rx.graph");
   const { page } = await start(t, ["conv_relu.rx"], NARROW);
@@ -347,7 +347,7 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
   const node = (label) => graph.locator(".node", { hasText: label });
   const place = (line) => page.locator(".line-numbers.active-line-number", { hasText: String(line) });
 
-  await t.test("operators, and the mistake at its node", async () => {
+  await t.test("operators are shown, and the mistake at its node", async () => {
     await node("conv2d").waitFor();
     await graph.locator(".node.selected", { hasText: "conv2d" }).waitFor();
     await node("relu").locator(".badge.error").waitFor();
@@ -371,7 +371,7 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
     await place(8).waitFor();
   });
 
-  await t.test("an edit takes the mistake away, here too", async () => {
+  await t.test("an edit removes the mistake from the graph", async () => {
     await theme(page, "Dark Modern");
     await node("conv2d").waitFor();
     await rest(page);
@@ -386,7 +386,7 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
     await graph.locator(".badge").first().waitFor({ state: "detached" });
   });
 
-  await t.test("it is there again in a window that was loaded anew", async () => {
+  await t.test("it is restored after a reload of the window", async () => {
     await page.keyboard.press("Control+S");
     await page.locator(".tab.dirty").first().waitFor({ state: "detached" });
     await reload(page);
@@ -394,7 +394,7 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
   });
 });
 
-// The lines of the editor, from the top, with what stands behind them, which is no text of the page.
+// Returns the lines of the editor from the top, with the decorations after them, which are not text of the page.
 function lines(page) {
   return page.evaluate(() =>
     [...document.querySelectorAll(".view-line")].toSorted((one, other) => parseFloat(one.style.top) - parseFloat(other.style.top)).map((line) => {
@@ -404,7 +404,7 @@ function lines(page) {
   );
 }
 
-test(`${CLIENT} values stand behind their bindings after a run, and the report says where the time went`, { skip, timeout: 6 * WAIT }, async (t) => {
+test(`${CLIENT} values are shown after their bindings after a run, and the report has the times of kernels`, { skip, timeout: 6 * WAIT }, async (t) => {
   const { page } = await start(t, ["two_layers.rx"], NARROW);
   await open(page, "two_layers.rx");
   await page.setViewportSize({ width: 1600, height: 700 });
@@ -413,7 +413,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
   const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
   const kernel = (name) => report.locator("table", { hasText: "Kernel" }).locator("tbody tr", { hasText: name }).first();
   const VALUE = /\(4, 10\) float32 {2}min \S+ {2}mean \S+ {2}max /;
-  // The variables whose lines have a value behind them.
+  // Returns the variables whose lines end with a value.
   const valued = async () => (await lines(page)).filter((line) => VALUE.test(line)).map((line) => /\w+/.exec(line)[0]);
   const show = (...variables) => until(page, async () => JSON.stringify(await valued()) === JSON.stringify(variables));
 
@@ -424,7 +424,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
     await shot(page, "values");
   });
 
-  await t.test("the hover has the whole", async () => {
+  await t.test("the hover has all facts", async () => {
     const box = await page.locator(".view-line", { hasText: /lv\s=/ }).locator("> span > span").last().boundingBox();
     await page.mouse.move(box.x + 60, box.y + box.height / 2);
     await page.locator(".monaco-hover:visible", { hasText: "in the last run" }).first().waitFor();
@@ -433,7 +433,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
     await rest(page);
   });
 
-  await t.test("kernels lead to their statements", async () => {
+  await t.test("kernels link to their statements", async () => {
     await theme(page, "Dark Modern");
     await kernel("softmax").waitFor();
     await rest(page);
@@ -442,7 +442,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
     await page.locator(".statusbar-item", { hasText: /Ln 1[34],/ }).waitFor();
   });
 
-  await t.test("a comment keeps them, code takes those behind it", async () => {
+  await t.test("an edited comment keeps values, edited code removes those after it", async () => {
     await onto(page, "lv1");
     await page.keyboard.press("End");
     await page.keyboard.type("  # at most zero");
@@ -470,12 +470,12 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
   await t.test("the values of the output are in the table", async () => {
     await report.locator("table tbody tr", { hasText: "out0" }).waitFor();
     assert.match(await report.locator(".state.ok").innerText(), /^Ran in /);
-    // The report says it; a message would have come before it.
+    // The report shows the result; a message would have been shown before it.
     assert.equal(await page.locator(".notification-list-item-message", { hasText: "ran in" }).count(), 0);
     await shot(page, "run");
   });
 
-  await t.test("the report runs it again, with arguments", async () => {
+  await t.test("the report's link runs it again with arguments", async () => {
     await report.locator("a", { hasText: "Run with arguments" }).click();
     const input = page.locator(".quick-input-widget input[type=text]");
     await input.waitFor();
@@ -484,7 +484,7 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
     await report.locator("dd", { hasText: "--seed 7" }).waitFor();
   });
 
-  await t.test("inputs are chosen from files beside the program, and remembered", async () => {
+  await t.test("inputs are chosen from files in the program's folder, and remembered", async () => {
     const values = Buffer.alloc(4 * 16 * 4);
     const head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 16), }".padEnd(117) + "\n";
     writeFileSync(path.join(path.dirname(opened[0]), "x.npy"), Buffer.concat([Buffer.from("\x93NUMPY\x01\x00\x76\x00", "latin1"), Buffer.from(head), values]));
@@ -513,7 +513,7 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
     await shot(page, "task");
   });
 
-  await t.test("commands about the server answer", async () => {
+  await t.test("commands that manage the server work", async () => {
     await command(page, "Relax: Show the Server's Version");
     await page.locator(".notification-list-item-message", { hasText: "bundled with the extension" }).first().waitFor();
     await command(page, "Relax: Stop the Server");
@@ -523,7 +523,7 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
   });
 });
 
-test(`${CLIENT} a server that ends by itself is started again`, { skip, timeout: 4 * WAIT }, async (t) => {
+test(`${CLIENT} a server that exits unexpectedly is restarted`, { skip, timeout: 4 * WAIT }, async (t) => {
   const { page, home } = await start(t, ["conv_relu.rx"]);
   await open(page, "conv_relu.rx");
   await page.locator(".squiggly-error").first().waitFor({ state: "attached" });
@@ -535,7 +535,7 @@ test(`${CLIENT} a server that ends by itself is started again`, { skip, timeout:
   await page.locator(".squiggly-error").first().waitFor({ state: "attached" });
 });
 
-test(`${CLIENT} where there is no server, it is said what can be done`, { skip, timeout: 4 * WAIT }, async (t) => {
+test(`${CLIENT} without a server, the possible actions are offered`, { skip, timeout: 4 * WAIT }, async (t) => {
   const { page } = await start(t, ["conv_relu.rx"], { "rx.server.path": "/nowhere/rx-lsp" });
   await open(page, "conv_relu.rx");
   const message = page.locator(".notification-list-item", { hasText: "rx.server.path names /nowhere/rx-lsp" });
@@ -547,7 +547,7 @@ test(`${CLIENT} where there is no server, it is said what can be done`, { skip, 
   await shot(page, "walkthrough");
 });
 
-test(`${CLIENT} a folder that is not trusted is checked, and nothing of it is run`, { skip, timeout: 4 * WAIT }, async (t) => {
+test(`${CLIENT} a folder that is not trusted is checked, but its programs are not run`, { skip, timeout: 4 * WAIT }, async (t) => {
   const { page } = await start(t, ["conv_relu.rx"], {
     "security.workspace.trust.enabled": true,
     "security.workspace.trust.startupPrompt": "never",

@@ -68,7 +68,7 @@ const SEVERITY: Key = key(
     "severity",
     Kind::Severities,
     "How serious each diagnostic is: `error`, `warning`, `info`, `hint` or `off`, by number (`RX0651`), name \
-     (`slice-end-clamped`), the first digits of several (`RX06`), or `all`. The closest selector holds, wherever it stands.",
+     (`slice-end-clamped`), the first digits of several (`RX06`), or `all`. The most specific selector applies, in any order.",
 );
 
 /// The keys of `rx.toml`.
@@ -76,53 +76,55 @@ pub const KEYS: &[Key] = &[
     key(
         "include",
         Kind::Patterns,
-        "The files a folder is searched for, in place of `.rx` files and `.py` files with a Relax or TIR part. A file named \
-         on the command line is checked whatever stands here.",
+        "The files to check in a folder, instead of `.rx` files and `.py` files with a Relax or TIR part. A file named \
+         on the command line is always checked.",
     ),
     key(
         "exclude",
         Kind::Patterns,
-        "Files and folders a search passes over. A file named on the command line is checked all the same, unless \
+        "Files and folders to skip in a search. A file named on the command line is checked nevertheless, unless \
          `--force-exclude` is given.",
     ),
-    key("error-on-warning", Kind::Bool, "Whether `rxcheck` exits with 1 for warnings too; default `false`."),
+    key("error-on-warning", Kind::Bool, "Whether `rxcheck` exits with 1 if there are warnings; default `false`."),
     key("hints", Kind::Bool, "Whether `rxcheck` prints hints in every format; default `false`."),
     SEVERITY,
-    key("tvm", Kind::Table(TVM), "The TVM that is to build the modules."),
+    key("tvm", Kind::Table(TVM), "The version of TVM that builds the modules."),
     RUN_KEY,
     key(
         "overrides",
         Kind::Tables(OVERRIDES),
-        "Settings of some files. Of two that speak of the same, the later holds.",
+        "Settings of some files. If two tables set the same key, the later one applies.",
     ),
-    key("ops", Kind::RawTables, "Operators that rx does not know by itself."),
+    key("ops", Kind::RawTables, "Declarations of additional operators."),
 ];
 
 const TVM: &[Key] = &[key(
     "version",
     Kind::Version,
-    "Report also what this TVM cannot read, lower or build (`RX10xx`): as `--tvm` on the command line.",
+    "Also report constructs that this TVM cannot parse, lower or build (`RX10xx`), like `--tvm` on the command line.",
 )];
 
-const RUN_KEY: Key = key(
-    "run",
-    Kind::Table(RUN),
-    "What `rxrun` takes where its command line says nothing; paths start from the folder of `rx.toml`.",
-);
+const RUN_KEY: Key =
+    key("run", Kind::Table(RUN), "Defaults of `rxrun`'s options; paths are relative to the folder of `rx.toml`.");
 
 const RUN: &[Key] = &[
     key("inputs", Kind::Paths, "Files with values of parameters, by name: `.npz` or `.safetensors`. As `--inputs`."),
     key("input", Kind::NamedPaths, "The file of a parameter's value: `x = \"x.npy\"`. As `--input`."),
     key("seed", Kind::Natural, "The seed of the values of parameters that have no array. As `--seed`."),
     key("dims", Kind::NamedNaturals, "Values of symbolic dims: `n = 4`. As `--dim`."),
-    key("device", Kind::Word(DEVICES), "Where to run. As `--device`."),
+    key("device", Kind::Word(DEVICES), "The device to run on. As `--device`."),
 ];
 
 /// The devices on which `rxrun` runs a program.
 pub const DEVICES: &[&str] = &["auto", "cpu", "cuda", "interp", "cuda-sim"];
 
 const OVERRIDES: &[Key] = &[
-    Key { name: "files", kind: Kind::Patterns, required: true, doc: "The files the table speaks of, as in `include`." },
+    Key {
+        name: "files",
+        kind: Kind::Patterns,
+        required: true,
+        doc: "The files that the table applies to, as in `include`.",
+    },
     SEVERITY,
     RUN_KEY,
 ];
