@@ -68,7 +68,7 @@ const SEVERITY: Key = key(
     "severity",
     Kind::Severities,
     "How serious each diagnostic is: `error`, `warning`, `info`, `hint` or `off`, by number (`RX0651`), name \
-     (`slice-end-clamped`), the first digits of several (`RX06`), or `all`. The most specific selector applies, in any order.",
+     (`slice-end-clamped`), the first digits of several (`RX06`), or `all`. The most specific selector applies, regardless of the order.",
 );
 
 /// The keys of `rx.toml`.

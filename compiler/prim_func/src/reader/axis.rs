@@ -68,7 +68,7 @@ impl Reader<'_> {
         };
         if letters.chars().count() != bindings.len() || names.len() != bindings.len() {
             let message = format!(
-                "requires equal numbers of axes, kinds and loops; found {}, {} and {}",
+                "`T.axis.remap` requires equal numbers of axes, kinds and loops; found {}, {} and {}",
                 names.len(),
                 letters.len(),
                 bindings.len()

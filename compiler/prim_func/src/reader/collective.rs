@@ -92,12 +92,13 @@ impl Reader<'_> {
     /// Reads `T.tvm_thread_allreduce(count, values…, condition, targets…, threads…)`.
     pub(super) fn thread_all_reduce(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
         let Some(Reducer { identities, operands, combined }) = self.reducer.clone() else {
-            let message = "requires `T.attr(T.comm_reducer(…), \"reduce_scope\", …)` before it";
+            let message =
+                "`T.tvm_thread_allreduce` requires `T.attr(T.comm_reducer(…), \"reduce_scope\", …)` before it";
             return self.mistake(at, Code::MisplacedStatement, message);
         };
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
         let Some((first, trees)) = trees.split_first() else {
-            return self.mistake(at, Code::MissingArgument, "requires the number of values, and the values");
+            return self.mistake(at, Code::MissingArgument, "`T.tvm_thread_allreduce` requires the number of values");
         };
         let count = self.scalar_of(at.cursor, first)?.as_int().and_then(|count| usize::try_from(count).ok());
         let count = count.filter(|count| *count == identities.len());
@@ -107,7 +108,11 @@ impl Reader<'_> {
         };
         // The remaining arguments are the values, a condition, the targets and at least one thread.
         if trees.len() < count.saturating_mul(2).saturating_add(2) {
-            return self.mistake(at, Code::MissingArgument, "requires values, a condition, targets and threads");
+            return self.mistake(
+                at,
+                Code::MissingArgument,
+                "`T.tvm_thread_allreduce` requires values, a condition, targets and threads",
+            );
         }
         let (values, rest) = trees.split_at(count);
         let (condition, rest) = rest.split_at(1);

@@ -26,7 +26,7 @@ impl Reader<'_> {
             Value::Handle(_) | Value::Pointer(_) => return self.unsupported(at, "pointers as values"),
             other => {
                 let what = describe(other);
-                return self.mistake(at, Code::ArgumentType, format!("requires a scalar; found {what}"));
+                return self.mistake(at, Code::ArgumentType, format!("a scalar is required; found {what}"));
             }
         };
         self.constant(at, dtype, &value)

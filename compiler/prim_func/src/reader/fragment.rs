@@ -250,7 +250,11 @@ impl Reader<'_> {
         for (one, wanted) in of.into_iter().zip(places) {
             let (matrix, place, dtype) = self.fragment(at.cursor, one, shape)?;
             if place != wanted {
-                let message = format!("requires a fragment of `{}`; found one of `{}`", wanted.scope(), place.scope());
+                let message = format!(
+                    "`T.tvm_mma_sync` requires a fragment of `{}`; found one of `{}`",
+                    wanted.scope(),
+                    place.scope()
+                );
                 return self.mistake(at.cursor.at(one.0.tokens), Code::ArgumentType, message);
             }
             matrices.push((matrix, dtype));

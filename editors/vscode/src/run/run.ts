@@ -145,7 +145,7 @@ export class Runner implements vscode.Disposable {
     const target = this.current();
     if (target !== undefined) {
       await this.arguments.remember(target.uri, []);
-      void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)}  now has no arguments or inputs of its own; runs use only the settings.`);
+      void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)} now has no arguments or inputs of its own; runs use only the settings.`);
     }
   }
 

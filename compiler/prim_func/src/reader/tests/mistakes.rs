@@ -98,7 +98,7 @@ sh = T.alloc_buffer((16, 16), scope=\"shared\")";
         ),
         (
             "T.tvm_fill_fragment(fc.data, 16, 16, 16, 0, 0.0)\nT.tvm_mma_sync(fc.data, 0, fa.data, 0, fa.data, 0, fc.data, 0)",
-            "requires a fragment of `wmma.matrix_b`; found one of `wmma.matrix_a` at `fa.data`",
+            "`T.tvm_mma_sync` requires a fragment of `wmma.matrix_b`; found one of `wmma.matrix_a` at `fa.data`",
         ),
         (
             "T.tvm_load_matrix_sync(fa.data, 16, 16, 16, 0, sh.data, 16, \"row_major\")",
