@@ -300,7 +300,7 @@ impl Documents {
         }
         if catch(|| self.workspace.edit(file, range.clone(), &text)).is_none() {
             let old = catch(|| self.workspace.document(file).text());
-            self.replace(uri, old.and_then(|old| mended(old, &range, before, &text)));
+            self.replace(uri, old.and_then(|old| edited(old, &range, before, &text)));
         }
         count
     }
@@ -356,7 +356,7 @@ fn configure(workspace: &mut Workspace, file: FileId, said: &Said) {
 
 /// Returns `text` with `range` replaced by `new`, whether or not the edit was applied before the panic. `before` is the
 /// length of the text before the edit, which distinguishes the two cases. `None` if `text` fits neither.
-fn mended(mut text: String, range: &Range<usize>, before: usize, new: &str) -> Option<String> {
+fn edited(mut text: String, range: &Range<usize>, before: usize, new: &str) -> Option<String> {
     let after = before.checked_sub(range.len())?.checked_add(new.len())?;
     if text.len() == after && text.get(range.start..).is_some_and(|rest| rest.starts_with(new)) {
         return Some(text);
@@ -375,15 +375,15 @@ fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Documents, mended};
+    use super::{Documents, edited};
     use crate::lsp::{Change, Point, Profile, Uri};
     use rx_db::FileKind;
 
     #[test]
     fn an_interrupted_edit_is_carried_out_once() {
-        assert_eq!(mended("abcd".into(), &(1..3), 4, "xyz").as_deref(), Some("axyzd"));
-        assert_eq!(mended("axyzd".into(), &(1..3), 4, "xyz").as_deref(), Some("axyzd"));
-        assert_eq!(mended("ab".into(), &(1..3), 4, "xyz"), None);
+        assert_eq!(edited("abcd".into(), &(1..3), 4, "xyz").as_deref(), Some("axyzd"));
+        assert_eq!(edited("axyzd".into(), &(1..3), 4, "xyz").as_deref(), Some("axyzd"));
+        assert_eq!(edited("ab".into(), &(1..3), 4, "xyz"), None);
     }
 
     #[test]

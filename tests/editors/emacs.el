@@ -70,7 +70,7 @@
   (let ((actions (eglot-code-actions (point) (point) "quickfix")))
     (cl-assert actions)
     (eglot-execute (eglot-current-server) (car actions)))
-  (until "the mended annotation"
+  (until "the fixed annotation"
          (not (save-excursion (goto-char (point-min)) (search-forward "(1, 64, 224, 224)" nil t)))))
 
 (feature "definition" :definitionProvider

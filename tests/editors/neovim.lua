@@ -105,7 +105,7 @@ feature("quick fix", "codeActionProvider", function()
   end
   wait(function()
     return not text():find("(1, 64, 224, 224)", 1, true)
-  end, "the mended annotation")
+  end, "the fixed annotation")
   wait(function()
     return #vim.diagnostic.get(0) == 0
   end, "a text without diagnostics")

@@ -88,7 +88,7 @@ test(`${CLIENT} a mistake is shown, explained and fixed`, { skip, timeout: 6 * W
     await page.locator(".squiggly-error").first().waitFor({ state: "detached" });
     await page.keyboard.press("Control+S");
     await until(page, () => !readFileSync(opened[0], "utf8").includes("(1, 64, 224, 224)"));
-    await shot(page, "mended");
+    await shot(page, "fixed");
   });
 
   await t.test("inferred types are written", async () => {

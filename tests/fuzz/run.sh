@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and runs a fuzz target on stable Rust: tests/fuzz/run.sh parse|check|edits|emit|passes SECONDS [libFuzzer options…]
 # The corpus grows under the target folder; what breaks a target is written beside it as crash-*, timeout-* or oom-*.
-# A finding becomes a file in found/TARGET once it is mended, and a test replays it from then on.
+# A finding becomes a file in found/TARGET once it is fixed, and a test replays it from then on.
 set -euo pipefail
 target=${1:?target: parse, check, edits, emit or passes}
 seconds=${2:?seconds}

@@ -127,13 +127,13 @@ const MOST_CONSEQUENCES: usize = 32;
 
 /// Fixes the new errors that a fix caused, and returns the result if all of them disappear. For example, a fix that
 /// replaces an annotation by the inferred type may move the contradiction to the next annotation, and finally out of
-/// the text. `before` contains the diagnostics before the fix, `mended` is the number of errors that it fixes, and
+/// the text. `before` contains the diagnostics before the fix, `errors_fixed` is the number of errors that it fixes, and
 /// `after` contains the diagnostics of `text`, after it. Only safe fixes are used unless `with_unsafe`.
 ///
 /// Returns the text, its diagnostics and the number of checks; `None` if new errors remain.
 pub fn follow(
     before: &[Diagnostic<Span>],
-    mended: usize,
+    errors_fixed: usize,
     text: &str,
     after: &[Diagnostic<Span>],
     with_unsafe: bool,
@@ -146,7 +146,7 @@ pub fn follow(
         let fix = new.filter_map(|it| preferred(it, with_unsafe)).find_map(|fix| edits(&text, fix))?;
         text = apply(&text, &fix);
         found = check(&text);
-        if is_better(before, &found, mended) {
+        if is_better(before, &found, errors_fixed) {
             return Some((text, found, checks));
         }
     }
@@ -234,10 +234,10 @@ impl Run<'_> {
         };
         chosen = trial.chosen;
         if let [only] = &chosen[..] {
-            let mended = usize::from(only.severity == Severity::Error);
+            let errors_fixed = usize::from(only.severity == Severity::Error);
             let (before, after) = (&self.fixed.diagnostics, &trial.diagnostics);
             if let Some((text, diagnostics, checks)) =
-                follow(before, mended, &trial.text, after, self.with_unsafe, self.check)
+                follow(before, errors_fixed, &trial.text, after, self.with_unsafe, self.check)
             {
                 self.checks += checks;
                 return Some(Trial { chosen, text, diagnostics });
@@ -270,8 +270,8 @@ impl Run<'_> {
         let text = apply(&self.fixed.text, &edits);
         self.checks += 1;
         let diagnostics = (self.check)(&text);
-        let mended = chosen.iter().filter(|chosen| chosen.severity == Severity::Error).count();
-        let good = is_better(&self.fixed.diagnostics, &diagnostics, mended);
+        let errors_fixed = chosen.iter().filter(|chosen| chosen.severity == Severity::Error).count();
+        let good = is_better(&self.fixed.diagnostics, &diagnostics, errors_fixed);
         let trial = Trial { chosen, text, diagnostics };
         if good { Ok(trial) } else { Err(trial) }
     }
@@ -299,12 +299,12 @@ fn errors<P>(diagnostics: &[Diagnostic<P>]) -> BTreeMap<Code, usize> {
     counts
 }
 
-/// Whether at least `mended` errors disappeared between `before` and `after`, and no code became more frequent.
-pub fn is_better<P>(before: &[Diagnostic<P>], after: &[Diagnostic<P>], mended: usize) -> bool {
+/// Whether at least `errors_fixed` errors disappeared between `before` and `after`, and no code became more frequent.
+pub fn is_better<P>(before: &[Diagnostic<P>], after: &[Diagnostic<P>], errors_fixed: usize) -> bool {
     let (before, after) = (errors(before), errors(after));
     let sum = |counts: &BTreeMap<Code, usize>| counts.values().sum::<usize>();
     let no_more = after.iter().all(|(code, count)| before.get(code).is_some_and(|was| was >= count));
-    no_more && sum(&after) + mended <= sum(&before)
+    no_more && sum(&after) + errors_fixed <= sum(&before)
 }
 
 /// Returns the first error whose code became more frequent.

@@ -76,7 +76,7 @@ pub fn rewrite(
 ) -> Result<Rewritten, Failure> {
     let mut rewritten = Rewritten { text: text.to_owned(), ..Rewritten::default() };
     if rewriting.fix {
-        mend(input, rewriting, check, &mut rewritten);
+        fix_text(input, rewriting, check, &mut rewritten);
     }
     if let Some(which) = rewriting.annotate {
         annotate(input, which, check, &mut rewritten)?;
@@ -95,7 +95,7 @@ pub fn rewrite(
     Ok(rewritten)
 }
 
-fn mend(
+fn fix_text(
     input: &Input,
     rewriting: Rewriting,
     check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,

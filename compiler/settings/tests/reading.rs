@@ -146,12 +146,12 @@ fn fixes_make_the_file_right() {
     let text = text.replace("RX0653", "RX0601").replace("'warn'", "'warnin'");
     let (_, found) = rx_settings::read(&text, Path::new("/"));
     assert_eq!(found.len(), 4, "{found:?}");
-    let mut mended = text.clone();
+    let mut fixed = text.clone();
     for mistake in found.iter().rev() {
         let (place, new) = &mistake.fixes[0].edits[0];
-        mended.replace_range(place.range(), new);
+        fixed.replace_range(place.range(), new);
     }
-    assert_eq!(settings(&mended).severity.0.len(), 3, "{mended}");
+    assert_eq!(settings(&fixed).severity.0.len(), 3, "{fixed}");
 }
 
 #[test]

@@ -45,11 +45,11 @@ fn client_that_pulls_diagnostics_gets_none_published() {
     assert_eq!(same, json!({"kind": "unchanged", "resultId": first["resultId"]}));
 
     client.change(URI, 2, json!([change((1, 54), (1, 55), "2")]));
-    let mended = pull(&mut client, Some(&first["resultId"]));
-    assert_eq!((&mended["kind"], &mended["items"]), (&json!("full"), &json!([])), "{mended}");
+    let fixed = pull(&mut client, Some(&first["resultId"]));
+    assert_eq!((&fixed["kind"], &fixed["items"]), (&json!("full"), &json!([])), "{fixed}");
 
     client.close(URI);
-    assert_eq!(pull(&mut client, Some(&mended["resultId"])), json!({"kind": "full", "items": []}));
+    assert_eq!(pull(&mut client, Some(&fixed["resultId"])), json!({"kind": "full", "items": []}));
     assert_eq!(client.quit(), Some(0));
     assert!(client.unread().all(|message| message["method"] != "textDocument/publishDiagnostics"));
 }

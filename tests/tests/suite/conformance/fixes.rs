@@ -60,17 +60,17 @@ fn fault(text: &str, input: Input, before: &[Diagnostic<Span>], at: usize, fix: 
     };
     let changed = apply(text, &edits);
     let after = check(&changed, input);
-    let mended = usize::from(diagnostic.severity == Severity::Error);
+    let errors_fixed = usize::from(diagnostic.severity == Severity::Error);
     let same = |found: &[Diagnostic<Span>]| {
         found.iter().filter(|it| it.code == diagnostic.code && it.message == diagnostic.message).count()
     };
     let gone = same(&after) < same(before);
-    if is_better(before, &after, mended) && gone {
+    if is_better(before, &after, errors_fixed) && gone {
         return None;
     }
     // Writing an inferred type can move the contradiction; follow it to its end.
     let mut check = |text: &str| check(text, input);
-    if gone && !fix.safe && follow(before, mended, &changed, &after, true, &mut check).is_some() {
+    if gone && !fix.safe && follow(before, errors_fixed, &changed, &after, true, &mut check).is_some() {
         return None;
     }
     let shown: Vec<String> = after.iter().map(|it| format!("{} {}", it.code, it.message)).collect();
