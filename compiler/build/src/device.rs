@@ -1,7 +1,7 @@
 //! The device that a program is compiled for.
 
 use rx_cuda::rules::Target;
-use rx_lower::{NoPreferences, Preferences};
+use rx_lower::{NoPreferences, TargetInfo};
 
 /// The target of compilation. The device need not be present.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ impl Device {
     }
 
     /// Returns the device's preferences. `None` means that each operator remains a kernel.
-    pub fn preferences(&self) -> Option<&dyn Preferences> {
+    pub fn preferences(&self) -> Option<&dyn TargetInfo> {
         match self {
             Device::Interp => None,
             Device::Cpu => Some(&NoPreferences),

@@ -9,7 +9,7 @@
 //!
 //! # Invariants
 //!
-//! - The module of a step has no errors and computes the same values as the program (`rx-execute`, test `steps`).
+//! - The module of a step has no errors and computes the same values as the program (`rx-driver`, test `steps`).
 //! - Nothing here executes a program or needs a device: the language server depends on this crate.
 //! - Programs and texts after edits equal those that are built from scratch; a property test over random edits compares
 //!   them.

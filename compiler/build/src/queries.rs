@@ -15,7 +15,7 @@ use rx_cuda::rules::Target as CudaTarget;
 use rx_cuda::{Scheduled, Unsupported};
 use rx_db::Scope;
 use rx_lower::{
-    CallKernel, Loops, Merged, OperatorCall, Pair, Preferences, Problem, Program, Queries, Rewrite, Rewritten,
+    CallKernel, Loops, Merged, OperatorCall, Pair, Problem, Program, Queries, Rewrite, Rewritten, TargetInfo,
 };
 use rx_tir::print::Script;
 use std::cell::RefCell;
@@ -113,10 +113,10 @@ impl Queries for Kept<'_> {
         once(&self.rewrites, rewrite, || rewritten(self.db, RewriteKey::new(self.db, rewrite)))
     }
 
-    fn makes_one(&self, loops: &Loops, preferences: &dyn Preferences) -> bool {
+    fn can_schedule_as_one_kernel(&self, loops: &Loops, preferences: &dyn TargetInfo) -> bool {
         match self.device {
-            Device::Cuda(target) => makes_one(self.db, LoopsKey::new(self.db, loops), target.clone()),
-            Device::Cpu | Device::Interp => preferences.makes_one(loops),
+            Device::Cuda(target) => can_schedule_as_one_kernel(self.db, LoopsKey::new(self.db, loops), target.clone()),
+            Device::Cpu | Device::Interp => preferences.can_schedule_as_one_kernel(loops),
         }
     }
 }
@@ -178,6 +178,6 @@ pub(crate) fn scheduled<'db>(
 
 /// Whether the CUDA backend schedules a function with several reductions as one kernel.
 #[salsa::tracked(returns(copy), no_eq)]
-fn makes_one<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>, target: CudaTarget) -> bool {
-    target.makes_one(key.loops(db))
+fn can_schedule_as_one_kernel<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>, target: CudaTarget) -> bool {
+    target.can_schedule_as_one_kernel(key.loops(db))
 }

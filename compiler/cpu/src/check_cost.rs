@@ -6,7 +6,7 @@
 
 use crate::error::{CompileError, RunError};
 use crate::kernel::{Argument, CpuKernel, CpuModule, Scratch};
-use rx_schedule::schedule_unguarded;
+use rx_loops::schedule_unguarded;
 use rx_tensor::Scalar;
 use rx_tir::PrimFunc;
 use std::sync::Arc;

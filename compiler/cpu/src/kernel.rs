@@ -12,7 +12,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use rx_base::DType;
-use rx_schedule::{Rounds, Scheduled, legalize_sub_byte, schedule};
+use rx_loops::{Rounds, Scheduled, legalize_sub_byte, schedule};
 use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
@@ -111,7 +111,7 @@ struct Line([u8; LINE]);
 const LINE: usize = 64;
 
 impl CpuModule {
-    /// Compiles functions. Each is first scheduled by [`rx_schedule::schedule`], which marks every access that must be
+    /// Compiles functions. Each is first scheduled by [`rx_loops::schedule`], which marks every access that must be
     /// checked. A function that cannot be compiled does not affect the others; [`CpuModule::kernel`] returns the
     /// reason.
     ///
@@ -332,7 +332,7 @@ impl CpuKernel {
     }
 
     /// As [`CpuKernel::run`], with limits. It subtracts the function's loop iterations from `limits`; those of loops
-    /// that [`rx_schedule::Rounds`] cannot count in advance are subtracted while they run.
+    /// that [`rx_loops::Rounds`] cannot count in advance are subtracted while they run.
     ///
     /// # Errors
     /// As [`CpuKernel::run`], and [`RunError::Rounds`] or [`RunError::TooLarge`] if a limit is reached.

@@ -1,6 +1,6 @@
 //! Compiles functions of the loop-level IR to machine code for the host.
 //!
-//! A function is scheduled ([`fn@rx_schedule::schedule`]) and compiled by Cranelift to one machine-code function
+//! A function is scheduled ([`fn@rx_loops::schedule`]) and compiled by Cranelift to one machine-code function
 //! ([`CpuKernel`]). Loop nests become generated code, vectorized to 128 bits if their iterations are independent or
 //! update one element. Matrix products become calls of the library `gemm`. Products of few rows and windowed sums
 //! become calls of routines that use the host's widest vectors (`simd`). Narrow floats are converted to `float32` when

@@ -1,7 +1,7 @@
 //! Eliminates blocks: replaces their axes by the expressions bound to them, and turns predicates and `init` into
 //! conditional statements.
 
-use rx_schedule::{Gemm, Scheduled, Step, Window};
+use rx_loops::{Gemm, Scheduled, Step, Window};
 use rx_tir::rewrite::{map_stmt_shallow, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 

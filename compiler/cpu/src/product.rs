@@ -58,7 +58,7 @@ pub(crate) fn routine(dtype: DType) -> Option<Routine> {
 }
 
 /// `product` is a [`Product`] followed by its batch axes. Its matrices lie within their buffers for every batch index,
-/// as [`rx_schedule::Gemm`] guarantees.
+/// as [`rx_loops::Gemm`] guarantees.
 unsafe extern "C" fn product_f32(product: *const Product<f32>) -> i64 {
     // SAFETY: generated code passes the address of a product it has just written, followed by its axes.
     unsafe { for_batch(product, &mut |product| product_of_f32(product)) }

@@ -12,7 +12,7 @@
 //! iteration.
 
 use rustc_hash::FxHashSet;
-use rx_schedule::poly::{Atom, Poly};
+use rx_loops::poly::{Atom, Poly};
 use rx_tir::rewrite::substitute;
 use rx_tir::{Block, BufferId, Expr, Iter, IterKind, PrimFunc, Site, Stmt, VarId};
 

@@ -1,7 +1,7 @@
 //! Proves that index expressions are injective in some loops: that different values of the loops give different
 //! indices.
 
-use rx_schedule::poly::{Poly, Stride, widens};
+use rx_loops::poly::{Poly, Stride, widens};
 use rx_tir::{BinaryOp, Expr, VarId};
 
 /// A loop that may be bound to threads.

@@ -52,7 +52,7 @@ mod source;
 mod statements;
 mod work;
 
-use printer::makes_one;
+use printer::can_schedule_as_one_kernel;
 pub use printer::{Named, Scheduled, joined, listing, module, schedule};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, HostLoop,
@@ -65,5 +65,5 @@ pub use work::LaunchSize;
 /// Returns the function in the form that rules take: without 4-bit dtypes, and with checks of the indices that are not
 /// proved to be in bounds.
 pub fn prepared(func: &rx_tir::PrimFunc) -> rx_tir::PrimFunc {
-    rx_schedule::guards(&rx_schedule::legalize_sub_byte(func)).0
+    rx_loops::guards(&rx_loops::legalize_sub_byte(func)).0
 }

@@ -18,7 +18,7 @@ mod stmt;
 mod text;
 pub(crate) mod types;
 
-pub use functions::{Scheduled, joined, listing, makes_one, module, schedule};
+pub use functions::{Scheduled, can_schedule_as_one_kernel, joined, listing, module, schedule};
 pub use text::Named;
 
 use crate::injective::Loop;

@@ -34,7 +34,7 @@ use crate::source::LaunchShape;
 use crate::statements::{Statement, Statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
-use rx_schedule::Preferences;
+use rx_loops::TargetInfo;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
 
 /// A schedule rule.
@@ -133,18 +133,18 @@ impl Default for Target {
     }
 }
 
-impl Preferences for Target {
+impl TargetInfo for Target {
     fn joins_chains(&self) -> bool {
         true
     }
 
-    fn makes_one(&self, func: &PrimFunc) -> bool {
-        crate::makes_one(&crate::prepared(func), self)
+    fn can_schedule_as_one_kernel(&self, func: &PrimFunc) -> bool {
+        crate::can_schedule_as_one_kernel(&crate::prepared(func), self)
     }
 
     /// Returns the number of channels in 16 bytes, the widest load, for dtypes that tensor cores multiply. Returns
     /// `None` for other dtypes: CUDA cores multiply them, and read every layout equally well.
-    fn channels_together(&self, dtype: DType) -> Option<i64> {
+    fn channel_vector_width(&self, dtype: DType) -> Option<i64> {
         match dtype {
             DType::FLOAT16 | DType::BFLOAT16 => Some(8),
             DType::FLOAT32 if self.tf32 => Some(4),
@@ -215,8 +215,8 @@ impl Declined {
     }
 }
 
-impl From<rx_schedule::Declined> for Declined {
-    fn from(declined: rx_schedule::Declined) -> Declined {
+impl From<rx_loops::Declined> for Declined {
+    fn from(declined: rx_loops::Declined) -> Declined {
         Declined::because(declined.0)
     }
 }
@@ -226,7 +226,7 @@ impl Task<'_> {
     ///
     /// # Errors
     /// If there is no such statement, if it is not such a nest, or if the host runs it under a condition.
-    pub(crate) fn nest(&self, at: usize) -> Result<rx_schedule::Nest, Declined> {
+    pub(crate) fn nest(&self, at: usize) -> Result<rx_loops::Nest, Declined> {
         let statement = self
             .statements
             .get(at)

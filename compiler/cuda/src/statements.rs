@@ -20,7 +20,7 @@ use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::{DType, Name};
-use rx_schedule::Nest;
+use rx_loops::Nest;
 use rx_tir::rewrite::{map_children, map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
 use std::cell::OnceCell;

@@ -15,8 +15,8 @@ use rx_ir::{
     Argument, Attr, Binding, BindingKind, Body, Call, Callee, Expr, ExprKind, Function, Literal, Origin, PrimInfo,
     PrimValue, StructInfo,
 };
+use rx_loops::TargetInfo;
 use rx_ops::{Arg, CallInfo, Problem, Schema};
-use rx_schedule::Preferences;
 use std::sync::Arc;
 
 /// A call of an operator that is lowered at run time. Each operand is a register or a literal.
@@ -162,7 +162,7 @@ pub struct Made {
 /// # Errors
 /// Returns the error of the operator's inference rule, or the reason why the call cannot be lowered: a sentence without
 /// a full stop.
-pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<Made, String> {
+pub fn specialize(call: &Specialized, preferences: &dyn TargetInfo) -> Result<Made, String> {
     let schema = rx_ops::find(name(call.operator)).ok_or_else(|| format!("R.{} is no operator", call.operator))?;
     let mut arguments = call.arguments.clone();
     let mut ty = inferred(schema, &arguments)?;

@@ -14,7 +14,7 @@
 //! 2. *Chains*: several kernels that the device can schedule as one (attention) are merged (`chain`).
 //! 3. *Prologues*: an injective kernel whose outputs are read exactly once, all by the same kernel, is merged into that
 //!    kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is decided
-//!    later (`rx_schedule::inline`).
+//!    later (`rx_loops::inline`).
 //!
 //! A view between two kernels does not prevent fusion if the consumer can read the tensor under its shape before the
 //! view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only moves
@@ -47,7 +47,7 @@ use crate::program::{Instruction, Kernel, KernelId, Operation, Output, Procedure
 use crate::queries::{Queries, rewritten};
 use block::Block;
 use rustc_hash::FxHashMap;
-use rx_schedule::Preferences;
+use rx_loops::TargetInfo;
 use smallvec::SmallVec;
 
 /// The maximum number of buffers of a merged kernel: devices limit the size of an argument list.
@@ -63,7 +63,7 @@ const MAX_READERS: usize = 4;
 /// The preferences of the target device, and the cache of rewrites. Every fusion step takes them.
 pub(crate) struct Context<'c> {
     /// The device's preferences: whether it fuses chains, for example.
-    pub(crate) preferences: &'c dyn Preferences,
+    pub(crate) preferences: &'c dyn TargetInfo,
     /// Computes (or looks up) merged and rewritten functions.
     pub(crate) queries: &'c dyn Queries,
 }

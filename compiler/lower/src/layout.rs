@@ -7,7 +7,7 @@
 //! return kernel mean(z)                              return kernel mean'(z)
 //! ```
 //!
-//! Requires a device that reads several channels of a pixel in one access ([`Preferences::channels_together`]). Only
+//! Requires a device that reads several channels of a pixel in one access ([`TargetInfo::channel_vector_width`]). Only
 //! weights, and tensors that only kernels write and read, may change; the kernels that use them are rewritten
 //! (`rewrite`). The axes before the channels keep their order.
 //!
@@ -41,7 +41,7 @@ use registers::{Registers, Use};
 use rewrite::{Orders, Rewriter};
 use rustc_hash::FxHashMap;
 use rx_base::DType;
-use rx_schedule::Preferences;
+use rx_loops::TargetInfo;
 use rx_tir::PrimFunc;
 use rx_tir::permute::reordered;
 
@@ -50,8 +50,8 @@ use rx_tir::permute::reordered;
 type Order = Vec<usize>;
 
 /// Assigns channels-last layouts in all procedures where they reduce the cost. Does nothing if the device prefers none.
-pub(crate) fn assign(program: &mut Program, preferences: &dyn Preferences) {
-    let together = |dtype: DType| preferences.channels_together(dtype).filter(|count| *count > 1);
+pub(crate) fn assign(program: &mut Program, preferences: &dyn TargetInfo) {
+    let together = |dtype: DType| preferences.channel_vector_width(dtype).filter(|count| *count > 1);
     let wants = |func: &PrimFunc| func.buffers.iter().any(|buffer| together(buffer.dtype).is_some());
     if !program.kernels.iter().any(|kernel| wants(&kernel.loops)) {
         return;

@@ -4,7 +4,7 @@
 //! and kernels, which are functions in the loop-level IR (TensorIR). [`lower()`] builds a program from an entry
 //! function and all functions reachable from it, with one kernel per operator. The [`steps`] of the pass pipeline then
 //! optimize it: kernel fusion (`fuse`), channels-last layouts (`layout`) and the static memory plan (`plan`). The crate
-//! depends on no device: a device states its preferences through [`Preferences`].
+//! depends on no device: a device states its preferences through [`TargetInfo`].
 //!
 //! For example:
 //!
@@ -61,4 +61,4 @@ pub use program::{
     Scalar, StorageId,
 };
 pub use queries::{Direct, Queries};
-pub use rx_schedule::{NoPreferences, Preferences};
+pub use rx_loops::{NoPreferences, TargetInfo};

@@ -6,7 +6,7 @@
 use crate::fuse::{Merged, Pair, Rewrite, Rewritten};
 use crate::loops::Loops;
 use crate::lower::{CallKernel, OperatorCall};
-use rx_schedule::Preferences;
+use rx_loops::TargetInfo;
 use std::sync::Arc;
 
 /// Computes kernels, or looks them up in a cache.
@@ -26,9 +26,9 @@ pub trait Queries {
         rewrite.rewritten().map(Arc::new)
     }
 
-    /// Whether the device schedules a function with several reductions as one kernel ([`Preferences::makes_one`]).
-    fn makes_one(&self, loops: &Loops, preferences: &dyn Preferences) -> bool {
-        preferences.makes_one(loops)
+    /// Whether the device schedules a function with several reductions as one kernel ([`TargetInfo::can_schedule_as_one_kernel`]).
+    fn can_schedule_as_one_kernel(&self, loops: &Loops, preferences: &dyn TargetInfo) -> bool {
+        preferences.can_schedule_as_one_kernel(loops)
     }
 }
 

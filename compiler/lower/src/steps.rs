@@ -9,7 +9,7 @@ use crate::loops::Loops;
 use crate::program::{Kernel, Program};
 use crate::queries::{Direct, Queries, rewritten};
 use crate::{layout, names, plan};
-use rx_schedule::Preferences;
+use rx_loops::TargetInfo;
 
 /// A pass of the pipeline.
 #[derive(Debug)]
@@ -97,14 +97,14 @@ fn steps(optimized: bool) -> impl Iterator<Item = &'static Step> {
 }
 
 /// Runs the steps on a program that [`crate::lower()`] built. Without preferences, only the steps of a reference run.
-pub fn run(program: &mut Program, preferences: Option<&dyn Preferences>) {
+pub fn run(program: &mut Program, preferences: Option<&dyn TargetInfo>) {
     run_each(program, preferences, &mut |_, _| ());
 }
 
 /// Like [`run`]; calls `after` with each step and the program after it.
 pub fn run_each(
     program: &mut Program,
-    preferences: Option<&dyn Preferences>,
+    preferences: Option<&dyn TargetInfo>,
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
     run_with(&Direct, program, preferences, after);
@@ -114,10 +114,10 @@ pub fn run_each(
 pub fn run_with(
     queries: &dyn Queries,
     program: &mut Program,
-    preferences: Option<&dyn Preferences>,
+    preferences: Option<&dyn TargetInfo>,
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
-    let context = Context { preferences: preferences.unwrap_or(&rx_schedule::NoPreferences), queries };
+    let context = Context { preferences: preferences.unwrap_or(&rx_loops::NoPreferences), queries };
     for step in steps(preferences.is_some()) {
         tracing::debug_span!("step", name = step.name).in_scope(|| (step.run)(program, &context));
         after(step, program);
@@ -132,7 +132,7 @@ pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let kernel = Kernel::new(guarded.unwrap_or_else(|| loops.clone()), inputs, None);
     let mut program = Program { kernels: vec![kernel], ..Program::default() };
     if optimized {
-        simplify(&mut program, &Context { preferences: &rx_schedule::NoPreferences, queries });
+        simplify(&mut program, &Context { preferences: &rx_loops::NoPreferences, queries });
     }
     program
 }

@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
             let made = without_leaves(&self.func, &self.leaves);
             self.func = made.map_err(|problem| self.not_run(problem, &whole))?;
         }
-        rx_tir::spmd::imply_waits(&mut self.func, &mut self.collectives);
+        rx_tir::spmd::insert_implied_barriers(&mut self.func, &mut self.collectives);
         if !self.collectives.is_empty() {
             let made = rx_tir::spmd::as_loops(&self.func, &self.collectives);
             self.func = made.map_err(|problem| self.not_run(problem, &whole))?;

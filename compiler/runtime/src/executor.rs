@@ -215,11 +215,11 @@ impl<B: Backend> Executor<B> {
     /// If the device has failed.
     pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
         // No storages are needed: the memory plan never puts returned tensors into a frame's storage.
-        self.bring_back(value, &Vec::new())
+        self.download_value(value, &Vec::new())
     }
 
     /// Downloads a value whose tensors may be in `storages`.
-    fn bring_back(&mut self, value: &Value<B::Memory>, storages: &Storages<B>) -> Result<Output, RunError> {
+    fn download_value(&mut self, value: &Value<B::Memory>, storages: &Storages<B>) -> Result<Output, RunError> {
         Ok(match walked(value)? {
             Value::Tensor(tensor) => {
                 let memory = memory_of::<B>(tensor, storages)?;
@@ -229,9 +229,9 @@ impl<B: Backend> Executor<B> {
             Value::Scalar(scalar) => Output::Scalar(*scalar),
             Value::String(text) => Output::String(text.clone()),
             Value::Null => Output::Null,
-            Value::Tuple(fields) => {
-                Output::Tuple(fields.iter().map(|field| self.bring_back(field, storages)).collect::<Result<_, _>>()?)
-            }
+            Value::Tuple(fields) => Output::Tuple(
+                fields.iter().map(|field| self.download_value(field, storages)).collect::<Result<_, _>>()?,
+            ),
             Value::Closure(closure) => Output::Function(self.program.procedure(closure.procedure).name),
             Value::Unset => return Err(RunError::other("the program returned no value")),
         })
@@ -248,7 +248,7 @@ impl<B: Backend> Executor<B> {
             Operation::Kernel { .. } => return self.kernel(instruction, procedure, frame, watch),
             Operation::Bound { variable, value } => {
                 let (Some(observer), Some(origin)) = (watch, instruction.origin) else { return Ok(()) };
-                let value = self.bring_back(frame.get(*value), &frame.storages)?;
+                let value = self.download_value(frame.get(*value), &frame.storages)?;
                 observer.bound(origin, *variable, value);
                 return Ok(());
             }
@@ -285,12 +285,12 @@ impl<B: Backend> Executor<B> {
 
     /// Calls a host function: downloads the arguments and uploads the result.
     fn host(&mut self, function: Name, arguments: &[Register], frame: &Frame<B>) -> Result<Value<B::Memory>, RunError> {
-        let down = arguments.iter().map(|argument| self.bring_back(frame.get(*argument), &frame.storages));
+        let down = arguments.iter().map(|argument| self.download_value(frame.get(*argument), &frame.storages));
         let down: Vec<Output> = down.collect::<Result<_, _>>()?;
         match crate::host::call(function, down)
             .map_err(|message| RunError::other(format!("R.{function}: {message}")))?
         {
-            Answer::Value(value) => self.bring_up(value),
+            Answer::Value(value) => self.upload_value(value),
             Answer::Printed(text) => {
                 (self.printer)(&text);
                 Ok(Value::Tuple(Vec::new().into()))
@@ -299,7 +299,7 @@ impl<B: Backend> Executor<B> {
     }
 
     /// Uploads a value to the device, and takes the bytes of its tensors from the budget.
-    fn bring_up(&mut self, value: Output) -> Result<Value<B::Memory>, RunError> {
+    fn upload_value(&mut self, value: Output) -> Result<Value<B::Memory>, RunError> {
         Ok(match value {
             Output::Tensor(tensor) => {
                 self.budget.take_bytes(tensor.bytes().len())?;
@@ -310,7 +310,8 @@ impl<B: Backend> Executor<B> {
             Output::String(text) => Value::String(text),
             Output::Null | Output::Function(_) => Value::Null,
             Output::Tuple(fields) => {
-                let fields: Vec<_> = fields.into_iter().map(|field| self.bring_up(field)).collect::<Result<_, _>>()?;
+                let fields: Vec<_> =
+                    fields.into_iter().map(|field| self.upload_value(field)).collect::<Result<_, _>>()?;
                 Value::Tuple(fields.into())
             }
         })

@@ -21,7 +21,7 @@
 //!   the checker proved.
 //! - A run with [`Limits`] (iterations, bytes) terminates. Each instruction and each iteration of a loop counts. The
 //!   interpreter counts while it runs. Compiled code is counted before it runs if its arguments determine the count
-//!   (`rx_schedule::rounds`); iterations of `while` and of loops with computed extents are counted by the compiled code
+//!   (`rx_loops::rounds`); iterations of `while` and of loops with computed extents are counted by the compiled code
 //!   itself. A `while` of a CUDA thread ends after 2³² iterations.
 
 mod backend;

@@ -9,7 +9,7 @@ mod pipeline;
 use args::Args;
 use clap::Parser;
 use pipeline::{Failure, Pipeline, Ran};
-use rx_execute::program::{GivenConstants, give_constants};
+use rx_driver::program::{GivenConstants, give_constants};
 use rx_tensor::{npz, safetensors};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

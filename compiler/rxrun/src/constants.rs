@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
 use rx_base::Name;
-use rx_execute::program::{GivenConstants, constants, give_constants};
+use rx_driver::program::{GivenConstants, constants, give_constants};
 use rx_lower::{Constant, Program};
 use rx_tensor::Tensor;
 

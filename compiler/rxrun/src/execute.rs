@@ -14,7 +14,7 @@ use crate::values::Values;
 use crate::weights::Preparation;
 use rx_base::Name;
 use rx_base::name::NameMap;
-use rx_execute::inputs::Input;
+use rx_driver::inputs::Input;
 use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, Limits, Observer, RunError, Value};
 use rx_tensor::{Tensor, compare, npz};

@@ -9,7 +9,7 @@ use crate::report::{Report, Running};
 use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name};
-use rx_execute::inputs::Input;
+use rx_driver::inputs::Input;
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{BindingKind, ExprKind, Function, StructInfo};
 use rx_lower::Program;

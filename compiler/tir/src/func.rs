@@ -202,7 +202,7 @@ impl PrimFunc {
 
     /// Whether the variable's value follows directly from the argument shapes: some extent of a parameter is just this
     /// variable.
-    pub fn is_told(&self, var: VarId) -> bool {
+    pub fn is_parameter_extent(&self, var: VarId) -> bool {
         let is_var = |dim: &Expr| matches!(dim, Expr::Var { var: own, .. } if *own == var);
         self.buffer_params().any(|buffer| self.buffer(buffer).shape.iter().any(is_var))
     }

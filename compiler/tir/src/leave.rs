@@ -39,11 +39,11 @@ use rx_base::name::name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// The rest of the iteration of the innermost loop: `continue` (`T.continue_loop`).
-    Round,
+    Continue,
     /// The innermost loop: `break` (`T.break_loop`).
-    Loop,
+    Break,
     /// The function: `return`.
-    Function,
+    Return,
 }
 
 /// The value of a loop's flag after `continue`.
@@ -165,7 +165,7 @@ impl Leaver<'_> {
 
     fn leave(&mut self, at: VarId, leave: Leave, last: Last) -> Outcome<(Stmt, Cells)> {
         let nothing = (Stmt::nothing(), Cells::new());
-        if leave == Leave::Function {
+        if leave == Leave::Return {
             if last.of_function {
                 return Ok(nothing);
             }
@@ -181,16 +181,16 @@ impl Leaver<'_> {
             let cell = *self.function.get_or_insert_with(|| self.func.add_cell(name("left"), DType::INT32));
             return Ok((state(self.func, cell, WHOLE), vec![cell]));
         }
-        if leave == Leave::Round && last.of_round {
+        if leave == Leave::Continue && last.of_round {
             return Ok(nothing);
         }
         let Some(around) = self.around.last_mut() else {
             return Err(Problem { at, reason: "no loop stands around what leaves one" });
         };
-        around.leaves_rounds |= leave == Leave::Round;
-        around.is_left |= leave == Leave::Loop;
+        around.leaves_rounds |= leave == Leave::Continue;
+        around.is_left |= leave == Leave::Break;
         let cell = around.cell_in(self.func);
-        let value = if leave == Leave::Round { ROUND } else { WHOLE };
+        let value = if leave == Leave::Continue { ROUND } else { WHOLE };
         Ok((state(self.func, cell, value), vec![cell]))
     }
 

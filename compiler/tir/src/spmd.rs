@@ -28,7 +28,7 @@ mod reach;
 mod split;
 mod varying;
 
-pub use implied::imply_waits;
+pub use implied::insert_implied_barriers;
 pub use varying::Varying;
 
 use crate::expr::Expr;
@@ -42,7 +42,7 @@ use rx_base::{DType, Name};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Collective {
     /// A barrier (`T.tvm_storage_sync`).
-    Wait,
+    Barrier,
     /// A reduction whose result all threads get (`T.tvm_thread_allreduce`).
     AllReduce(Box<AllReduce>),
 }

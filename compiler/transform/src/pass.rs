@@ -103,7 +103,7 @@ pub fn each_function(
 
 /// A function that runs a Relax function of a module on tensors, one per parameter. It returns the result's tensors in
 /// order, with tuples flattened. Passes cannot execute code themselves: their caller supplies this function
-/// (`rx_execute::evaluate`).
+/// (`rx_driver::evaluate`).
 ///
 /// # Errors
 /// A message why there is no value: the run failed, or took too long.

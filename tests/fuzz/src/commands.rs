@@ -5,8 +5,8 @@ use rx_base::{Name, Severity};
 use rx_build::pipeline::{Pipeline, checked};
 use rx_cuda::rules::Target;
 use rx_db::{FileId, FileKind, FunctionKind, Operators, Workspace};
-use rx_execute::inputs::Drawing;
-use rx_execute::program::{GivenConstants, constants};
+use rx_driver::inputs::Drawing;
+use rx_driver::program::{GivenConstants, constants};
 use rx_lower::Program;
 use rx_report::Source;
 use rx_runtime::interp::Interpreter;
@@ -82,7 +82,7 @@ pub fn passes(text: &str) -> Made {
     let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
     let mut out = String::new();
     for step in rx_transform::pipeline::steps("default").map_err(|error| error.to_string())? {
-        pipeline.apply(&step, rx_execute::evaluate).map_err(|_| format!("{} has no result", step.pass.name))?;
+        pipeline.apply(&step, rx_driver::evaluate).map_err(|_| format!("{} has no result", step.pass.name))?;
         out += pipeline.text();
     }
     Ok(out)

@@ -12,7 +12,7 @@ const BACK_END: &[&str] = &[
     "compiler/lower",
     "compiler/prim_func",
     "compiler/runtime",
-    "compiler/schedule",
+    "compiler/loops",
     "compiler/tir",
     "compiler/transform",
 ];

@@ -88,7 +88,7 @@ impl Emitter<'_> {
         let split = if plan.is_none() { self.split(stmt) } else { None };
         let start = self.index(start)?;
         let count = self.index(extent)?;
-        if !rx_schedule::is_told(self.func, extent) {
+        if !rx_loops::is_host_computable(self.func, extent) {
             let zero = self.builder.ins().iconst(types::I64, 0);
             let rounds = self.builder.ins().smax(count, zero);
             self.take_rounds(rounds);

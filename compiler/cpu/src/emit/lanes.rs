@@ -8,7 +8,7 @@ use super::promote::{Candidate, update};
 use super::{Emitter, vector_type};
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
-use rx_schedule::poly::{Atom, Poly, Stride};
+use rx_loops::poly::{Atom, Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, Stmt, VarId};
 
 /// The parameters of a vectorized loop.

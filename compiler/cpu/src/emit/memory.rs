@@ -4,7 +4,7 @@ use super::{BindingValue, Emitted, Emitter, Operand, scalar_type};
 use crate::error::CompileError;
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 use rx_base::DType;
-use rx_schedule::poly::{Atom, Poly, Stride};
+use rx_loops::poly::{Atom, Poly, Stride};
 use rx_tir::{BufferId, Expr};
 
 /// Accesses cannot trap: the lengths of buffers were compared with their shapes, and indices are proved or checked.

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, condcodes::IntCC};
 use cranelift_frontend::Variable;
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
-use rx_schedule::{Poly, Stride};
+use rx_loops::{Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Stmt, VarId};
 
 /// The maximal number of promoted loads, since registers are few.
@@ -230,8 +230,8 @@ impl Emitter<'_> {
                 let Some(vector) = super::vector_type(dtype, plan.lanes) else {
                     return Err(crate::CompileError::Dtype(dtype));
                 };
-                let neutral = self.neutral(op, dtype, vector);
-                let variables = self.variables(vector, &vec![neutral; plan.unroll as usize]);
+                let identity = self.identity(op, dtype, vector);
+                let variables = self.variables(vector, &vec![identity; plan.unroll as usize]);
                 Some(Partial { op, variables, vector, lanes: plan.lanes })
             }
             None => None,
@@ -368,7 +368,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the identity element of the reduction operation, for example −∞ for `max`.
-    fn neutral(&mut self, op: BinaryOp, dtype: DType, ty: Type) -> Value {
+    fn identity(&mut self, op: BinaryOp, dtype: DType, ty: Type) -> Value {
         if dtype.is_float() {
             return self.float(
                 match op {

@@ -6,7 +6,7 @@ use super::lanes::LanePlan;
 use super::{Emitted, Emitter};
 use crate::prepare::conjuncts;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use rx_schedule::poly::{Atom, Poly, Stride};
+use rx_loops::poly::{Atom, Poly, Stride};
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::{BinaryOp, CompareOp, Expr, Stmt, VarId};
 

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
     BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, condcodes::IntCC, types,
 };
 use rx_base::DType;
-use rx_schedule::{Gemm, Matrix, Window};
+use rx_loops::{Gemm, Matrix, Window};
 use rx_tir::{BufferId, Expr};
 
 impl Emitter<'_> {

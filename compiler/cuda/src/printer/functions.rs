@@ -42,7 +42,7 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
 /// Whether one schedule takes all statements of a function and keeps its temporaries out of global memory, as attention
 /// does. The schedule may have two kernels: split-KV attention has one for the slices of the keys, and one that
 /// combines their results.
-pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
+pub fn can_schedule_as_one_kernel(func: &PrimFunc, target: &Target) -> bool {
     let func = begun(func);
     let parts = statements(&func);
     let func = parts.passing_rounds(&func);

@@ -38,7 +38,7 @@
 //!   combines their results.
 //! - [`mask`]: keys that a mask hides from all rows of a block are skipped.
 //!
-//! Exported models contain attention as several functions. `rx-lower` fuses those into one function if `makes_one`
+//! Exported models contain attention as several functions. `rx-lower` fuses those into one function if `can_schedule_as_one_kernel`
 //! reports that one schedule takes all of them and keeps the values between them out of memory.
 
 mod bring;
@@ -57,7 +57,7 @@ mod warps;
 
 use super::{Declined, Rule, Schedule, Scratch, Task};
 use join::Join;
-use kernel::Attend;
+use kernel::AttentionKernel;
 use problem::Problem;
 use std::rc::Rc;
 
@@ -72,7 +72,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Rc::new(Problem::of(task)?);
     let mut tiling = tiles::choose(&problem, task.target)?;
     let attend = loop {
-        let attend = Attend::new(Rc::clone(&problem), tiling).map_err(Declined)?;
+        let attend = AttentionKernel::new(Rc::clone(&problem), tiling).map_err(Declined)?;
         if attend.shared_bytes <= task.target.shared_bytes() - attend.declared_bytes() {
             break attend;
         }

@@ -27,7 +27,7 @@ use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::source::{BLOCK_SIZE, LaunchShape};
-use rx_schedule::{Nest, are_independent};
+use rx_loops::{Nest, are_independent};
 use rx_tir::{Expr, PrimFunc};
 use std::rc::Rc;
 

@@ -22,8 +22,8 @@ use super::{Task, buffers_of, uses};
 use crate::printer::{Kernel, types};
 use rustc_hash::FxHashMap;
 use rx_base::Dim;
-use rx_schedule::Affine;
-use rx_schedule::scope::Scope;
+use rx_loops::Affine;
+use rx_loops::scope::Scope;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 

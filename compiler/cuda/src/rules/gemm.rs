@@ -10,7 +10,7 @@
 //!     C = epilogue(sums)                                       // following elementwise statements
 //! ```
 //!
-//! Requires: a sum of products, each loop of which has one role ([`rx_schedule::ProductNest`]), and at least one M loop
+//! Requires: a sum of products, each loop of which has one role ([`rx_loops::ProductNest`]), and at least one M loop
 //! and one N loop. A loop is batch if both factors and the result use it, M or N if the result and one factor use it,
 //! and K if both factors but not the result use it. For example, in a convolution the batch and spatial loops are M,
 //! the output channels N, and the input channels and the taps K. All loops of a role form one linear index, from which
@@ -25,7 +25,7 @@
 //! INVARIANT: buffers begin at multiples of 16 bytes, as every device allocation does; 16-byte reads rely on it.
 //!
 //! A transposed convolution with a stride is one product per phase, where a phase is the outputs that use the same taps
-//! ([`rx_schedule::by_phases`]). Phases are a batch loop. If the definition first computes all products and then
+//! ([`rx_loops::by_phases`]). Phases are a batch loop. If the definition first computes all products and then
 //! gathers them, the two statements become one product, and the gathered values never reach memory.
 //!
 //! Addresses are separable where possible ([`reach`]): a thread keeps the row part (the offset, and the distances to
@@ -63,11 +63,11 @@ pub(super) mod words;
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
 use hopper::kernel::BulkProduct;
 use kernel::{TiledProduct, partial_type};
-use parts::PartSums;
+use parts::SplitKReduction;
 use problem::Problem;
 use rx_tir::Expr;
 use std::rc::Rc;
-use tiles::{Means, Unit};
+use tiles::{Mma, Unit};
 
 /// The rule `gemm`.
 pub(super) const RULE: Rule = Rule {
@@ -84,7 +84,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Rc::new(problem);
     let product = TiledProduct::new(Rc::clone(&problem), tiling, parts).map_err(Declined)?;
     let (loads, product): (String, Box<dyn KernelBody>) = match tiling.unit {
-        Unit::Warps { means: Means::Bulk, .. } => {
+        Unit::Warps { mma: Mma::WarpgroupTma, .. } => {
             let product = BulkProduct::new(product, task.target.units).map_err(Declined)?;
             (product.note(), Box::new(product))
         }
@@ -101,9 +101,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut scratch = Vec::new();
     if parts > 1 {
         let (_, bytes) = partial_type(&tiling, problem.dtype).map_err(Declined)?;
-        let bytes = PartSums::elements(&problem) * Expr::int(bytes * parts);
+        let bytes = SplitKReduction::elements(&problem) * Expr::int(bytes * parts);
         scratch.push(Scratch { name: "parts", bytes });
-        kernels.push(Box::new(PartSums { problem: Rc::clone(&problem), tiling, parts }));
+        kernels.push(Box::new(SplitKReduction { problem: Rc::clone(&problem), tiling, parts }));
     }
     Ok(Schedule { taken: problem.epilogue.taken, kernels, scratch, note })
 }

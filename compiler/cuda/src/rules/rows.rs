@@ -35,7 +35,7 @@ use super::stages::vectors::Way;
 use super::stages::{Item, Kind, Stages};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use layout::{Layout, RowsKernel};
-use rx_schedule::Multiples;
+use rx_loops::Multiples;
 use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
@@ -276,7 +276,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
 /// leading axis, `s[j] += x[i, j]`, reads `x` contiguously along the rows `j`.
 fn stands_apart(stages: &Stages) -> bool {
     let (Some(row), Some(column)) = (stages.rows.last(), stages.columns.last()) else { return false };
-    let of_both = |element: &rx_schedule::Affine| element.uses(row.var) && element.uses(column.var);
+    let of_both = |element: &rx_loops::Affine| element.uses(row.var) && element.uses(column.var);
     let (mut together, mut apart) = (0, 0);
     for read in stages.reads.iter().filter(|read| of_both(&read.element)) {
         together += usize::from(read.element.stride(column.var).as_constant() == Some(1));

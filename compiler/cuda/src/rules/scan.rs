@@ -9,7 +9,7 @@
 //!          kernel 2 scans each part, beginning with the sum of the parts before it
 //! ```
 //!
-//! Requires a recurrence (`rx_schedule::Recurrence`) with an associative operation; statements before and after it are
+//! Requires a recurrence (`rx_loops::Recurrence`) with an associative operation; statements before and after it are
 //! element stages. Guarantees that every element is loaded once, or twice if a row is split, and the same order of
 //! combination in every run.
 
@@ -22,7 +22,7 @@ use super::stages::vectors::Way;
 use super::stages::{Kind, Stages};
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
 use kernel::{ScanKernel, Step};
-use rx_schedule::Multiples;
+use rx_loops::Multiples;
 use rx_tir::Expr;
 use std::rc::Rc;
 

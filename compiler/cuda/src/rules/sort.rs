@@ -10,7 +10,7 @@
 //!
 //! Requires that the ranks are used by the second statement only. Equal keys are ordered by their positions, so the
 //! order is unique, and sorting gives the same result as counting. Whether an expression counts ranks is decided by
-//! enumerating its cases (`rx_schedule::Ranking`).
+//! enumerating its cases (`rx_loops::Ranking`).
 //!
 //! Keys are converted to unsigned integers of the same order and sorted together with their positions; the stored
 //! values are loaded again from these positions. When 8 runs are merged, an element's position is its position in its
@@ -23,8 +23,8 @@ mod kernel;
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
 use kernel::{Problem, SortKernel, Step};
 use rx_base::DType;
-use rx_schedule::scope::Scope;
-use rx_schedule::{Nest, Ranking};
+use rx_loops::scope::Scope;
+use rx_loops::{Nest, Ranking};
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 use std::rc::Rc;

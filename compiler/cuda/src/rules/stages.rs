@@ -18,7 +18,7 @@
 //!
 //! `rows`, `reduction` (few long rows), `columns` (along leading axes), `scan`, `elementwise` and `transpose` map
 //! stages to threads in different ways. A tuple reduction (a maximum and its index) is one stage for each of its
-//! values; it requires an update that chooses the same side in any order (`rx_schedule::commutes`). A let value is a
+//! values; it requires an update that chooses the same side in any order (`rx_loops::commutes`). A let value is a
 //! stage that is not stored.
 
 pub(super) mod gather;
@@ -29,8 +29,8 @@ pub(super) mod vectors;
 use super::{Frame, Task};
 use crate::source::LaunchShape;
 use rx_base::{DType, Dim};
-use rx_schedule::Affine;
-use rx_schedule::scope::Scope;
+use rx_loops::Affine;
+use rx_loops::scope::Scope;
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// A loop that all stages share. Its values begin at 0.
@@ -63,7 +63,7 @@ pub(super) enum Kind {
 pub(super) enum Combine {
     /// A binary operation.
     Operation(BinaryOp),
-    /// A choice of one side, for a tuple of values at once ([`rx_schedule::JointPart`]): for example, a maximum and its
+    /// A choice of one side, for a tuple of values at once ([`rx_loops::JointPart`]): for example, a maximum and its
     /// index.
     ///
     /// `chosen` is an expression over the variables [`Stage::var`] and [`Stage::other`] of all `count` consecutive

@@ -342,7 +342,7 @@ impl Node {
 pub(super) struct Together {
     /// The serial loops of each thread, outermost first. For each iteration of the spatial ones, threads reduce one
     /// element; the reduction loops accumulate a thread's partial result.
-    pub(super) loops: Vec<rx_schedule::Loop>,
+    pub(super) loops: Vec<rx_loops::Loop>,
     /// The elements that are reduced at once: more than one for a tuple.
     pub(super) reduced: Vec<Reduced>,
     /// The thread axes that are reduced over.

@@ -22,7 +22,7 @@ use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::expr::{PRODUCT, RELATION};
 use crate::printer::{Kernel, types};
 use crate::source::LaunchShape;
-use rx_schedule::Multiples;
+use rx_loops::Multiples;
 use rx_tir::{Expr, VarId};
 
 /// The rule `transpose`.

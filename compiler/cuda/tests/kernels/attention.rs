@@ -111,11 +111,11 @@ impl Attention {
         }
         shapes.push(lengths(&out));
         let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-        let mut func = rx_schedule::simplify(&builder.finish());
+        let mut func = rx_loops::simplify(&builder.finish());
         if self.inlined {
-            func = rx_schedule::simplify(&rx_schedule::inline(&func));
+            func = rx_loops::simplify(&rx_loops::inline(&func));
         }
-        let (func, _) = rx_schedule::guards(&func);
+        let (func, _) = rx_loops::guards(&func);
         let case = Case::new(text, func, &shapes);
         case.within(if self.dtype == F32 { 1e-4 } else { 2e-2 })
     }

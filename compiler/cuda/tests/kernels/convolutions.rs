@@ -100,7 +100,7 @@ impl Convolution {
         });
         let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
         let func = builder.finish();
-        let (func, _) = rx_schedule::guards(&rx_schedule::simplify(&func));
+        let (func, _) = rx_loops::guards(&rx_loops::simplify(&func));
         Case::new(text, func, &shapes).within(if self.sum.is_int() { 0.0 } else { 1e-4 })
     }
 }
@@ -157,7 +157,7 @@ impl Convolution {
             (laid_out(&at[0], output, &at[3..]), Expr::select(inside, builder.load(products, &from), zero))
         });
         let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-        let (func, _) = rx_schedule::guards(&rx_schedule::simplify(&builder.finish()));
+        let (func, _) = rx_loops::guards(&rx_loops::simplify(&builder.finish()));
         Case::new(text, func, &shapes).within(if self.sum.is_int() { 0.0 } else { 1e-4 })
     }
 }

@@ -100,12 +100,7 @@ pub fn of_models() -> Option<Vec<PrimFunc>> {
         "py",
         FileKind::Python,
     ));
-    Some(
-        found
-            .filter_map(|found| found.func.ok())
-            .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
-            .collect(),
-    )
+    Some(found.filter_map(|found| found.func.ok()).map(|func| rx_loops::guards(&rx_loops::simplify(&func)).0).collect())
 }
 
 #[test]
@@ -116,7 +111,7 @@ fn prim_funcs_of_models_are_printed_and_compile() {
         "py",
         FileKind::Python,
     ));
-    let guarded = |func: PrimFunc| rx_schedule::guards(&rx_schedule::simplify(&func)).0;
+    let guarded = |func: PrimFunc| rx_loops::guards(&rx_loops::simplify(&func)).0;
     let corpus: Vec<(String, PrimFunc)> =
         found.filter_map(|found| Some((found.place, guarded(found.func.ok()?)))).collect();
     let mut kernels = 0;
@@ -361,7 +356,7 @@ fn run_all(corpus: &str, found: Vec<Found>) -> Table {
             }
         };
         table.interpreted += 1;
-        case.func = rx_schedule::guards(&rx_schedule::simplify(&func)).0;
+        case.func = rx_loops::guards(&rx_loops::simplify(&func)).0;
         match on_cpu(&case) {
             Ok(outcome) => match table.agrees(&case, outcome.as_ref().map_err(Clone::clone), &expected) {
                 Ok(()) => table.on_cpu += 1,

@@ -95,7 +95,7 @@ fn read(case: &Value, place: String) -> Result<Option<Case>, String> {
     }
     let scalar = |symbol: Name| symbols.get(symbol.as_str()).map(|value| Scalar::Int(*value)).ok_or("no such symbol");
     let scalars = kernel.func.scalar_params().map(|var| scalar(kernel.func.var(var).name)).collect::<Result<_, _>>()?;
-    let (func, _) = rx_schedule::guards(&rx_schedule::simplify(&kernel.func));
+    let (func, _) = rx_loops::guards(&rx_loops::simplify(&kernel.func));
     let narrow = arguments.iter().any(|tensor| tensor.dtype().is_float() && tensor.dtype().bits < 32);
     let tolerance = if narrow { 2e-2 } else { 1e-5 };
     Ok(Some(Case { name: format!("{place} R.{operator}"), func, arguments, scalars, tolerance }))

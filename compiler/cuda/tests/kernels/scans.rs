@@ -68,7 +68,7 @@ impl Scan<'_> {
         if target != out {
             builder.compute(out, |builder, index| builder.load(target, index).cast(self.dtype));
         }
-        rx_schedule::guards(&builder.finish()).0
+        rx_loops::guards(&builder.finish()).0
     }
 
     fn case(&self) -> Case {

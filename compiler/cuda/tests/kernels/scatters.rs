@@ -39,7 +39,7 @@ fn scattered(count: &Dim, columns: Option<i64>, dtype: DType, update: Update) ->
         };
         (None, builder.store(out, place, value))
     });
-    rx_schedule::guards(&builder.finish()).0
+    rx_loops::guards(&builder.finish()).0
 }
 
 /// Returns a case with indices from 0 to 6, most of them repeated.
@@ -105,7 +105,7 @@ fn scatter_that_reads_other_elements_is_declined() {
         let value = builder.load(out, at) + builder.load(out, std::slice::from_ref(&number));
         (None, builder.store(out, vec![number], value))
     });
-    let case = Case::new("chained", rx_schedule::guards(&builder.finish()).0, &[&[64], &[64]]);
+    let case = Case::new("chained", rx_loops::guards(&builder.finish()).0, &[&[64], &[64]]);
     let source = crate::source(&[case]);
     let reasons = &source.choices[0].declined;
     assert_eq!(source.choices[0].rule, "fallback");

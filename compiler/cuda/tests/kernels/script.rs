@@ -20,7 +20,7 @@ pub fn read_module(text: &str) -> Vec<PrimFunc> {
     let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
     let read = functions.filter_map(|item| Some(reader::prim_func(&item.segments, &context, item.name?)));
     read.map(|func| func.unwrap_or_else(|said| panic!("{:?}\n{text}", said.first().map(|first| &first.message))))
-        .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
+        .map(|func| rx_loops::guards(&rx_loops::simplify(&func)).0)
         .collect()
 }
 

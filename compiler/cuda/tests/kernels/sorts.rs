@@ -90,7 +90,7 @@ impl Sort<'_> {
             };
             (None, stores)
         });
-        rx_schedule::guards(&builder.finish()).0
+        rx_loops::guards(&builder.finish()).0
     }
 
     fn case(&self) -> Case {

@@ -95,7 +95,7 @@ fn picked(length: &Dim, dtype: DType) -> PrimFunc {
         let number = Expr::select(number.clone().lt(Expr::int(0)), Expr::int(0), number).min(Expr::int(4));
         builder.load(table, &[number, at[1].clone()])
     });
-    rx_schedule::guards(&builder.finish()).0
+    rx_loops::guards(&builder.finish()).0
 }
 
 /// Returns `out[i, j] = x[i, j + n]`, where `x` has `2 * n` columns.

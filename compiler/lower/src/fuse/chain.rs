@@ -17,7 +17,7 @@
 //!   element per element.
 //! - Kernels before the chain belong to it if only members read them and they read at most one element per element
 //!   (moves, scales, casts), or if they have no tensor inputs (iota, causal masks).
-//! - The device accepts the merged function as one kernel ([`rx_schedule::Preferences`]), after its loops have been
+//! - The device accepts the merged function as one kernel ([`rx_loops::TargetInfo`]), after its loops have been
 //!   split along common axes (`digits`).
 //!
 //! Guarantees that the program is unchanged where the device declines. Kernels are matched by their loops, not by their
@@ -35,7 +35,7 @@ use crate::queries::rewritten;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::Nest;
+use rx_loops::Nest;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
 use smallvec::smallvec;
@@ -77,14 +77,14 @@ pub(super) type Asked = FxHashMap<Loops, Option<Loops>>;
 fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops> {
     let answer = asked.entry(loops.clone()).or_insert_with(|| {
         let one = rewritten(context.queries, &Rewrite::Unite { loops: loops.clone() })?;
-        context.queries.makes_one(&one, context.preferences).then_some(one)
+        context.queries.can_schedule_as_one_kernel(&one, context.preferences).then_some(one)
     });
     answer.clone()
 }
 
 /// Splits the loops of a merged function along common axes and inlines its temporaries.
 pub(super) fn united(func: &PrimFunc) -> PrimFunc {
-    rx_schedule::simplify(&rx_schedule::inline_all(&by_digits(&rx_schedule::simplify(func))))
+    rx_loops::simplify(&rx_loops::inline_all(&by_digits(&rx_loops::simplify(func))))
 }
 
 /// The members of a chain, as ascending positions in the block.

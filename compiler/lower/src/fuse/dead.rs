@@ -98,7 +98,7 @@ pub(super) fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> 
     let outputs: Vec<BufferId> = func.buffer_params().skip(inputs).collect();
     let gone: Vec<BufferId> = outputs.iter().zip(dead).filter(|(_, dead)| **dead).map(|(buffer, _)| *buffer).collect();
     result.params.retain(|param| !matches!(param, Param::Buffer(buffer) if gone.contains(buffer)));
-    let symbols_known = result.symbols.iter().all(|symbol| result.is_told(*symbol));
+    let symbols_known = result.symbols.iter().all(|symbol| result.is_parameter_extent(*symbol));
     if !symbols_known {
         return None;
     }

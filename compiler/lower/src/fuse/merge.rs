@@ -304,7 +304,7 @@ impl Joined {
         let buffers = self.inputs.iter().chain(&self.written).map(|(_, buffer)| Param::Buffer(*buffer));
         let scalars = self.scalars.iter().map(|(_, var)| Param::Scalar(*var));
         self.func.params = buffers.chain(scalars).collect();
-        if !self.func.symbols.iter().all(|symbol| self.func.is_told(*symbol)) {
+        if !self.func.symbols.iter().all(|symbol| self.func.is_parameter_extent(*symbol)) {
             return None;
         }
         let temporaries = self.temporaries.iter().map(|(_, buffer)| *buffer).collect();

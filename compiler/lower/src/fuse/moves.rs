@@ -1,8 +1,8 @@
 //! Recognizes kernels that only copy elements: transposes, slices, broadcasts, reshapes.
 
 use rx_base::Dim;
-use rx_schedule::scope::Scope;
-use rx_schedule::{Affine, Loop, Nest};
+use rx_loops::scope::Scope;
+use rx_loops::{Affine, Loop, Nest};
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{Expr, IterKind, Stmt};
 

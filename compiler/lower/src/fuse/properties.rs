@@ -1,7 +1,7 @@
 //! Properties of a kernel's function that decide which kernels are fused with it.
 
 use super::{chain, moves};
-use rx_schedule::op_pattern::is_spatial;
+use rx_loops::op_pattern::is_spatial;
 use rx_tir::func::PrimFunc;
 use rx_tir::{Expr, Stmt};
 

@@ -90,7 +90,7 @@ impl Rewrite {
     pub fn rewritten(&self) -> Option<Rewritten> {
         let plain = |loops| Rewritten { loops, changed: Vec::new(), scalars: Vec::new() };
         Some(match self {
-            Rewrite::Guard { loops, inputs } => plain(Loops::ordered(rx_schedule::guards(loops).0, *inputs)),
+            Rewrite::Guard { loops, inputs } => plain(Loops::ordered(rx_loops::guards(loops).0, *inputs)),
             Rewrite::WithoutOutputs { loops, inputs, dead } => {
                 plain(Loops::new(without_outputs(loops, *inputs, dead)?))
             }
@@ -107,7 +107,7 @@ impl Rewrite {
             }
             Rewrite::Unite { loops } => plain(Loops::new(united(loops))),
             Rewrite::Simplify { loops } => {
-                plain(Loops::new(rx_schedule::simplify(&rx_schedule::inline(&rx_schedule::simplify(loops)))))
+                plain(Loops::new(rx_loops::simplify(&rx_loops::inline(&rx_loops::simplify(loops)))))
             }
         })
     }

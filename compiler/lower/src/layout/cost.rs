@@ -20,8 +20,8 @@
 
 use super::reading::stores;
 use rx_base::DType;
-use rx_schedule::{
-    Affine, FactorElement, Loop, Nest, ProductNest, Role, Weighed, by_phases, order_sums, without_casts,
+use rx_loops::{
+    Affine, FactorElement, GemmOperand, Loop, Nest, ProductNest, Role, by_phases, choose_k_order, without_casts,
 };
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, VarId};
 
@@ -38,7 +38,7 @@ const LONG: i64 = 128;
 /// dtype, or `None` if tensor cores do not support it.
 pub(super) fn apart(func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
     let mut statements = Vec::new();
-    rx_schedule::nests::top_level(&func.body, &mut Vec::new(), &mut statements);
+    rx_loops::nests::top_level(&func.body, &mut Vec::new(), &mut statements);
     statements.iter().filter_map(|stmt| Nest::of(stmt, func)).map(|nest| of_nest(&nest, func, together)).sum()
 }
 
@@ -87,8 +87,8 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
     let free = [of(Role::M), of(Role::N)];
     let count = |axis: &[(VarId, Expr)]| axis.iter().fold(1i64, |all, (_, extent)| all.saturating_mul(size(extent)));
     let weighed =
-        [0, 1].map(|at| Weighed { element: elements[at].as_ref(), count: count(&free[at]), chunk: chunks[at] });
-    let sums = order_sums(&of(Role::K), weighed);
+        [0, 1].map(|at| GemmOperand { element: elements[at].as_ref(), count: count(&free[at]), chunk: chunks[at] });
+    let sums = choose_k_order(&of(Role::K), weighed);
     let mut bytes = 0.0;
     for at in [0, 1] {
         let in_chunks = elements[at].as_ref().is_some_and(|element| {

@@ -5,8 +5,8 @@
 
 use super::cost::is_tiled;
 use rx_base::{DType, Dim};
-use rx_schedule::scope::Scope;
-use rx_schedule::{Nest, ProductNest, Role};
+use rx_loops::scope::Scope;
+use rx_loops::{Nest, ProductNest, Role};
 use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Scope as Memory, Stmt, VarId};
 
 /// The readings of a kernel's nests, in order.
@@ -68,7 +68,7 @@ impl Reading {
             return None;
         }
         let mut statements = Vec::new();
-        rx_schedule::nests::top_level(&func.body, &mut Vec::new(), &mut statements);
+        rx_loops::nests::top_level(&func.body, &mut Vec::new(), &mut statements);
         let nests = statements.iter().map(|stmt| Some(NestReading::of(&Nest::of(stmt, func)?, func, together)));
         Some(Reading { nests: nests.collect::<Option<_>>()? })
     }

@@ -12,7 +12,7 @@ use super::reading::stores;
 use crate::loops::Loops;
 use crate::program::{KernelId, Program};
 use rustc_hash::FxHashMap;
-use rx_schedule::Nest;
+use rx_loops::Nest;
 use rx_tir::rewrite::map_children;
 use rx_tir::{BufferId, IterKind, LoopKind, PrimFunc, Stmt, VarId, permuted};
 use std::collections::BTreeMap;

@@ -82,7 +82,7 @@ fn putting(
         }
         builder.load(from, &indices)
     });
-    let mut func = rx_schedule::simplify(&builder.finish());
+    let mut func = rx_loops::simplify(&builder.finish());
     func.buffers[to.0 as usize].order = Some(order.clone());
     let kernel = program.add_kernel(Kernel::new(Loops::new(func), 1, None));
     let output = Output { to: Register(1), shape: reordered(&dims, order).into(), dtype, storage: None };

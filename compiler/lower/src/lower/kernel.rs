@@ -51,7 +51,7 @@ impl OperatorCall {
         let info = CallInfo::new(schema, &args, &bounds);
         let kernel = rx_ops::compute::lower(&info, &self.result);
         let kernel = kernel.map_err(|reason| Arc::from(format!("R.{}: {reason}", schema.name)))?;
-        let (guarded, _) = rx_schedule::guards(&kernel.func);
+        let (guarded, _) = rx_loops::guards(&kernel.func);
         let scalars = kernel.scalars.into_iter().map(Scalar::Int).collect();
         Ok(CallKernel { loops: Loops::ordered(guarded, kernel.inputs.len()), inputs: kernel.inputs, scalars })
     }

@@ -5,7 +5,7 @@ use super::path::{Relevant, Step};
 use rustc_hash::FxHashSet;
 use rx_base::symbolic::Atom;
 use rx_base::{DType, Dim, Name};
-use rx_schedule::scope::Scope;
+use rx_loops::scope::Scope;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 use std::cell::Cell;
 use std::rc::Rc;

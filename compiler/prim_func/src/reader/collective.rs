@@ -31,7 +31,7 @@ impl Reader<'_> {
     pub(super) fn storage_sync(&mut self, at: At<'_>, arguments: &[Argument]) -> Outcome<Step> {
         let scope = arguments.first().and_then(|argument| at.cursor.string_value(&argument.value));
         match scope.as_deref() {
-            Some("shared" | "shared.dyn" | "warp") => Ok(self.together(at, Collective::Wait)),
+            Some("shared" | "shared.dyn" | "warp") => Ok(self.together(at, Collective::Barrier)),
             Some(scope) => {
                 let what =
                     format!("`T.tvm_storage_sync` of the scope \"{scope}\", where all blocks wait for each other");

@@ -9,9 +9,9 @@ use rx_tir::leave::Leave;
 /// Returns the target of the early exit that a call of this member of `T` is.
 pub(super) fn left_by(member: &str) -> Option<Leave> {
     match member {
-        "continue_loop" => Some(Leave::Round),
-        "break_loop" => Some(Leave::Loop),
-        "thread_return" => Some(Leave::Function),
+        "continue_loop" => Some(Leave::Continue),
+        "break_loop" => Some(Leave::Break),
+        "thread_return" => Some(Leave::Return),
         _ => None,
     }
 }
@@ -20,7 +20,7 @@ impl Reader<'_> {
     /// Reads `break`, `continue`, `return` or a call with the same meaning.
     pub(super) fn leave(&mut self, at: At<'_>, of: Leave) -> Outcome<Step> {
         let word = at.cursor.source(at.tokens);
-        if of != Leave::Function && self.loops == 0 {
+        if of != Leave::Return && self.loops == 0 {
             return self.mistake(at, Code::MisplacedStatement, format!("`{word}` is outside of a loop"));
         }
         // A trace lists statements in order, so it records the exit as an event instead (see `pass_over`).

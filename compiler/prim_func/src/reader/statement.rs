@@ -175,12 +175,12 @@ impl Reader<'_> {
             StatementKind::With(items) => self.with(node, items).map(Step::Done),
             StatementKind::Assert { test, message } => self.assert(cursor, test, message.as_ref()).map(Step::Done),
             StatementKind::Pass => Ok(Step::NOTHING),
-            StatementKind::Return(None) => self.leave(cursor.at(whole), Leave::Function),
+            StatementKind::Return(None) => self.leave(cursor.at(whole), Leave::Return),
             StatementKind::Return(Some(value)) => {
                 self.unsupported(cursor.at(value.tokens), "a prim_func's return value")
             }
-            StatementKind::Break => self.leave(cursor.at(whole), Leave::Loop),
-            StatementKind::Continue => self.leave(cursor.at(whole), Leave::Round),
+            StatementKind::Break => self.leave(cursor.at(whole), Leave::Break),
+            StatementKind::Continue => self.leave(cursor.at(whole), Leave::Continue),
             StatementKind::Elif(_) | StatementKind::Else => {
                 self.mistake(cursor.at(whole), Code::MisplacedStatement, "this branch has no `if`")
             }

@@ -11,7 +11,7 @@ use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::images::{self, Image, Kept};
 use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::{RuleOrder, Target};
-use rx_lower::{Preferences, Program};
+use rx_lower::{Program, TargetInfo};
 use rx_tensor::Tensor;
 use std::rc::Rc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl Cuda {
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
-    fn preferences(&self) -> &dyn Preferences {
+    fn preferences(&self) -> &dyn TargetInfo {
         &self.target
     }
 

@@ -8,7 +8,7 @@ use crate::memory::{tensor_error, tensors};
 use rx_base::Name;
 use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
-use rx_lower::{Preferences, Program};
+use rx_lower::{Program, TargetInfo};
 use rx_tensor::Tensor;
 
 /// A device that compiles the CUDA C with a C++ compiler and runs it on the host, with one fiber per CUDA thread. It
@@ -46,7 +46,7 @@ impl Simulated {
 impl Backend for Simulated {
     type Memory = Tensor;
 
-    fn preferences(&self) -> &dyn Preferences {
+    fn preferences(&self) -> &dyn TargetInfo {
         &self.target
     }
 

@@ -5,7 +5,7 @@
 use crate::common::Text;
 use rx_base::DType;
 use rx_cuda::rules::{RuleOrder, Target};
-use rx_lower::Preferences;
+use rx_lower::TargetInfo;
 use rx_runtime::Backend;
 use rx_runtime::cuda::{Simulated, source};
 use rx_runtime::interp::Interpreter;
@@ -356,8 +356,8 @@ fn order_without_the_attention_rule_joins_nothing() {
 /// A device that fuses no chains. The test fails if the compiler asks it about one.
 struct Never;
 
-impl Preferences for Never {
-    fn makes_one(&self, func: &PrimFunc) -> bool {
+impl TargetInfo for Never {
+    fn can_schedule_as_one_kernel(&self, func: &PrimFunc) -> bool {
         panic!("asked about {}", func.name)
     }
 }

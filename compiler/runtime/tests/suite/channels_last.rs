@@ -490,7 +490,7 @@ fn factors_of_models_in_bfloat16_are_brought_16_bytes_at_once() {
     for name in ["resnet50", "resnet18_dynbatch", "mobilenet_v2", "efficientnet_b0", "densenet121", "unet"] {
         let Ok(text) = std::fs::read_to_string(folder.join(format!("{name}.rx"))) else { continue };
         let text = Text::new(&text.replace("\"float32\"", "\"bfloat16\""));
-        let program = |preferences: &dyn rx_lower::Preferences| {
+        let program = |preferences: &dyn rx_lower::TargetInfo| {
             text.program_for(Some(preferences)).unwrap_or_else(|problems| panic!("{name}: {problems:#?}"))
         };
         let plain = factors(&program(&NoPreferences));

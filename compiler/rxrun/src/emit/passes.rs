@@ -29,7 +29,7 @@ pub fn passes<'s>(session: &'s Session, args: &Args) -> Result<Passes<'s>, Failu
 fn apply(passes: &mut Passes<'_>, pipeline: &mut Pipeline, steps: &[Step]) {
     for step in steps {
         let before = pipeline.text().to_owned();
-        let applied = pipeline.apply(step, rx_execute::evaluate).map(drop);
+        let applied = pipeline.apply(step, rx_driver::evaluate).map(drop);
         if passes.made((pipeline, &before), step.pass.name, applied).is_err() {
             break;
         }

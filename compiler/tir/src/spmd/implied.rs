@@ -24,7 +24,7 @@ use rx_base::name::name;
 use rx_base::{DType, Dim, Name};
 
 /// Inserts the implied barriers into a body that has no collective operations.
-pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {
+pub fn insert_implied_barriers(func: &mut PrimFunc, collectives: &mut Collectives) {
     if !collectives.is_empty() {
         return;
     }
@@ -257,7 +257,7 @@ impl Placer<'_> {
 
     fn wait(&mut self) -> Stmt {
         let var = self.func.add_var(name("wait"), DType::BOOL);
-        self.collectives.insert(var, Collective::Wait);
+        self.collectives.insert(var, Collective::Barrier);
         Stmt::Evaluate(self.func.var_expr(var))
     }
 

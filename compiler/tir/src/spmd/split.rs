@@ -198,7 +198,7 @@ impl Splitter<'_> {
             Stmt::Let { var, value, body } => self.named(*var, value, body),
             Stmt::Block(block) => self.block(block, at),
             Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => match mark_of(stmt, self.collectives) {
-                Some((_, Collective::Wait)) => Ok(vec![Part::Wait]),
+                Some((_, Collective::Barrier)) => Ok(vec![Part::Wait]),
                 Some((at, Collective::AllReduce(reduction))) => self.all_reduce(at, reduction),
                 None => Ok(vec![self.by_each(stmt)?]),
             },

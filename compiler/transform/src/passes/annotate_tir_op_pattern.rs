@@ -15,7 +15,7 @@ use crate::Module;
 use crate::pass::{Arguments, Pass, PassError};
 use rx_base::Dim;
 use rx_ir::{Attr, Item, LoopFunction};
-use rx_schedule::op_pattern::{OpPattern, op_pattern};
+use rx_loops::op_pattern::{OpPattern, op_pattern};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 

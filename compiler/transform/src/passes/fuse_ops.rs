@@ -43,7 +43,7 @@ use rx_ir::{
     Argument, Attr, Block, BoundValue, Call, Callee, Expr, ExprKind, Item, LoopFunction, RelaxFunction, Sequence,
     VarBinding,
 };
-use rx_schedule::op_pattern::OpPattern;
+use rx_loops::op_pattern::OpPattern;
 use rx_tir::PrimFunc;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -148,7 +148,7 @@ fn steps(row: &Value) -> Option<Vec<Step>> {
         let is_function = values.iter().any(holds_function);
         let named = given["kwargs"].as_object().cloned().unwrap_or_default();
         let arguments = Arguments::bind_named(pass, values.into_iter().map(by_name).collect(), named).ok();
-        let arguments = arguments.map(|arguments| arguments.with_evaluator(rx_execute::evaluate));
+        let arguments = arguments.map(|arguments| arguments.with_evaluator(rx_driver::evaluate));
         arguments.filter(|_| !is_function).map(|arguments| Step { pass, arguments })
     });
     steps.collect()
@@ -272,7 +272,7 @@ fn passes_refuse_what_tvm_refuses() {
 /// In `test_conv2d_repeat_flatten` TVM takes the elements in another order; rx restores the order first.)
 ///
 /// `LegalizeOps`: the loops are rx's own compute definitions, which sometimes differ in form from TVM's. Tests of
-/// `rx-execute` compare the values.
+/// `rx-driver` compare the values.
 ///
 /// `ReorderTakeAfterMatmul`: its row uses `mode="fast"` with unknown indices. TVM reorders, after which an
 /// out-of-bounds index reads another element than before. rx reorders only if the indices are proved to be in bounds,

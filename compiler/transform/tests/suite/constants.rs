@@ -36,7 +36,7 @@ fn message(passes: &str, text: &str) -> String {
 
 /// Returns the result of a function of the module for the given inputs.
 fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<f32> {
-    let outputs = rx_execute::evaluate(module, name(function), inputs).expect("a value");
+    let outputs = rx_driver::evaluate(module, name(function), inputs).expect("a value");
     outputs.iter().flat_map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
 }
 

@@ -79,7 +79,7 @@ fn expect(made: &str, expected: &str) {
 fn values(module: &Module, function: &str, inputs: &[&[f32]]) -> Vec<Vec<f32>> {
     let tensor = |values: &&[f32]| Tensor::from_f32s(&[values.len() as i64], values).expect("a tensor");
     let inputs: Vec<Tensor> = inputs.iter().map(tensor).collect();
-    let outputs = rx_execute::evaluate(module, name(function), &inputs).expect("values");
+    let outputs = rx_driver::evaluate(module, name(function), &inputs).expect("values");
     outputs.iter().map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
 }
 

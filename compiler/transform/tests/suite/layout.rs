@@ -1,4 +1,4 @@
-//! Tests of the printed output of `ConvertLayout` for small programs. Tests of `rx-execute` check that values stay the
+//! Tests of the printed output of `ConvertLayout` for small programs. Tests of `rx-driver` check that values stay the
 //! same.
 
 use crate::common::{apply, read};

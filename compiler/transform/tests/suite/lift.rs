@@ -43,7 +43,7 @@ fn floats(shape: &[i64], values: impl IntoIterator<Item = i16>) -> Tensor {
 }
 
 fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<Tensor> {
-    rx_execute::evaluate(module, name(function), inputs).expect("a value")
+    rx_driver::evaluate(module, name(function), inputs).expect("a value")
 }
 
 /// Returns the result of `main` for weights that `transform` has prepared.

@@ -2,7 +2,7 @@
 //! many more.
 
 use crate::common::{apply, read};
-use rx_schedule::op_pattern::{is_spatial, op_pattern};
+use rx_loops::op_pattern::{is_spatial, op_pattern};
 use rx_transform::Module;
 
 /// Returns a prim_func with these parameters, which are small buffers, and these statements.
@@ -216,7 +216,7 @@ for i in range(T.int64(4)):
     assert_eq!(patterns(&prim_func("A:4 C:4", &none)), [Some(2)]);
 }
 
-/// The two classifications of the table in `rx_schedule::op_pattern`.
+/// The two classifications of the table in `rx_loops::op_pattern`.
 #[test]
 fn classifications_differ_where_the_table_says() {
     let cases = [

@@ -16,7 +16,7 @@ use super::template::Template;
 use crate::printer::{Kernel, types};
 use crate::rules::epilogue::is_in_chunks;
 use rx_base::DType;
-use rx_schedule::Affine;
+use rx_loops::Affine;
 use rx_tir::{Expr, VarId};
 
 /// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values. Lines are padded

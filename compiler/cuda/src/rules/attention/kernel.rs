@@ -37,7 +37,7 @@ use std::rc::Rc;
 pub(super) const LOG2E: &str = "1.44269504f";
 
 /// The attention kernel. With split-KV, it is the first of two kernels; [`super::join`] is the second.
-pub(super) struct Attend {
+pub(super) struct AttentionKernel {
     /// The matched attention.
     pub(super) problem: Rc<Problem>,
     /// The tile sizes.
@@ -48,20 +48,20 @@ pub(super) struct Attend {
     pub(super) shared_bytes: u32,
 }
 
-impl Attend {
+impl AttentionKernel {
     /// Plans the kernel of a problem and tiling.
     ///
     /// # Errors
     /// If the size of its tiles exceeds 32 bits.
-    pub(super) fn new(problem: Rc<Problem>, tiling: Tiling) -> Result<Attend, String> {
+    pub(super) fn new(problem: Rc<Problem>, tiling: Tiling) -> Result<AttentionKernel, String> {
         let bounds = Bounds::of(&problem);
-        let mut attend = Attend { problem, tiling, bounds, shared_bytes: 0 };
+        let mut attend = AttentionKernel { problem, tiling, bounds, shared_bytes: 0 };
         let bytes = attend.tiles().iter().map(Tile::bytes).sum::<i64>() + attend.weights_bytes();
         attend.shared_bytes = u32::try_from(bytes).map_err(|error| error.to_string())?;
         Ok(attend)
     }
 
-    /// Returns the bytes of shared memory before the tiles: the array that [`Attend::leave_out_unseen`] declares,
+    /// Returns the bytes of shared memory before the tiles: the array that [`AttentionKernel::skip_masked_keys`] declares,
     /// padded to the alignment of the tiles.
     pub(super) fn declared_bytes(&self) -> u32 {
         if self.bounds.is_empty() { 0 } else { SHARED_ALIGNMENT }
@@ -114,7 +114,7 @@ pub(super) fn parts(problem: &Problem, part: i64) -> Expr {
     (problem.key_count() + Expr::int(part - 1)).floor_div(Expr::int(part))
 }
 
-impl KernelBody for Attend {
+impl KernelBody for AttentionKernel {
     fn frame(&self) -> Frame<'_> {
         let Problem { func, statements, behind, kept, sum, epilogue, .. } = &*self.problem;
         let blocks = self.problem.batch_count() * self.row_tiles() * self.parts().unwrap_or(Expr::int(1));
@@ -158,7 +158,7 @@ impl KernelBody for Attend {
         self.end_copies(words, &tiles);
         let text = self.text();
         words.print(text.multiply);
-        self.soften(words, &places)?;
+        self.online_softmax_step(words, &places)?;
         self.arrive(words, &tiles);
         words.open("if ($key_next < $key_end) {");
         self.bring(words, &places, (keys, "tile_k", "key_next"))?;
@@ -197,7 +197,7 @@ pub(super) struct UnitText {
     pub(super) sum: &'static str,
 }
 
-impl Attend {
+impl AttentionKernel {
     /// Sets the constants of the templates.
     fn constants(&self, words: &mut Template<'_, '_>) -> Result<(), String> {
         let Problem { depth, width, .. } = &*self.problem;
@@ -249,14 +249,14 @@ impl Attend {
     }
 
     /// Emits the online-softmax step of a tile: its scores, the rescale of earlier sums and the exponentials.
-    fn soften(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
+    fn online_softmax_step(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let text = self.text();
         words.print("// Online softmax: scores, rescale of earlier sums, exponentials.");
         words.open(text.each_row);
         words.print(text.row);
         self.scores(words, places, text.each_key)?;
         words.print(text.top);
-        self.carry_over(words);
+        self.rescale_sums(words);
         words.print(text.exponentials);
         words.kernel.close();
         Ok(())
@@ -320,7 +320,7 @@ impl Attend {
         }
         places.batch(words, "batch")?;
         places.at_batch(words.kernel);
-        self.leave_out_unseen(words, places)
+        self.skip_masked_keys(words, places)
     }
 
     /// Emits the reduction of the mask's bounds over the block's rows.
@@ -328,7 +328,7 @@ impl Attend {
     /// `$key_first` and `$key_end` become the range of the keys that any row sees; other tiles are skipped.
     /// `$all_first` and `$all_end` are the range of the keys that all rows see; tiles in it need no mask. For example,
     /// with a causal mask, the rows 128 to 255 together see the keys 0 to 255, and all of them see the keys 0 to 128.
-    fn leave_out_unseen(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
+    fn skip_masked_keys(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let bounds = &self.bounds;
         if bounds.is_empty() {
             return Ok(());

@@ -24,8 +24,8 @@ use super::safe::Check;
 use crate::rules::epilogue::{Epilogue, Front};
 use crate::rules::{Declined, Task};
 use rx_base::{DType, Dim};
-use rx_schedule::scope::Scope;
-use rx_schedule::{Affine, Loop, Nest, Reduction};
+use rx_loops::scope::Scope;
+use rx_loops::{Affine, Loop, Nest, Reduction};
 use rx_tir::expr::{BinaryOp, CompareOp, Intrinsic};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 

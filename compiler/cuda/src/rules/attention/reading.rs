@@ -16,8 +16,8 @@
 use crate::rules::{Declined, Task};
 use rustc_hash::FxHashMap;
 use rx_base::DType;
-use rx_schedule::Nest;
-use rx_schedule::scope::Scope;
+use rx_loops::Nest;
+use rx_loops::scope::Scope;
 use rx_tensor::Element;
 use rx_tir::expr::BinaryOp;
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};

@@ -11,7 +11,7 @@
 
 use super::reading::{is_minus_infinity, unrounded};
 use crate::rules::Declined;
-use rx_schedule::Reduction;
+use rx_loops::Reduction;
 use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::{BufferId, Expr};
 

@@ -11,7 +11,7 @@
 //! The two branches keep comparisons out of most tiles: only those at the edges and on the diagonal of a causal mask
 //! take the second one.
 
-use super::kernel::Attend;
+use super::kernel::AttentionKernel;
 use super::places::Places;
 use super::template::Template;
 use super::tiles::Unit;
@@ -38,7 +38,7 @@ fn is_reciprocal(expr: &Expr) -> bool {
     matches!(expr, Expr::Float { value, dtype: DType::FLOAT32 } if (value.recip() as f32).is_normal())
 }
 
-impl Attend {
+impl AttentionKernel {
     /// Emits `$inside`: whether all rows of the block see all keys of the tile.
     pub(super) fn is_inside(&self, words: &mut Template<'_, '_>) {
         // Rows beyond the last have scores too, which are never stored. But if the score depends on the row, its loads
@@ -115,7 +115,7 @@ impl Attend {
     /// Emits the online-softmax rescale of row `$i` to the larger of the old maximum `$most` and the tile's maximum.
     /// `$base` is the new maximum, which is subtracted from the scores, or 0 if all scores so far are −∞. `$carried` is
     /// `exp(old maximum - new maximum)`, by which earlier sums are multiplied.
-    pub(super) fn carry_over(&self, words: &mut Template<'_, '_>) {
+    pub(super) fn rescale_sums(&self, words: &mut Template<'_, '_>) {
         words.print(
             "
             $top = fmaxf($most[$i], $top);

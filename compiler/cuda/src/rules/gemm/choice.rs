@@ -11,7 +11,7 @@
 
 use super::hopper;
 use super::problem::{Axis, Problem};
-use super::tiles::{Fragment, Means, Tiling, Unit};
+use super::tiles::{Fragment, Mma, Tiling, Unit};
 use crate::rules::{Declined, Target};
 
 /// The assumed extent of an axis whose extent is not a constant.
@@ -114,13 +114,13 @@ fn peak(tiling: &Tiling, bits: u8) -> f64 {
 /// cycle; so larger tiles are faster.
 fn rate(tiling: &Tiling) -> f64 {
     match (tiling.unit, tiling.m, tiling.n) {
-        (Unit::Warps { means: Means::Bulk, .. }, 128, 256) => 0.82,
-        (Unit::Warps { means: Means::Bulk, .. }, 128, _) => 0.74,
-        (Unit::Warps { means: Means::Bulk, .. }, _, _) => 0.62,
-        (Unit::Warps { means: Means::Group, .. }, _, _) => 0.53,
-        (Unit::Warps { means: Means::Alone, .. }, 128, _) => 0.28,
-        (Unit::Warps { means: Means::Alone, .. }, 64, _) => 0.21,
-        (Unit::Warps { means: Means::Alone, .. }, _, _) => 0.14,
+        (Unit::Warps { mma: Mma::WarpgroupTma, .. }, 128, 256) => 0.82,
+        (Unit::Warps { mma: Mma::WarpgroupTma, .. }, 128, _) => 0.74,
+        (Unit::Warps { mma: Mma::WarpgroupTma, .. }, _, _) => 0.62,
+        (Unit::Warps { mma: Mma::Warpgroup, .. }, _, _) => 0.53,
+        (Unit::Warps { mma: Mma::Warp, .. }, 128, _) => 0.28,
+        (Unit::Warps { mma: Mma::Warp, .. }, 64, _) => 0.21,
+        (Unit::Warps { mma: Mma::Warp, .. }, _, _) => 0.14,
         (Unit::Threads { .. }, 128, _) => 0.80,
         (Unit::Threads { .. }, 64, _) => 0.63,
         (Unit::Threads { .. }, _, 64) => 0.48,

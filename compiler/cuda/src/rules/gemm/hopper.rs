@@ -23,9 +23,9 @@
 pub(super) mod kernel;
 pub(super) mod view;
 
-use super::operand::Along;
+use super::operand::Major;
 use super::problem::Problem;
-use super::tiles::{Fragment, Means, Tiling, Unit};
+use super::tiles::{Fragment, Mma, Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
 use crate::rules::Target;
@@ -45,18 +45,22 @@ const ARCH: u32 = 90;
 /// threads load. Other architectures have none.
 pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
     let Some(kind) = Fragment::of(problem, target).filter(|_| target.arch == ARCH) else { return Vec::new() };
-    let of = |m: i64, n: i64, stages: i64, means: Means| {
-        let unit = Unit::Warps { m: m / 16, n: 1, kind, means };
+    let of = |m: i64, n: i64, stages: i64, mma: Mma| {
+        let unit = Unit::Warps { m: m / 16, n: 1, kind, mma };
         Tiling { m, n, k: LINE / kind.bytes(), stages, unit }
     };
     let fits = |view: &Result<View, String>| {
         view.as_ref()
-            .is_ok_and(|view| view.element_bytes == kind.bytes() && (kind.bytes() == 2 || view.along == Along::Sum))
+            .is_ok_and(|view| view.element_bytes == kind.bytes() && (kind.bytes() == 2 || view.along == Major::K))
     };
     match fits(&problem.a.view) && fits(&problem.b.view) {
         // As many stages as fit in shared memory: one block per multiprocessor, or two with the last tiling.
-        true => vec![of(128, 256, 4, Means::Bulk), of(128, 128, 6, Means::Bulk), of(64, 128, 4, Means::Bulk)],
-        false => vec![of(128, 128, 3, Means::Group)],
+        true => vec![
+            of(128, 256, 4, Mma::WarpgroupTma),
+            of(128, 128, 6, Mma::WarpgroupTma),
+            of(64, 128, 4, Mma::WarpgroupTma),
+        ],
+        false => vec![of(128, 128, 3, Mma::Warpgroup)],
     }
 }
 
@@ -65,7 +69,7 @@ pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
     words: &Words,
     tiling: Tiling,
-    [a, b]: [Along; 2],
+    [a, b]: [Major; 2],
 ) -> Result<(), String> {
     let Unit::Warps { n: 1, kind, .. } = tiling.unit else {
         return Err("requires a tile of warpgroups; found another tile".to_owned());
@@ -76,12 +80,12 @@ pub(super) fn multiply(
     let bytes = kind.bytes();
     // In elements: one line, and the K values of one `wgmma` (32 bytes).
     let (line, step) = (LINE / bytes, 32 / bytes);
-    let place = |along: Along| match along {
-        Along::Sum => (format!("k * {step}"), 16),
-        Along::Free => (format!("k * {}", step * line), tiling.k * LINE),
+    let place = |along: Major| match along {
+        Major::K => (format!("k * {step}"), 16),
+        Major::Mn => (format!("k * {}", step * line), tiling.k * LINE),
     };
     let ((at_a, leading_a), (at_b, leading_b)) = (place(a), place(b));
-    let flag = |along: Along| i32::from(along == Along::Free);
+    let flag = |along: Major| i32::from(along == Major::Mn);
     kernel.line("rx_products_begin();");
     kernel.unrolled("k", tiling.k / step);
     kernel.line(&format!("{helper}<{}, {}>({}[0],", flag(a), flag(b), words.sums));

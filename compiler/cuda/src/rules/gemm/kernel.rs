@@ -19,7 +19,7 @@
 
 use super::operand::Operand;
 use super::problem::{Initial, Problem};
-use super::tiles::{Means, Tiling, Unit, sum_type};
+use super::tiles::{Mma, Tiling, Unit, sum_type};
 use super::words::{OWN_NAMES, Words, tiles_of};
 use super::{threads, warps};
 use crate::printer::{Kernel, expr, types};
@@ -39,7 +39,7 @@ pub(crate) struct TiledProduct {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
     /// The number of split-K slices, each computed by separate blocks. If there is more than one,
-    /// [`super::parts::PartSums`] adds them.
+    /// [`super::parts::SplitKReduction`] adds them.
     pub(crate) parts: i64,
     pub(crate) shared_bytes: u32,
 }
@@ -98,7 +98,7 @@ impl KernelBody for TiledProduct {
         // reach that only if the compiler limits their registers.
         let holds_more = match self.tiling.unit {
             // Staged chunks do not fit in the registers that are left beside the sums.
-            Unit::Warps { means: Means::Group, .. } => {
+            Unit::Warps { mma: Mma::Warpgroup, .. } => {
                 self.operands().is_ok_and(|operands| operands.iter().any(Operand::is_staged))
             }
             _ => false,
@@ -130,7 +130,7 @@ impl KernelBody for TiledProduct {
                 (String::new(), tiles)
             }
         };
-        let is_group = matches!(self.tiling.unit, Unit::Warps { means: Means::Group, .. });
+        let is_group = matches!(self.tiling.unit, Unit::Warps { mma: Mma::Warpgroup, .. });
         if is_group {
             kernel.line("#pragma unroll 1");
         }

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! Unit::Threads                              [k][row], lines padded by 16 bytes
-//! Unit::Warps, Along::Sum (K-major)          [row][k], swizzled in 16-byte chunks
-//! Unit::Warps, Along::Free (MN-major)        [k][row], swizzled in 16-byte chunks
-//!     with Means::Group (wgmma)              [row / 64][k][row % 64], swizzled in 16-byte chunks
+//! Unit::Warps, Major::K (K-major)          [row][k], swizzled in 16-byte chunks
+//! Unit::Warps, Major::Mn (MN-major)        [k][row], swizzled in 16-byte chunks
+//!     with Mma::Warpgroup (wgmma)              [row / 64][k][row % 64], swizzled in 16-byte chunks
 //! ```
 //!
 //! [`super::kernel`] uses it for each operand; [`super::warps`] and [`super::threads`] read the tiles.
@@ -16,7 +16,7 @@ mod by_parts;
 
 use super::problem::{Axis, Element, Factor};
 use super::reach::Reach;
-use super::tiles::{Fragment, Means, Tiling, Unit, sum_type};
+use super::tiles::{Fragment, Mma, Tiling, Unit, sum_type};
 use super::words::Words;
 use crate::printer::{Kernel, expr, types};
 use rx_base::DType;
@@ -24,22 +24,22 @@ use rx_tir::Expr;
 
 /// The axis along which the elements of a chunk are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Along {
+pub(crate) enum Major {
     /// The free axis (MN-major): the rows of `A`, the columns of `B`.
-    Free,
+    Mn,
     /// The K axis (K-major).
-    Sum,
+    K,
 }
 
 /// How a chunk gets from global to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Load {
     /// `cp.async`, which bypasses registers. Requires 16 bytes that are contiguous in global memory.
-    Copy,
+    CpAsync,
     /// One vector load to registers, stored to shared memory after the previous tile is multiplied.
-    Vector,
-    /// As [`Way::Vector`], but the elements are computed or loaded one by one.
-    Gather,
+    Vectorized,
+    /// As [`Load::Vectorized`], but the elements are computed or loaded one by one.
+    Elementwise,
 }
 
 /// The tile of one factor, and how it is loaded.
@@ -49,13 +49,13 @@ pub(crate) struct Operand<'p> {
     factor: &'p Factor,
     /// The factor's free axis: M for `a`, N for `b`.
     free: &'p Axis,
-    /// The tile's extent along the free axis. "Row" means an index on that axis, for `b` as well.
+    /// The tile's extent along the free axis. "Row" mma an index on that axis, for `b` as well.
     pub(crate) rows: i64,
     sum: &'p Axis,
     /// Elements of a chunk; 1 if elements are loaded one by one.
     pub(crate) chunk: i64,
-    pub(crate) along: Along,
-    way: Way,
+    pub(crate) along: Major,
+    way: Load,
     /// Whether consecutive threads load consecutive rows; otherwise they load consecutive K values.
     rows_first: bool,
     /// The C type of an element in shared memory.
@@ -84,20 +84,20 @@ impl<'p> Operand<'p> {
         let by_rows = factor.element.as_ref().is_some_and(|element| contiguous(element, free));
         let by_sums = factor.element.as_ref().is_some_and(|element| contiguous(element, sum));
         let (mut along, mut chunk, mut way) =
-            (if by_rows && !by_sums { Along::Free } else { Along::Sum }, 1, Way::Gather);
-        let mut rows_first = along == Along::Free;
+            (if by_rows && !by_sums { Major::Mn } else { Major::K }, 1, Load::Elementwise);
+        let mut rows_first = along == Major::Mn;
         let element = match tiling.unit {
             Unit::Threads { .. } => {
                 let (ctype, bytes) = sum_type(dtype)?;
-                let axis = if along == Along::Free { free } else { sum };
+                let axis = if along == Major::Mn { free } else { sum };
                 // A value that needs no conversion is loaded in vectors.
                 let plain = matches!(in_tile, Expr::Load { .. } | Expr::Select { .. }) && types::is_native_float(dtype);
                 if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
-                    (way, chunk) = (Way::Vector, 16 / bytes);
+                    (way, chunk) = (Load::Vectorized, 16 / bytes);
                 } else if factor.element.is_none() || by_rows {
                     // Elements that are computed, or contiguous along rows: consecutive threads load consecutive rows,
                     // whose loops are decoded once.
-                    (along, rows_first) = (Along::Free, true);
+                    (along, rows_first) = (Major::Mn, true);
                 }
                 ctype
             }
@@ -105,7 +105,7 @@ impl<'p> Operand<'p> {
                 chunk = 16 / kind.bytes();
                 if kind.bytes() != 2 {
                     // `ldmatrix.trans` transposes 16-bit elements only.
-                    along = Along::Sum;
+                    along = Major::K;
                 }
                 // All elements of an MN-major chunk have the same K value, so it is decoded once per chunk. This
                 // requires the chunk to lie on one line of the data.
@@ -113,12 +113,12 @@ impl<'p> Operand<'p> {
                     |reach: &Reach| kind.bytes() == 2 && by_rows && is_even(free, chunk) && reach.steps.is_some();
                 let in_chunks = factor.element.as_ref().is_some_and(|one| one.is_in_chunks(sum, chunk));
                 if !in_chunks && factor.reach.as_ref().is_some_and(in_line) {
-                    (along, rows_first) = (Along::Free, true);
+                    (along, rows_first) = (Major::Mn, true);
                 }
-                let axis = if along == Along::Free { free } else { sum };
+                let axis = if along == Major::Mn { free } else { sum };
                 let same = types::storage(in_tile.dtype()) == Some(storage_of(kind, side));
                 if same && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, chunk)) {
-                    (way, rows_first) = (Way::Copy, along == Along::Free);
+                    (way, rows_first) = (Load::CpAsync, along == Major::Mn);
                 }
                 storage_of(kind, side)
             }
@@ -133,16 +133,16 @@ impl<'p> Operand<'p> {
         match (self.tiling.unit, self.along) {
             // 16 bytes of padding, so that consecutive lines begin in different banks.
             (Unit::Threads { .. }, _) => self.rows + 16 / self.bytes(),
-            (Unit::Warps { .. }, Along::Free) => self.rows,
-            (Unit::Warps { .. }, Along::Sum) => self.tiling.k,
+            (Unit::Warps { .. }, Major::Mn) => self.rows,
+            (Unit::Warps { .. }, Major::K) => self.tiling.k,
         }
     }
 
     /// Returns the number of lines of the tile.
     fn lines(&self) -> i64 {
         match (self.tiling.unit, self.along) {
-            (Unit::Threads { .. }, _) | (Unit::Warps { .. }, Along::Free) => self.tiling.k,
-            (Unit::Warps { .. }, Along::Sum) => self.rows,
+            (Unit::Threads { .. }, _) | (Unit::Warps { .. }, Major::Mn) => self.tiling.k,
+            (Unit::Warps { .. }, Major::K) => self.rows,
         }
     }
 
@@ -167,7 +167,7 @@ impl<'p> Operand<'p> {
 
     /// Whether chunks pass through registers (anything but `cp.async`).
     pub(crate) fn is_staged(&self) -> bool {
-        self.way != Way::Copy
+        self.way != Load::CpAsync
     }
 
     /// Returns the number of chunks that each thread loads per tile.
@@ -190,7 +190,7 @@ impl<'p> Operand<'p> {
     /// banks, so the position is XORed with `line / 2 % 4`.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
         let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
-        if let (Unit::Warps { means: Means::Group, .. }, Along::Free) = (self.tiling.unit, self.along) {
+        if let (Unit::Warps { mma: Mma::Warpgroup, .. }, Major::Mn) = (self.tiling.unit, self.along) {
             // Panels of 64 elements, as `wgmma` reads them.
             return format!("{chunk} / 8 * {} + {line} * 64 + ({chunk} % 8 ^ {line} % 8) * 8", self.tiling.k * 64);
         }
@@ -205,14 +205,14 @@ impl<'p> Operand<'p> {
     /// Returns the comment on this load for the emitted kernel and the schedule's note.
     pub(crate) fn comment(&self) -> String {
         let loads = match self.way {
-            Way::Copy => "16-byte cp.async copies",
-            Way::Vector => "16-byte loads",
-            Way::Gather => "single-element loads",
+            Load::CpAsync => "16-byte cp.async copies",
+            Load::Vectorized => "16-byte loads",
+            Load::Elementwise => "single-element loads",
         };
         let along = match (self.along, self.side) {
-            (Along::Sum, _) => "K",
-            (Along::Free, 'a') => "M",
-            (Along::Free, _) => "N",
+            (Major::K, _) => "K",
+            (Major::Mn, 'a') => "M",
+            (Major::Mn, _) => "N",
         };
         format!("{}: {loads} along {along}", self.side.to_ascii_uppercase())
     }
@@ -244,7 +244,7 @@ impl<'p> Operand<'p> {
         let index = words.index;
         kernel.line(&format!("const {index} {free} = {} + row, {sum} = {} + k;", words.free0(self.side), words.sum0));
         match self.way {
-            Way::Gather if self.chunk == 1 => {
+            Load::Elementwise if self.chunk == 1 => {
                 kernel.line(&format!("{} value = 0;", self.element));
                 self.guarded(kernel, words, |operand, kernel| {
                     let value = operand.value(kernel)?;
@@ -253,8 +253,8 @@ impl<'p> Operand<'p> {
                 })?;
                 kernel.line(&format!("{}[i] = value;", words.next(self.side)));
             }
-            Way::Gather => self.gather(kernel, words)?,
-            Way::Vector => {
+            Load::Elementwise => self.gather(kernel, words)?,
+            Load::Vectorized => {
                 let chunk = self.chunk_type();
                 kernel.line(&format!("{chunk} value = {{}};"));
                 self.guarded(kernel, words, |operand, kernel| {
@@ -265,7 +265,7 @@ impl<'p> Operand<'p> {
                 })?;
                 kernel.line(&format!("{}[i] = value;", words.next(self.side)));
             }
-            Way::Copy => {
+            Load::CpAsync => {
                 kernel.need("rx_copy16");
                 kernel.line("const void* from = nullptr;");
                 self.guarded(kernel, words, |operand, kernel| {
@@ -286,11 +286,11 @@ impl<'p> Operand<'p> {
     fn gather(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         kernel.line(&format!("{} value = {{}};", self.chunk_type()));
         kernel.unrolled("j", self.chunk);
-        let moved = if self.along == Along::Free { words.free(self.side) } else { words.sum_index.as_str() };
+        let moved = if self.along == Major::Mn { words.free(self.side) } else { words.sum_index.as_str() };
         let index = words.index;
         let inner = format!("{moved}_j");
         kernel.line(&format!("const {index} {inner} = {moved} + j;"));
-        let words = words.moved(self.side, self.along == Along::Free, &inner);
+        let words = words.moved(self.side, self.along == Major::Mn, &inner);
         self.guarded(kernel, &words, |operand, kernel| {
             let value = operand.value(kernel)?;
             kernel.line(&format!("value.at[j] = {value};"));
@@ -313,12 +313,12 @@ impl<'p> Operand<'p> {
         let (rows, depth, chunk) = (self.rows, self.tiling.k, self.chunk);
         let scaled = |text: String, along: bool| if along && chunk > 1 { format!("{text} * {chunk}") } else { text };
         let (row, k) = match (self.rows_first, self.along) {
-            (true, Along::Free) => (format!("at % {}", rows / chunk), format!("at / {}", rows / chunk)),
-            (true, Along::Sum) => (format!("at % {rows}"), format!("at / {rows}")),
-            (false, Along::Sum) => (format!("at / {}", depth / chunk), format!("at % {}", depth / chunk)),
-            (false, Along::Free) => (format!("at / {depth}"), format!("at % {depth}")),
+            (true, Major::Mn) => (format!("at % {}", rows / chunk), format!("at / {}", rows / chunk)),
+            (true, Major::K) => (format!("at % {rows}"), format!("at / {rows}")),
+            (false, Major::K) => (format!("at / {}", depth / chunk), format!("at % {}", depth / chunk)),
+            (false, Major::Mn) => (format!("at / {depth}"), format!("at % {depth}")),
         };
-        (scaled(row, self.along == Along::Free), scaled(k, self.along == Along::Sum))
+        (scaled(row, self.along == Major::Mn), scaled(k, self.along == Major::K))
     }
 
     /// Emits `inner`, guarded by the bounds of ragged tiles, with the values of the factor's loops in scope.
@@ -383,7 +383,7 @@ impl<'p> Operand<'p> {
         // The address of a chunk's first element determines its neighbours along K. It determines its neighbours along
         // rows only if the chunk is contiguous in memory or lies on one line of the data.
         let in_line = || reach.steps.is_some() && is_even(self.free, self.chunk);
-        let told = self.chunk == 1 || self.along == Along::Sum || self.way != Way::Gather || in_line();
+        let told = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
         told.then_some(reach)
     }
 
@@ -398,8 +398,8 @@ impl<'p> Operand<'p> {
     fn destination(&self) -> String {
         match (self.tiling.unit, self.along) {
             (Unit::Threads { .. }, _) => format!("k * {} + row", self.line()),
-            (Unit::Warps { .. }, Along::Free) => self.place("k", &format!("row / {}", self.chunk)),
-            (Unit::Warps { .. }, Along::Sum) => self.place("row", &format!("k / {}", self.chunk)),
+            (Unit::Warps { .. }, Major::Mn) => self.place("k", &format!("row / {}", self.chunk)),
+            (Unit::Warps { .. }, Major::K) => self.place("row", &format!("k / {}", self.chunk)),
         }
     }
 
@@ -411,7 +411,7 @@ impl<'p> Operand<'p> {
         kernel.unrolled("i", self.own());
         self.at(kernel);
         let (to, next, place) = (words.to(self.side), words.next(self.side), self.destination());
-        let transposed = matches!(self.tiling.unit, Unit::Threads { .. }) && self.along == Along::Sum && self.chunk > 1;
+        let transposed = matches!(self.tiling.unit, Unit::Threads { .. }) && self.along == Major::K && self.chunk > 1;
         match (self.chunk, transposed) {
             (1, _) => kernel.line(&format!("{to}[{place}] = {next}[i];")),
             (chunk, true) => {

@@ -21,24 +21,24 @@ use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The kernel that adds the split-K slices: one thread per element of the result.
-pub(crate) struct PartSums {
+pub(crate) struct SplitKReduction {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
     /// The number of slices.
     pub(crate) parts: i64,
 }
 
-impl PartSums {
+impl SplitKReduction {
     /// Returns the number of elements of the result.
     pub(crate) fn elements(problem: &Problem) -> Expr {
         problem.batch.extent() * problem.m.extent() * problem.n.extent()
     }
 }
 
-impl KernelBody for PartSums {
+impl KernelBody for SplitKReduction {
     fn frame(&self) -> Frame<'_> {
         let problem = &*self.problem;
-        let elements = PartSums::elements(problem);
+        let elements = SplitKReduction::elements(problem);
         Frame {
             func: Some(&problem.func),
             work: Some(elements.clone() * Expr::int(self.parts)),
@@ -53,7 +53,7 @@ impl KernelBody for PartSums {
         let words = Words::new(kernel, problem, true)?;
         let (ctype, _) = partial_type(&self.tiling, problem.dtype)?;
         let parts = kernel.scratch_buffer(0, "parts", ctype);
-        let elements = PartSums::elements(problem);
+        let elements = SplitKReduction::elements(problem);
         let count = kernel.operand(&elements, expr::RELATION + 1)?;
         kernel.line("const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;");
         kernel.line(&format!("if (thread >= {count}) return;"));

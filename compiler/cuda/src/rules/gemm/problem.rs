@@ -12,12 +12,12 @@ use super::source::Source;
 use crate::rules::epilogue::Epilogue;
 use crate::rules::{Declined, Task};
 use rx_base::DType;
-use rx_schedule::{Affine, FactorElement, Product, ProductNest, Role, Weighed, order_sums, without_casts};
+use rx_loops::{Affine, FactorElement, GemmOperand, Product, ProductNest, Role, choose_k_order, without_casts};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// A matched product `C[batch, m, n] = Σ_k A[batch, m, k] · B[batch, k, n]` and its epilogue.
 pub(crate) struct Problem {
-    /// The task's function, with new variables for loops that were split ([`rx_schedule::ProductNest`]).
+    /// The task's function, with new variables for loops that were split ([`rx_loops::ProductNest`]).
     pub(crate) func: PrimFunc,
     /// The loops of independent products.
     pub(crate) batch: Axis,
@@ -182,7 +182,7 @@ impl Problem {
         let target = &found.product.target;
         n.make_last(|var| target.stride(var).as_constant() == Some(1));
         m.make_last(|var| contiguous(&a, var));
-        k.loops = order_sums(&k.loops, [a.weighed(&m), b.weighed(&n)]);
+        k.loops = choose_k_order(&k.loops, [a.weighed(&m), b.weighed(&n)]);
         a.view = View::of(&a, [&m, &k, &batch], &func, &mut found.scope);
         b.view = View::of(&b, [&n, &k, &batch], &func, &mut found.scope);
         for (factor, free) in [(&mut a, &m), (&mut b, &n)] {
@@ -257,11 +257,11 @@ impl Factor {
         Factor { value, narrow, element, view: Err(String::new()), reach: None }
     }
 
-    /// Returns the factor as [`order_sums`] compares it, with `free` as its M or N axis.
-    fn weighed(&self, free: &Axis) -> Weighed<'_> {
+    /// Returns the factor as [`choose_k_order`] compares it, with `free` as its M or N axis.
+    fn weighed(&self, free: &Axis) -> GemmOperand<'_> {
         let bytes = self.narrow.dtype().bytes().cast_signed().clamp(1, 16);
         let element = self.element.as_ref().map(|element| &element.found);
-        Weighed { element, count: free.constant().unwrap_or(UNKNOWN), chunk: 16 / bytes }
+        GemmOperand { element, count: free.constant().unwrap_or(UNKNOWN), chunk: 16 / bytes }
     }
 
     /// Rewrites the indices and conditions to 32 bits where they fit.

@@ -16,9 +16,9 @@
 use super::narrow::Twins;
 use super::problem::Axis;
 use rx_base::{DType, Dim};
-use rx_schedule::ProductNest;
-use rx_schedule::affine::has_access;
-use rx_schedule::scope::Scope;
+use rx_loops::ProductNest;
+use rx_loops::affine::has_access;
+use rx_loops::scope::Scope;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
 /// A separable address and the conditions under which the element is read.

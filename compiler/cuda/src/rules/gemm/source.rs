@@ -17,7 +17,7 @@
 use super::super::epilogue::Front;
 use crate::rules::{Declined, Task};
 use rx_base::Dim;
-use rx_schedule::{Nest, Phased, ProductNest, by_phases, composed};
+use rx_loops::{Nest, Phased, ProductNest, by_phases, composed};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc};
 
 /// The largest ratio of terms of the fused product to terms of the separate sums at which fusion pays, without tensor
@@ -43,7 +43,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Matches the first statements of the task. Tries in order: a product whose sums the next statement gathers (as in
-    /// col2im); the first statement split into the phases of a transposed convolution ([`rx_schedule::by_phases`]); the
+    /// col2im); the first statement split into the phases of a transposed convolution ([`rx_loops::by_phases`]); the
     /// first statement unchanged.
     pub(super) fn of(task: &Task<'_>) -> Result<Source, Declined> {
         if let Some(gathered) = Source::gathered(task) {

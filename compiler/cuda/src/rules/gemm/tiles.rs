@@ -26,18 +26,18 @@ pub(crate) enum Unit {
     /// Scalar fused multiply-adds: each thread computes `m` x `n` elements in registers.
     Threads { m: i64, n: i64 },
     /// Tensor cores: `m` x `n` warps cover the rows and columns of the tile.
-    Warps { m: i64, n: i64, kind: Fragment, means: Means },
+    Warps { m: i64, n: i64, kind: Fragment, mma: Mma },
 }
 
 /// The tensor-core instruction, and how tiles reach shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Means {
+pub(crate) enum Mma {
     /// Each warp separately, from registers: `mma.sync`.
-    Alone,
+    Warp,
     /// A warpgroup (four warps) together, from shared memory: `wgmma` of `sm_90a`. All threads load the tiles.
-    Group,
-    /// As [`Means::Group`], but one thread of an additional warpgroup copies the tiles with TMA.
-    Bulk,
+    Warpgroup,
+    /// As [`Mma::Warpgroup`], but one thread of an additional warpgroup copies the tiles with TMA.
+    WarpgroupTma,
 }
 
 /// The dtypes that tensor cores multiply, with the dtype of the accumulators.
@@ -101,7 +101,7 @@ impl Tiling {
     pub(crate) fn threads(self) -> i64 {
         match self.unit {
             Unit::Threads { m, n } => self.m / m * (self.n / n),
-            Unit::Warps { m, n, means, .. } => m * n * 32 + if means == Means::Bulk { 128 } else { 0 },
+            Unit::Warps { m, n, mma, .. } => m * n * 32 + if mma == Mma::WarpgroupTma { 128 } else { 0 },
         }
     }
 
@@ -110,7 +110,7 @@ impl Tiling {
         if let Some(kind) = Fragment::of(problem, target) {
             let warps = |m, n, warps_m, warps_n| {
                 // A K tile of 64 bytes is two `mma` steps of 32 bytes, that is, four 16-byte chunks per line.
-                let unit = Unit::Warps { m: warps_m, n: warps_n, kind, means: Means::Alone };
+                let unit = Unit::Warps { m: warps_m, n: warps_n, kind, mma: Mma::Warp };
                 Tiling { m, n, k: 64 / kind.bytes(), stages: 3, unit }
             };
             return vec![warps(128, 128, 2, 4), warps(64, 64, 2, 2), warps(32, 64, 1, 4)];
@@ -143,7 +143,7 @@ impl Unit {
     pub(crate) fn text(self) -> String {
         match self {
             Unit::Threads { m, n } => format!("{m}x{n} per thread"),
-            Unit::Warps { kind, means: Means::Alone, .. } => {
+            Unit::Warps { kind, mma: Mma::Warp, .. } => {
                 let name = match kind {
                     Fragment::F16 => "m16n8k16 of float16",
                     Fragment::Bf16 => "m16n8k16 of bfloat16",

@@ -15,8 +15,8 @@
 
 use super::hopper;
 use super::kernel::Elements;
-use super::operand::{Along, Operand};
-use super::tiles::{Fragment, Means, Tiling, Unit};
+use super::operand::{Major, Operand};
+use super::tiles::{Fragment, Mma, Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
 
@@ -69,7 +69,7 @@ pub(super) fn multiply(
     let (of_rows, of_columns) = (share.rows / ROWS, share.columns / COLUMNS);
     kernel.line(&format!("const {}* from_a = {} + slot * {};", a.element, words.tiles[0], a.elements()));
     kernel.line(&format!("const {}* from_b = {} + slot * {};", b.element, words.tiles[1], b.elements()));
-    if let Unit::Warps { means: Means::Group, .. } = tiling.unit {
+    if let Unit::Warps { mma: Mma::Warpgroup, .. } = tiling.unit {
         kernel.line("const int team = warp / 4;");
         return hopper::multiply(kernel, words, tiling, [a.along, b.along]);
     }
@@ -96,8 +96,8 @@ fn read_rows(kernel: &mut Kernel<'_>, a: &Operand<'_>, share: &Share) {
     let row = &share.row;
     kernel.unrolled("i", share.rows / ROWS);
     let (helper, line, at) = match a.along {
-        Along::Sum => ("rx_ldmatrix", format!("{row} + i * 16 + lane % 16"), "k * 2 + lane / 16".to_owned()),
-        Along::Free => (
+        Major::K => ("rx_ldmatrix", format!("{row} + i * 16 + lane % 16"), "k * 2 + lane / 16".to_owned()),
+        Major::Mn => (
             "rx_ldmatrix_transposed",
             "k * 16 + lane / 16 * 8 + lane % 8".to_owned(),
             format!("({row}) / 8 + i * 2 + lane / 8 % 2"),
@@ -114,10 +114,10 @@ fn read_columns(kernel: &mut Kernel<'_>, b: &Operand<'_>, share: &Share) {
     kernel.unrolled("j", share.columns / COLUMNS / 2);
     kernel.line("unsigned both[4];");
     let (helper, line, at) = match b.along {
-        Along::Sum => {
+        Major::K => {
             ("rx_ldmatrix", format!("{column} + j * 16 + lane / 16 * 8 + lane % 8"), "k * 2 + lane / 8 % 2".to_owned())
         }
-        Along::Free => {
+        Major::Mn => {
             ("rx_ldmatrix_transposed", "k * 16 + lane % 16".to_owned(), format!("({column}) / 8 + j * 2 + lane / 16"))
         }
     };

@@ -26,7 +26,7 @@ use crate::printer::Kernel;
 use crate::rules::Scratch;
 use crate::source::LaunchShape;
 use rx_base::DType;
-use rx_schedule::Multiples;
+use rx_loops::Multiples;
 use rx_tir::Expr;
 use std::rc::Rc;
 

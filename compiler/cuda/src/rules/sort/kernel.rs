@@ -6,7 +6,7 @@ use crate::printer::expr::{PRODUCT, RELATION};
 use crate::rules::stages::vectors::when;
 use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
-use rx_schedule::Ranking;
+use rx_loops::Ranking;
 use rx_tir::{Expr, Stmt, VarId};
 
 /// Number of runs that one merge combines.

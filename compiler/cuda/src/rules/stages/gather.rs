@@ -13,9 +13,9 @@ use parts::{Part, parts};
 use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::affine::join;
-use rx_schedule::scope::Scope;
-use rx_schedule::{Affine, Loop};
+use rx_loops::affine::join;
+use rx_loops::scope::Scope;
+use rx_loops::{Affine, Loop};
 use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, VarId};
 use unify::Unifier;
@@ -116,9 +116,9 @@ pub(in crate::rules) fn identity(combine: BinaryOp, dtype: DType) -> Option<Expr
     })
 }
 
-/// Returns the identity element of a scan's operation, also of integer minima and maxima; `rx_schedule::Recurrence`
+/// Returns the identity element of a scan's operation, also of integer minima and maxima; `rx_loops::Recurrence`
 /// matches no others. For example, that of a maximum of `int8` is -128.
-pub(in crate::rules) fn neutral(combine: BinaryOp, dtype: DType) -> Option<Expr> {
+pub(in crate::rules) fn scan_identity(combine: BinaryOp, dtype: DType) -> Option<Expr> {
     let is_signed = dtype.code == rx_base::dtype::TypeCode::Int;
     let bits = u32::from(dtype.bits).clamp(1, 64);
     let value = match (combine, is_signed) {

@@ -6,7 +6,7 @@
 
 use super::vectors::Way;
 use super::{Item, Kind, Stages};
-use rx_schedule::Multiples;
+use rx_loops::Multiples;
 use rx_tir::VarId;
 
 /// The distribution of a row's elements over threads.

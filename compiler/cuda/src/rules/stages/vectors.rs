@@ -14,7 +14,7 @@
 
 use super::{Axis, Kind, Stages};
 use rx_base::{DType, Dim};
-use rx_schedule::{Affine, Multiples};
+use rx_loops::{Affine, Multiples};
 use rx_tir::Expr;
 
 /// A vector width, and the condition for it.

@@ -5,7 +5,7 @@ use super::points::{self, Loop};
 use super::{Launch, Node};
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
-use rx_schedule::scope::Scope as Known;
+use rx_loops::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 

@@ -17,8 +17,8 @@ use super::{Launch, Node, apart, fragments, vectors, with_body};
 use crate::rules::Declined;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
-use rx_schedule::affine::is_multiple;
-use rx_schedule::scope::Scope as Known;
+use rx_loops::affine::is_multiple;
+use rx_loops::scope::Scope as Known;
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId, WARP};
 

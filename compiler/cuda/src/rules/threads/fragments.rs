@@ -20,8 +20,8 @@ pub(super) use print::Printer;
 use super::{Axis, Launch, Node};
 use crate::rules::Declined;
 use rx_base::{DType, Dim};
-use rx_schedule::affine::is_multiple;
-use rx_schedule::scope::Scope as Known;
+use rx_loops::affine::is_multiple;
+use rx_loops::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Effects, Expr, Fragment, PrimFunc, Scope, Stmt, VarId, WARP};
 

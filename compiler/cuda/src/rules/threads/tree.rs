@@ -18,7 +18,7 @@ mod reduction;
 use super::{Launch, Node, fragments, with_body};
 use crate::rules::Declined;
 use rx_base::DType;
-use rx_schedule::explicit_loops;
+use rx_loops::explicit_loops;
 use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::spmd::Varying;
 use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, Iter, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};

@@ -16,8 +16,8 @@ use super::points::{self, Loop};
 use super::{Launch, Node};
 use crate::printer::{Kernel, types};
 use rx_base::{DType, Dim};
-use rx_schedule::affine::is_multiple;
-use rx_schedule::scope::Scope as Known;
+use rx_loops::affine::is_multiple;
+use rx_loops::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{Buffer, BufferId, CompareOp, Effects, Expr, LoopKind, PrimFunc, Stmt, VarId};
 

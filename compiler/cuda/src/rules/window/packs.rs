@@ -15,7 +15,7 @@ use super::problem::{Axis, target_is_in_chunks};
 use crate::printer::{Kernel, types};
 use crate::rules::epilogue::is_in_chunks;
 use crate::rules::gemm::narrow::Twins;
-use rx_schedule::{Shared, Sliding};
+use rx_loops::{Shared, Sliding};
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
 

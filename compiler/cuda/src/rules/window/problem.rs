@@ -13,7 +13,7 @@ use crate::rules::gemm::narrow::Twins;
 use crate::rules::{Declined, Task};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::{Loop, Shared, Slide, Sliding};
+use rx_loops::{Loop, Shared, Slide, Sliding};
 use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId, is_evaluable};
 
 /// The maximum number of taps of a window.

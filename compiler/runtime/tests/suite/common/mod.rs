@@ -4,7 +4,7 @@ use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_ir::Function;
-use rx_lower::{Loops, Module, Preferences, Problem, Program};
+use rx_lower::{Loops, Module, Problem, Program, TargetInfo};
 use rx_runtime::{Backend, Executor, Limits, Output, RunError};
 use rx_tensor::Tensor;
 use std::cell::RefCell;
@@ -54,11 +54,11 @@ impl Text {
     /// # Errors
     /// The operators that cannot be lowered.
     pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
-        self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn Preferences))
+        self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn TargetInfo))
     }
 
     /// As [`Text::program`] for a device. Kernels are fused if `preferences` is given.
-    pub fn program_for(&self, preferences: Option<&dyn Preferences>) -> Result<Program, Vec<Problem>> {
+    pub fn program_for(&self, preferences: Option<&dyn TargetInfo>) -> Result<Program, Vec<Problem>> {
         let mut program = rx_lower::lower(self, self.entry())?;
         rx_lower::steps::run(&mut program, preferences);
         Ok(program)
@@ -69,7 +69,7 @@ impl Text {
     /// # Errors
     /// If the text has no data for a constant.
     pub fn constants(&self, program: &Program) -> Result<Vec<Tensor>, String> {
-        rx_execute::program::constants(&self.0, self.1, program, &rx_execute::program::GivenConstants::new())
+        rx_driver::program::constants(&self.0, self.1, program, &rx_driver::program::GivenConstants::new())
     }
 
     /// Runs the entry function.

@@ -12,7 +12,7 @@
 //!
 //! Reference: TVM `src/relax/analysis/graph_partitioner.cc`.
 
-use rx_schedule::op_pattern::OpPattern;
+use rx_loops::op_pattern::OpPattern;
 
 /// A binding in the dataflow graph.
 #[derive(Clone, Debug)]

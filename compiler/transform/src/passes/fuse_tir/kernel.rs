@@ -273,7 +273,7 @@ impl Maker {
         let passed: HashSet<VarId> = self.func.scalar_params().collect();
         let mut symbols: Vec<VarId> = self.symbols.values().copied().filter(|var| !passed.contains(var)).collect();
         symbols.sort_unstable();
-        if !symbols.iter().all(|var| self.func.is_told(*var)) {
+        if !symbols.iter().all(|var| self.func.is_parameter_extent(*var)) {
             return None;
         }
         self.func.symbols = symbols;

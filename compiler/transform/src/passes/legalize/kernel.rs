@@ -86,7 +86,7 @@ fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassE
 /// function, and the indices and dtypes of the remaining scalars.
 fn with_parameters_in_order(mut func: PrimFunc, inputs: usize, outputs: usize) -> (PrimFunc, Vec<(usize, DType)>) {
     let scalars: Vec<VarId> = func.scalar_params().collect();
-    let is_extent = |var: VarId| func.var(var).dtype == DType::INT64 && func.is_told(var);
+    let is_extent = |var: VarId| func.var(var).dtype == DType::INT64 && func.is_parameter_extent(var);
     let (given, left): (Vec<_>, Vec<_>) = scalars.into_iter().enumerate().partition(|(_, var)| is_extent(*var));
     let buffers: Vec<Param> = func.buffer_params().map(Param::Buffer).collect();
     let passed = left.iter().map(|(at, var)| (*at, func.var(*var).dtype)).collect();

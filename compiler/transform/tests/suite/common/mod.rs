@@ -21,7 +21,7 @@ pub fn read(text: &str) -> Module {
 /// Runs passes on a module, with an evaluator of values.
 pub fn apply(passes: &str, mut module: Module) -> Result<Module, PassError> {
     for step in parse(passes)? {
-        module = (step.pass.run)(module, &step.arguments.with_evaluator(rx_execute::evaluate))?;
+        module = (step.pass.run)(module, &step.arguments.with_evaluator(rx_driver::evaluate))?;
     }
     Ok(module)
 }

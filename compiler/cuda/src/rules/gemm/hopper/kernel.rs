@@ -19,7 +19,7 @@
 //! `include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_cooperative.hpp`.
 
 use super::super::kernel::{TileNames, TiledProduct};
-use super::super::operand::{Along, storage_of};
+use super::super::operand::{Major, storage_of};
 use super::super::problem::{Factor, Initial, Problem};
 use super::super::tiles::{Tiling, Unit};
 use super::super::warps;
@@ -81,7 +81,7 @@ impl BulkProduct {
         let Problem { a, b, .. } = &*self.product.problem;
         let text = [('A', "M", a), ('B', "N", b)].map(|(name, free, factor)| {
             let along = match &factor.view {
-                Ok(View { along: Along::Free, .. }) => free,
+                Ok(View { along: Major::Mn, .. }) => free,
                 _ => "K",
             };
             format!("{name}: TMA copies along {along}")
@@ -106,7 +106,7 @@ impl BulkProduct {
         };
         let view = factor.view.as_ref().map_err(Clone::clone)?;
         // A line of a box has 128 bytes, so an MN-major tile needs several boxes.
-        let of_box = if view.along == Along::Free { LINE / kind.bytes() } else { rows };
+        let of_box = if view.along == Major::Mn { LINE / kind.bytes() } else { rows };
         let map = view.map(kernel, &format!("map_{name}"), of_box, self.product.tiling.k)?;
         Ok(Side { view, rows, of_box, element: storage_of(kind, name), map })
     }

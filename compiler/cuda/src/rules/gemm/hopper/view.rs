@@ -1,11 +1,11 @@
 //! A factor as a dense strided view of memory, described by a TMA tensor map. [`super::kernel`] copies tiles from it.
 
-use super::super::operand::Along;
+use super::super::operand::Major;
 use super::super::problem::{Axis, Element, Factor};
 use crate::printer::Kernel;
 use crate::source::TensorMap;
 use rx_base::{DType, Dim};
-use rx_schedule::scope::Scope;
+use rx_loops::scope::Scope;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
 /// The largest number of axes of a tensor map; two of them are the tile's.
@@ -23,7 +23,7 @@ pub(crate) struct View {
     /// The offset of the first element from the start of the buffer, in bytes.
     offset: Expr,
     /// The axis that is contiguous in memory.
-    pub(crate) along: Along,
+    pub(crate) along: Major,
     free: Line,
     sum: Line,
     /// The batch axes along which the factor changes, innermost first, each with its loops.
@@ -71,8 +71,8 @@ impl View {
         let (of_free, of_sum) = (single(free)?, single(sum)?);
         let is_one = |run: &Run| run.stride.as_constant() == Some(1);
         let along = match (is_one(&of_sum), is_one(&of_free)) {
-            (true, _) => Along::Sum,
-            (false, true) => Along::Free,
+            (true, _) => Major::K,
+            (false, true) => Major::Mn,
             _ => return Err("requires contiguous elements along rows or K; found strided ones".to_owned()),
         };
         let batches = runs(element, batch, scope);
@@ -80,8 +80,8 @@ impl View {
             return Err(format!("requires at most {MOST_AXES} axes; found more"));
         }
         let (inner, others) = match along {
-            Along::Sum => (sum, &of_free),
-            Along::Free => (free, &of_sum),
+            Major::K => (sum, &of_free),
+            Major::Mn => (free, &of_sum),
         };
         let strides = std::iter::once(others).chain(&batches).map(|run| &run.stride);
         // The driver API describes tensor maps with lines that follow each other; overlapping ones are not documented.
@@ -117,8 +117,8 @@ impl View {
         let extent = |extent: i64| u32::try_from(extent).map_err(|error| error.to_string());
         let (free, sum) = ((&self.free, extent(rows)?), (&self.sum, extent(depth)?));
         let inner = match self.along {
-            Along::Sum => [sum, free],
-            Along::Free => [free, sum],
+            Major::K => [sum, free],
+            Major::Mn => [free, sum],
         };
         let axes: Vec<(&Line, u32)> = inner.into_iter().chain(self.batch.iter().map(|(line, _)| (line, 1))).collect();
         let buffer =
@@ -139,8 +139,8 @@ impl View {
     /// A batch loop has no value in scope.
     pub(crate) fn places(&self, kernel: &mut Kernel<'_>, row: &str, sum: &str) -> Result<String, String> {
         let mut places = match self.along {
-            Along::Sum => vec![sum.to_owned(), row.to_owned()],
-            Along::Free => vec![row.to_owned(), sum.to_owned()],
+            Major::K => vec![sum.to_owned(), row.to_owned()],
+            Major::Mn => vec![row.to_owned(), sum.to_owned()],
         };
         for (_, loops) in &self.batch {
             let index = loops.iter().fold(None, |index: Option<Expr>, (var, extent)| {

@@ -11,7 +11,7 @@
 //! Requires: `Operand::reach` found a separable address. Guarantees: the same elements as the general path of
 //! [`Operand::load`]; an element whose conditions fail is not read, and is 0 in the tile.
 
-use super::{Along, Operand, Way};
+use super::{Load, Major, Operand};
 use crate::printer::{Kernel, expr, types};
 use crate::rules::gemm::reach::{Bounded, Reach};
 use crate::rules::gemm::tiles::Unit;
@@ -25,13 +25,13 @@ const FAR: &str = "-(1 << 30)";
 impl Operand<'_> {
     /// Whether all chunks of a thread have the same row, so that one set of registers suffices.
     fn has_one_row(&self) -> bool {
-        let across = if self.along == Along::Free { self.rows / self.chunk } else { self.rows };
+        let across = if self.along == Major::Mn { self.rows / self.chunk } else { self.rows };
         self.own() == 1 || self.rows_first && self.tiling.threads() % across == 0
     }
 
     /// Whether all chunks of a thread have the same K value, so that it is decoded once per tile.
     fn has_one_sum(&self) -> bool {
-        let across = if self.along == Along::Sum { self.tiling.k / self.chunk } else { self.tiling.k };
+        let across = if self.along == Major::K { self.tiling.k / self.chunk } else { self.tiling.k };
         self.own() == 1 || !self.rows_first && self.tiling.threads() % across == 0
     }
 
@@ -124,7 +124,8 @@ impl Operand<'_> {
         let (_, k) = self.row_and_sum();
         let sum0 = &words.sum0;
         let (index, sum) = (words.index, &words.sum_index);
-        let one_sum = self.has_one_sum() && (self.chunk == 1 || self.along == Along::Free || self.way != Way::Gather);
+        let one_sum =
+            self.has_one_sum() && (self.chunk == 1 || self.along == Major::Mn || self.way != Load::Elementwise);
         if let Some(helper) = types::helper(reach.dtype) {
             kernel.need(helper);
         }
@@ -135,31 +136,31 @@ impl Operand<'_> {
             self.decode_sum(kernel, words, sum, reach)?;
         }
         kernel.unrolled("i", self.own());
-        if !one_sum || self.way == Way::Copy {
+        if !one_sum || self.way == Load::CpAsync {
             kernel.line(&format!("const int at = threadIdx.x + i * {};", self.tiling.threads()));
         }
-        if self.way == Way::Copy {
+        if self.way == Load::CpAsync {
             let (row, k) = self.row_and_sum();
             kernel.line(&format!("const int row = {row}, k = {k};"));
         }
         if !one_sum {
-            let k = if self.way == Way::Copy { "k".to_owned() } else { k };
+            let k = if self.way == Load::CpAsync { "k".to_owned() } else { k };
             kernel.line(&format!("const {index} {sum} = {sum0} + {k};"));
         }
         match (self.way, self.chunk) {
-            (Way::Gather, 1) => {
+            (Load::Elementwise, 1) => {
                 kernel.line(&format!("{} value = 0;", self.element));
                 self.one(kernel, words, reach, (one_sum, sum), None, "value")?;
                 kernel.line(&format!("{}[i] = value;", words.next(self.side)));
             }
-            (Way::Gather, chunk) => {
+            (Load::Elementwise, chunk) => {
                 kernel.line(&format!("{} value = {{}};", self.chunk_type()));
-                if self.along == Along::Free && !one_sum {
+                if self.along == Major::Mn && !one_sum {
                     self.decode_sum(kernel, words, sum, reach)?;
                 }
                 kernel.unrolled("j", chunk);
                 let inner = format!("{sum}_j");
-                if self.along == Along::Sum {
+                if self.along == Major::K {
                     kernel.line(&format!("const {index} {inner} = {sum} + j;"));
                     self.one(kernel, words, reach, (false, &inner), None, "value.at[j]")?;
                 } else {
@@ -168,14 +169,14 @@ impl Operand<'_> {
                 kernel.close();
                 kernel.line(&format!("{}[i] = value;", words.next(self.side)));
             }
-            (Way::Vector, _) => {
+            (Load::Vectorized, _) => {
                 let chunk = self.chunk_type();
                 kernel.line(&format!("{chunk} value = {{}};"));
                 let (place, conditions) = self.where_it_is(kernel, words, reach, (one_sum, sum), None)?;
                 kernel.line(&format!("{conditions}value = *(const {chunk}*)&{place};"));
                 kernel.line(&format!("{}[i] = value;", words.next(self.side)));
             }
-            (Way::Copy, _) => {
+            (Load::CpAsync, _) => {
                 kernel.need("rx_copy16");
                 kernel.line("const void* from = nullptr;");
                 let (place, conditions) = self.where_it_is(kernel, words, reach, (one_sum, sum), None)?;

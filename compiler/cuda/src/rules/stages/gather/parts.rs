@@ -4,7 +4,7 @@ use super::{Form, identity};
 use crate::accumulate::starts_once;
 use crate::rules::stages::{Combine, Kind, has_threads};
 use crate::rules::{Declined, Task};
-use rx_schedule::{JointPart, Loop, Nest, Recurrence, commutes};
+use rx_loops::{JointPart, Loop, Nest, Recurrence, commutes};
 use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 
 /// One store of a statement.
@@ -143,7 +143,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
             .ok_or_else(|| Declined::because("requires an associative and commutative update; found another"))?;
         Ok(vec![part(Combine::Operation(combine), init, buffer, indices, value, None)])
     };
-    if let Some(rx_schedule::Reduction { buffer, indices, init, combine, value, .. }) = nest.reduction() {
+    if let Some(rx_loops::Reduction { buffer, indices, init, combine, value, .. }) = nest.reduction() {
         let init = init.ok_or_else(|| Declined::because("requires a reduction with an init; found none"))?;
         return operation(combine, init, buffer, indices, value);
     }

@@ -1,7 +1,7 @@
 //! Names variables in the kernel's text: axes of rows and columns, and values of neighbouring rows of one thread.
 
 use super::Printer;
-use rx_schedule::Affine;
+use rx_loops::Affine;
 use rx_tir::{Expr, VarId};
 
 /// The use of an axis's variable, which determines its text.

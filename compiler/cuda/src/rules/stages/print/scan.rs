@@ -15,9 +15,9 @@
 
 use super::{Printer, Use};
 use crate::printer::types;
-use crate::rules::stages::gather::neutral;
+use crate::rules::stages::gather::scan_identity;
 use crate::rules::stages::{Kind, Stage};
-use rx_schedule::Multiples;
+use rx_loops::Multiples;
 use rx_tir::{BinaryOp, Expr};
 
 /// The threads that scan a row together, and their elements.
@@ -83,14 +83,14 @@ impl<'s> Printer<'_, '_, 's> {
         self.stage_arrays.insert(at, values.clone());
         let carry = self.kernel.fresh_name("carry");
         let begin = match carried.as_ref().filter(|_| goes_on) {
-            None => self.neutral(stage)?,
+            None => self.identity(stage)?,
             Some(carried) => {
                 self.name(Use::Place)?;
                 self.kernel.need_storage(dtype);
                 let place = self.place_of(carried.element.buffer, &carried.index)?;
                 let is_some = self.kernel.operand(&stages.row_length(), crate::printer::expr::RELATION + 1)?;
                 // A row without elements may have no element before it either.
-                let none = self.neutral(stage)?;
+                let none = self.identity(stage)?;
                 format!("{is_some} > 0 ? {} : {none}", types::from_storage(dtype, &place))
             }
         };
@@ -106,17 +106,18 @@ impl<'s> Printer<'_, '_, 's> {
     }
 
     /// Returns the identity of the scan's operation as C text.
-    fn neutral(&mut self, stage: &Stage) -> Result<String, String> {
+    fn identity(&mut self, stage: &Stage) -> Result<String, String> {
         let Kind::Scan { combine, .. } = &stage.kind else {
             return Err("requires a scan; found another stage".to_owned());
         };
-        let value = neutral(*combine, stage.target.dtype).ok_or("requires a scan with an identity; found another")?;
+        let value =
+            scan_identity(*combine, stage.target.dtype).ok_or("requires a scan with an identity; found another")?;
         self.kernel.assigned(&value, stage.target.dtype)
     }
 
     /// Prints the assignment of the identity to the scan's elements of a chunk, which is beyond the end of the row.
     pub(in crate::rules) fn leave_out(&mut self, scan: &Scan<'_>, chunk: &str, width: i64) -> Result<(), String> {
-        let none = self.neutral(scan.stage)?;
+        let none = self.identity(scan.stage)?;
         let line = format!("{}[{}] = {none};", scan.values, super::element_of(Some(chunk), width));
         match width {
             1 => self.kernel.line(&line),
@@ -160,7 +161,7 @@ impl<'s> Printer<'_, '_, 's> {
     pub(in crate::rules) fn scan(&mut self, scan: &Scan<'_>, scanners: &Scanners) -> Result<(), String> {
         let Scanners { lanes, chunks, width, .. } = *scanners;
         let (values, ctype) = (&scan.values, scan.ctype);
-        let none = self.neutral(scan.stage)?;
+        let none = self.identity(scan.stage)?;
         self.kernel.line("// Inclusive scan: in the thread, across the lanes, across the block.");
         let of_group = self.kernel.fresh_name("sum");
         self.kernel.line(&format!("{ctype} {of_group} = {none};"));
@@ -324,7 +325,7 @@ impl<'s> Printer<'_, '_, 's> {
         scanners: &Scanners,
         (parts, count): (&dyn Fn(&str) -> String, &str),
     ) -> Result<(), String> {
-        let none = self.neutral(scan.stage)?;
+        let none = self.identity(scan.stage)?;
         let earlier = self.kernel.fresh_name("earlier");
         let (first, step) = if scanners.lanes > 1 { ("lane", scanners.lanes) } else { ("0", 1) };
         self.kernel.line(&format!("{} {earlier} = {none};", scan.ctype));

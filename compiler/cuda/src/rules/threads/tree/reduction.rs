@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Requires that all reduction loops are in the statement or bound to threads, that no index of the result depends on
-//! them, and that the update is associative (`rx_schedule::Nest::reduction`, `joint_reduction`).
+//! them, and that the update is associative (`rx_loops::Nest::reduction`, `joint_reduction`).
 //!
 //! Reference: the TVM pass `LowerCrossThreadReduction`.
 
@@ -19,7 +19,7 @@ use crate::rules::stages::gather::identity;
 use crate::rules::stages::print::begin;
 use crate::rules::threads::{Reduced, Together};
 use rx_base::name::name;
-use rx_schedule::{JointPart, Nest, Reduction};
+use rx_loops::{JointPart, Nest, Reduction};
 use rx_tir::{BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
 /// Returns `n > 0` for a guard `axis < n` of a reduced axis with an `n` that is not a constant; `None` for other

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::schedule;
+use rx_loops::schedule;
 use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::PrimFunc;
 use rx_tir::{CompareOp, KernelBuilder};

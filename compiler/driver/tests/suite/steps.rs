@@ -4,7 +4,7 @@
 use crate::operators::{cases, functions, module};
 use rx_build::{Device, to_module};
 use rx_db::{FileId, FileKind, Workspace};
-use rx_execute::values::{File, Verdict, compare_functions};
+use rx_driver::values::{File, Verdict, compare_functions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

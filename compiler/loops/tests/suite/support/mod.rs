@@ -1,7 +1,7 @@
 //! Helpers that run functions and scheduled functions by the interpreter.
 use rx_base::name::name;
 use rx_interp::run;
-use rx_schedule::{Gemm, Matrix, Place, Scheduled, Step, Window, WindowAxis};
+use rx_loops::{Gemm, Matrix, Place, Scheduled, Step, Window, WindowAxis};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::evaluate_index;
 use rx_tir::expr::{BinaryOp, Expr};

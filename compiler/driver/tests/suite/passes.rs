@@ -1,7 +1,7 @@
 //! Checks that passes preserve values: every public function of the conformance cases is run before and after.
 
 use rx_db::{FileId, FileKind, Workspace};
-use rx_execute::values::{File, Verdict, compare_functions};
+use rx_driver::values::{File, Verdict, compare_functions};
 use rx_transform::Bound;
 use rx_transform::pass::{ALL, Arguments, Step, parse};
 use serde_json::Value;
@@ -25,7 +25,7 @@ fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
     // A row has at most one step that binds parameters.
     let bound = steps.iter().find_map(|step| rx_transform::bound(&module, step));
     for step in steps {
-        module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate)).ok()?;
+        module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_driver::evaluate)).ok()?;
     }
     compared((&before, file), &rx_transform::print(&module), bound.as_ref())
 }
@@ -193,7 +193,7 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
     (tallies, mistakes)
 }
 
-/// `cargo test -p rx-execute --test suite passes:: -- --ignored --nocapture` prints the table; `RX_PASS` selects one
+/// `cargo test -p rx-driver --test suite passes:: -- --ignored --nocapture` prints the table; `RX_PASS` selects one
 /// pass.
 #[test]
 #[ignore = "sweep: .ci/full"]
@@ -267,7 +267,7 @@ fn all_modules<'t>(texts: impl Iterator<Item = &'t String>) -> (BTreeMap<&'stati
 /// Whether a pass changes the text of a module.
 fn changes(text: &str, step: &Step) -> bool {
     let made = |module| {
-        (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate))
+        (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_driver::evaluate))
             .ok()
             .map(|made| rx_transform::print(&made))
     };

@@ -62,9 +62,9 @@ impl FactorElement {
     }
 }
 
-/// A factor with its weight in [`order_sums`].
+/// A factor with its weight in [`choose_k_order`].
 #[derive(Clone, Copy, Debug)]
-pub struct Weighed<'f> {
+pub struct GemmOperand<'f> {
     /// The factor as an element, if it is one.
     pub element: Option<&'f FactorElement>,
     /// The number of its elements for each value of the K loops.
@@ -75,8 +75,8 @@ pub struct Weighed<'f> {
 
 /// Orders the K loops so that as many elements as possible are loaded as vectors: the innermost loop is contiguous in
 /// one of the factors. If both factors gain the same, it is contiguous in the second one.
-pub fn order_sums(sums: &[(VarId, Expr)], [first, second]: [Weighed<'_>; 2]) -> Vec<(VarId, Expr)> {
-    let with_last = |mut order: Vec<(VarId, Expr)>, factor: &Weighed<'_>| {
+pub fn choose_k_order(sums: &[(VarId, Expr)], [first, second]: [GemmOperand<'_>; 2]) -> Vec<(VarId, Expr)> {
+    let with_last = |mut order: Vec<(VarId, Expr)>, factor: &GemmOperand<'_>| {
         if let Some(element) = factor.element
             && let Some(at) = order.iter().rposition(|(var, _)| element.is_contiguous(*var))
         {
@@ -86,7 +86,7 @@ pub fn order_sums(sums: &[(VarId, Expr)], [first, second]: [Weighed<'_>; 2]) -> 
         order
     };
     let in_chunks = |order: &[(VarId, Expr)]| {
-        let of = |one: &Weighed<'_>| one.element.is_some_and(|element| element.is_in_chunks(order, one.chunk));
+        let of = |one: &GemmOperand<'_>| one.element.is_some_and(|element| element.is_in_chunks(order, one.chunk));
         [first, second].iter().filter(|one| of(one)).fold(0i64, |all, one| all.saturating_add(one.count.max(1)))
     };
     let usual = with_last(with_last(sums.to_vec(), &first), &second);

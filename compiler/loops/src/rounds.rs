@@ -4,7 +4,7 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 
 /// The number of loop iterations that a function executes, as an expression over its scalars and symbols.
 ///
-/// A loop whose extent is only known during the run (see [`is_told`]), and each `while`, counts as one iteration here.
+/// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts as one iteration here.
 /// The back end that runs such a loop counts its other iterations.
 #[derive(Clone, Debug)]
 pub struct Rounds(Tally);
@@ -35,7 +35,7 @@ impl Tally {
     /// Adds the loops of a statement that is executed `times` times.
     fn add(&mut self, func: &PrimFunc, stmt: &Stmt, times: u64) {
         if let Stmt::For { extent, body, .. } = stmt
-            && is_told(func, extent)
+            && is_host_computable(func, extent)
         {
             match extent.as_int() {
                 Some(extent) => {
@@ -67,7 +67,7 @@ impl Tally {
 
 /// Whether an extent is host-computable: a function of the function's scalars and symbols alone, without loads and
 /// calls.
-pub fn is_told(func: &PrimFunc, extent: &Expr) -> bool {
+pub fn is_host_computable(func: &PrimFunc, extent: &Expr) -> bool {
     extent.all(&|part| match part {
         Expr::Var { var, .. } => func.symbols.contains(var) || func.params.contains(&Param::Scalar(*var)),
         Expr::Load { .. } | Expr::Call { .. } => false,

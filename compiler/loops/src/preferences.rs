@@ -4,8 +4,8 @@ use rx_base::DType;
 use rx_tir::PrimFunc;
 
 /// The rewrites that are profitable on a device. They never change the results of a program.
-pub trait Preferences {
-    /// Whether [`Preferences::makes_one`] can return `true` for some function. If not, nobody builds candidates for it.
+pub trait TargetInfo {
+    /// Whether [`TargetInfo::can_schedule_as_one_kernel`] can return `true` for some function. If not, nobody builds candidates for it.
     fn joins_chains(&self) -> bool {
         false
     }
@@ -13,13 +13,13 @@ pub trait Preferences {
     /// Whether the device schedules `func`, a function of several reductions, as one kernel, so that its intermediate
     /// results never reach device memory. The lowering fuses separate statements into such functions for it. For
     /// example, a product, a softmax and a weighted sum become one attention kernel.
-    fn makes_one(&self, _func: &PrimFunc) -> bool {
+    fn can_schedule_as_one_kernel(&self, _func: &PrimFunc) -> bool {
         false
     }
 
     /// Returns the number of channels of a convolution's data that the device loads as one vector if they are
     /// contiguous in memory, for this element type. Returns `None` if a channels-innermost layout is not faster.
-    fn channels_together(&self, _dtype: DType) -> Option<i64> {
+    fn channel_vector_width(&self, _dtype: DType) -> Option<i64> {
         None
     }
 }
@@ -28,4 +28,4 @@ pub trait Preferences {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPreferences;
 
-impl Preferences for NoPreferences {}
+impl TargetInfo for NoPreferences {}

@@ -5,7 +5,7 @@ use rx_base::{Name, Severity};
 use rx_build::Device;
 use rx_build::pipeline::{Pipeline, Unapplied, checked};
 use rx_db::{FileId, Operators, Workspace};
-use rx_execute::values::{File, Verdict, compare_functions};
+use rx_driver::values::{File, Verdict, compare_functions};
 use rx_ir::Origin;
 use rx_runtime::interp::Interpreter;
 use rx_runtime::{Executor, KernelRun, Observer, Output, Value};
@@ -22,7 +22,7 @@ fn transformed(text: &str) -> Result<Pipeline, String> {
     let (workspace, file) = checked(text, Arc::new(Operators::default()));
     let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
     for step in steps("default").map_err(|error| error.to_string())? {
-        pipeline.apply(&step, rx_execute::evaluate).map_err(|why| match why {
+        pipeline.apply(&step, rx_driver::evaluate).map_err(|why| match why {
             Unapplied::Refused(error) => error.to_string(),
             Unapplied::Broken(_, errors) => {
                 format!("{} breaks it: {}", step.pass.name, errors.first().map_or("", |error| &error.message))

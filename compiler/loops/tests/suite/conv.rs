@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::{Step, explicit_loops, guards, schedule, simplify};
+use rx_loops::{Step, explicit_loops, guards, schedule, simplify};
 use rx_tir::KernelBuilder;
 use rx_tir::builder::in_range;
 use rx_tir::expr::{BinaryOp, Expr};

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::{Nest, explicit_loops, inline, schedule, simplify};
+use rx_loops::{Nest, explicit_loops, inline, schedule, simplify};
 use rx_tir::expr::{BinaryOp, Expr, Intrinsic};
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::stmt::Stmt;

@@ -6,7 +6,7 @@ use rx_base::Severity;
 use rx_base::name::name;
 use rx_build::pipeline::{Pipeline, Unapplied, checked};
 use rx_db::Operators;
-use rx_execute::values::{File, Verdict, compare_functions};
+use rx_driver::values::{File, Verdict, compare_functions};
 use rx_ops::{AttrKind, ParamKind, Schema, usual_layouts};
 use rx_transform::pipeline::steps;
 use serde_json::{Value, json};
@@ -235,7 +235,7 @@ fn transformed(text: &str, operators: Arc<Operators>) -> Result<Pipeline, Untran
     let pipeline = Pipeline::new(&workspace, workspace.first_module(file), operators);
     let mut pipeline = pipeline.map_err(Untransformed::Refused)?;
     for step in steps("default").map_err(|error| Untransformed::Refused(error.to_string()))? {
-        pipeline.apply(&step, rx_execute::evaluate).map_err(|why| match why {
+        pipeline.apply(&step, rx_driver::evaluate).map_err(|why| match why {
             Unapplied::Refused(error) => Untransformed::Refused(error.to_string()),
             Unapplied::Broken(_, errors) => {
                 let message = errors.first().map_or("", |error| &error.message);

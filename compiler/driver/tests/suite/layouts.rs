@@ -2,7 +2,7 @@
 //! and before one, in several layouts. Random chains of operators are checked as well.
 
 use rx_db::{FileId, FileKind, Workspace};
-use rx_execute::values::{File, Verdict, compare_functions};
+use rx_driver::values::{File, Verdict, compare_functions};
 use rx_transform::pass::parse;
 use std::collections::BTreeSet;
 

@@ -190,7 +190,7 @@ impl Sliding {
     pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: Slide, outputs: i64) -> Option<Shared> {
         let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
         let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);
-        let common = greatest_divisor(slide.stride, slide.dilation.abs());
+        let common = gcd(slide.stride, slide.dilation.abs());
         let (of_output, of_tap) = (slide.stride / common, slide.dilation / common);
         let offset = if of_tap < 0 { -of_tap * (taps - 1) } else { 0 };
         let count = (outputs - 1) * of_output + (taps - 1) * of_tap.abs() + 1;
@@ -255,6 +255,6 @@ impl Sliding {
     }
 }
 
-fn greatest_divisor(a: i64, b: i64) -> i64 {
-    if b == 0 { a.max(1) } else { greatest_divisor(b, a % b) }
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }

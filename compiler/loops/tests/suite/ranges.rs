@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_schedule::{guards, simplify};
+use rx_loops::{guards, simplify};
 use rx_tir::KernelBuilder;
 use rx_tir::builder::in_range;
 use rx_tir::expr::{BinaryOp, CompareOp, Expr};

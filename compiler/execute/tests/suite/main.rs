@@ -1,7 +1,0 @@
-//! The integration tests of `rx-execute`, linked into one binary: one module for each subject.
-
-mod layouts;
-mod operators;
-mod passes;
-mod pipeline;
-mod steps;

@@ -1,7 +1,0 @@
-//! The integration tests of `rx-schedule`, one module for each subject, linked as one program.
-
-mod conv;
-mod inline;
-mod matmul;
-mod ranges;
-mod support;
