@@ -27,7 +27,7 @@ impl Device {
         }
     }
 
-    /// Returns the device's preferences. `None` means that each operator remains a kernel.
+    /// Returns the device's target information. `None` means that each operator remains a kernel.
     pub fn preferences(&self) -> Option<&dyn TargetInfo> {
         match self {
             Device::Interp => None,

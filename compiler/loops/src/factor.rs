@@ -62,7 +62,7 @@ impl FactorElement {
     }
 }
 
-/// A factor with its weight in [`choose_k_order`].
+/// A GEMM operand, as [`choose_k_order`] compares it.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmOperand<'f> {
     /// The factor as an element, if it is one.

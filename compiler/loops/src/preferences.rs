@@ -5,7 +5,8 @@ use rx_tir::PrimFunc;
 
 /// The rewrites that are profitable on a device. They never change the results of a program.
 pub trait TargetInfo {
-    /// Whether [`TargetInfo::can_schedule_as_one_kernel`] can return `true` for some function. If not, nobody builds candidates for it.
+    /// Whether [`TargetInfo::can_schedule_as_one_kernel`] can return `true` for some function. If not, the lowering
+    /// builds no candidates for it.
     fn joins_chains(&self) -> bool {
         false
     }
@@ -24,7 +25,7 @@ pub trait TargetInfo {
     }
 }
 
-/// The absence of preferences: the target information of the CPU and of the interpreter.
+/// The target information of the CPU and of the interpreter: no rewrite is profitable.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPreferences;
 

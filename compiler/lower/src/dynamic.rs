@@ -157,7 +157,7 @@ pub struct Made {
     pub scalar: bool,
 }
 
-/// Lowers a call with known operand types, and runs the steps for a device with these preferences.
+/// Lowers a call with known operand types, and runs the steps for a device with this target information.
 ///
 /// # Errors
 /// Returns the error of the operator's inference rule, or the reason why the call cannot be lowered: a sentence without

@@ -60,9 +60,9 @@ const MAX_NESTS: usize = 64;
 /// The maximum number of readers into which a kernel that only moves elements is duplicated.
 const MAX_READERS: usize = 4;
 
-/// The preferences of the target device, and the cache of rewrites. Every fusion step takes them.
+/// The target information of the device, and the cache of rewrites. Every fusion step takes them.
 pub(crate) struct Context<'c> {
-    /// The device's preferences: whether it fuses chains, for example.
+    /// The device's target information: whether it fuses chains, for example.
     pub(crate) preferences: &'c dyn TargetInfo,
     /// Computes (or looks up) merged and rewritten functions.
     pub(crate) queries: &'c dyn Queries,

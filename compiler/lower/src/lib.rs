@@ -4,7 +4,7 @@
 //! and kernels, which are functions in the loop-level IR (TensorIR). [`lower()`] builds a program from an entry
 //! function and all functions reachable from it, with one kernel per operator. The [`steps`] of the pass pipeline then
 //! optimize it: kernel fusion (`fuse`), channels-last layouts (`layout`) and the static memory plan (`plan`). The crate
-//! depends on no device: a device states its preferences through [`TargetInfo`].
+//! depends on no device: a device states which rewrites are profitable through [`TargetInfo`].
 //!
 //! For example:
 //!

@@ -26,7 +26,8 @@ pub trait Queries {
         rewrite.rewritten().map(Arc::new)
     }
 
-    /// Whether the device schedules a function with several reductions as one kernel ([`TargetInfo::can_schedule_as_one_kernel`]).
+    /// Whether the device schedules a function with several reductions as one kernel
+    /// ([`TargetInfo::can_schedule_as_one_kernel`]).
     fn can_schedule_as_one_kernel(&self, loops: &Loops, preferences: &dyn TargetInfo) -> bool {
         preferences.can_schedule_as_one_kernel(loops)
     }

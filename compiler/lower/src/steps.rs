@@ -96,7 +96,8 @@ fn steps(optimized: bool) -> impl Iterator<Item = &'static Step> {
     STEPS.iter().filter(move |step| optimized || step.always)
 }
 
-/// Runs the steps on a program that [`crate::lower()`] built. Without preferences, only the steps of a reference run.
+/// Runs the steps on a program that [`crate::lower()`] built. Without target
+/// information, only the steps of a reference run.
 pub fn run(program: &mut Program, preferences: Option<&dyn TargetInfo>) {
     run_each(program, preferences, &mut |_, _| ());
 }

@@ -38,8 +38,9 @@
 //!   combines their results.
 //! - [`mask`]: keys that a mask hides from all rows of a block are skipped.
 //!
-//! Exported models contain attention as several functions. `rx-lower` fuses those into one function if `can_schedule_as_one_kernel`
-//! reports that one schedule takes all of them and keeps the values between them out of memory.
+//! Exported models contain attention as several functions. `rx-lower` fuses those into one function if
+//! `can_schedule_as_one_kernel` reports that one schedule takes all of them and keeps the values between them out of
+//! memory.
 
 mod bring;
 mod join;

@@ -1,14 +1,14 @@
 //! Split-KV, second kernel (Flash-Decoding): combines the results of the blocks that share the keys of a row.
 //!
 //! ```text
-//! first kernel, per part p of the keys and per row:   max[p], total[p], sums[p, e]
+//! first kernel, per slice p of the keys and per row:   max[p], total[p], sums[p, e]
 //! this kernel, per element (row, e):
 //!     top = max_p max[p]
 //!     O[row, e] = Σ_p sums[p, e] · exp(max[p] - top)  /  Σ_p total[p] · exp(max[p] - top)
 //! ```
 //!
-//! Requires: the first kernel ([`super::kernel`]) stored `width + 2` floats per batch value, part and row, in this
-//! order: the maximum, the total, the unscaled sums. Guarantees: parts are added in ascending order, so results are
+//! Requires: the first kernel ([`super::kernel`]) stored `width + 2` floats per batch value, slice and row, in this
+//! order: the maximum, the total, the unscaled sums. Guarantees: slices are added in ascending order, so results are
 //! deterministic.
 
 use super::kernel::{LOG2E, at_column, parts, share};
@@ -21,11 +21,11 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The kernel that combines the parts: one thread per element of the result.
+/// The kernel that combines the split-KV slices: one thread per element of the result.
 pub(super) struct Join {
     /// The matched attention.
     pub(super) problem: Rc<Problem>,
-    /// The number of keys per part.
+    /// The number of keys per slice.
     pub(super) part: i64,
 }
 
@@ -35,7 +35,7 @@ impl Join {
         self.problem.batch_count() * self.problem.row_count() * Expr::int(self.problem.width.1)
     }
 
-    /// Returns the size in bytes of the scratch buffer with the results of all parts.
+    /// Returns the size in bytes of the scratch buffer with the results of all slices.
     pub(super) fn bytes(&self) -> Expr {
         let rows = self.problem.batch_count() * self.problem.row_count() * parts(&self.problem, self.part);
         rows * Expr::int(4 * (self.problem.width.1 + 2))

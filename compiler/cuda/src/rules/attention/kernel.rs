@@ -10,7 +10,7 @@
 //!     wait, barrier
 //!     start copying the next tile of keys
 //!     sums += weights * values                     // overlaps with the copy of the keys
-//! epilogue(sums / total), or with split-KV: store maximum, total and sums as a part
+//! epilogue(sums / total), or with split-KV: store maximum, total and sums of the slice
 //! ```
 //!
 //! Requires: tiles that fit into shared memory. Guarantees: every thread reaches both barriers, since the loop's bounds
@@ -61,8 +61,8 @@ impl AttentionKernel {
         Ok(attend)
     }
 
-    /// Returns the bytes of shared memory before the tiles: the array that [`AttentionKernel::skip_masked_keys`] declares,
-    /// padded to the alignment of the tiles.
+    /// Returns the bytes of shared memory before the tiles: the array that [`AttentionKernel::skip_masked_keys`]
+    /// declares, padded to the alignment of the tiles.
     pub(super) fn declared_bytes(&self) -> u32 {
         if self.bounds.is_empty() { 0 } else { SHARED_ALIGNMENT }
     }
@@ -97,7 +97,7 @@ impl AttentionKernel {
         format!("queries: {queries}; keys: {keys}; values: {values}")
     }
 
-    /// Returns the number of parts of the keys with split-KV, where each part has separate blocks.
+    /// Returns the number of split-KV slices of the keys, where each slice has separate blocks.
     fn parts(&self) -> Option<Expr> {
         self.tiling.part.map(|part| parts(&self.problem, part))
     }
@@ -109,7 +109,7 @@ impl AttentionKernel {
     }
 }
 
-/// Returns the number of parts of `part` keys each.
+/// Returns the number of split-KV slices of `part` keys each.
 pub(super) fn parts(problem: &Problem, part: i64) -> Expr {
     (problem.key_count() + Expr::int(part - 1)).floor_div(Expr::int(part))
 }
@@ -262,7 +262,7 @@ impl AttentionKernel {
         Ok(())
     }
 
-    /// Emits the end of the kernel: the normalized sums and the epilogue, or the stores of a part.
+    /// Emits the end of the kernel: the normalized sums and the epilogue, or the stores of a split-KV slice.
     fn finish(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let text = self.text();
         words.open(text.each_row);

@@ -8,7 +8,7 @@ use rx_base::DType;
 /// The maximum number of rows per batch value that counts as decoding, where few queries read many keys and values.
 const FEW_ROWS: i64 = 16;
 
-/// The number of keys per part with split-KV. It is large enough that a block reads much more than its partial result.
+/// The number of keys per split-KV slice. It is large enough that a block reads much more than its partial result.
 const PART: i64 = 256;
 
 /// The tile sizes of a block.

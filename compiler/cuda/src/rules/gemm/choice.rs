@@ -23,7 +23,7 @@ const LEAST_SLICE: i64 = 256;
 /// The largest number of split-K slices.
 const MOST_SLICES: i64 = 32;
 
-/// Tiles per multiprocessor up to which the sum is split. More slices would add work without filling idle threads.
+/// Tiles per multiprocessor up to which K is split. More slices would add work without filling idle threads.
 const TILES_EACH: i64 = 2;
 
 /// Elements of split-K slices that the device stores or loads in a microsecond.

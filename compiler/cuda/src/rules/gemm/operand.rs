@@ -4,10 +4,10 @@
 //! `[line][position]`:
 //!
 //! ```text
-//! Unit::Threads                              [k][row], lines padded by 16 bytes
-//! Unit::Warps, Major::K (K-major)          [row][k], swizzled in 16-byte chunks
-//! Unit::Warps, Major::Mn (MN-major)        [k][row], swizzled in 16-byte chunks
-//!     with Mma::Warpgroup (wgmma)              [row / 64][k][row % 64], swizzled in 16-byte chunks
+//! Unit::Threads                          [k][row], lines padded by 16 bytes
+//! Unit::Warps, Major::K (K-major)        [row][k], swizzled in 16-byte chunks
+//! Unit::Warps, Major::Mn (MN-major)      [k][row], swizzled in 16-byte chunks
+//!     with Mma::Warpgroup (wgmma)        [row / 64][k][row % 64], swizzled in 16-byte chunks
 //! ```
 //!
 //! [`super::kernel`] uses it for each operand; [`super::warps`] and [`super::threads`] read the tiles.
@@ -49,7 +49,7 @@ pub(crate) struct Operand<'p> {
     factor: &'p Factor,
     /// The factor's free axis: M for `a`, N for `b`.
     free: &'p Axis,
-    /// The tile's extent along the free axis. "Row" mma an index on that axis, for `b` as well.
+    /// The tile's extent along the free axis. "Row" means an index on that axis, for `b` as well.
     pub(crate) rows: i64,
     sum: &'p Axis,
     /// Elements of a chunk; 1 if elements are loaded one by one.

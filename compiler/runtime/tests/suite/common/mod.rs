@@ -57,7 +57,7 @@ impl Text {
         self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn TargetInfo))
     }
 
-    /// As [`Text::program`] for a device. Kernels are fused if `preferences` is given.
+    /// As [`Text::program`] for a device. Kernels are fused if target information is given.
     pub fn program_for(&self, preferences: Option<&dyn TargetInfo>) -> Result<Program, Vec<Problem>> {
         let mut program = rx_lower::lower(self, self.entry())?;
         rx_lower::steps::run(&mut program, preferences);
