@@ -1,6 +1,6 @@
 //! The events that handlers and worker threads send to the main loop.
 
-use crate::lsp::{Change, Profile, ProgressToken, TargetInfo, Uri, WorkspaceEdit};
+use crate::lsp::{Change, Preferences, Profile, ProgressToken, Uri, WorkspaceEdit};
 use crate::pull::Pull;
 use crate::reads::{Lane, Read};
 use crate::run::{Order, Settings, stage};
@@ -30,7 +30,7 @@ pub enum Event {
     /// The client's settings for runs.
     Settings(Settings),
     /// The client's settings for display, such as inlay hints.
-    Prefer(TargetInfo),
+    Prefer(Preferences),
     /// The diagnostic codes that the client's settings select. The strings describe the entries that are not valid.
     Choose(Choice, Vec<String>),
     /// Files on disk changed, at least one settings file (`rx.toml`) among them.

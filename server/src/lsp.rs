@@ -90,16 +90,16 @@ pub struct Writing {
 
 /// The user's settings for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TargetInfo {
+pub struct Preferences {
     /// The parts of types that inlay hints show.
     pub hints: rx_ide::HintParts,
     /// Whether code actions offer to run a function on a GPU.
     pub gpu: bool,
 }
 
-impl Default for TargetInfo {
-    fn default() -> TargetInfo {
-        TargetInfo { hints: rx_ide::HintParts { shapes: true, dtypes: true }, gpu: crate::run::gpu::has_driver() }
+impl Default for Preferences {
+    fn default() -> Preferences {
+        Preferences { hints: rx_ide::HintParts { shapes: true, dtypes: true }, gpu: crate::run::gpu::has_driver() }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::documents::Documents;
 use crate::event::{Event, NotLowered};
-use crate::lsp::{Change, Profile, TargetInfo, Uri, from_proto};
+use crate::lsp::{Change, Preferences, Profile, Uri, from_proto};
 use crate::outbox::{Outbox, Progress};
 use crate::pull::{Pull, Report};
 use crate::reads::{Job, Lane, Queue};
@@ -43,7 +43,7 @@ pub struct MainLoop {
     ahead: VecDeque<Event>,
     outbox: Outbox,
     profile: Profile,
-    preferences: TargetInfo,
+    preferences: Preferences,
     documents: Documents,
     runs: Runs,
     /// The queue of reads that take milliseconds.
@@ -73,7 +73,7 @@ impl MainLoop {
             ahead: VecDeque::new(),
             outbox,
             profile: Profile::default(),
-            preferences: TargetInfo::default(),
+            preferences: Preferences::default(),
             documents: Documents::default(),
             runs,
             short,

@@ -3,7 +3,7 @@
 
 use crate::event::Event;
 use crate::lsp::semantic::Sent;
-use crate::lsp::{self, Point, Profile, TargetInfo, Uri, to_proto};
+use crate::lsp::{self, Point, Preferences, Profile, Uri, to_proto};
 use crate::projects::Said;
 use rx_base::{Diagnostic, Span};
 use rx_db::{FileId, FileView, Snapshot};
@@ -213,7 +213,7 @@ pub struct Subject<'a> {
     /// The client's capabilities.
     pub profile: &'a Profile,
     /// The user's settings for display.
-    pub preferences: &'a TargetInfo,
+    pub preferences: &'a Preferences,
     /// The client's version of the text.
     pub version: i32,
     /// The server's number of the text.
@@ -274,7 +274,7 @@ pub struct Job {
     /// The client's capabilities.
     pub profile: Profile,
     /// The user's settings for display.
-    pub preferences: TargetInfo,
+    pub preferences: Preferences,
 }
 
 /// Starts the workers of a lane. They end when the returned queue is dropped. Each job ends with one

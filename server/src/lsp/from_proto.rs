@@ -1,6 +1,6 @@
 //! Conversions from the protocol's types to the server's.
 
-use super::{Change, Point, Profile, TargetInfo, Uri};
+use super::{Change, Point, Preferences, Profile, Uri};
 use crate::commands;
 use crate::event::Event;
 use crate::run::{COMMAND, Order, Outcome, Settings, gpu, stage};
@@ -147,12 +147,12 @@ pub fn configuration(value: &Value) -> [Event; 3] {
 
 /// Parses the display settings, from `{"inlayHints": {"shapes": …, "dtypes": …}, "run": {"gpu": …}}`, optionally inside
 /// `rx`. By default all hints are shown, and GPU runs are offered if a driver is installed.
-pub fn preferences(value: &Value) -> TargetInfo {
+pub fn preferences(value: &Value) -> Preferences {
     let settings = value.get("rx").unwrap_or(value);
     let said = |group: &str, key: &str| settings.get(group).and_then(|group| group.get(key)).and_then(Value::as_bool);
     let wanted = |key: &str| said("inlayHints", key).unwrap_or(true);
     let hints = rx_ide::HintParts { shapes: wanted("shapes"), dtypes: wanted("dtypes") };
-    TargetInfo { hints, gpu: said("run", "gpu").unwrap_or_else(gpu::has_driver) }
+    Preferences { hints, gpu: said("run", "gpu").unwrap_or_else(gpu::has_driver) }
 }
 
 /// Parses the selected diagnostic codes, from `{"check": {"select": […], "ignore": […]}}`, optionally inside `rx`.

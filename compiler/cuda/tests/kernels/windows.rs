@@ -13,7 +13,7 @@ const F32: DType = DType::FLOAT32;
 
 /// The size and the steps of windows along an axis.
 #[derive(Clone, Copy)]
-struct Major {
+struct WindowAxis {
     size: i64,
     taps: i64,
     stride: i64,
@@ -21,11 +21,11 @@ struct Major {
     padding: i64,
 }
 
-const fn along(size: i64, taps: i64) -> Major {
-    Major { size, taps, stride: 1, dilation: 1, padding: taps / 2 }
+const fn along(size: i64, taps: i64) -> WindowAxis {
+    WindowAxis { size, taps, stride: 1, dilation: 1, padding: taps / 2 }
 }
 
-impl Major {
+impl WindowAxis {
     fn out(self) -> i64 {
         (self.size + 2 * self.padding - (self.taps - 1) * self.dilation - 1) / self.stride + 1
     }
@@ -47,7 +47,7 @@ pub struct Windows {
     what: What,
     batch: i64,
     groups: i64,
-    axes: Vec<Major>,
+    axes: Vec<WindowAxis>,
     channels_last: bool,
     /// Whether the batch and the first spatial axis are symbols.
     is_symbolic: bool,
@@ -253,17 +253,20 @@ pub fn cases() -> Vec<Case> {
     for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
         let mut case = |what: &str, windows: Windows| cases.push(windows.case(&format!("{what}, {layout}")));
         let of = Windows { channels_last, ..plain() };
-        let axes = |axis: Major| vec![axis; 2];
-        let steps = Major { stride: 2, ..along(11, 3) };
+        let axes = |axis: WindowAxis| vec![axis; 2];
+        let steps = WindowAxis { stride: 2, ..along(11, 3) };
         case("windows in steps of 2", Windows { axes: axes(steps), ..of.clone() });
-        case("dilated windows", Windows { axes: axes(Major { dilation: 2, padding: 2, ..along(9, 3) }), ..of.clone() });
-        let apart = Major { dilation: 2, stride: 3, padding: 2, ..along(13, 3) };
+        case(
+            "dilated windows",
+            Windows { axes: axes(WindowAxis { dilation: 2, padding: 2, ..along(9, 3) }), ..of.clone() },
+        );
+        let apart = WindowAxis { dilation: 2, stride: 3, padding: 2, ..along(13, 3) };
         case("dilated windows in steps of 3", Windows { axes: axes(apart), ..of.clone() });
         case("windows of 7 x 7", Windows { axes: axes(along(9, 7)), ..of.clone() });
-        case("windows within", Windows { axes: axes(Major { padding: 0, ..along(10, 3) }), ..of.clone() });
+        case("windows within", Windows { axes: axes(WindowAxis { padding: 0, ..along(10, 3) }), ..of.clone() });
         case(
             "windows of 2 x 3",
-            Windows { axes: vec![Major { padding: 0, ..along(6, 2) }, along(5, 3)], ..of.clone() },
+            Windows { axes: vec![WindowAxis { padding: 0, ..along(6, 2) }, along(5, 3)], ..of.clone() },
         );
         case("two results of a channel", Windows { what: What::Sum([1, 2]), ..of.clone() });
         case("three results of a channel, ragged", Windows { what: What::Sum([1, 3]), groups: 5, ..of.clone() });
@@ -274,14 +277,14 @@ pub fn cases() -> Vec<Case> {
         case("activated before and after", Windows { in_front: true, behind: true, ..of.clone() });
         case(
             "one output",
-            Windows { axes: axes(Major { padding: 0, ..along(3, 2) }), groups: 1, batch: 1, ..of.clone() },
+            Windows { axes: axes(WindowAxis { padding: 0, ..along(3, 2) }), groups: 1, batch: 1, ..of.clone() },
         );
         case("no batch", Windows { is_symbolic: true, batch: 0, ..of.clone() });
         let average = Windows { what: What::Average, ..of.clone() };
         case("averages", average.clone());
         case(
             "averages side by side",
-            Windows { axes: axes(Major { stride: 2, padding: 0, ..along(8, 2) }), ..average.clone() },
+            Windows { axes: axes(WindowAxis { stride: 2, padding: 0, ..along(8, 2) }), ..average.clone() },
         );
         case("averages with what is behind", Windows { behind: true, ..average });
         let halves = Windows { dtype: F16, sum: F32, groups: 16, ..of };
@@ -296,7 +299,7 @@ pub fn templates() -> Vec<(&'static str, Case)> {
     let halves = Windows { dtype: DType::BFLOAT16, channels_last: true, behind: true, ..model.clone() };
     let wide = Windows { axes: vec![along(56, 7); 2], ..model.clone() };
     let narrow = Windows { what: What::Sum([4, 4]), groups: 8, ..model.clone() };
-    let maxima = Windows { what: What::Max, axes: vec![Major { stride: 2, ..along(56, 3) }; 2], ..model.clone() };
+    let maxima = Windows { what: What::Max, axes: vec![WindowAxis { stride: 2, ..along(56, 3) }; 2], ..model.clone() };
     let of = |name: &'static str, windows: &Windows| (name, windows.case(name));
     vec![
         of("depthwise 3 x 3, float32", &model),
