@@ -26,7 +26,7 @@ impl Routine for Block<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) -> Sums {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise: elements of the result are writable.
         unsafe {
             match self.count {
                 1 => self.sums::<V, 1>(),

@@ -157,10 +157,11 @@ impl Device {
     }
 
     /// Compiles the kernels that are not in the cache `kept` for this device, and loads all of them. `progress` is
-    /// called with the number of compiled parts and the number of all parts.
+    /// called with the number of finished parts, compiled or cached, and the number of all parts.
     ///
     /// # Errors
-    /// If NVRTC is not found, if it rejects the text, or if the driver rejects the code.
+    /// If NVRTC is not found, if it rejects the text, if the driver rejects the code, or if the device is lost or has
+    /// not enough memory.
     pub fn load(
         &self,
         source: CudaSource,

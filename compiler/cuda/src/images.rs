@@ -312,14 +312,17 @@ impl Kept {
         Kept { folder: Some(folder) }
     }
 
-    /// Returns the cache in the user's cache folder: `RX_CACHE` if it is set (no cache if it is empty), otherwise `rx`
-    /// in `XDG_CACHE_HOME`, `%LOCALAPPDATA%` or `~/.cache`, whichever is set first.
+    /// Returns the cache: the folder `images` in `RX_CACHE` (no cache if that is empty). If `RX_CACHE` is not set, it is
+    /// in the folder `rx` of the first of these that is set and not empty: `XDG_CACHE_HOME`, `%LOCALAPPDATA%`,
+    /// `~/.cache`.
     pub fn of_user() -> Kept {
         let var = |name: &str| std::env::var_os(name);
         let folder = match var("RX_CACHE") {
             Some(folder) => (!folder.is_empty()).then(|| PathBuf::from(folder)),
             None => {
-                let given = var("XDG_CACHE_HOME").or_else(|| var("LOCALAPPDATA")).filter(|folder| !folder.is_empty());
+                let given = ["XDG_CACHE_HOME", "LOCALAPPDATA"]
+                    .into_iter()
+                    .find_map(|name| var(name).filter(|folder| !folder.is_empty()));
                 let home = || var("HOME").map(|home| PathBuf::from(home).join(".cache"));
                 given.map(PathBuf::from).or_else(home).map(|folder| folder.join("rx"))
             }

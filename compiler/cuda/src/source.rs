@@ -18,7 +18,7 @@ pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 /// The limit of iterations of a `while` in a thread: the host cannot stop a kernel that never ends.
 pub const MOST_ROUNDS: i64 = 1 << 32;
 
-/// The limit of launches of one call of a function.
+/// The limit of launches of one call of a function. Iterations of host loops without launches count, too.
 pub const MOST_LAUNCHES: usize = 1 << 16;
 
 /// The CUDA C of a list of functions, to be compiled.

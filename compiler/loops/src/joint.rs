@@ -49,9 +49,9 @@ pub struct JointPart {
     /// The placeholder for the value to combine with it: an iteration's element, or the partial result of other
     /// iterations.
     pub right: VarId,
-    /// The combiner's result, over the `left` and `right` of all parts.
+    /// The combined value, an expression of the `left` and `right` variables of all parts.
     pub combined: Expr,
-    /// The operation, if this part does not depend on the others. Otherwise the combiner selects a side.
+    /// The operation that updates the part; `None` if the combiner selects a side.
     pub operation: Option<BinaryOp>,
     /// The statement that a run-time error names.
     pub site: Site,

@@ -32,8 +32,8 @@ pub struct Recurrence {
     pub buffer: BufferId,
     /// The indices of the element.
     pub indices: Vec<Expr>,
-    /// The value of an element before combining. It does not read the result. If nothing is carried, the first element
-    /// is its value alone.
+    /// The value of an element before combining. It does not read the result. If `carried` is `None`, the
+    /// first element is not combined with anything.
     pub value: Expr,
     /// The indices of the element before the first one, which the first one is combined with. The nest does not write
     /// it.

@@ -166,8 +166,8 @@ fn assuming<T>(scope: &mut Scope, condition: &Expr, holds: bool, inner: impl FnO
     result
 }
 
-/// Returns the site that a run-time error in the statement's own expressions names: the statement's site, or the first
-/// one inside it.
+/// Returns the site for run-time errors in the statement's own expressions: its own site, otherwise the first site
+/// inside it.
 fn site_of(stmt: &Stmt) -> Option<Site> {
     match stmt {
         Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),

@@ -180,7 +180,7 @@ impl Arguments {
         Arguments { evaluate: Some(evaluate), ..self }
     }
 
-    /// Returns the function that computes values, if the caller supplied one.
+    /// Returns the function that runs a Relax function on constant tensors, if the caller supplied one.
     pub fn evaluator(&self) -> Option<Evaluate> {
         self.evaluate
     }

@@ -47,7 +47,8 @@ const SPILL: u32 = 1;
 /// The form of an attribute whose value follows its size; other forms have a value of two bytes in place of the size.
 const SIZED: u8 = 4;
 
-/// The shared memory that the system reserves in each block, in bytes. From `sm_90` on cubins count it.
+/// The shared memory that the system reserves in each block, in bytes. Cubins for `sm_90` and
+/// later include it in the size of a kernel's shared memory.
 const RESERVED: u32 = 1024;
 
 /// Returns the resource usage of the kernels in a cubin, by name. Returns an empty map for PTX and other files.

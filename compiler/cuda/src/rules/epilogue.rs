@@ -102,8 +102,8 @@ pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -
 }
 
 impl Epilogue {
-    /// Collects the elementwise statements of the task that follow the front. The front writes `buffer[indices]`, over
-    /// its loops: `elements` elements, each once.
+    /// Collects the elementwise statements of the task that follow the front, which are the statements that compute the
+    /// result. The loops of the front write `buffer[indices]`: `elements` different elements, each once.
     pub(crate) fn of(
         task: &Task<'_>,
         func: &PrimFunc,

@@ -164,8 +164,8 @@ fn owned(stmt: &Stmt, of: &mut Owned<'_>) -> Stmt {
     let parts = of.axes.iter().filter_map(|at| Some((wide(indices.get(*at)?), wide(shape.get(*at)?))));
     let place = parts.reduce(|(place, extent), (index, inner)| (place * inner.clone() + index, extent * inner));
     let place = place.map_or(Expr::int(0), |(place, _)| place);
-    // The position, which all threads compute, checks the bounds of its indices, so the store only checks the other
-    // ones.
+    // All threads compute `place`, which checks the indices along `of.axes`. So the store checks only its indices along
+    // the other axes.
     let unchecked = |index: &Expr| {
         map_expr(index, &mut |part| match part {
             Expr::Checked { index, .. } => *index,

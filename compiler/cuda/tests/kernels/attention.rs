@@ -21,7 +21,7 @@ enum Seen {
     FromEnd,
     /// The last keys, this many, up to the query's own position.
     Window(i64),
-    /// No key for every second query. The softmax is defined for fully masked rows.
+    /// All keys for even queries, and none for odd ones. The softmax of this case is 0 for a row without keys.
     NotAll,
     /// The keys from the query's own position on. The mask is additive: it adds the lowest finite number to the other
     /// scores.

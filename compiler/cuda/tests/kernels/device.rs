@@ -287,7 +287,7 @@ impl Report {
         Some(heard.next.unwrap_or_else(|| (test.to_owned(), from)))
     }
 
-    /// Skips the other cases of a group. Returns the place where the next group begins.
+    /// Skips the remaining cases of a group. Returns the place where the next group begins.
     fn leaves(&mut self, group: &str, place: Place) -> Place {
         let rest = format!("cases from number {} on", place.case);
         self.tell(&result(group, &rest, &format!("{rest}: left, since {MOST_OF_GROUP} processes ended in this group")));

@@ -384,7 +384,8 @@ fn digits_of(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     (of_a.is_none() && of_b.is_none()).then_some(digits)
 }
 
-/// Puts the fused instruction at position `last`, and removes the earlier instructions that nothing reads any more.
+/// Puts the fused instruction at position `last`, and removes the earlier kernels and views that nothing reads any
+/// more.
 fn replace(code: &mut Block, last: usize, instruction: Instruction, reads: &mut [u32]) {
     instruction.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
     if let Some(old) = code.put(last, instruction) {

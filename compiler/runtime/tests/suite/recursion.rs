@@ -64,7 +64,7 @@ fn tail_call_of_a_function_that_calls_back_runs_without_limit() {
 #[test]
 fn tail_call_runs_on_simulated_cuda() {
     let text = counting("out: R.Tensor((2,), \"int32\") = Module.step(n1, x1)");
-    // Few calls, since simulated launches are slow, but more than the former recursion limit.
+    // Few calls, since simulated launches are slow.
     let ran = text.run(true, Simulated::default(), &arguments(1_200));
     let output = ran.result.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(first(output), 1_200);

@@ -148,8 +148,9 @@ impl Accesses<'_> {
         }
     }
 
-    /// Returns the buffers of which a thread reads elements that another thread writes, in one loop over threads: the
-    /// strides of its stores and loads differ.
+    /// Returns the buffers that need barriers: along one loop over threads, the strides of their stores and loads
+    /// differ, or a stride is unknown. Stores at one index in all threads, and loads that differ from the stores by an
+    /// offset only, are not detected.
     fn crossed(&self) -> FxHashSet<BufferId> {
         let mut moves: FxHashMap<(BufferId, VarId), Moves> = FxHashMap::default();
         for access in &self.all {

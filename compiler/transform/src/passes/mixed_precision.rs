@@ -402,7 +402,7 @@ fn is_narrow(value: &Expr) -> bool {
     }
 }
 
-/// Returns the need for the dtypes in a type.
+/// Returns the need that a type's dtypes express: `float16` is narrow, `float32` is wide, others are unknown.
 fn needed_for(ty: &StructInfo) -> Need {
     match ty {
         StructInfo::Tuple(fields) => Need::Tuple(fields.iter().map(needed_for).collect()),

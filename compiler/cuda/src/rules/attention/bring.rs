@@ -24,7 +24,7 @@ use rx_tir::{Expr, VarId};
 pub(super) struct Tile<'p> {
     /// The operand's element.
     expr: &'p Expr,
-    /// The loop along a line.
+    /// The loop over the elements of a line.
     across: VarId,
     /// The extent of that loop.
     width: i64,

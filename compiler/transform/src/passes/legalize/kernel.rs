@@ -113,7 +113,8 @@ fn tensor(call: &CallInfo<'_>, input: Input, emitter: &mut Emitter<'_>) -> Resul
     })
 }
 
-/// Returns a scalar argument: a variable if `value` is one, otherwise a dim.
+/// Returns a scalar argument of a call: the Relax variable if `value` is the name of one, otherwise a primitive value
+/// with the dim `value`.
 fn scalar(value: &Dim, dtype: DType, variables: &NameMap<StructInfo>) -> Expr {
     let variable = value.as_symbol().and_then(|symbol| Some((symbol, variables.get(&symbol)?)));
     match variable {

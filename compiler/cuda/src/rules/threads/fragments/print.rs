@@ -112,8 +112,8 @@ impl Printer<'_> {
             return Ok(());
         }
         kernel.need_storage(dtype);
-        // Elements per register. Instructions for 8-bit elements sum over 32; a fragment has 16 of them, and the
-        // registers of the others stay zero.
+        // The number of elements in a 32-bit register. Instructions for 8-bit elements have K = 32, but a fragment has
+        // K = 16: the registers for the other 16 stay zero.
         let in_register = 4 / dtype.bytes().cast_signed().max(1);
         let (count, register, at) = match (to.place, in_register) {
             (Fragment::MatrixA, 2) => (8, "e / 2", ["lane / 4 + e / 2 % 2 * 8", "lane % 4 * 2 + e % 2 + e / 4 * 8"]),
