@@ -1,7 +1,7 @@
 //! The device that a program is compiled for.
 
 use rx_cuda::rules::Target;
-use rx_lower::{NoPreferences, TargetInfo};
+use rx_lower::{DefaultTargetInfo, TargetInfo};
 
 /// The target of compilation. The device need not be present.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,8 +16,8 @@ pub enum Device {
 
 impl Device {
     /// Returns the device for which a text is printed, from the device's name in `rx.toml` or `--device`. `is_cuda` is
-    /// whether the text is CUDA C. For example, with the name `cpu` the loops are printed for the CPU, but CUDA C is
-    /// printed for `target`.
+    /// whether the text is CUDA C. `interp`, `cuda` and `cuda-sim` name the device. With any other name it is `target`
+    /// for CUDA C, and the CPU for other texts.
     pub fn to_print_for(word: &str, target: &Target, is_cuda: bool) -> Device {
         match word {
             "interp" => Device::Interp,
@@ -28,10 +28,10 @@ impl Device {
     }
 
     /// Returns the device's target information. `None` means that each operator remains a kernel.
-    pub fn preferences(&self) -> Option<&dyn TargetInfo> {
+    pub fn target_info(&self) -> Option<&dyn TargetInfo> {
         match self {
             Device::Interp => None,
-            Device::Cpu => Some(&NoPreferences),
+            Device::Cpu => Some(&DefaultTargetInfo),
             Device::Cuda(target) => Some(target),
         }
     }

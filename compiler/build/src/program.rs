@@ -69,7 +69,7 @@ pub fn each_step(
     program.map_origins(origins);
     after(LOWERING, &program);
     let each = &mut |step: &'static Step, program: &Program| after(step.name, program);
-    rx_lower::steps::run_with(&Kept::new(db, device), &mut program, device.preferences(), each);
+    rx_lower::steps::run_with(&Kept::new(db, device), &mut program, device.target_info(), each);
     Ok(())
 }
 

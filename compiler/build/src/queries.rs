@@ -51,7 +51,7 @@ pub(crate) fn lowered(
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Made {
     let mut program = lowered(db, scope, entry, false)?;
-    rx_lower::steps::run_with(&Kept::new(db, &device), &mut program, device.preferences(), &mut |_, _| ());
+    rx_lower::steps::run_with(&Kept::new(db, &device), &mut program, device.target_info(), &mut |_, _| ());
     Ok(Arc::new(program))
 }
 
@@ -113,10 +113,10 @@ impl Queries for Kept<'_> {
         once(&self.rewrites, rewrite, || rewritten(self.db, RewriteKey::new(self.db, rewrite)))
     }
 
-    fn can_schedule_as_one_kernel(&self, loops: &Loops, preferences: &dyn TargetInfo) -> bool {
+    fn can_schedule_as_one_kernel(&self, loops: &Loops, target_info: &dyn TargetInfo) -> bool {
         match self.device {
             Device::Cuda(target) => can_schedule_as_one_kernel(self.db, LoopsKey::new(self.db, loops), target.clone()),
-            Device::Cpu | Device::Interp => preferences.can_schedule_as_one_kernel(loops),
+            Device::Cpu | Device::Interp => target_info.can_schedule_as_one_kernel(loops),
         }
     }
 }

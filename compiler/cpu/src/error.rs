@@ -60,7 +60,7 @@ pub enum RunError {
         buffer: Name,
     },
     /// The loops exceed the caller's limit on iterations.
-    #[error("the function needs more iterations of loops than its limit allows")]
+    #[error("stopped: it needs more iterations of loops than is allowed")]
     Rounds,
     /// An index outside its axis.
     #[error("{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}", .site.operator)]

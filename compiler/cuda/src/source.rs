@@ -320,7 +320,7 @@ pub struct TensorForm {
     pub tile: Vec<u32>,
 }
 
-/// An argument of a launch. The low bytes of the `i64` are the scalar in its dtype.
+/// An argument of a launch. The low bytes of the `i64` in [`Argument::Scalar`] are the scalar in its dtype.
 pub type ArgumentValue = Argument<i64>;
 
 /// The reason why a call cannot be launched.

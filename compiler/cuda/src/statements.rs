@@ -183,8 +183,10 @@ impl Splitter<'_> {
         });
     }
 
-    /// Whether a loop must run on the host: its body binds loops to blocks, which synchronize only between launches, or
-    /// to a number of threads that differs by iteration. A loop inside one block becomes part of the kernel instead.
+    /// Whether the host runs a loop, with its launches in each iteration. The body must consist of launches that the
+    /// host can count, at most [`MOST_LAUNCHES`], and one of them must bind a loop to blocks, or to threads by an extent
+    /// that the host does not know before the loop. (Blocks synchronize only between launches.) A loop inside one block
+    /// becomes part of the kernel instead.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
         let is_apart = stmt.any(&|part| match part {
             Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {

@@ -102,7 +102,7 @@ pub enum RunError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
     /// The number of loop iterations.
-    #[error("the function needs more iterations of loops than its limit allows")]
+    #[error("stopped: it needs more iterations of loops than is allowed")]
     Rounds,
     /// The size in bytes of the local buffers.
     #[error("stopped: its buffers need more memory than is allowed")]

@@ -95,7 +95,7 @@ impl Nest {
         if !is_plain(&block.body) {
             return None;
         }
-        // Maps each variable to the kind of the axes that it is bound to, or to `None` if they have several kinds.
+        // Maps each variable to the kind of the axes whose bindings use it, or to `None` if they have several kinds.
         let mut kinds: FxHashMap<VarId, Option<IterKind>> = FxHashMap::default();
         for iter in &block.iters {
             iter.binding.walk(&mut |part| {

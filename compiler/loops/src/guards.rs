@@ -14,12 +14,13 @@ use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::stmt::Site;
 
-/// The number of indices in a function, by whether they need a check at run time.
+/// The number of indices that [`guards`] examined, by whether they need a check at run time. Indices that were already
+/// wrapped are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuardCount {
     /// Indices that are proved in range.
     pub proved: usize,
-    /// Indices that are wrapped in [`Expr::Checked`].
+    /// Indices that it wrapped in [`Expr::Checked`].
     pub checked: usize,
 }
 

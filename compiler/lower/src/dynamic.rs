@@ -162,7 +162,7 @@ pub struct Made {
 /// # Errors
 /// Returns the error of the operator's inference rule, or the reason why the call cannot be lowered: a sentence without
 /// a full stop.
-pub fn specialize(call: &Specialized, preferences: &dyn TargetInfo) -> Result<Made, String> {
+pub fn specialize(call: &Specialized, target_info: &dyn TargetInfo) -> Result<Made, String> {
     let schema = rx_ops::find(name(call.operator)).ok_or_else(|| format!("R.{} is no operator", call.operator))?;
     let mut arguments = call.arguments.clone();
     let mut ty = inferred(schema, &arguments)?;
@@ -197,7 +197,7 @@ pub fn specialize(call: &Specialized, preferences: &dyn TargetInfo) -> Result<Ma
         let first = problems.into_iter().next();
         first.map_or_else(|| format!("R.{} cannot be computed", schema.name), |problem| problem.message)
     })?;
-    crate::steps::run(&mut program, Some(preferences));
+    crate::steps::run(&mut program, Some(target_info));
     Ok(Made { program, scalar })
 }
 

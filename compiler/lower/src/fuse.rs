@@ -63,7 +63,7 @@ const MAX_READERS: usize = 4;
 /// The target information of the device, and the cache of rewrites. Every fusion step takes them.
 pub(crate) struct Context<'c> {
     /// The device's target information: whether it fuses chains, for example.
-    pub(crate) preferences: &'c dyn TargetInfo,
+    pub(crate) target_info: &'c dyn TargetInfo,
     /// Computes (or looks up) merged and rewritten functions.
     pub(crate) queries: &'c dyn Queries,
 }
@@ -104,7 +104,7 @@ pub(crate) fn fuse_epilogues(program: &mut Program, context: &Context<'_>) {
 
 /// Merges the chains of kernels that the device can schedule as one kernel ([`chain`]).
 pub(crate) fn fuse_chains(program: &mut Program, context: &Context<'_>) {
-    if context.preferences.joins_chains() {
+    if context.target_info.joins_chains() {
         let mut asked = chain::Asked::default();
         each_block(program, &mut |code, reads, program| chain::join(code, reads, program, (context, &mut asked)));
     }

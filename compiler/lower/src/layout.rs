@@ -50,8 +50,8 @@ use rx_tir::permute::reordered;
 type Order = Vec<usize>;
 
 /// Assigns channels-last layouts in all procedures where they reduce the cost. Does nothing if the device prefers none.
-pub(crate) fn assign(program: &mut Program, preferences: &dyn TargetInfo) {
-    let together = |dtype: DType| preferences.channel_vector_width(dtype).filter(|count| *count > 1);
+pub(crate) fn assign(program: &mut Program, target_info: &dyn TargetInfo) {
+    let together = |dtype: DType| target_info.channel_vector_width(dtype).filter(|count| *count > 1);
     let wants = |func: &PrimFunc| func.buffers.iter().any(|buffer| together(buffer.dtype).is_some());
     if !program.kernels.iter().any(|kernel| wants(&kernel.loops)) {
         return;

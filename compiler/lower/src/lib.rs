@@ -61,4 +61,4 @@ pub use program::{
     Scalar, StorageId,
 };
 pub use queries::{Direct, Queries};
-pub use rx_loops::{NoPreferences, TargetInfo};
+pub use rx_loops::{DefaultTargetInfo, TargetInfo};

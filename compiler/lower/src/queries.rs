@@ -28,8 +28,8 @@ pub trait Queries {
 
     /// Whether the device schedules a function with several reductions as one kernel
     /// ([`TargetInfo::can_schedule_as_one_kernel`]).
-    fn can_schedule_as_one_kernel(&self, loops: &Loops, preferences: &dyn TargetInfo) -> bool {
-        preferences.can_schedule_as_one_kernel(loops)
+    fn can_schedule_as_one_kernel(&self, loops: &Loops, target_info: &dyn TargetInfo) -> bool {
+        target_info.can_schedule_as_one_kernel(loops)
     }
 }
 

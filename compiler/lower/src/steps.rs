@@ -78,7 +78,7 @@ pub const STEPS: &[Step] = &[
         name: "AssignLayouts",
         doc: "Puts the channels of tensors between convolutions last where the device reads several at once.",
         always: false,
-        run: |program, context| layout::assign(program, context.preferences),
+        run: |program, context| layout::assign(program, context.target_info),
     },
     Step {
         name: "StaticPlanBlockMemory",
@@ -98,28 +98,28 @@ fn steps(optimized: bool) -> impl Iterator<Item = &'static Step> {
 
 /// Runs the steps on a program that [`crate::lower()`] built. Without target
 /// information, only the steps of a reference run.
-pub fn run(program: &mut Program, preferences: Option<&dyn TargetInfo>) {
-    run_each(program, preferences, &mut |_, _| ());
+pub fn run(program: &mut Program, target_info: Option<&dyn TargetInfo>) {
+    run_each(program, target_info, &mut |_, _| ());
 }
 
 /// Like [`run`]; calls `after` with each step and the program after it.
 pub fn run_each(
     program: &mut Program,
-    preferences: Option<&dyn TargetInfo>,
+    target_info: Option<&dyn TargetInfo>,
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
-    run_with(&Direct, program, preferences, after);
+    run_with(&Direct, program, target_info, after);
 }
 
 /// Like [`run_each`]; kernels are computed by `queries`.
 pub fn run_with(
     queries: &dyn Queries,
     program: &mut Program,
-    preferences: Option<&dyn TargetInfo>,
+    target_info: Option<&dyn TargetInfo>,
     after: &mut dyn FnMut(&'static Step, &Program),
 ) {
-    let context = Context { preferences: preferences.unwrap_or(&rx_loops::NoPreferences), queries };
-    for step in steps(preferences.is_some()) {
+    let context = Context { target_info: target_info.unwrap_or(&rx_loops::DefaultTargetInfo), queries };
+    for step in steps(target_info.is_some()) {
         tracing::debug_span!("step", name = step.name).in_scope(|| (step.run)(program, &context));
         after(step, program);
     }
@@ -133,7 +133,7 @@ pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let kernel = Kernel::new(guarded.unwrap_or_else(|| loops.clone()), inputs, None);
     let mut program = Program { kernels: vec![kernel], ..Program::default() };
     if optimized {
-        simplify(&mut program, &Context { preferences: &rx_loops::NoPreferences, queries });
+        simplify(&mut program, &Context { target_info: &rx_loops::DefaultTargetInfo, queries });
     }
     program
 }

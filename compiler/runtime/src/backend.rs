@@ -4,7 +4,7 @@ use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
 use crate::memory::Memory;
 use rx_base::DType;
-use rx_lower::{KernelId, NoPreferences, Program, TargetInfo};
+use rx_lower::{DefaultTargetInfo, KernelId, Program, TargetInfo};
 use rx_tensor::Scalar;
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ pub trait Backend: Sized {
     fn another(&self) -> Self;
 
     /// Returns the properties of the device that lowering takes into account.
-    fn preferences(&self) -> &dyn TargetInfo {
-        &NoPreferences
+    fn target_info(&self) -> &dyn TargetInfo {
+        &DefaultTargetInfo
     }
 
     /// Returns messages for the user about the last build, one sentence each: the kernels that run in a slower way than

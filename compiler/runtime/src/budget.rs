@@ -50,5 +50,5 @@ impl Budget {
 
 /// Returns the error of a run that has exhausted its iterations.
 pub(crate) fn out_of_rounds() -> RunError {
-    RunError::other("the call needs more iterations of loops and calls than its limit allows")
+    RunError::other("stopped: it needs more iterations of loops and calls than is allowed")
 }

@@ -38,11 +38,11 @@ use rx_base::name::name;
 /// The target of an early exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// The rest of the iteration of the innermost loop: `continue` (`T.continue_loop`).
+    /// Ends the iteration of the innermost loop: `continue` (`T.continue_loop`).
     Continue,
-    /// The innermost loop: `break` (`T.break_loop`).
+    /// Exits the innermost loop: `break` (`T.break_loop`).
     Break,
-    /// The function: `return`.
+    /// Exits the function: `return`.
     Return,
 }
 

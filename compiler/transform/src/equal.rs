@@ -23,8 +23,8 @@ pub fn structurally_equal(a: &Module, b: &Module) -> bool {
     first_difference(a, b).is_none()
 }
 
-/// Returns a description of the first function that differs: its name in the first module, or a message that only one
-/// module has it. Returns `None` if the modules are equal.
+/// Returns the canonical name of a function that differs (`<private 0>` for a private one that others refer to), or a
+/// message that only one module has it. Returns `None` if the modules are equal.
 pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     let (a, b) = (canonical(a), canonical(b));
     let missing = |from: &Canonical, of: &Canonical| from.keys().find(|name| !of.contains_key(*name)).cloned();

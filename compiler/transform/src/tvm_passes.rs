@@ -60,7 +60,8 @@ const PASSES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the Python module of TVM that has the pass `name`, which may be qualified. For example,
+/// Returns the Python module of TVM that has the pass `name`, which may be qualified, if rx does not implement the pass;
+/// `None` for all other names. For example,
 /// `tvm.relax.transform` for `LambdaLift` and for `relax.transform.LambdaLift`.
 pub fn namespace_of(name: &str) -> Option<&'static str> {
     let own = name.rsplit('.').next().unwrap_or(name);

@@ -340,8 +340,8 @@ impl Kernel<'_> {
         Ok(types::rounded(dtype, &text))
     }
 
-    /// Returns a value for a store, which rounds it to the dtype. So a cast to this dtype directly below the store is
-    /// skipped.
+    /// Returns the C text of a value in the storage form of `dtype`. The conversion to a float below 32 bits rounds, so
+    /// a cast to `dtype` of a value that is computed as `float` is left out.
     pub(crate) fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         match value {
             Expr::Cast { dtype: to, value: inner }

@@ -91,7 +91,7 @@ fn one_line(parts: &[String]) -> String {
     if line.as_bytes().iter().any(breaks) { line.replace(['\n', '\r', '\\'], " ") } else { line }
 }
 
-/// Returns the names of the blocks in statements, without duplicates.
+/// Returns the names of the TIR blocks in statements, without duplicates.
 pub(super) fn blocks_in(statements: &[&Stmt]) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     for block in statements.iter().flat_map(|stmt| blocks_of(stmt)) {

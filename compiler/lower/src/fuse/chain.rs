@@ -14,9 +14,10 @@
 //!   included, are members of the chain, and the second is the last member. At least one member between them is a
 //!   reduction.
 //! - Kernels after the end belong to the chain if each is the only reader of its predecessor and reads at most one
-//!   element per element.
-//! - Kernels before the chain belong to it if only members read them and they read at most one element per element
-//!   (moves, scales, casts), or if they have no tensor inputs (iota, causal masks).
+//!   input element per output element, by cheap arithmetic (`is_light`: no reduction, no call such as `exp`).
+//! - Kernels before the chain belong to it if only members read them and they are of this kind (moves, scales, casts),
+//!   or if their elements depend only on their indices (iota, causal masks) and are cheap.
+//! - The numbers of members are limited by the constants of this file.
 //! - The device accepts the merged function as one kernel ([`rx_loops::TargetInfo`]), after its loops have been
 //!   split along common axes (`digits`).
 //!
@@ -77,7 +78,7 @@ pub(super) type Asked = FxHashMap<Loops, Option<Loops>>;
 fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops> {
     let answer = asked.entry(loops.clone()).or_insert_with(|| {
         let one = rewritten(context.queries, &Rewrite::Unite { loops: loops.clone() })?;
-        context.queries.can_schedule_as_one_kernel(&one, context.preferences).then_some(one)
+        context.queries.can_schedule_as_one_kernel(&one, context.target_info).then_some(one)
     });
     answer.clone()
 }

@@ -69,7 +69,7 @@ impl Registers {
         Register(at as u32)
     }
 
-    /// Returns the program's register with a number.
+    /// Returns the program's register for a local number.
     fn own(&self, number: Register) -> Register {
         self.0[number.0 as usize]
     }

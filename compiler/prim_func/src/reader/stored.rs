@@ -71,7 +71,7 @@ impl Reader<'_> {
 /// Returns the constant value of an expression that consists of a literal, signs and casts.
 fn constant_of(expr: &Expr) -> Option<Constant> {
     match expr {
-        // A `uint64` that exceeds `int64` keeps its bit pattern.
+        // A `uint64` literal is stored as the `int64` with the same bits.
         Expr::Int { value, dtype: DType::UINT64 } => Some(Constant::Int(i128::from(value.cast_unsigned()))),
         Expr::Int { value, .. } => Some(Constant::Int(i128::from(*value))),
         Expr::Float { value, .. } => Some(Constant::Float(*value)),

@@ -88,7 +88,7 @@ impl Cuda {
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
-    fn preferences(&self) -> &dyn TargetInfo {
+    fn target_info(&self) -> &dyn TargetInfo {
         &self.target
     }
 

@@ -46,7 +46,7 @@ impl Simulated {
 impl Backend for Simulated {
     type Memory = Tensor;
 
-    fn preferences(&self) -> &dyn TargetInfo {
+    fn target_info(&self) -> &dyn TargetInfo {
         &self.target
     }
 

@@ -71,7 +71,7 @@ impl<B: Backend> Executor<B> {
     }
 
     fn build_alone(&self, call: &Specialized) -> Result<Call<B>, RunError> {
-        let Made { program, scalar } = specialize(call, self.backend.preferences()).map_err(RunError::other)?;
+        let Made { program, scalar } = specialize(call, self.backend.target_info()).map_err(RunError::other)?;
         let program = Arc::new(program);
         let constants: Vec<_> = program.constants.iter().map(crate::constant::written).collect::<Result<_, _>>()?;
         let built = Executor::new(program, self.backend.another(), &constants, &mut |_| {});

@@ -70,7 +70,7 @@ impl Exported {
 
     fn rules_of(&self, target: Target) -> Vec<&'static str> {
         let device = Simulated::of(target.clone());
-        let program = self.text().program_for(Some(device.preferences()));
+        let program = self.text().program_for(Some(device.target_info()));
         let program = program.unwrap_or_else(|problems| panic!("{problems:#?}"));
         let (source, _) = source(&program, &target).unwrap_or_else(|error| panic!("{error}"));
         source.choices.iter().map(|choice| choice.rule).collect()

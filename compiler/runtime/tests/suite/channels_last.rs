@@ -4,7 +4,7 @@
 use crate::common::Text;
 use rx_base::DType;
 use rx_cuda::rules::Target;
-use rx_lower::{NoPreferences, Operation, Program};
+use rx_lower::{DefaultTargetInfo, Operation, Program};
 use rx_runtime::Backend;
 use rx_runtime::cuda::Simulated;
 use rx_runtime::interp::Interpreter;
@@ -29,7 +29,7 @@ fn drawn(dtype: &str, shapes: &[Vec<i64>]) -> Vec<Tensor> {
 /// Runs the text on simulated CUDA with this target in strict mode. Returns the results and the program.
 fn simulated(text: &Text, target: &Target, arguments: &[Tensor]) -> (Vec<Tensor>, Program) {
     let device = Simulated::of(target.clone()).strict();
-    let program = text.program_for(Some(device.preferences())).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let program = text.program_for(Some(device.target_info())).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let run = text.run(true, device, arguments);
     (run.result.unwrap_or_else(|error| panic!("{error}")).tensors(), program)
 }
@@ -68,7 +68,7 @@ fn check_text(text: &str, arguments: &[Tensor], target: &Target) -> Vec<String> 
         }
         Err(missing) => {
             println!("skipped: {missing}");
-            text.program_for(Some(Simulated::of(target.clone()).preferences())).expect("a program")
+            text.program_for(Some(Simulated::of(target.clone()).target_info())).expect("a program")
         }
     };
     orders(&program)
@@ -346,14 +346,14 @@ fn weights_are_reordered_once() {
     let body =
         ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
     let text = Text::module(&function("float16", 1, &params, &body));
-    let program = text.program_for(Some(Simulated::default().preferences())).expect("a program");
+    let program = text.program_for(Some(Simulated::default().target_info())).expect("a program");
     let [main, own] = &program.procedures[..] else { panic!("{:#?}", program.procedures) };
     assert!(own.once && !main.once);
     let calls = main.code.iter().filter(|one| matches!(one.operation, Operation::Call { .. })).count();
     assert_eq!(calls, 1);
     // A layout conversion of an argument that is not a weight is not cached between calls.
     let text = Text::module(&function("float16", 3, &params, &body));
-    let program = text.program_for(Some(Simulated::default().preferences())).expect("a program");
+    let program = text.program_for(Some(Simulated::default().target_info())).expect("a program");
     assert_eq!(program.procedures.len(), 1);
 }
 
@@ -366,8 +366,8 @@ fn programs_of_other_devices_are_unchanged() {
         program.kernels.iter().map(|kernel| rx_tir::print::script(&kernel.loops)).collect()
     };
     let text = Text::module(&function("float32", 1, &params, &body));
-    let plain = text.program_for(Some(&NoPreferences)).expect("a program");
-    let of_device = text.program_for(Some(Simulated::default().preferences())).expect("a program");
+    let plain = text.program_for(Some(&DefaultTargetInfo)).expect("a program");
+    let of_device = text.program_for(Some(Simulated::default().target_info())).expect("a program");
     assert_eq!(scripts(plain), scripts(of_device));
 }
 
@@ -460,7 +460,7 @@ fn random_networks_keep_values_in_either_layout() {
         let expected = text.run(false, Interpreter::default(), &arguments).result;
         let expected = expected.unwrap_or_else(|error| panic!("{error}")).tensors();
         let device = Simulated::default();
-        let program = text.program_for(Some(device.preferences())).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let program = text.program_for(Some(device.target_info())).unwrap_or_else(|problems| panic!("{problems:#?}"));
         moved += usize::from(!orders(&program).is_empty());
         let run = text.run(true, device, &arguments).result.unwrap_or_else(|error| panic!("{error}\n{body:#?}"));
         same(&run.tensors(), &expected);
@@ -490,11 +490,11 @@ fn factors_of_models_in_bfloat16_are_brought_16_bytes_at_once() {
     for name in ["resnet50", "resnet18_dynbatch", "mobilenet_v2", "efficientnet_b0", "densenet121", "unet"] {
         let Ok(text) = std::fs::read_to_string(folder.join(format!("{name}.rx"))) else { continue };
         let text = Text::new(&text.replace("\"float32\"", "\"bfloat16\""));
-        let program = |preferences: &dyn rx_lower::TargetInfo| {
-            text.program_for(Some(preferences)).unwrap_or_else(|problems| panic!("{name}: {problems:#?}"))
+        let program = |target_info: &dyn rx_lower::TargetInfo| {
+            text.program_for(Some(target_info)).unwrap_or_else(|problems| panic!("{name}: {problems:#?}"))
         };
-        let plain = factors(&program(&NoPreferences));
-        let last = factors(&program(Simulated::default().preferences()));
+        let plain = factors(&program(&DefaultTargetInfo));
+        let last = factors(&program(Simulated::default().target_info()));
         println!("{name:18} {:4} {:4} -> {:4} {:4}", plain[0], plain[1], last[0], last[1]);
         assert!(last[1] * 4 <= plain[1], "{name}: {plain:?}, channels last {last:?}");
     }

@@ -59,7 +59,7 @@ impl Count {
                 }
             };
             self.lowered += 1;
-            rx_lower::steps::run(&mut program, Some(&rx_lower::NoPreferences));
+            rx_lower::steps::run(&mut program, Some(&rx_lower::DefaultTargetInfo));
             match run(&text, program) {
                 Ok(()) => self.ran += 1,
                 Err(reason) => self.because(&format!("ran: {reason}")),

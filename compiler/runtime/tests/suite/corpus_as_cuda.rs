@@ -43,7 +43,7 @@ fn kernels_of(text: &str, into: &mut Vec<Kernel>) {
     let text = Text(workspace, file);
     for name in names.into_iter().filter(|name| text.0.function(text.0.first_module(file), *name).is_some()) {
         if let Ok(mut program) = rx_lower::lower(&text, name) {
-            rx_lower::steps::run(&mut program, Some(Simulated::default().preferences()));
+            rx_lower::steps::run(&mut program, Some(Simulated::default().target_info()));
             into.extend(program.kernels);
         }
     }

@@ -89,7 +89,7 @@ fn kernels_of_all_models_become_machine_code() {
         for arch in ARCHITECTURES {
             let target = Target { arch, ..Target::default() };
             let device = Simulated::of(target.clone());
-            let program = text.program_for(Some(device.preferences()));
+            let program = text.program_for(Some(device.target_info()));
             let program = program.unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
             let (source, _) = source(&program, &target).unwrap_or_else(|error| panic!("{name}: {error}"));
             let images = images::compile(&source, arch, &Kept::of_user(), &mut |_, _| ());

@@ -28,8 +28,8 @@ impl Text {
     #[track_caller]
     fn program(&self, optimized: bool) -> Program {
         let mut program = rx_lower::lower(self, name("main")).unwrap_or_else(|problems| panic!("{problems:#?}"));
-        let preferences: &dyn rx_lower::TargetInfo = &rx_lower::NoPreferences;
-        rx_lower::steps::run(&mut program, optimized.then_some(preferences));
+        let target_info: &dyn rx_lower::TargetInfo = &rx_lower::DefaultTargetInfo;
+        rx_lower::steps::run(&mut program, optimized.then_some(target_info));
         program
     }
 

@@ -76,7 +76,7 @@ fn tail_calls_count_toward_the_limit_of_a_run() {
     let limits = Limits { rounds: Some(10_000), bytes: None };
     let ran = text.run_within(limits, false, Interpreter::default(), &arguments(i64::from(i32::MAX)));
     let error = ran.result.expect_err("more than is allowed");
-    assert!(error.to_string().starts_with("the call needs more iterations"), "{error}");
+    assert!(error.to_string().starts_with("stopped: it needs more iterations"), "{error}");
 }
 
 #[test]

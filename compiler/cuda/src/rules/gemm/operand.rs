@@ -376,7 +376,8 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Returns the separable address, if the tile is loaded by it.
+    /// Returns the tile's separable address (row part + K part, [`Reach`]) if the loads use it, and `None` if each
+    /// element's address is computed.
     fn reach(&self) -> Option<&'p Reach> {
         let factor = self.factor;
         let reach = factor.reach.as_ref()?;

@@ -54,13 +54,13 @@ impl Text {
     /// # Errors
     /// The operators that cannot be lowered.
     pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
-        self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn TargetInfo))
+        self.program_for(optimized.then_some(&rx_lower::DefaultTargetInfo as &dyn TargetInfo))
     }
 
     /// As [`Text::program`] for a device. Kernels are fused if target information is given.
-    pub fn program_for(&self, preferences: Option<&dyn TargetInfo>) -> Result<Program, Vec<Problem>> {
+    pub fn program_for(&self, target_info: Option<&dyn TargetInfo>) -> Result<Program, Vec<Problem>> {
         let mut program = rx_lower::lower(self, self.entry())?;
-        rx_lower::steps::run(&mut program, preferences);
+        rx_lower::steps::run(&mut program, target_info);
         Ok(program)
     }
 
@@ -82,7 +82,7 @@ impl Text {
     #[track_caller]
     pub fn run_within(&self, limits: Limits, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
         let program = self
-            .program_for(optimized.then(|| backend.preferences()))
+            .program_for(optimized.then(|| backend.target_info()))
             .unwrap_or_else(|problems| panic!("{problems:#?}"));
         let constants = self.constants(&program).unwrap_or_else(|why| panic!("{why}"));
         let mut executor = Executor::new(Arc::new(program), backend, &constants, &mut |_| {})

@@ -268,7 +268,8 @@ fn is_shared(argument: &Expr) -> bool {
     matches!(argument.kind, ExprKind::Metadata { .. })
 }
 
-/// Whether a value is written out in the function instead of being passed: a known scalar or shape.
+/// Whether a value is written out in the function instead of being passed: a known scalar, a known shape,
+/// or a tuple of these.
 fn is_written_out(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Prim(PrimValue::Int(dim)) => dim.as_constant().is_some(),

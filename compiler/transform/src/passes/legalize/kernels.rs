@@ -18,7 +18,8 @@ pub(super) struct Kernels {
     taken: FreshNames,
     /// The names of prim_funcs that can be reused, by their loops printed without names.
     known: HashMap<String, Name>,
-    /// The names of prim_funcs for a target, by the name of the prim_func without a target and the text of the target.
+    /// The copies of prim_funcs for a target: maps the name of the prim_func without a target, and the text of the
+    /// target, to the name of the copy.
     targeted: HashMap<(Name, Arc<str>), Name>,
     made: Vec<LoopFunction<PrimFunc>>,
     /// The prim_funcs that are called.

@@ -27,6 +27,6 @@ pub trait TargetInfo {
 
 /// The target information of the CPU and of the interpreter: no rewrite is profitable.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoPreferences;
+pub struct DefaultTargetInfo;
 
-impl TargetInfo for NoPreferences {}
+impl TargetInfo for DefaultTargetInfo {}
