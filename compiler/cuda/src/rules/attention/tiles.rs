@@ -119,7 +119,9 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     if let Some(dtype) = half(problem) {
         let is_bfloat = dtype == DType::BFLOAT16;
         let fragments = if longest > 128 || !are_enough(128) { 1 } else { 2 };
-        let keys = if longest > 128 { 32 } else { 64 };
+        // With two fragments of long rows, 64 keys just fit the registers, and only if no extents of the call need any.
+        let fits = longest <= 64 || fragments == 1 || rows.is_some() && keys.is_some();
+        let keys = if longest <= 128 && fits { 64 } else { 32 };
         let unit = match is_few {
             true => Unit::Warps { warps: 1, fragments: 1, is_bfloat },
             false => Unit::Warps { warps: 4, fragments, is_bfloat },
