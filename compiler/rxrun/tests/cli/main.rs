@@ -6,6 +6,8 @@ mod inputs;
 mod kernels;
 mod macros;
 mod modules;
+mod observe;
+mod pages;
 mod progress;
 mod stages;
 mod weights;
@@ -559,4 +561,16 @@ fn a_disk_that_is_full_is_an_error() {
     let run = folder.run(&["take.rx", "--dim", "n=2", "--output", "/dev/full"]);
     assert_eq!(run.0.status.code(), Some(2), "{}", run.stderr());
     assert!(run.stderr().contains(full) && !run.stderr().contains("drop"), "{}", run.stderr());
+}
+
+#[test]
+fn run_beyond_its_iterations_is_an_error_under_both_names_of_the_flag() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    for flag in ["--max-iterations", "--max-rounds"] {
+        folder.run(&["take.rx", "--dim", "n=2", flag, "1"]).fails(1, "it needs more iterations");
+        assert_eq!(folder.run(&["take.rx", "--dim", "n=2", flag, "1000000"]).0.status.code(), Some(0), "{flag}");
+    }
+    let help = folder.run(&["--help"]).stdout();
+    assert!(help.contains("--max-iterations") && !help.contains("--max-rounds"), "{help}");
 }
