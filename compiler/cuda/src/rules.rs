@@ -259,6 +259,11 @@ impl Task<'_> {
     }
 }
 
+/// Returns the number of groups of `size` elements that hold `count` elements.
+fn groups_of(count: i64, size: i64) -> i64 {
+    count.cast_unsigned().div_ceil(size.cast_unsigned()).cast_signed()
+}
+
 /// Whether a statement reads or writes a buffer.
 pub(crate) fn uses(stmt: &Stmt, buffer: BufferId) -> bool {
     buffers_of(stmt).contains(&buffer)

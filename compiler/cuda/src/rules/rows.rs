@@ -33,7 +33,7 @@ use super::stages::gather::{Form, gather};
 use super::stages::lanes::{Held, Lanes};
 use super::stages::vectors::Way;
 use super::stages::{Item, Kind, Stages};
-use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task, groups_of};
 use layout::{Layout, RowsKernel};
 use rx_loops::Multiples;
 use rx_tir::{Expr, VarId};
@@ -119,11 +119,6 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
         note = format!("a warp per row of up to {MOST_IN_WARP} elements, {LONG_BLOCK} threads per longer row; {note}");
     }
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
-}
-
-/// Returns the number of groups of `size` elements that hold `count` elements.
-fn groups_of(count: i64, size: i64) -> i64 {
-    count.cast_unsigned().div_ceil(size.cast_unsigned()).cast_signed()
 }
 
 /// Chooses the threads for rows of a constant length.

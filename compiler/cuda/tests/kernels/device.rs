@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::panic::resume_unwind;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -400,18 +401,15 @@ impl Group {
         // Always prints all of the cases, wherever the worker begins, so that the text is the same and its images are
         // found in the cache.
         let source = crate::source_for(cases, &self.target);
-        let mut expected: Vec<_> = cases.iter().map(|_| None).collect();
-        let loaded = std::thread::scope(|scope| {
-            let workers = std::thread::available_parallelism().map_or(1, usize::from);
-            let each = (cases.len() - skipped).div_ceil(workers).max(1);
-            for (cases, expected) in cases[skipped..].chunks(each).zip(expected[skipped..].chunks_mut(each)) {
-                scope.spawn(|| {
-                    for (case, expected) in cases.iter().zip(expected) {
-                        *expected = Some((self.expected)(case));
-                    }
-                });
-            }
-            device.load(source, &Kept::of_user(), &mut |_, _| ())
+        let (loaded, expected) = std::thread::scope(|scope| {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let each = (cases.len() - skipped).div_ceil(cores).max(1);
+            let compute = |some: &[Case]| some.iter().map(self.expected).collect::<Vec<_>>();
+            let workers: Vec<_> =
+                cases[skipped..].chunks(each).map(|some| scope.spawn(move || compute(some))).collect();
+            let loaded = device.load(source, &Kept::of_user(), &mut |_, _| ());
+            let expected = workers.into_iter().flat_map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            (loaded, expected.collect::<Vec<_>>())
         });
         let module = match loaded {
             Ok(module) => module,
@@ -433,9 +431,8 @@ impl Group {
                 );
             }
         };
-        for (function, (case, expected)) in cases.iter().zip(&expected).enumerate().skip(skipped) {
+        for ((function, case), expected) in cases.iter().enumerate().skip(skipped).zip(&expected) {
             self.begins(&case.name, Place { group: number, case: start + function + 1 });
-            let expected = expected.as_ref().unwrap_or_else(|| panic!("{}: not computed", case.name));
             let Outcome { milliseconds, verdict, is_lost } = outcome(device, &module, function, case, expected);
             tell_result(&json!({
                 "device": device.name(), "group": self.name, "case": case.name, "function": case.func.name.as_str(),

@@ -25,17 +25,22 @@ use rx_tir::{BinaryOp, Expr};
 /// the last place is lost when the weights are rounded to 16 bits.
 fn with_reciprocals(score: &Expr) -> Expr {
     map_expr(score, &mut |part| match part {
-        Expr::Binary { op: BinaryOp::Div, left, right } if is_reciprocal(&right) => {
-            let Expr::Float { value, dtype } = *right else { return Expr::binary(BinaryOp::Div, *left, *right) };
-            Expr::binary(BinaryOp::Mul, *left, Expr::Float { value: value.recip(), dtype })
-        }
+        Expr::Binary { op: BinaryOp::Div, left, right } => match reciprocal(&right) {
+            Some(reciprocal) => Expr::binary(BinaryOp::Mul, *left, reciprocal),
+            None => Expr::binary(BinaryOp::Div, *left, *right),
+        },
         other => other,
     })
 }
 
-/// Whether an expression is a `float32` whose reciprocal is a normal number.
-fn is_reciprocal(expr: &Expr) -> bool {
-    matches!(expr, Expr::Float { value, dtype: DType::FLOAT32 } if (value.recip() as f32).is_normal())
+/// Returns the reciprocal of a `float32` constant, if it is a normal number.
+fn reciprocal(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Float { value, dtype: DType::FLOAT32 } if (value.recip() as f32).is_normal() => {
+            Some(Expr::number(value.recip(), DType::FLOAT32))
+        }
+        _ => None,
+    }
 }
 
 impl AttentionKernel {

@@ -5,14 +5,16 @@
 //!      + (stores and loads of the slices + launch of the second kernel, if there is more than one slice)
 //! ```
 //!
-//! The throughputs are fractions of the multiprocessor's peak. They follow from the times of the kernel table on an H100
-//! (`docs/gpu.md`), except for `mma.sync` with 128 rows and TMA tiles with 128 columns, which are interpolated. They
-//! decide between tilings, so on another device only their ratios matter.
+//! The throughputs are fractions of the multiprocessor's peak. For dense factors they follow from the times of the kernel
+//! table on an H100 (`docs/gpu.md`), except for `mma.sync` with 128 rows and TMA tiles with 128 columns, which are
+//! interpolated. For factors that are gathered (convolutions), they are the fractions with which the table was measured:
+//! larger than what these kernels reach, but their choices are the measured ones. The fractions decide between tilings,
+//! so on another device only their ratios matter.
 
 use super::hopper;
 use super::problem::{Axis, Problem};
 use super::tiles::{Fragment, Mma, Tiling, Unit};
-use crate::rules::{Declined, Target};
+use crate::rules::{Declined, Target, groups_of};
 
 /// The assumed extent of an axis whose extent is not a constant.
 pub(super) const UNKNOWN: i64 = 512;
@@ -71,8 +73,7 @@ impl Sizes {
 
     /// Returns the number of tiles that cover the result.
     fn tiles(&self, tiling: &Tiling) -> i64 {
-        let along = |extent: i64, tile: i64| (extent / tile).saturating_add(i64::from(extent % tile != 0));
-        along(self.m, tiling.m).saturating_mul(along(self.n, tiling.n)).saturating_mul(self.batch)
+        groups_of(self.m, tiling.m).saturating_mul(groups_of(self.n, tiling.n)).saturating_mul(self.batch)
     }
 
     /// Returns the largest number of split-K slices to consider.
@@ -85,16 +86,16 @@ impl Sizes {
     }
 
     /// Returns the estimated time in microseconds of a product by a tiling, in this number of split-K slices.
-    fn time(&self, tiling: &Tiling, slices: i64, units: i64, peak: f64) -> f64 {
-        let tiles = self.tiles(tiling).saturating_mul(slices);
-        let each = (tiles / units).saturating_add(i64::from(tiles % units != 0));
-        let depth = (self.k / (tiling.k * slices)).saturating_add(1).saturating_mul(tiling.k).min(self.k);
+    /// `throughput` is the multiply-adds per microsecond of a busy multiprocessor.
+    fn time(&self, tiling: &Tiling, slices: i64, units: i64, throughput: f64) -> f64 {
+        let each = groups_of(self.tiles(tiling).saturating_mul(slices), units);
+        let depth = groups_of(self.k, tiling.k * slices).saturating_mul(tiling.k).min(self.k);
         let warps = each.saturating_mul(tiling.threads() / 32).min(BUSY_WARPS);
-        let throughput = peak * rate(tiling) * warps as f64 / BUSY_WARPS as f64;
+        let throughput = throughput * warps as f64 / BUSY_WARPS as f64;
         let product = each as f64 * (tiling.m * tiling.n) as f64 * depth as f64 / throughput;
         let elements = self.m as f64 * self.n as f64 * self.batch as f64;
-        let split = elements * slices as f64 * 2.0 / SLICE_ELEMENTS + SECOND_LAUNCH;
-        if slices > 1 { product + split } else { product }
+        let split = if slices > 1 { elements * slices as f64 * 2.0 / SLICE_ELEMENTS + SECOND_LAUNCH } else { 0.0 };
+        product + split
     }
 }
 
@@ -111,13 +112,16 @@ fn peak(tiling: &Tiling, bits: u8) -> f64 {
 
 /// Returns the fraction of the peak that a tiling reaches with enough tiles. A `wgmma` with 256 columns reads 10 KB of
 /// shared memory in its 128 cycles, one with 128 columns 6 KB in 64 cycles, and a multiprocessor reads 128 bytes per
-/// cycle; so larger tiles are faster.
-fn rate(tiling: &Tiling) -> f64 {
+/// cycle; so larger tiles are faster. `is_dense` is whether both factors are dense views.
+fn rate(tiling: &Tiling, is_dense: bool) -> f64 {
     match (tiling.unit, tiling.m, tiling.n) {
         (Unit::Warps { mma: Mma::WarpgroupTma, .. }, 128, 256) => 0.82,
         (Unit::Warps { mma: Mma::WarpgroupTma, .. }, 128, _) => 0.74,
         (Unit::Warps { mma: Mma::WarpgroupTma, .. }, _, _) => 0.62,
         (Unit::Warps { mma: Mma::Warpgroup, .. }, _, _) => 0.53,
+        (Unit::Warps { mma: Mma::Warp, .. }, 128, _) if !is_dense => 0.49,
+        (Unit::Warps { mma: Mma::Warp, .. }, 64, _) if !is_dense => 0.37,
+        (Unit::Warps { mma: Mma::Warp, .. }, _, _) if !is_dense => 0.25,
         (Unit::Warps { mma: Mma::Warp, .. }, 128, _) => 0.28,
         (Unit::Warps { mma: Mma::Warp, .. }, 64, _) => 0.21,
         (Unit::Warps { mma: Mma::Warp, .. }, _, _) => 0.14,
@@ -135,14 +139,15 @@ fn rate(tiling: &Tiling) -> f64 {
 pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Declined> {
     let units = i64::from(target.units).max(1);
     let sizes = Sizes::of(problem);
+    let is_dense = problem.a.view.is_ok() && problem.b.view.is_ok();
     let mut tilings = Tiling::table(problem, target);
     tilings.extend(hopper::tilings(problem, target));
     let candidates = tilings
         .into_iter()
         .flat_map(|tiling| (1..=sizes.most_slices(&tiling, units)).map(move |slices| (tiling, slices)));
     let timed = candidates.map(|(tiling, slices)| {
-        let time = sizes.time(&tiling, slices, units, peak(&tiling, problem.dtype.bits));
-        (time, tiling, slices)
+        let throughput = peak(&tiling, problem.dtype.bits) * rate(&tiling, is_dense);
+        (sizes.time(&tiling, slices, units, throughput), tiling, slices)
     });
     let best = timed.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let (_, tiling, parts) =
@@ -151,4 +156,21 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
     let split = if parts > 1 { format!(", split-K into {parts} slices") } else { String::new() };
     let reason = format!("{}: {tiles} tiles for {units} multiprocessors{split}", sizes.text);
     Ok(Choice { tiling, parts, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mma, Sizes, Tiling, Unit};
+    use crate::rules::gemm::tiles::Fragment;
+
+    #[test]
+    fn slices_that_divide_k_have_no_partial_tile() {
+        let unit = Unit::Warps { m: 8, n: 1, kind: Fragment::Bf16, mma: Mma::WarpgroupTma };
+        let tiling = Tiling { m: 128, n: 128, k: 64, stages: 6, unit };
+        let sizes = |k| Sizes { m: 128, n: 128, k, batch: 1, is_known: true, text: String::new() };
+        let time = |k, slices| sizes(k).time(&tiling, slices, 132, 3.0e6);
+        // Four slices of 1024 take as long as four of 769: each has four K tiles of 64.
+        assert_eq!(time(1024, 4), time(769, 4));
+        assert!(time(1025, 4) > time(1024, 4));
+    }
 }
