@@ -118,7 +118,8 @@ fn first_line(cursor: Cursor<'_>, literal: &Expr) -> Span {
     Span { start: span.start, end: span.start.saturating_add(length).min(span.end) }
 }
 
-/// Returns the constants of a section; `None` if it may be valid but is not understood.
+/// Decodes a metadata section to its constants. Returns `None` if its JSON has the floats `NaN` or `Infinity`, which TVM
+/// writes and this parser does not read.
 ///
 /// # Errors
 /// A message about the mistake in it.
@@ -362,7 +363,7 @@ mod tests {
     const INT32_3: &str = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQADAAAAAAAAAAwAAAAAAAAAAAAAAAUAAAAPAAAA";
 
     fn types(json: &str, key: &str) -> Vec<String> {
-        let constants = decode(json).expect("readable").expect("understood");
+        let constants = decode(json).expect("readable").expect("JSON without NaN");
         constants.get(&name(key)).expect("the key").iter().map(|constant| constant.ty.to_string()).collect()
     }
 

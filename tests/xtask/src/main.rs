@@ -42,7 +42,7 @@ enum Task {
         /// Tests only these editors (tests/editors/run.sh): vscode, neovim, emacs, helix
         names: Vec<OsString>,
     },
-    /// Prints random comments of the back end with the code after them, to test whether a new reader understands them
+    /// Samples comments of the back end, each with the code after it, for a readability review
     SampleComments(sample::Options),
     /// Builds, installs and runs the packages of a release on this machine (docs/releasing.md)
     Release,

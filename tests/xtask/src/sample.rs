@@ -1,5 +1,4 @@
-//! `cargo xtask sample-comments`: prints random comments with the code after them, so that a reader can judge whether
-//! each is understood at first reading.
+//! `cargo xtask sample-comments`: samples comments, each with the code after it, for a readability review.
 
 use std::fs;
 use std::path::{Path, PathBuf};
