@@ -7,7 +7,7 @@ use crate::{Code, Diagnostic, Fix, Severity, Span};
 use std::collections::BTreeMap;
 
 /// The maximal number of iterations of fixing and checking. A fix may allow another one, but must not do so forever.
-const MOST_ROUNDS: usize = 100;
+const MOST_ITERATIONS: usize = 100;
 
 /// The maximal number of checks of one text, including those that find out which of several fixes causes a new error.
 const MOST_CHECKS: usize = 200;
@@ -110,7 +110,7 @@ pub fn fix_all(text: &str, with_unsafe: bool, check: &mut dyn FnMut(&str) -> Vec
         fixed: Fixed { text: text.to_owned(), diagnostics, applied: Vec::new(), taken_back: Vec::new() },
         refused: Vec::new(),
     };
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MOST_ITERATIONS {
         let chosen = run.choose();
         // A rejected fix may have prevented others, so an iteration without a change is not necessarily the last.
         let refused = run.refused.len();

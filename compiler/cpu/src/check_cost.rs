@@ -53,7 +53,7 @@ impl CheckCost {
     pub fn measure(
         &self,
         arguments: &Arguments<'_>,
-        rounds: usize,
+        repetitions: usize,
         clock: &dyn Fn() -> Duration,
     ) -> Result<Vec<[Duration; 2]>, RunError> {
         let mut scratch = Scratch::default();
@@ -71,10 +71,10 @@ impl CheckCost {
         // This call makes the unchecked calls safe, and allocates the memory for the temporaries of both.
         call(&self.checked)?;
         call(&self.unchecked)?;
-        let mut times = Vec::with_capacity(rounds);
-        for round in 0..rounds {
+        let mut times = Vec::with_capacity(repetitions);
+        for repetition in 0..repetitions {
             let mut time = [Duration::ZERO; 2];
-            for which in [round % 2, (round + 1) % 2] {
+            for which in [repetition % 2, (repetition + 1) % 2] {
                 time[which] = call([&self.checked, &self.unchecked][which])?;
             }
             times.push(time);

@@ -40,7 +40,7 @@ pub(crate) enum Check {
     /// A failed assertion.
     Assert { site: Site, message: Name },
     /// More loop iterations than the limit.
-    Rounds,
+    Iterations,
 }
 
 /// The value of an expression: uniform over the lanes, or vectors of lanes.
@@ -155,12 +155,12 @@ impl<'e> Emitter<'e> {
 
     /// Subtracts iterations from the remaining ones; the run fails if there are fewer. It is emitted for loops whose
     /// extents are not known before the function runs.
-    fn take_rounds(&mut self, rounds: Value) {
-        const PLACE: i32 = std::mem::offset_of!(crate::kernel::State, rounds) as i32;
+    fn take_iterations(&mut self, iterations: Value) {
+        const PLACE: i32 = std::mem::offset_of!(crate::kernel::State, iterations) as i32;
         let left = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.failure, PLACE);
-        let few = self.builder.ins().icmp(IntCC::SignedLessThan, left, rounds);
-        self.fail_where(few, Check::Rounds, &[]);
-        let left = self.builder.ins().isub(left, rounds);
+        let few = self.builder.ins().icmp(IntCC::SignedLessThan, left, iterations);
+        self.fail_where(few, Check::Iterations, &[]);
+        let left = self.builder.ins().isub(left, iterations);
         self.builder.ins().store(MemFlagsData::trusted(), left, self.failure, PLACE);
     }
 

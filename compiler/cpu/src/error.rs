@@ -61,7 +61,7 @@ pub enum RunError {
     },
     /// The loops exceed the caller's limit on iterations.
     #[error("stopped: it needs more iterations of loops than is allowed")]
-    Rounds,
+    Iterations,
     /// An index outside its axis.
     #[error("{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}", .site.operator)]
     OutOfBounds {

@@ -12,7 +12,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use rx_base::DType;
-use rx_loops::{Rounds, Scheduled, legalize_sub_byte, schedule};
+use rx_loops::{IterationCount, Scheduled, legalize_sub_byte, schedule};
 use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ pub(crate) struct State {
     /// The extent of the axis of a failed bounds check.
     extent: i64,
     /// The remaining iterations of loops whose extents are not known before the run.
-    pub(crate) rounds: i64,
+    pub(crate) iterations: i64,
 }
 
 /// The machine code of several functions.
@@ -46,7 +46,7 @@ pub struct CpuKernel {
     /// Whether a parameter's buffer is written, by parameter.
     written: Vec<bool>,
     checks: Vec<Check>,
-    rounds: Rounds,
+    iterations: IterationCount,
     code: Code,
     /// Keeps the code mapped.
     _memory: Arc<Memory>,
@@ -87,7 +87,7 @@ impl Argument<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The maximal number of loop iterations.
-    pub rounds: u64,
+    pub iterations: u64,
     /// The maximal size in bytes of the temporaries.
     pub bytes: u64,
 }
@@ -95,7 +95,7 @@ pub struct Limits {
 /// No limits.
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { rounds: u64::MAX, bytes: u64::MAX }
+        Limits { iterations: u64::MAX, bytes: u64::MAX }
     }
 }
 
@@ -158,13 +158,13 @@ impl CpuModule {
             // SAFETY: the code was made with this signature.
             let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
             let written = written_params(&defined.func, &defined.steps);
-            let rounds = defined.rounds;
+            let iterations = defined.iterations;
             Ok(Arc::new(CpuKernel {
                 func: defined.func,
                 temporaries: defined.temporaries,
                 written,
                 checks: defined.checks,
-                rounds,
+                iterations,
                 code,
                 _memory: memory.clone(),
             }))
@@ -240,7 +240,7 @@ struct Defined {
     steps: Vec<PreparedStep>,
     temporaries: Vec<BufferId>,
     checks: Vec<Check>,
-    rounds: Rounds,
+    iterations: IterationCount,
 }
 
 fn define(
@@ -252,7 +252,7 @@ fn define(
     at: usize,
 ) -> Result<Defined, CompileError> {
     // Count the iterations before the loops are split, so that scheduling does not change the count.
-    let rounds = Rounds::of(func);
+    let iterations = IterationCount::of(func);
     let (steps, allocations) = Preparation::of(&scheduled);
     let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
     let (context, _) = contexts;
@@ -263,7 +263,7 @@ fn define(
     module.clear_context(context);
     let Scheduled { func, mut temporaries, .. } = scheduled;
     temporaries.extend(allocations);
-    Ok(Defined { id, func, steps, temporaries, checks, rounds })
+    Ok(Defined { id, func, steps, temporaries, checks, iterations })
 }
 
 /// Fills the context with a function's code; gives its checks and signature.
@@ -298,7 +298,7 @@ fn written_params(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<bool> {
             }
         }),
         PreparedStep::Gemm(gemm) => mark(gemm.c.buffer),
-        PreparedStep::Window(window) => mark(window.c.buffer),
+        PreparedStep::WindowedSum(window) => mark(window.c.buffer),
         PreparedStep::Loop { .. } => {}
     });
     func.buffer_params().map(|buffer| written.get(buffer.0 as usize).copied().unwrap_or(true)).collect()
@@ -332,10 +332,10 @@ impl CpuKernel {
     }
 
     /// As [`CpuKernel::run`], with limits. It subtracts the function's loop iterations from `limits`; those of loops
-    /// that [`rx_loops::Rounds`] cannot count in advance are subtracted while they run.
+    /// that [`rx_loops::IterationCount`] cannot count in advance are subtracted while they run.
     ///
     /// # Errors
-    /// As [`CpuKernel::run`], and [`RunError::Rounds`] or [`RunError::TooLarge`] if a limit is reached.
+    /// As [`CpuKernel::run`], and [`RunError::Iterations`] or [`RunError::TooLarge`] if a limit is reached.
     pub fn run_within(
         &self,
         buffers: &mut [Argument<'_>],
@@ -349,7 +349,8 @@ impl CpuKernel {
             return Err(RunError::BufferCount { wanted, passed: buffers.len().min(shapes.len()) });
         }
         let (symbols, slots) = self.bind(shapes, scalars)?;
-        limits.rounds = limits.rounds.checked_sub(self.rounds.count(&symbols)).ok_or(RunError::Rounds)?;
+        limits.iterations =
+            limits.iterations.checked_sub(self.iterations.count(&symbols)).ok_or(RunError::Iterations)?;
         let mut pointers = vec![std::ptr::null_mut(); self.func.buffers.len()];
         for ((id, argument), written) in self.func.buffer_params().zip(buffers.iter_mut()).zip(&self.written) {
             let buffer = self.func.buffer(id);
@@ -380,13 +381,13 @@ impl CpuKernel {
         for (id, offset) in offsets {
             pointers[id.0 as usize] = lines[offset..].as_mut_ptr().cast();
         }
-        let given = i64::try_from(limits.rounds).unwrap_or(i64::MAX);
-        let mut state = State { index: 0, extent: 0, rounds: given };
+        let given = i64::try_from(limits.iterations).unwrap_or(i64::MAX);
+        let mut state = State { index: 0, extent: 0, iterations: given };
         // SAFETY: every buffer that the code accesses has the bytes of its shape, and its shape was compared with the
         // function's for these values. Indices are below extents, by proof or by a check in the code. Written buffers
         // are borrowed mutably, so nothing aliases them. Every variable that the code reads has a value.
         let code = unsafe { (self.code)(pointers.as_ptr(), slots.as_ptr(), &mut state) };
-        limits.rounds = limits.rounds.saturating_sub((given - state.rounds).unsigned_abs());
+        limits.iterations = limits.iterations.saturating_sub((given - state.iterations).unsigned_abs());
         match usize::try_from(code).ok().and_then(|code| code.checked_sub(1)) {
             None => Ok(()),
             Some(at) => Err(self.failed(at, &state)),
@@ -432,7 +433,7 @@ impl CpuKernel {
             },
             Some(Check::Division { site }) => RunError::DivisionByZero { site: *site },
             Some(Check::Assert { site, message }) => RunError::Assert { site: *site, message: *message },
-            Some(Check::Rounds) => RunError::Rounds,
+            Some(Check::Iterations) => RunError::Iterations,
             // Unreachable: the code returns only numbers of its checks.
             None => RunError::DivisionByZero { site: rx_tir::Site { origin: None, operator: self.func.name } },
         }

@@ -1,7 +1,7 @@
 //! Eliminates blocks: replaces their axes by the expressions bound to them, and turns predicates and `init` into
 //! conditional statements.
 
-use rx_loops::{Gemm, Scheduled, Step, Window};
+use rx_loops::{Gemm, Scheduled, Step, WindowedSum};
 use rx_tir::rewrite::{map_stmt_shallow, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
@@ -12,7 +12,7 @@ pub(crate) enum PreparedStep {
     /// A matrix product.
     Gemm(Box<Gemm>),
     /// A windowed sum.
-    Window(Box<Window>),
+    WindowedSum(Box<WindowedSum>),
     /// A loop over steps, with a variable that starts from 0.
     Loop {
         /// The variable.
@@ -55,7 +55,7 @@ impl Preparation {
         let prepared = steps.iter().map(|step| match step {
             Step::Nest(stmt) => PreparedStep::Nest(self.stmt(stmt)),
             Step::Gemm(gemm) => PreparedStep::Gemm(gemm.clone()),
-            Step::Window(window) => PreparedStep::Window(window.clone()),
+            Step::WindowedSum(window) => PreparedStep::WindowedSum(window.clone()),
             Step::Loop { var, extent, body } => {
                 PreparedStep::Loop { var: *var, extent: extent.clone(), body: self.steps(body) }
             }

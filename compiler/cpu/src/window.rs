@@ -47,7 +47,7 @@ impl Axis<'_> {
 }
 
 /// `head` is a [`Head`] followed by its words. Its addresses lie within their buffers where the conditions hold, as
-/// [`rx_loops::Window`] guarantees.
+/// [`rx_loops::WindowedSum`] guarantees.
 unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
     // SAFETY: generated code passes the address of a head it has just written, followed by its words.
     let (head, words) = unsafe {

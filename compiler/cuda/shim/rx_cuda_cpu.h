@@ -445,8 +445,8 @@ inline void rx_cpu_copy16(void* to, const void* from) {
     if (rx_cpu_copies_at_once()) rx_cpu_copy_arrives(to, from);
     else rx_cpu_now->copies.push_back({to, from, rx_cpu_now->copy_groups});
 }
-inline void rx_cpu_copies_end() { ++rx_cpu_now->copy_groups; }
-inline void rx_cpu_copies_arrive(int left) {
+inline void rx_cpu_copy_commit() { ++rx_cpu_now->copy_groups; }
+inline void rx_cpu_copy_wait(int left) {
     std::vector<rx_cpu_copy>& copies = rx_cpu_now->copies;
     size_t kept = 0;
     for (const rx_cpu_copy& copy : copies) {

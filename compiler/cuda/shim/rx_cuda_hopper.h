@@ -30,7 +30,7 @@ inline void rx_cpu_barrier_init(const void* barrier, int arrivals) {
     rx_cpu_barriers.push_back({barrier, arrivals, arrivals, 0, 0});
     rx_cpu_barriers_are_new = true;
 }
-inline void rx_cpu_barriers_are_ready() { rx_cpu_barriers_are_new = false; }
+inline void rx_cpu_fence_barrier_init() { rx_cpu_barriers_are_new = false; }
 inline void rx_cpu_end_phase(rx_cpu_phases& phases) {
     if (phases.left || phases.bytes) return;
     ++phases.phase;
@@ -92,7 +92,7 @@ inline void rx_cpu_tile_arrives(const rx_cpu_tile& tile) {
     rx_cpu_end_phase(phases);
 }
 
-inline void rx_cpu_bring(void* to, const rx_cpu_tensor_map& map, const void* barrier, std::initializer_list<int> places) {
+inline void rx_cpu_tma_load(void* to, const rx_cpu_tensor_map& map, const void* barrier, std::initializer_list<int> places) {
     if (places.size() != map.rank) rx_cpu_die("a copy with another number of axes than its tensor has");
     if ((uintptr_t)to % 128) rx_cpu_die("a tile that does not begin at a multiple of 128 bytes");
     if ((uintptr_t)map.from % 16) rx_cpu_die("a tensor that does not begin at a multiple of 16 bytes");
@@ -127,7 +127,7 @@ inline void rx_cpu_thread_wrote(const void* chunk) {
     size_t at = (size_t)((const unsigned char*)chunk - rx_cpu_shared) / 16;
     if ((const unsigned char*)chunk >= rx_cpu_shared && at < rx_cpu_hidden.size()) rx_cpu_hidden[at] = rx_cpu_now->number + 1;
 }
-inline void rx_cpu_shared_is_written() {
+inline void rx_cpu_fence_async_proxy() {
     for (unsigned& chunk : rx_cpu_hidden)
         if (chunk == rx_cpu_now->number + 1) chunk = 0;
 }
@@ -152,11 +152,11 @@ inline unsigned rx_cpu_element(uint64_t matrix, unsigned line, unsigned k) {
     return bits;
 }
 
-inline void rx_cpu_products_begin() {
+inline void rx_cpu_wgmma_fence() {
     __syncwarp();
     rx_cpu_now->may_multiply = true;
 }
-inline void rx_cpu_products_end() { ++rx_cpu_now->product_groups; }
+inline void rx_cpu_wgmma_commit() { ++rx_cpu_now->product_groups; }
 
 inline std::vector<uint32_t>* rx_cpu_sums_of(void* at) {
     for (rx_cpu_sums& sums : rx_cpu_now->sums)
@@ -210,7 +210,7 @@ inline void rx_cpu_wgmma(T (*sums)[4], uint64_t a, uint64_t b, OfA of_a, OfB of_
     own.products.push_back({sums, add, own.product_groups});
 }
 
-inline void rx_cpu_products_arrive(int left) {
+inline void rx_cpu_wgmma_wait(int left) {
     rx_cpu_fiber& own = *rx_cpu_now;
     size_t kept = 0;
     for (size_t at = 0; at < own.products.size(); ++at) {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Requires that all iterations of the loops update the same element. Used by the printer, which holds the element in a
-//! local variable, and by the fused row pipelines (`rules::stages`), for reductions that begin in their first
+//! local variable, and by the fused row pipelines (`rules::row_pipeline`), for reductions that begin in their first
 //! iteration.
 
 use rustc_hash::FxHashSet;

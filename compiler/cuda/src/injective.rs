@@ -28,7 +28,7 @@ pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
         let before = known.clone();
         for sum in &sums {
             let unknown: Vec<usize> = (0..loops.len()).filter(|at| sum[*at] != 0 && !known[*at]).collect();
-            if are_digits(sum, &unknown, loops) {
+            if are_splits(sum, &unknown, loops) {
                 unknown.iter().for_each(|at| known[*at] = true);
             }
         }
@@ -55,7 +55,7 @@ fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
 
 /// Whether a sum determines the loops `wanted`: in ascending order, each factor is larger than the maximum of the sum
 /// before it.
-fn are_digits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
+fn are_splits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     let mut order = wanted.to_vec();
     order.sort_by_key(|at| sum[*at].unsigned_abs());
     let mut reach = Some(0u64);
@@ -71,16 +71,16 @@ fn are_digits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     true
 }
 
-/// Whether the expressions contain all digits of a loop, in any order. For example, `i // 12`, `i % 12 // 4` and
+/// Whether the expressions contain all splits of a loop, in any order. For example, `i // 12`, `i % 12 // 4` and
 /// `i % 4`.
 fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     if candidate.start.as_int() != Some(0) {
         return false;
     }
-    let mut digits: Vec<Digit> = expressions.iter().filter_map(|expr| digit(expr, candidate.var)).collect();
-    digits.sort_by_key(|digit| digit.divisor);
+    let mut splits: Vec<IterSplit> = expressions.iter().filter_map(|expr| split(expr, candidate.var)).collect();
+    splits.sort_by_key(|split| split.divisor);
     let mut below = 1i64;
-    for Digit { divisor, modulus } in digits {
+    for IterSplit { divisor, modulus } in splits {
         if divisor > below {
             return false;
         }
@@ -92,29 +92,29 @@ fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     candidate.extent.as_int().is_some_and(|extent| extent <= below)
 }
 
-/// The digit `loop // divisor % modulus` of a loop. Without a modulus it is all of `loop // divisor`.
-struct Digit {
+/// The split `loop // divisor % modulus` of a loop. Without a modulus it is all of `loop // divisor`.
+struct IterSplit {
     divisor: i64,
     modulus: Option<i64>,
 }
 
-fn digit(expr: &Expr, of: VarId) -> Option<Digit> {
+fn split(expr: &Expr, of: VarId) -> Option<IterSplit> {
     match expr {
-        Expr::Var { var, .. } if *var == of => Some(Digit { divisor: 1, modulus: None }),
-        Expr::Cast { dtype, value } if widens(value.dtype(), *dtype) => digit(value, of),
+        Expr::Var { var, .. } if *var == of => Some(IterSplit { divisor: 1, modulus: None }),
+        Expr::Cast { dtype, value } if widens(value.dtype(), *dtype) => split(value, of),
         Expr::Binary { op, left, right } => {
-            let inner = digit(left, of)?;
+            let inner = split(left, of)?;
             let by = right.as_int().filter(|by| *by > 0)?;
             match (op, inner.modulus) {
                 (BinaryOp::FloorDiv | BinaryOp::TruncDiv, None) => {
-                    Some(Digit { divisor: inner.divisor.checked_mul(by)?, modulus: None })
+                    Some(IterSplit { divisor: inner.divisor.checked_mul(by)?, modulus: None })
                 }
                 (BinaryOp::FloorDiv | BinaryOp::TruncDiv, Some(modulus)) if modulus % by == 0 => {
-                    Some(Digit { divisor: inner.divisor.checked_mul(by)?, modulus: Some(modulus / by) })
+                    Some(IterSplit { divisor: inner.divisor.checked_mul(by)?, modulus: Some(modulus / by) })
                 }
-                (BinaryOp::FloorMod | BinaryOp::TruncMod, None) => Some(Digit { modulus: Some(by), ..inner }),
+                (BinaryOp::FloorMod | BinaryOp::TruncMod, None) => Some(IterSplit { modulus: Some(by), ..inner }),
                 (BinaryOp::FloorMod | BinaryOp::TruncMod, Some(modulus)) if modulus % by == 0 => {
-                    Some(Digit { modulus: Some(by), ..inner })
+                    Some(IterSplit { modulus: Some(by), ..inner })
                 }
                 _ => None,
             }

@@ -56,7 +56,7 @@ use printer::can_schedule_as_one_kernel;
 pub use printer::{Named, Scheduled, joined, listing, module, schedule};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, HostLoop,
-    KernelInfo, Launch, LaunchShape, Listing, MOST_BLOCKS, MOST_LAUNCHES, MOST_ROUNDS, Plan, PlanError, Temporary,
+    KernelInfo, Launch, LaunchShape, Listing, MOST_BLOCKS, MOST_ITERATIONS, MOST_LAUNCHES, Plan, PlanError, Temporary,
     TensorForm, TensorMap, TensorMapValue,
 };
 pub use statements::Unsupported;

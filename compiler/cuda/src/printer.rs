@@ -167,8 +167,8 @@ impl<'m> Kernel<'m> {
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
         let maps = self.maps.drain(..).map(|(_, map)| map).collect();
         let work = work.unwrap_or_else(|| iterations(self.func, statements));
-        let (name, rounds, guard) = (String::new(), Vec::new(), guard.cloned());
-        Ok((KernelInfo { name, text: 0..0, rounds, guard, shape, work, arguments, maps }, text))
+        let (name, host_loops, guard) = (String::new(), Vec::new(), guard.cloned());
+        Ok((KernelInfo { name, text: 0..0, host_loops, guard, shape, work, arguments, maps }, text))
     }
 
     /// Sets the number of threads of a kernel with one thread per element. A buffer that is too large for local memory
@@ -218,7 +218,7 @@ impl<'m> Kernel<'m> {
         self.line(&format!("if (thread >= {total}) return;"));
         for (at, one) in loops.iter().enumerate() {
             let below = product(&extents[at + 1..]);
-            let mut value = self.digit("thread", &below, (at > 0).then_some(&extents[at]))?;
+            let mut value = self.delinearized("thread", &below, (at > 0).then_some(&extents[at]))?;
             let dtype = self.func.var(one.var).dtype;
             if dtype != DType::INT64 {
                 let plain = value == "thread";
@@ -244,7 +244,7 @@ impl<'m> Kernel<'m> {
 
     /// Returns the text of one index of a delinearized number: `number / below % extent`. `below` is the product of the
     /// extents of the faster axes; `extent` is that of the index's axis, or `None` for the slowest axis.
-    pub(crate) fn digit(&mut self, number: &str, below: &Expr, extent: Option<&Expr>) -> Result<String, String> {
+    pub(crate) fn delinearized(&mut self, number: &str, below: &Expr, extent: Option<&Expr>) -> Result<String, String> {
         let mut value = number.to_owned();
         if below.as_int() != Some(1) {
             value = format!("{value} / {}", self.operand(below, expr::PRODUCT + 1)?);

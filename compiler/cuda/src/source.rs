@@ -16,7 +16,7 @@ pub const BLOCK_SIZE: u32 = 256;
 pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
 /// The limit of iterations of a `while` in a thread: the host cannot stop a kernel that never ends.
-pub const MOST_ROUNDS: i64 = 1 << 32;
+pub const MOST_ITERATIONS: i64 = 1 << 32;
 
 /// The limit of launches of one call of a function. Iterations of host loops without launches count, too.
 pub const MOST_LAUNCHES: usize = 1 << 16;
@@ -104,7 +104,7 @@ pub struct KernelInfo {
     /// The byte range in the source's text.
     pub text: Range<usize>,
     /// The host loops around the launch, outermost first.
-    pub rounds: Vec<HostLoop>,
+    pub host_loops: Vec<HostLoop>,
     /// The condition of the launch, over scalars, symbols and the variables of host loops; `None` if it is always
     /// launched.
     pub guard: Option<Expr>,
@@ -224,8 +224,8 @@ pub enum Check {
     Divisor,
     /// An assertion of the program holds; with its message.
     Assert(Name),
-    /// A `while` has at most [`MOST_ROUNDS`] iterations.
-    Rounds,
+    /// A `while` has at most [`MOST_ITERATIONS`] iterations.
+    Iterations,
 }
 
 /// A check that failed while kernels ran.
@@ -252,7 +252,7 @@ impl fmt::Display for Fault {
             }
             Check::Divisor => write!(f, "{operator}: division by zero"),
             Check::Assert(message) => write!(f, "{operator}: {message}"),
-            Check::Rounds => write!(f, "{operator}: a `while` takes more than {MOST_ROUNDS} iterations"),
+            Check::Iterations => write!(f, "{operator}: a `while` takes more than {MOST_ITERATIONS} iterations"),
         }
     }
 }
@@ -395,16 +395,16 @@ impl Launcher<'_> {
     /// loop run in it together.
     fn kernels(&mut self, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
         let function = self.function;
-        let round = |at: usize| function.kernels.get(at).and_then(|kernel| kernel.rounds.get(depth));
+        let host_loop = |at: usize| function.kernels.get(at).and_then(|kernel| kernel.host_loops.get(depth));
         let mut at = kernels.start;
         while at < kernels.end {
-            let end = match round(at) {
+            let end = match host_loop(at) {
                 None => at + 1,
-                Some(of) => (at..kernels.end).find(|next| round(*next) != Some(of)).unwrap_or(kernels.end),
+                Some(of) => (at..kernels.end).find(|next| host_loop(*next) != Some(of)).unwrap_or(kernels.end),
             };
-            match round(at) {
+            match host_loop(at) {
                 None => self.launch(at)?,
-                Some(round) => self.rounds_of(round, at..end, depth)?,
+                Some(host_loop) => self.launches_of_host_loop(host_loop, at..end, depth)?,
             }
             at = end;
         }
@@ -412,16 +412,21 @@ impl Launcher<'_> {
     }
 
     /// Runs a host loop around kernels.
-    fn rounds_of(&mut self, round: &HostLoop, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
+    fn launches_of_host_loop(
+        &mut self,
+        host_loop: &HostLoop,
+        kernels: Range<usize>,
+        depth: usize,
+    ) -> Result<(), PlanError> {
         let unknown = || PlanError::Extent(format!("a loop of {}", self.function.name));
-        let extent = self.evaluate(&round.extent).ok_or_else(unknown)?;
+        let extent = self.evaluate(&host_loop.extent).ok_or_else(unknown)?;
         if extent <= 0 {
             return Ok(());
         }
-        let start = self.evaluate(&round.start).ok_or_else(unknown)?;
+        let start = self.evaluate(&host_loop.start).ok_or_else(unknown)?;
         for value in start..start.checked_add(extent).ok_or_else(unknown)? {
             let before = self.launches.len();
-            if let Some(slot) = self.values.get_mut(round.var.0 as usize) {
+            if let Some(slot) = self.values.get_mut(host_loop.var.0 as usize) {
                 *slot = Some(value);
             }
             self.kernels(kernels.clone(), depth + 1)?;

@@ -42,7 +42,7 @@ pub(crate) struct Statement {
     /// The condition under which the statement runs, evaluated by the host; `None` if it always runs.
     pub(crate) guard: Option<Expr>,
     /// The host loops around the statement, outermost first.
-    pub(crate) rounds: Vec<HostLoop>,
+    pub(crate) host_loops: Vec<HostLoop>,
     /// The statement as a loop nest around one block, computed at the first use: every rule matches it.
     nest: OnceCell<Option<Nest>>,
 }
@@ -70,16 +70,16 @@ impl Statements {
     /// Returns the statements from index `from` on that have the same host loops as the first of them.
     pub(crate) fn together(&self, from: usize) -> &[Statement] {
         let left = self.statements.get(from..).unwrap_or_default();
-        let is_apart = |one: &Statement| left.first().is_some_and(|first| first.rounds != one.rounds);
+        let is_apart = |one: &Statement| left.first().is_some_and(|first| first.host_loops != one.host_loops);
         &left[..left.iter().position(is_apart).unwrap_or(left.len())]
     }
 
     /// Returns the function with the variables of the host loops as symbols, so that they are passed to kernels.
-    pub(crate) fn passing_rounds(&self, func: &PrimFunc) -> PrimFunc {
+    pub(crate) fn passing_host_loops(&self, func: &PrimFunc) -> PrimFunc {
         let mut func = func.clone();
-        for round in self.statements.iter().flat_map(|statement| &statement.rounds) {
-            if !func.symbols.contains(&round.var) {
-                func.symbols.push(round.var);
+        for host_loop in self.statements.iter().flat_map(|statement| &statement.host_loops) {
+            if !func.symbols.contains(&host_loop.var) {
+                func.symbols.push(host_loop.var);
             }
         }
         func
@@ -94,9 +94,9 @@ impl Statements {
     /// host loops, and a statement of that loop uses the temporary.
     pub(crate) fn use_again(&self, at: usize, temporary: BufferId) -> bool {
         let anew = self.anew.get(&temporary).map_or(&[][..], Vec::as_slice);
-        let rounds = self.statements.get(at).map_or(&[][..], |statement| &statement.rounds);
-        rounds.iter().find(|round| !anew.contains(&round.var)).is_some_and(|again| {
-            let mut inside = self.statements.iter().filter(|one| one.rounds.contains(again));
+        let host_loops = self.statements.get(at).map_or(&[][..], |statement| &statement.host_loops);
+        host_loops.iter().find(|host_loop| !anew.contains(&host_loop.var)).is_some_and(|again| {
+            let mut inside = self.statements.iter().filter(|one| one.host_loops.contains(again));
             inside.any(|one| uses(&one.stmt, temporary))
         })
     }
@@ -106,7 +106,7 @@ impl Statements {
 pub(crate) fn statements(func: &PrimFunc) -> Statements {
     let uniform: FxHashSet<VarId> = func.scalar_params().chain(func.symbols.iter().copied()).collect();
     let body = without_unit_loops(func);
-    let mut splitter = Splitter { func, uniform, rounds: Vec::new(), result: Statements::default() };
+    let mut splitter = Splitter { func, uniform, host_loops: Vec::new(), result: Statements::default() };
     splitter.split(&body, &Expr::bool(true));
     splitter.result
 }
@@ -116,7 +116,7 @@ struct Splitter<'f> {
     /// The variables that the host knows: scalar parameters, symbols and the variables of the host loops around.
     uniform: FxHashSet<VarId>,
     /// The host loops around the current statement, outermost first.
-    rounds: Vec<HostLoop>,
+    host_loops: Vec<HostLoop>,
     result: Statements,
 }
 
@@ -127,8 +127,8 @@ impl Splitter<'_> {
             Stmt::Seq(statements) => statements.iter().for_each(|one| self.split(one, guard)),
             Stmt::Block(block) if block.iters.is_empty() && block.init.is_none() && self.is_known(&block.predicate) => {
                 self.result.temporaries.extend(&block.allocations);
-                let rounds: Vec<VarId> = self.rounds.iter().map(|round| round.var).collect();
-                self.result.anew.extend(block.allocations.iter().map(|id| (*id, rounds.clone())));
+                let host_loops: Vec<VarId> = self.host_loops.iter().map(|host_loop| host_loop.var).collect();
+                self.result.anew.extend(block.allocations.iter().map(|id| (*id, host_loops.clone())));
                 let guard = block.predicate.iter().fold(guard.clone(), |guard, one| guard.and(one.clone()));
                 self.split(&block.body, &guard);
             }
@@ -165,11 +165,11 @@ impl Splitter<'_> {
         // Where the guard is false the extent may be invalid, so the loop has no iterations.
         let none = Expr::Int { value: 0, dtype: extent.dtype() };
         let extent = Expr::select(guard.clone(), extent.clone(), none);
-        self.rounds.push(HostLoop { var, start, extent });
+        self.host_loops.push(HostLoop { var, start, extent });
         self.uniform.insert(var);
         self.split(&body, guard);
         self.uniform.remove(&var);
-        self.rounds.pop();
+        self.host_loops.pop();
     }
 
     /// Adds one statement.
@@ -178,7 +178,7 @@ impl Splitter<'_> {
         self.result.statements.push(Statement {
             stmt: stmt.clone(),
             guard,
-            rounds: self.rounds.clone(),
+            host_loops: self.host_loops.clone(),
             nest: OnceCell::new(),
         });
     }

@@ -22,15 +22,15 @@ impl KernelInfo {
     /// Returns the size of the first launch in a call, for values of the function's scalars and symbols. Returns `None`
     /// if an extent has no value.
     pub fn launch_size(&self, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<LaunchSize> {
-        let mut rounds: FxHashMap<VarId, i64> = FxHashMap::default();
+        let mut host_loops: FxHashMap<VarId, i64> = FxHashMap::default();
         let mut is_launched = true;
-        for round in &self.rounds {
-            let known = |var: VarId| rounds.get(&var).copied().or_else(|| value_of(var));
-            is_launched &= evaluate_index(&round.extent, &known)? > 0;
-            let start = evaluate_index(&round.start, &known)?;
-            rounds.insert(round.var, start);
+        for host_loop in &self.host_loops {
+            let known = |var: VarId| host_loops.get(&var).copied().or_else(|| value_of(var));
+            is_launched &= evaluate_index(&host_loop.extent, &known)? > 0;
+            let start = evaluate_index(&host_loop.start, &known)?;
+            host_loops.insert(host_loop.var, start);
         }
-        let value = |expr: &Expr| evaluate_index(expr, &|var| rounds.get(&var).copied().or_else(|| value_of(var)));
+        let value = |expr: &Expr| evaluate_index(expr, &|var| host_loops.get(&var).copied().or_else(|| value_of(var)));
         if let Some(guard) = &self.guard {
             is_launched &= value(guard)? != 0;
         }

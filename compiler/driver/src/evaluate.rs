@@ -9,12 +9,12 @@ use rx_tensor::Tensor;
 use rx_transform::Module;
 
 /// The maximum number of loop iterations in one evaluation: some seconds.
-pub const ROUNDS: u64 = 50_000_000;
+pub const ITERATIONS: u64 = 50_000_000;
 /// The maximum total size of results in one evaluation, in bytes.
 pub const BYTES: u64 = 1 << 30;
 
 /// Runs `entry` on the interpreter. There is one input tensor for each parameter. Returns the result's tensors in
-/// order, with tuples flattened. The limits are [`ROUNDS`] iterations and [`BYTES`].
+/// order, with tuples flattened. The limits are [`ITERATIONS`] iterations and [`BYTES`].
 ///
 /// # Errors
 /// Returns the reason why there is no value: the module has errors, cannot be lowered, fails at run time, or exceeds a
@@ -33,7 +33,7 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
     let built = Executor::new(program, Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;
-    executor.limit(Limits { rounds: Some(ROUNDS), bytes: Some(BYTES) });
+    executor.limit(Limits { iterations: Some(ITERATIONS), bytes: Some(BYTES) });
     let arguments: Result<Vec<_>, _> = inputs.iter().map(|input| executor.upload(input)).collect();
     let result = arguments.and_then(|arguments| executor.run(arguments, &rx_base::name::NameMap::default()));
     let result = result.and_then(|result| executor.download(&result));

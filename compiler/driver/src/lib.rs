@@ -19,5 +19,5 @@ pub mod modules;
 pub mod program;
 pub mod values;
 
-pub use evaluate::{BYTES, ROUNDS, evaluate};
+pub use evaluate::{BYTES, ITERATIONS, evaluate};
 pub use limits::indexed_dims;

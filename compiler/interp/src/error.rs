@@ -103,7 +103,7 @@ pub enum RunError {
 pub enum Limit {
     /// The number of loop iterations.
     #[error("stopped: it needs more iterations of loops than is allowed")]
-    Rounds,
+    Iterations,
     /// The size in bytes of the local buffers.
     #[error("stopped: its buffers need more memory than is allowed")]
     Bytes,

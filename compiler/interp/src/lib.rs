@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits<'a> {
     /// The maximal number of iterations of all loops together.
-    pub rounds: Option<u64>,
+    pub iterations: Option<u64>,
     /// The maximal size in bytes of the function's local buffers together.
     pub bytes: Option<u64>,
     /// Whether local buffers are initialized with zeros instead of unusual values. If this changes a result, the

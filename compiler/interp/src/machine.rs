@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 type Result<T> = std::result::Result<T, Box<RunError>>;
 
 /// The number of iterations between two checks of the limits.
-const ROUNDS_AT_ONCE: u64 = 1 << 14;
+const ITERATIONS_PER_CHECK: u64 = 1 << 14;
 
 impl Program {
     /// Runs the program and returns the number of loop iterations. The arguments are one tensor for each buffer
@@ -48,7 +48,7 @@ impl Program {
         }
         let ints = vars.iter().map(|value| value.and_then(Scalar::as_int).unwrap_or(0)).collect();
         let floats = vars.iter().map(|value| value.map_or(f64::NAN, Scalar::as_float)).collect();
-        let given = limits.rounds.unwrap_or(u64::MAX);
+        let given = limits.iterations.unwrap_or(u64::MAX);
         let mut machine = Machine { program: self, ints, floats, memory, limits, left: given, countdown: 1 };
         machine.step(&self.body).map_err(|fault| *fault)?;
         // The iterations granted so far, minus those of the last batch that were not executed. The latter are
@@ -243,9 +243,9 @@ impl Machine<'_> {
             return Err(Box::new(RunError::Stopped(Limit::Cancelled)));
         }
         if self.left == 0 {
-            return Err(Box::new(RunError::Stopped(Limit::Rounds)));
+            return Err(Box::new(RunError::Stopped(Limit::Iterations)));
         }
-        self.countdown = ROUNDS_AT_ONCE.min(self.left);
+        self.countdown = ITERATIONS_PER_CHECK.min(self.left);
         self.left -= self.countdown;
         Ok(())
     }

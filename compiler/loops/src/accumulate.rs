@@ -125,10 +125,10 @@ impl Nest {
     /// Splits (delinearizes) each loop whose variable is divided by a constant, so that quotient and remainder become
     /// two loops. For example, with `head` of 32 iterations, `K[head // 4, head % 4]` becomes `K[outer, inner]` over
     /// `outer` of 8 and `inner` of 4. Only sums of products and windows are split; other nests gain nothing.
-    pub(crate) fn with_digits(mut self, func: &mut PrimFunc) -> Nest {
+    pub(crate) fn with_split_loops(mut self, func: &mut PrimFunc) -> Nest {
         let mut at = 0;
         while at < self.loops.len() {
-            let Some(low) = self.digit(&self.loops[at]) else {
+            let Some(low) = self.divisor_of(&self.loops[at]) else {
                 at += 1;
                 continue;
             };
@@ -155,7 +155,7 @@ impl Nest {
     }
 
     /// Returns the constant that the loop's variable is divided by, if the constant divides the extent.
-    fn digit(&self, of: &Loop) -> Option<i64> {
+    fn divisor_of(&self, of: &Loop) -> Option<i64> {
         let extent = of.extent.as_int()?;
         let mut found = None;
         let mut look = |part: &Expr| {

@@ -1,7 +1,7 @@
 //! The result of scheduling: steps, and matrix products over strided or packed operands. `matmul` builds them, the CPU
 //! back end generates code for them.
 
-use crate::window::Window;
+use crate::windowed_sum::WindowedSum;
 use rx_base::DType;
 use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
@@ -15,7 +15,7 @@ pub enum Step {
     /// A matrix product.
     Gemm(Box<Gemm>),
     /// A windowed sum.
-    Window(Box<Window>),
+    WindowedSum(Box<WindowedSum>),
     /// A serial loop over steps, from 0.
     Loop {
         /// The loop's variable.
@@ -101,7 +101,7 @@ impl Scheduled {
     pub fn gemm_count(&self) -> usize {
         fn count(steps: &[Step]) -> usize {
             let of = |step: &Step| match step {
-                Step::Nest(_) | Step::Window(_) => 0,
+                Step::Nest(_) | Step::WindowedSum(_) => 0,
                 Step::Gemm(_) => 1,
                 Step::Loop { body, .. } => count(body),
             };

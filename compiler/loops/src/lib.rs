@@ -2,12 +2,12 @@
 //!
 //! Passes: [`mod@simplify`] normalizes index arithmetic and removes trivial loops, [`mod@guards`] marks every access
 //! that is not proved in range, and [`mod@inline`] fuses element-wise producers into their consumers. [`nests`] splits
-//! a function into loop nests, matrix products ([`gemm`]) and windowed sums ([`Window`]). Those are recognized by their
-//! access maps ([`roles`]), as a polyhedral compiler does. [`rounds`] computes the trip counts of loops before they
+//! a function into loop nests, matrix products ([`gemm`]) and windowed sums ([`WindowedSum`]). Those are recognized by their
+//! access maps ([`roles`]), as a polyhedral compiler does. [`iterations`] computes the trip counts of loops before they
 //! run.
 //!
-//! Patterns that the CUDA schedules match as well: overlapping windows ([`slide`]), the factors of a product that are
-//! contiguous in memory ([`factor`]), tuple reductions such as argmax (`joint`), prefix scans (`recurrence`), sorting
+//! Patterns that the CUDA schedules match as well: overlapping windows ([`sliding_window`]), the factors of a product that are
+//! contiguous in memory ([`factor`]), tuple reductions such as argmax (`tuple_reduction`), prefix scans (`recurrence`), sorting
 //! by counting (`ranking`), transposed convolutions by phase ([`phases`]), and a sum of gathered sums as one sum
 //! ([`compose`]). The CPU uses neither of the last two.
 //!
@@ -24,7 +24,7 @@
 //! - A tuple reduction is recognized only if its combiner is associative. This is tested by enumeration: all cases of
 //!   three operands, with NaN as a fourth value where the update tests for it.
 //! - A rule may decline, with its reason; the fallback is the loop nest as it is written.
-//! - The conditions of a window are exactly those of the nest: an out-of-bounds tap is not loaded and contributes `0 *
+//! - The conditions of a windowed_sum are exactly those of the nest: an out-of-bounds tap is not loaded and contributes `0 *
 //!   w`, so NaN and Inf in `w` propagate.
 
 pub mod accumulate;
@@ -36,7 +36,7 @@ pub mod gemm;
 pub mod guards;
 pub mod independent;
 pub mod inline;
-mod joint;
+pub mod iterations;
 mod matmul;
 pub mod multiples;
 pub mod nests;
@@ -48,14 +48,14 @@ pub mod prove;
 mod ranking;
 mod recurrence;
 pub mod roles;
-pub mod rounds;
 pub mod scope;
 pub mod simplify;
-pub mod slide;
+pub mod sliding_window;
 mod sub_byte;
 mod target_info;
+mod tuple_reduction;
 mod walk;
-mod window;
+mod windowed_sum;
 
 pub use accumulate::{Loop, Nest, Reduction, explicit_loops};
 pub use affine::Affine;
@@ -65,7 +65,7 @@ pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use independent::are_independent;
 pub use inline::{inline, inline_all};
-pub use joint::{JointPart, commutes};
+pub use iterations::{IterationCount, is_host_computable};
 pub use multiples::Multiples;
 pub use nests::{schedule, schedule_unguarded};
 pub use phases::{Phased, by_phases};
@@ -73,9 +73,9 @@ pub use poly::{Poly, Stride};
 pub use ranking::Ranking;
 pub use recurrence::Recurrence;
 pub use roles::{Declined, Product, ProductNest, Role};
-pub use rounds::{Rounds, is_host_computable};
 pub use simplify::simplify;
-pub use slide::{Shared, Slide, Sliding};
+pub use sliding_window::{Shared, SlidingWindow, WindowIndex};
 pub use sub_byte::legalize_sub_byte;
 pub use target_info::{DefaultTargetInfo, TargetInfo};
-pub use window::{Place, Window, WindowAxis};
+pub use tuple_reduction::{TupleElement, commutes};
+pub use windowed_sum::{Place, WindowAxis, WindowedSum};

@@ -6,7 +6,7 @@ use crate::guards::guards;
 use crate::matmul::gemm_steps;
 use crate::roles::Declined;
 use crate::simplify::simplify;
-use crate::window::window;
+use crate::windowed_sum::windowed_sum;
 use rx_tir::begin_empty_reductions;
 use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc};
@@ -57,8 +57,8 @@ fn in_steps(func: PrimFunc) -> Scheduled {
             .ok_or(Declined("requires loops around one block; found another statement"))
             .and_then(|nest| gemm_steps(nest, &mut scheduled.func, &mut scheduled.temporaries));
         let Err(Declined(reason)) = product.map(|steps| scheduled.steps.extend(steps)) else { continue };
-        match nest.map(|nest| window(&nest, &scheduled.func)) {
-            Some(Ok(window)) => scheduled.steps.push(Step::Window(Box::new(window))),
+        match nest.map(|nest| windowed_sum(&nest, &scheduled.func)) {
+            Some(Ok(windowed_sum)) => scheduled.steps.push(Step::WindowedSum(Box::new(windowed_sum))),
             _ => {
                 scheduled.declined.push(reason);
                 scheduled.steps.push(Step::Nest(statement));

@@ -71,7 +71,7 @@ impl ProductNest {
     /// If it is no sum of products.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<ProductNest, Declined> {
         nest.update()?;
-        let mut nest = nest.clone().with_digits(func);
+        let mut nest = nest.clone().with_split_loops(func);
         let mut scope = Scope::new(func);
         for inner in &nest.loops {
             scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);

@@ -29,7 +29,7 @@
 mod block;
 mod chain;
 mod dead;
-mod digits;
+mod delinearize;
 mod epilogue;
 mod merge;
 mod moves;

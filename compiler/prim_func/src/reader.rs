@@ -42,7 +42,7 @@ use rx_ir::Origin;
 use rx_syntax::ast::Expr as Tree;
 use rx_syntax::{At, Cursor, Segment, SmallPath};
 use rx_tir::leave::{Leave, without_leaves};
-use rx_tir::marks::{Marks, Problem};
+use rx_tir::placeholders::{Placeholders, Problem};
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
 use std::sync::Arc;
 use value::Value;
@@ -107,7 +107,7 @@ struct Reader<'a> {
     allocations: Vec<Vec<BufferId>>,
     /// Collective operations of threads and early exits, by the variables of their placeholders.
     collectives: rx_tir::spmd::Collectives,
-    leaves: Marks<Leave>,
+    leaves: Placeholders<Leave>,
     /// The positions of the placeholders of both kinds.
     mark_places: FxHashMap<VarId, ItemPlace>,
     /// The number of enclosing loops.

@@ -1,7 +1,7 @@
 //! The interface of a device: it allocates memory, and builds and runs kernels.
 
-use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
+use crate::fuel::Fuel;
 use crate::memory::Memory;
 use rx_base::DType;
 use rx_lower::{DefaultTargetInfo, KernelId, Program, TargetInfo};
@@ -65,11 +65,11 @@ pub trait Backend: Sized {
         &[]
     }
 
-    /// Runs a kernel and takes its iterations from `budget`.
+    /// Runs a kernel and takes its iterations from `fuel`.
     ///
     /// # Errors
-    /// If the arguments do not match the kernel's parameters, a run-time check in it fails, or the budget is exhausted.
-    fn run(&mut self, call: KernelCall<'_, Self::Memory>, budget: &mut Budget) -> Result<(), RunError>;
+    /// If the arguments do not match the kernel's parameters, a run-time check in it fails, or the fuel is exhausted.
+    fn run(&mut self, call: KernelCall<'_, Self::Memory>, fuel: &mut Fuel) -> Result<(), RunError>;
 
     /// Returns the time that the device was busy since the previous call of this method, or `None` if the device has no
     /// clock.

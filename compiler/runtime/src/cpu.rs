@@ -2,8 +2,8 @@
 //! is interpreted.
 
 use crate::backend::{Backend, KernelCall, Stage};
-use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
+use crate::fuel::{Fuel, out_of_iterations};
 use crate::interp::interpret;
 use rx_cpu::{CpuKernel, CpuModule, Scratch};
 use rx_lower::Program;
@@ -59,10 +59,10 @@ impl Backend for Cpu {
         &self.remarks
     }
 
-    fn run(&mut self, call: KernelCall<'_, Tensor>, budget: &mut Budget) -> Result<(), RunError> {
+    fn run(&mut self, call: KernelCall<'_, Tensor>, fuel: &mut Fuel) -> Result<(), RunError> {
         let compiled = match self.kernels.get(call.kernel.0 as usize) {
             Some(Built::Compiled(compiled)) => compiled,
-            Some(Built::Interpreted(program)) => return crate::interp::run(program, call, budget),
+            Some(Built::Interpreted(program)) => return crate::interp::run(program, call, fuel),
             None => return Err(RunError::other("the kernel was not built")),
         };
         let KernelCall { inputs, outputs, scalars, .. } = call;
@@ -72,9 +72,9 @@ impl Backend for Cpu {
         let mut buffers: Vec<rx_cpu::Argument<'_>> =
             inputs.iter().map(|input| rx_cpu::Argument::Read(input.memory.bytes())).collect();
         buffers.extend(outputs.iter_mut().map(|(memory, ..)| rx_cpu::Argument::Write(memory.bytes_mut())));
-        let mut limits = rx_cpu::Limits { rounds: budget.rounds, bytes: budget.bytes };
+        let mut limits = rx_cpu::Limits { iterations: fuel.iterations, bytes: fuel.bytes };
         let done = compiled.run_within(&mut buffers, &shapes, scalars, &mut self.scratch, &mut limits);
-        budget.rounds = limits.rounds;
+        fuel.iterations = limits.iterations;
         done.map_err(fault)
     }
 }
@@ -88,7 +88,7 @@ fn fault(error: rx_cpu::RunError) -> RunError {
         rx_cpu::RunError::DivisionByZero { site } | rx_cpu::RunError::Assert { site, .. } => {
             RunError { origin: site.origin, fault: Fault::Other(error.to_string()) }
         }
-        rx_cpu::RunError::Rounds => out_of_rounds(),
+        rx_cpu::RunError::Iterations => out_of_iterations(),
         other => RunError::other(other.to_string()),
     }
 }

@@ -3,14 +3,14 @@
 mod device;
 mod simulated;
 
-use crate::budget::Budget;
 use crate::error::{BuildError, Fault, RunError};
+use crate::fuel::Fuel;
 use crate::memory::tensor_error;
 pub use device::Cuda;
 use rx_base::{DType, Name};
 use rx_cuda::rules::Target;
 use rx_cuda::{Check, CudaSource};
-use rx_loops::Rounds;
+use rx_loops::IterationCount;
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::{PrimFunc, bind_symbols};
@@ -25,8 +25,8 @@ pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functio
     let funcs: Vec<_> = kernels.into_iter().map(|kernel| kernel.func()).collect();
     let funcs: Vec<PrimFunc> = funcs.iter().map(rx_cuda::prepared).collect();
     let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(not_built)?;
-    let rounds = funcs.iter().map(Rounds::of).collect();
-    Ok((source, Functions { index, funcs, rounds }))
+    let iterations = funcs.iter().map(IterationCount::of).collect();
+    Ok((source, Functions { index, funcs, iterations }))
 }
 
 /// Creates the error of a failed build. It names no kernel, since all kernels are built together.
@@ -39,25 +39,25 @@ fn not_built(error: impl ToString) -> BuildError {
 pub struct Functions {
     index: Vec<usize>,
     funcs: Vec<PrimFunc>,
-    rounds: Vec<Rounds>,
+    iterations: Vec<IterationCount>,
 }
 
 impl Functions {
-    /// Returns a kernel's function and the values of its variables, and takes its iterations from the budget. A float
+    /// Returns a kernel's function and the values of its variables, and takes its iterations from the fuel. A float
     /// value is passed as the bits of its dtype.
     fn call(
         &self,
         kernel: KernelId,
         shapes: &[&[i64]],
         scalars: &[Scalar],
-        budget: &mut Budget,
+        fuel: &mut Fuel,
     ) -> Result<(usize, Vec<Option<i64>>), RunError> {
         let at = self.index.get(kernel.0 as usize).copied();
         let func = at.and_then(|at| Some((at, self.funcs.get(at)?)));
         let (at, func) = func.ok_or_else(|| RunError::other("the kernel was not built"))?;
         let whole: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
         let mut values = bind_symbols(func, shapes, &whole).map_err(|error| RunError::other(error.to_string()))?;
-        budget.take_rounds(self.rounds.get(at).map_or(0, |rounds| rounds.count(&values)))?;
+        fuel.take_iterations(self.iterations.get(at).map_or(0, |iterations| iterations.count(&values)))?;
         for (var, scalar) in func.scalar_params().zip(scalars) {
             let dtype = func.var(var).dtype;
             if dtype.is_float() {

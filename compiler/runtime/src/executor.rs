@@ -8,8 +8,8 @@ mod once;
 mod room;
 
 use crate::backend::{Backend, Stage};
-use crate::budget::{Budget, Limits};
 use crate::error::{BuildError, RunError};
+use crate::fuel::{Fuel, Limits};
 use crate::host::Answer;
 use crate::memory::Memory;
 use crate::observer::Observer;
@@ -39,7 +39,7 @@ pub struct Executor<B: Backend> {
     started: Instant,
     limits: Limits,
     /// The remainder of the current run's limits.
-    budget: Budget,
+    fuel: Fuel,
     printer: Printer,
 }
 
@@ -87,7 +87,7 @@ impl<B: Backend> Executor<B> {
         }
         let constant_types = constants.iter().map(|tensor| (tensor.shape().to_vec(), tensor.dtype())).collect();
         let limits = Limits::default();
-        let budget = Budget::of(limits);
+        let fuel = Fuel::of(limits);
         let idle = program.procedures.iter().map(|_| Vec::new()).collect();
         Ok(Executor {
             program,
@@ -98,7 +98,7 @@ impl<B: Backend> Executor<B> {
             made: dynamic::Calls::default(),
             kept: once::Kept::default(),
             limits,
-            budget,
+            fuel,
             started: Instant::now(),
             printer: Box::new(|_| ()),
         })
@@ -197,7 +197,7 @@ impl<B: Backend> Executor<B> {
         }
         self.started = Instant::now();
         let mut call = || {
-            self.budget = Budget::of(self.limits);
+            self.fuel = Fuel::of(self.limits);
             let (arguments, symbols) = (arguments.clone(), symbols.clone());
             let entry = Request { procedure: ProcedureId(0), arguments, symbols, to: Register(0), origin: None };
             self.call(entry, watch)
@@ -298,11 +298,11 @@ impl<B: Backend> Executor<B> {
         }
     }
 
-    /// Uploads a value to the device, and takes the bytes of its tensors from the budget.
+    /// Uploads a value to the device, and takes the bytes of its tensors from the fuel.
     fn upload_value(&mut self, value: Output) -> Result<Value<B::Memory>, RunError> {
         Ok(match value {
             Output::Tensor(tensor) => {
-                self.budget.take_bytes(tensor.bytes().len())?;
+                self.fuel.take_bytes(tensor.bytes().len())?;
                 self.upload(&tensor)?
             }
             Output::Shape(shape) => Value::Shape(shape.into()),

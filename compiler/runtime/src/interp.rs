@@ -1,8 +1,8 @@
 //! The reference interpreter as a [`Backend`]: memory is host memory and every access is bounds-checked.
 
 use crate::backend::{Backend, KernelCall, Stage};
-use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
+use crate::fuel::{Fuel, out_of_iterations};
 use crate::memory::tensors;
 use rx_interp::{Limit, Limits};
 use rx_lower::Program;
@@ -31,11 +31,11 @@ impl Backend for Interpreter {
         Ok(())
     }
 
-    fn run(&mut self, call: KernelCall<'_, Tensor>, budget: &mut Budget) -> Result<(), RunError> {
+    fn run(&mut self, call: KernelCall<'_, Tensor>, fuel: &mut Fuel) -> Result<(), RunError> {
         let Some(program) = self.programs.get(call.kernel.0 as usize) else {
             return Err(RunError::other("the kernel was not built"));
         };
-        run(program, call, budget)
+        run(program, call, fuel)
     }
 }
 
@@ -49,16 +49,16 @@ pub(crate) fn interpret(func: &PrimFunc) -> Result<rx_interp::Program, BuildErro
 }
 
 /// Interprets a kernel, replaces the memory of the call's outputs by the results, and takes the executed iterations
-/// from `budget`.
+/// from `fuel`.
 pub(crate) fn run(
     program: &rx_interp::Program,
     KernelCall { inputs, outputs, scalars, .. }: KernelCall<'_, Tensor>,
-    budget: &mut Budget,
+    fuel: &mut Fuel,
 ) -> Result<(), RunError> {
     let mut buffers = tensors(inputs, outputs)?;
-    let limits = Limits { rounds: Some(budget.rounds), bytes: Some(budget.bytes), ..Limits::default() };
-    let rounds = program.run(&mut buffers, scalars, limits).map_err(fault)?;
-    budget.take_rounds(rounds)?;
+    let limits = Limits { iterations: Some(fuel.iterations), bytes: Some(fuel.bytes), ..Limits::default() };
+    let iterations = program.run(&mut buffers, scalars, limits).map_err(fault)?;
+    fuel.take_iterations(iterations)?;
     for ((memory, ..), result) in outputs.iter_mut().zip(buffers.split_off(inputs.len())) {
         *memory = result;
     }
@@ -71,7 +71,7 @@ fn fault(error: rx_interp::RunError) -> RunError {
         rx_interp::RunError::OutOfBounds { site, buffer, axis, index, extent } => {
             Fault::OutOfBounds { operator: site.operator, buffer, axis: axis as u32, index, extent }
         }
-        rx_interp::RunError::Stopped(Limit::Rounds) => return out_of_rounds(),
+        rx_interp::RunError::Stopped(Limit::Iterations) => return out_of_iterations(),
         other => Fault::Other(other.to_string()),
     };
     RunError { origin, fault }

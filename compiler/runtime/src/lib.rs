@@ -21,11 +21,10 @@
 //!   the checker proved.
 //! - A run with [`Limits`] (iterations, bytes) terminates. Each instruction and each iteration of a loop counts. The
 //!   interpreter counts while it runs. Compiled code is counted before it runs if its arguments determine the count
-//!   (`rx_loops::rounds`); iterations of `while` and of loops with computed extents are counted by the compiled code
+//!   (`rx_loops::iterations`); iterations of `while` and of loops with computed extents are counted by the compiled code
 //!   itself. A `while` of a CUDA thread ends after 2³² iterations.
 
 mod backend;
-mod budget;
 mod constant;
 #[cfg(feature = "cpu")]
 pub mod cpu;
@@ -33,6 +32,7 @@ pub mod cpu;
 pub mod cuda;
 mod error;
 mod executor;
+mod fuel;
 mod host;
 pub mod interp;
 mod kernel_runs;
@@ -42,9 +42,9 @@ mod types;
 mod value;
 
 pub use backend::{Argument, Backend, KernelCall, Stage};
-pub use budget::{Budget, Limits};
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;
+pub use fuel::{Fuel, Limits};
 pub use host::functions as host_functions;
 pub use kernel_runs::kernel_runs;
 pub use memory::Memory;

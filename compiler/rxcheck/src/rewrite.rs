@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// The most iterations of annotating a text.
-const MOST_ROUNDS: usize = 16;
+const MOST_ITERATIONS: usize = 16;
 
 /// The changes to texts that the command line asks for.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ fn annotate(
     let mut text = rewritten.text.clone();
     let mut annotated = 0;
     // A new annotation may give more precise types to later values, so repeat.
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MOST_ITERATIONS {
         let mut workspace = Workspace::new();
         let file = workspace.add(&text, input.kind);
         workspace.set_operators(file, input.project.operators.clone());

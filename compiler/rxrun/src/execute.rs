@@ -187,7 +187,7 @@ impl<'a> Job<'a> {
             report.building(stage.done, stage.total, start.elapsed());
         });
         let mut executor = built.map_err(|error| build_failure(self.session, &error))?;
-        executor.limit(Limits { rounds: Some(self.args.max_iterations), bytes: None });
+        executor.limit(Limits { iterations: Some(self.args.max_iterations), bytes: None });
         Ok(executor)
     }
 

@@ -43,7 +43,7 @@ impl Effects {
 
     /// Whether the effects conflict, so that the order matters: one of both writes a buffer that the other reads or
     /// writes.
-    pub fn meets(&self, later: &Effects) -> bool {
+    pub fn conflicts_with(&self, later: &Effects) -> bool {
         later.read.iter().any(|id| self.written.contains(id))
             || later.written.iter().any(|id| self.read.contains(id) || self.written.contains(id))
     }

@@ -29,7 +29,7 @@
 
 use crate::expr::{CompareOp, Expr};
 use crate::func::{BufferId, PrimFunc, VarId};
-use crate::marks::{Marks, Outcome, Problem, first_mark, mark_of};
+use crate::placeholders::{Outcome, Placeholders, Problem, first_placeholder, placeholder_of};
 use crate::rewrite::{map_children, try_map_children};
 use crate::stmt::{LoopKind, Site, Stmt};
 use rx_base::DType;
@@ -56,7 +56,7 @@ const WHOLE: i64 = 2;
 /// # Errors
 /// If `break` exits a loop that is not sequential, if an exit crosses a block with axes, if `break` or `continue` is
 /// outside of all loops, or if statements follow a loop over threads with `return`.
-pub fn without_leaves(func: &PrimFunc, leaves: &Marks<Leave>) -> Outcome<PrimFunc> {
+pub fn without_leaves(func: &PrimFunc, leaves: &Placeholders<Leave>) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let mut leaver = Leaver { func: &mut made, leaves, around: Vec::new(), function: None };
     let (body, _) = leaver.stmt(&func.body, Last { of_round: true, of_function: true })?;
@@ -101,7 +101,7 @@ type Cells = Vec<BufferId>;
 
 struct Leaver<'f> {
     func: &'f mut PrimFunc,
-    leaves: &'f Marks<Leave>,
+    leaves: &'f Placeholders<Leave>,
     around: Vec<Around>,
     /// The flag that the function has returned.
     function: Option<BufferId>,
@@ -110,7 +110,7 @@ struct Leaver<'f> {
 impl Leaver<'_> {
     /// Rewrites a statement. Returns it with the flags that it may set.
     fn stmt(&mut self, stmt: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
-        if let Some((at, leave)) = mark_of(stmt, self.leaves) {
+        if let Some((at, leave)) = placeholder_of(stmt, self.leaves) {
             return self.leave(at, *leave, last);
         }
         match stmt {
@@ -147,7 +147,7 @@ impl Leaver<'_> {
         for (at, part) in parts.iter().enumerate() {
             let is_last = at + 1 == parts.len();
             let inside = Last { of_round: is_last && last.of_round, of_function: is_last && last.of_function };
-            let is_leave = mark_of(part, self.leaves).is_some();
+            let is_leave = placeholder_of(part, self.leaves).is_some();
             // Statements after an unconditional exit are unreachable.
             let (part, set) = self.stmt(part, if is_leave { last } else { inside })?;
             guarded.push(part);
@@ -288,7 +288,7 @@ impl Leaver<'_> {
 
     /// Creates a problem at the first placeholder in a statement.
     fn problem(&self, stmt: &Stmt, reason: &'static str) -> Problem {
-        Problem { at: first_mark(stmt, self.leaves).unwrap_or(VarId(0)), reason }
+        Problem { at: first_placeholder(stmt, self.leaves).unwrap_or(VarId(0)), reason }
     }
 }
 

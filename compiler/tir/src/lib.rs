@@ -7,7 +7,7 @@
 //!
 //! [`builder`] and [`rewrite`] build and change functions; [`dim`] converts between symbolic integers and expressions;
 //! [`evaluate`] computes expressions on the host if they need no buffer's contents; [`mod@print`] writes TVMScript.
-//! While a text is parsed, [`marks`] are placeholders for barriers, all-reduces and early exits; [`spmd`] and [`leave`]
+//! While a text is parsed, [`placeholders`] represent barriers, all-reduces and early exits; [`spmd`] and [`leave`]
 //! eliminate them.
 //!
 //! # Invariants
@@ -41,8 +41,8 @@ pub mod evaluate;
 pub mod expr;
 pub mod func;
 pub mod leave;
-pub mod marks;
 pub mod permute;
+pub mod placeholders;
 pub mod print;
 pub mod renumber;
 pub mod rewrite;

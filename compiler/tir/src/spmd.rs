@@ -33,7 +33,7 @@ pub use varying::Varying;
 
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
-use crate::marks::{Marks, Outcome, Problem, first_mark};
+use crate::placeholders::{Outcome, Placeholders, Problem, first_placeholder};
 use crate::stmt::{LoopKind, Site, Stmt};
 use rx_base::name::name;
 use rx_base::{DType, Name};
@@ -69,7 +69,7 @@ pub struct AllReduce {
 }
 
 /// The collective operations of a body, by placeholder.
-pub type Collectives = Marks<Collective>;
+pub type Collectives = Placeholders<Collective>;
 
 /// A thread axis of a block.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +106,7 @@ fn of_one_launch(func: &mut PrimFunc, body: &Stmt, collectives: &Collectives) ->
 
 /// Returns the thread axes of all loops. The extent of an axis is that of its longest loop.
 fn axes_of(func: &mut PrimFunc, collectives: &Collectives) -> Outcome<Vec<Axis>> {
-    let at = first_mark(&func.body, collectives).unwrap_or(VarId(0));
+    let at = first_placeholder(&func.body, collectives).unwrap_or(VarId(0));
     let mut found: Vec<(Name, i64)> = Vec::new();
     let mut is_known = true;
     func.body.walk(&mut |stmt| {

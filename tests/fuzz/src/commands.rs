@@ -137,7 +137,7 @@ pub fn interp(text: &str) -> Made {
         .unwrap_or_default();
     let built = Executor::new(program, Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;
-    executor.limit(Limits { rounds: Some(200_000), bytes: Some(16 << 20) });
+    executor.limit(Limits { iterations: Some(200_000), bytes: Some(16 << 20) });
     let drawing = Drawing { seed: 0, symbols: &NameMap::default() };
     let mut arguments = Vec::new();
     for (at, (_, ty)) in params.iter().enumerate() {

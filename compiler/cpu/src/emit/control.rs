@@ -57,7 +57,7 @@ impl Emitter<'_> {
                 self.builder.ins().brif(condition, round, &[], exit, &[]);
                 self.begin(round);
                 let one = self.builder.ins().iconst(types::I64, 1);
-                self.take_rounds(one);
+                self.take_iterations(one);
                 self.depth += 1;
                 self.stmt(body)?;
                 self.depth -= 1;
@@ -90,14 +90,14 @@ impl Emitter<'_> {
         let count = self.index(extent)?;
         if !rx_loops::is_host_computable(self.func, extent) {
             let zero = self.builder.ins().iconst(types::I64, 0);
-            let rounds = self.builder.ins().smax(count, zero);
-            self.take_rounds(rounds);
+            let emit_loop = self.builder.ins().smax(count, zero);
+            self.take_iterations(emit_loop);
         }
         let end = self.builder.ins().iadd(start, count);
         match (plan, split) {
             (Some(plan), _) => self.in_lanes(looped, looped.extent.as_int(), start, end, plan).map(drop),
             (None, Some(split)) => self.in_parts(looped, start, end, &split),
-            (None, None) => self.rounds(looped, start, end, None).map(drop),
+            (None, None) => self.emit_loop(looped, start, end, None).map(drop),
         }
     }
 
@@ -121,7 +121,7 @@ impl Emitter<'_> {
                     self.in_lanes(Loop { body, ..looped }, None, from, to, *plan)?;
                 }
                 Part { body, plan: None } => {
-                    self.rounds(Loop { body, ..looped }, from, to, None)?;
+                    self.emit_loop(Loop { body, ..looped }, from, to, None)?;
                 }
             }
         }
@@ -147,17 +147,17 @@ impl Emitter<'_> {
             }
             let lane = LaneLoop { var: looped.var, lanes: plan.lanes, unroll };
             let limit = self.builder.ins().iadd_imm_s(end, 1 - step);
-            at = self.rounds(looped, at, limit, Some(lane))?;
+            at = self.emit_loop(looped, at, limit, Some(lane))?;
             rest = rest.map(|rest| rest % step);
         }
         if rest != Some(0) {
-            self.rounds(looped, at, end, None)?;
+            self.emit_loop(looped, at, end, None)?;
         }
         Ok(())
     }
 
     /// Emits iterations from `first` while the variable is below `end`, and returns its final value.
-    fn rounds(&mut self, looped: Loop<'_>, first: Value, end: Value, lane: Option<LaneLoop>) -> Emitted<Value> {
+    fn emit_loop(&mut self, looped: Loop<'_>, first: Value, end: Value, lane: Option<LaneLoop>) -> Emitted<Value> {
         let step = lane.map_or(1, |lane| i64::from(lane.lanes * lane.unroll));
         let [round, exit] = [(); 2].map(|()| self.builder.create_block());
         let at = self.builder.append_block_param(round, types::I64);

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
     BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, condcodes::IntCC, types,
 };
 use rx_base::DType;
-use rx_loops::{Gemm, Matrix, Window};
+use rx_loops::{Gemm, Matrix, WindowedSum};
 use rx_tir::{BufferId, Expr};
 
 impl Emitter<'_> {
@@ -19,7 +19,7 @@ impl Emitter<'_> {
             match step {
                 PreparedStep::Nest(body) => self.stmt(body)?,
                 PreparedStep::Gemm(gemm) => self.product(gemm)?,
-                PreparedStep::Window(window) => self.window(window)?,
+                PreparedStep::WindowedSum(window) => self.window(window)?,
                 PreparedStep::Loop { var, extent, body } => {
                     let zero = self.builder.ins().iconst(types::I64, 0);
                     let end = self.index(extent)?;
@@ -69,7 +69,7 @@ impl Emitter<'_> {
 
     /// Emits a call for windowed sums. Its arguments are written to the stack, as a [`window::Head`] and the words that
     /// follow it.
-    fn window(&mut self, of: &Window) -> Emitted<()> {
+    fn window(&mut self, of: &WindowedSum) -> Emitted<()> {
         let mut words = Vec::with_capacity(window::WORDS);
         for place in [&of.a, &of.b, &of.c] {
             words.push(self.element_at(place.buffer, &place.offset, DType::FLOAT32.bytes())?);

@@ -37,40 +37,40 @@ static __device__ __forceinline__ unsigned long long rx_matrix(const void* share
 }
 // Asynchronous wgmma: begin orders earlier accesses to the sums, end commits the products so far as a group, and arrive waits
 // until at most LEFT groups are pending.
-static __device__ __forceinline__ void rx_products_begin() {
+static __device__ __forceinline__ void rx_wgmma_fence() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");
 #else
-    rx_cpu_products_begin();
+    rx_cpu_wgmma_fence();
 #endif
 }
-static __device__ __forceinline__ void rx_products_end() {
+static __device__ __forceinline__ void rx_wgmma_commit() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");
 #else
-    rx_cpu_products_end();
+    rx_cpu_wgmma_commit();
 #endif
 }
 template <int LEFT>
-static __device__ __forceinline__ void rx_products_arrive() {
+static __device__ __forceinline__ void rx_wgmma_wait() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"wgmma.wait_group.sync.aligned %0;\" :: \"n\"(LEFT) : \"memory\");
 #else
-    rx_cpu_products_arrive(LEFT);
+    rx_cpu_wgmma_wait(LEFT);
 #endif
 }
 // Waits for all products. The compiler cannot move uses of the sums before the wait.
 template <int N>
-static __device__ __forceinline__ void rx_sums_arrive(float (&sums)[N][4]) {
-    rx_products_arrive<0>();
+static __device__ __forceinline__ void rx_wgmma_wait_all(float (&sums)[N][4]) {
+    rx_wgmma_wait<0>();
 #ifdef __CUDA_ARCH__
 #pragma unroll
     for (int i = 0; i < 4 * N; ++i) asm volatile(\"\" : \"+f\"(sums[i / 4][i % 4]) :: \"memory\");
 #endif
 }
 template <int N>
-static __device__ __forceinline__ void rx_sums_arrive(int (&sums)[N][4]) {
-    rx_products_arrive<0>();
+static __device__ __forceinline__ void rx_wgmma_wait_all(int (&sums)[N][4]) {
+    rx_wgmma_wait<0>();
 #ifdef __CUDA_ARCH__
 #pragma unroll
     for (int i = 0; i < 4 * N; ++i) asm volatile(\"\" : \"+r\"(sums[i / 4][i % 4]) :: \"memory\");
@@ -92,15 +92,15 @@ static __device__ __forceinline__ int rx_unknown(int number) {
 ",
     },
     Helper {
-        name: "rx_shared_is_written",
+        name: "rx_fence_async_proxy",
         needs: &[],
         text: "\
 // Makes shared memory that this thread wrote visible to wgmma and TMA (async proxy).
-static __device__ __forceinline__ void rx_shared_is_written() {
+static __device__ __forceinline__ void rx_fence_async_proxy() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");
 #else
-    rx_cpu_shared_is_written();
+    rx_cpu_fence_async_proxy();
 #endif
 }
 ",
@@ -140,12 +140,12 @@ static __device__ __forceinline__ void rx_barrier_init(rx_barrier* barrier, int 
 #endif
 }
 // Makes initialized barriers visible to TMA.
-static __device__ __forceinline__ void rx_barriers_are_ready() {
+static __device__ __forceinline__ void rx_fence_barrier_init() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");
     asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");
 #else
-    rx_cpu_barriers_are_ready();
+    rx_cpu_fence_barrier_init();
 #endif
 }
 static __device__ __forceinline__ void rx_barrier_arrive(rx_barrier* barrier) {
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void rx_barrier_wait(rx_barrier* barrier, unsi
 ",
     },
     Helper {
-        name: "rx_bring",
+        name: "rx_tma_load",
         needs: &["rx_barrier"],
         text: "\
 // CUtensorMap: the layout of a tensor and the size of its tiles, encoded by the host.
@@ -189,42 +189,42 @@ typedef rx_cpu_tensor_map rx_tensor_map;
 #endif
 // TMA copy of the tile at these coordinates, the innermost first; zeros outside of the tensor. Its bytes arrive at the
 // barrier.
-static __device__ __forceinline__ void rx_bring(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y) {
+static __device__ __forceinline__ void rx_tma_load(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];\"
         :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
            \"r\"(x), \"r\"(y) : \"memory\");
 #else
-    rx_cpu_bring(to, map, barrier, {x, y});
+    rx_cpu_tma_load(to, map, barrier, {x, y});
 #endif
 }
-static __device__ __forceinline__ void rx_bring(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z) {
+static __device__ __forceinline__ void rx_tma_load(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];\"
         :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
            \"r\"(x), \"r\"(y), \"r\"(z) : \"memory\");
 #else
-    rx_cpu_bring(to, map, barrier, {x, y, z});
+    rx_cpu_tma_load(to, map, barrier, {x, y, z});
 #endif
 }
-static __device__ __forceinline__ void rx_bring(
+static __device__ __forceinline__ void rx_tma_load(
     void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z, int u) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];\"
         :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
            \"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u) : \"memory\");
 #else
-    rx_cpu_bring(to, map, barrier, {x, y, z, u});
+    rx_cpu_tma_load(to, map, barrier, {x, y, z, u});
 #endif
 }
-static __device__ __forceinline__ void rx_bring(
+static __device__ __forceinline__ void rx_tma_load(
     void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z, int u, int v) {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];\"
         :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
            \"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u), \"r\"(v) : \"memory\");
 #else
-    rx_cpu_bring(to, map, barrier, {x, y, z, u, v});
+    rx_cpu_tma_load(to, map, barrier, {x, y, z, u, v});
 #endif
 }
 ",

@@ -45,19 +45,19 @@ static __device__ __forceinline__ void rx_copy16(void* shared, const void* from)
     rx_cpu_copy16(shared, from);
 #endif
 }
-static __device__ __forceinline__ void rx_copies_end() {
+static __device__ __forceinline__ void rx_copy_commit() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.commit_group;\" ::: \"memory\");
 #else
-    rx_cpu_copies_end();
+    rx_cpu_copy_commit();
 #endif
 }
 template <int LEFT>
-static __device__ __forceinline__ void rx_copies_arrive() {
+static __device__ __forceinline__ void rx_copy_wait() {
 #ifdef __CUDA_ARCH__
     asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(LEFT) : \"memory\");
 #else
-    rx_cpu_copies_arrive(LEFT);
+    rx_cpu_copy_wait(LEFT);
 #endif
 }
 ",

@@ -45,7 +45,7 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
 pub fn can_schedule_as_one_kernel(func: &PrimFunc, target: &Target) -> bool {
     let func = begun(func);
     let parts = statements(&func);
-    let func = parts.passing_rounds(&func);
+    let func = parts.passing_host_loops(&func);
     let mut function = Function::new(&func, target, parts.temporaries.clone());
     let taken = function.schedule(&parts, 0);
     let passed = function.passed();
@@ -75,7 +75,7 @@ pub fn schedule(func: &PrimFunc, target: &Target) -> Result<Scheduled, Unsupport
     let unsupported = |what| Unsupported { function: func.name, what };
     let func = begun(func);
     let parts = statements(&func);
-    let func = parts.passing_rounds(&func);
+    let func = parts.passing_host_loops(&func);
     let mut function = Function::new(&func, target, parts.temporaries.clone());
     let mut at = 0;
     while at < parts.statements.len() {
@@ -214,11 +214,11 @@ impl<'f> Function<'f> {
         let mut declined = Vec::new();
         for rule in self.target.rules.rules() {
             let why = match rule.take(&task) {
-                Ok(schedule) => match self.print(rule.name, &schedule, &first.rounds) {
+                Ok(schedule) => match self.print(rule.name, &schedule, &first.host_loops) {
                     Ok(kernels) => {
                         let taken = schedule.taken;
                         let is_guarded = schedule.kernels.iter().any(|kernel| kernel.frame().guard.is_some());
-                        let note = noted(task.func, (&schedule.note, &first.rounds), is_guarded);
+                        let note = noted(task.func, (&schedule.note, &first.host_loops), is_guarded);
                         let blocks = left.iter().take(taken).flat_map(|one| blocks_of(&one.stmt)).collect();
                         let (function, names) = (0, Vec::new());
                         let choice = Choice { function, blocks, rule: rule.name, kernels: names, note, declined };
@@ -235,13 +235,18 @@ impl<'f> Function<'f> {
     }
 
     /// Prints the kernels of a schedule and returns their range. On an error the function is unchanged.
-    fn print(&mut self, rule: &'static str, schedule: &Schedule, rounds: &[HostLoop]) -> Result<Range<usize>, String> {
+    fn print(
+        &mut self,
+        rule: &'static str,
+        schedule: &Schedule,
+        host_loops: &[HostLoop],
+    ) -> Result<Range<usize>, String> {
         let (helpers, kernels) = (self.helpers.len(), self.texts.len());
         let temporaries = self.result.temporaries.len();
         let scratch = schedule.scratch.iter();
         let scratch = scratch.map(|one| Temporary { name: one.name.to_owned(), bytes: one.bytes.clone() });
         self.result.temporaries.extend(scratch);
-        let printed = self.kernels_of((rule, schedule, rounds), temporaries);
+        let printed = self.kernels_of((rule, schedule, host_loops), temporaries);
         if printed.is_err() {
             self.helpers.truncate(helpers);
             self.texts.truncate(kernels);
@@ -253,7 +258,7 @@ impl<'f> Function<'f> {
 
     fn kernels_of(
         &mut self,
-        (rule, schedule, rounds): (&'static str, &Schedule, &[HostLoop]),
+        (rule, schedule, host_loops): (&'static str, &Schedule, &[HostLoop]),
         first_scratch: usize,
     ) -> Result<(), String> {
         for body in &schedule.kernels {
@@ -262,10 +267,10 @@ impl<'f> Function<'f> {
             let mut kernel = Kernel::new(func, &self.temporaries, &mut self.helpers, &mut self.sites);
             kernel.first_of_schedule = first_scratch;
             kernel.first_scratch = self.result.temporaries.len();
-            let note = noted(func, (&schedule.note, rounds), frame.guard.is_some());
+            let note = noted(func, (&schedule.note, host_loops), frame.guard.is_some());
             let (info, text) = kernel.print((rule, &note), frame, &**body)?;
             self.result.temporaries.extend(kernel.scratch);
-            self.result.kernels.push(KernelInfo { rounds: rounds.to_vec(), ..info });
+            self.result.kernels.push(KernelInfo { host_loops: host_loops.to_vec(), ..info });
             self.texts.push(text);
         }
         Ok(())
@@ -273,11 +278,11 @@ impl<'f> Function<'f> {
 }
 
 /// Returns the rule's remark, extended by the host loops and the guard of the launches.
-fn noted(func: &PrimFunc, (note, rounds): (&str, &[HostLoop]), is_guarded: bool) -> String {
+fn noted(func: &PrimFunc, (note, host_loops): (&str, &[HostLoop]), is_guarded: bool) -> String {
     let note = Some(note.to_owned()).filter(|note| !note.is_empty());
-    let each = rounds
+    let each = host_loops
         .iter()
-        .map(|round| format!("launched in each iteration of the host loop `{}`", func.var(round.var).name));
+        .map(|host_loop| format!("launched in each iteration of the host loop `{}`", func.var(host_loop.var).name));
     let guarded = is_guarded.then(|| "launched if a condition of the host holds".to_owned());
     note.into_iter().chain(each).chain(guarded).collect::<Vec<_>>().join("; ")
 }

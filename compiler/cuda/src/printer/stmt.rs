@@ -4,7 +4,7 @@ use super::functions::bytes_of;
 use super::text::check_number;
 use super::{BufferText, Kernel, expr, types};
 use crate::accumulate::{Reduction, reduction};
-use crate::source::{Argument, Check, MOST_ROUNDS, Temporary};
+use crate::source::{Argument, Check, MOST_ITERATIONS, Temporary};
 use crate::statements::is_renaming;
 use rx_base::DType;
 use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, LoopKind, Site, Stmt, VarId};
@@ -92,15 +92,15 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Opens a `while` loop, with a counter that reports an error after [`MOST_ROUNDS`] iterations.
+    /// Opens a `while` loop, with a counter that reports an error after [`MOST_ITERATIONS`] iterations.
     pub(crate) fn open_while(&mut self, condition: &Expr) -> Result<(), String> {
         let site: Site = self.site;
-        let number = check_number(self.sites.number(site, Check::Rounds));
+        let number = check_number(self.sites.number(site, Check::Iterations));
         self.need(self.failure());
         self.uses_error = true;
         let condition = self.operand(condition, 0)?;
         self.open("{");
-        self.line(&format!("long long rx_left = {MOST_ROUNDS}LL;"));
+        self.line(&format!("long long rx_left = {MOST_ITERATIONS}LL;"));
         self.open(&format!("while ({condition}) {{"));
         match self.is_cooperative {
             true => self.line(&format!("if (--rx_left < 0) {{ rx_note(rx_error, {number}, 0, 0); break; }}")),

@@ -85,8 +85,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     };
     let note = format!("{}; {}", tiling.note(), attend.note());
     let mut schedule = Schedule { note, ..Schedule::single(problem.statements.len(), attend) };
-    if let Some(part) = tiling.part {
-        let join = Join { problem: Rc::clone(&problem), part };
+    if let Some(slice) = tiling.slice {
+        let join = Join { problem: Rc::clone(&problem), slice };
         schedule.scratch.push(Scratch { name: "partial", bytes: join.bytes() });
         schedule.kernels.push(Box::new(join));
     }

@@ -18,11 +18,11 @@
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/fallback.py` schedules such functions, without vectors.
 
-use super::stages::Stages;
-use super::stages::gather::{Form, gather};
-use super::stages::lanes::{Held, Lanes};
-use super::stages::print::Printer;
-use super::stages::vectors::{Way, when};
+use super::row_pipeline::Stages;
+use super::row_pipeline::collect::{Form, collect};
+use super::row_pipeline::lanes::{Held, Lanes};
+use super::row_pipeline::print::Printer;
+use super::row_pipeline::vectors::{Way, when};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
@@ -110,7 +110,7 @@ struct Part {
 impl Part {
     /// Matches the task's first statements as a map, and returns their number.
     fn of(task: &Task<'_>) -> Result<(Part, usize), Declined> {
-        let (stages, taken) = gather(task, Form::Elements, usize::MAX)?;
+        let (stages, taken) = collect(task, Form::Elements, usize::MAX)?;
         let ways = stages.ways(true);
         Ok((Part { stages, ways, units: i64::from(task.target.units.max(1)) }, taken))
     }

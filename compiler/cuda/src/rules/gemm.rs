@@ -28,7 +28,7 @@
 //! ([`rx_loops::by_phases`]). Phases are a batch loop. If the definition first computes all products and then
 //! gathers them, the two statements become one product, and the gathered values never reach memory.
 //!
-//! Addresses are separable where possible ([`reach`]): a thread keeps the row part (the offset, and the distances to
+//! Addresses are separable where possible ([`separable`]): a thread keeps the row part (the offset, and the distances to
 //! the edges of the data) in registers and decodes only the K part for each tile. Then an element of a padded window
 //! costs one addition and one comparison per edge.
 //!
@@ -44,28 +44,28 @@
 //!   them.
 //! - [`hopper`]: `wgmma` tensor cores of `sm_90a`, where four warps (a warpgroup) multiply together.
 //! - [`narrow`]: index arithmetic in 32 bits.
-//! - [`parts`]: split-K, for products with few tiles.
+//! - [`split_k`]: split-K, for products with few tiles.
 
 mod choice;
 mod hopper;
 pub(super) mod kernel;
+pub(super) mod names;
 pub(super) mod narrow;
 mod operand;
-mod parts;
 pub(super) mod problem;
-mod reach;
+mod separable;
 mod source;
+mod split_k;
 mod threads;
 pub(super) mod tiles;
 mod warps;
-pub(super) mod words;
 
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
-use hopper::kernel::BulkProduct;
+use hopper::kernel::TmaProduct;
 use kernel::{TiledProduct, partial_type};
-use parts::SplitKReduction;
 use problem::Problem;
 use rx_tir::Expr;
+use split_k::SplitKReduction;
 use std::rc::Rc;
 use tiles::{Mma, Unit};
 
@@ -80,12 +80,12 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Problem::of(task)?;
     Declined::when(problem.is_empty_side(), "requires rows in both factors; found a factor without")?;
     let choice = choice::choose(&problem, task.target)?;
-    let (tiling, parts) = (choice.tiling, choice.parts);
+    let (tiling, slices) = (choice.tiling, choice.slices);
     let problem = Rc::new(problem);
-    let product = TiledProduct::new(Rc::clone(&problem), tiling, parts).map_err(Declined)?;
+    let product = TiledProduct::new(Rc::clone(&problem), tiling, slices).map_err(Declined)?;
     let (loads, product): (String, Box<dyn KernelBody>) = match tiling.unit {
         Unit::Warps { mma: Mma::WarpgroupTma, .. } => {
-            let product = BulkProduct::new(product, task.target.units).map_err(Declined)?;
+            let product = TmaProduct::new(product, task.target.units).map_err(Declined)?;
             (product.note(), Box::new(product))
         }
         _ => (product.note(), Box::new(product)),
@@ -99,11 +99,11 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let note = format!("tiles of {m}x{n}x{k}, {unit}; {}{phases}; {loads}{epilogue}", choice.reason);
     let mut kernels = vec![product];
     let mut scratch = Vec::new();
-    if parts > 1 {
+    if slices > 1 {
         let (_, bytes) = partial_type(&tiling, problem.dtype).map_err(Declined)?;
-        let bytes = SplitKReduction::elements(&problem) * Expr::int(bytes * parts);
-        scratch.push(Scratch { name: "parts", bytes });
-        kernels.push(Box::new(SplitKReduction { problem: Rc::clone(&problem), tiling, parts }));
+        let bytes = SplitKReduction::elements(&problem) * Expr::int(bytes * slices);
+        scratch.push(Scratch { name: "slices", bytes });
+        kernels.push(Box::new(SplitKReduction { problem: Rc::clone(&problem), tiling, slices }));
     }
     Ok(Schedule { taken: problem.epilogue.taken, kernels, scratch, note })
 }

@@ -21,9 +21,9 @@
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/gemv.py` and `python/tvm/s_tir/dlight/gpu/low_batch_gemv.py`.
 
 use super::gemm::kernel::finish_element;
+use super::gemm::names::{GemmNames, OWN_NAMES, tiles_of};
 use super::gemm::problem::{Axis, Element, Factor, Problem};
 use super::gemm::tiles::sum_type;
-use super::gemm::words::{OWN_NAMES, Words, tiles_of};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::{Kernel, expr, types};
 use crate::source::LaunchShape;
@@ -150,19 +150,19 @@ impl KernelBody for FewRows {
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &self.problem;
-        let words = Words::new(kernel, problem, false)?;
+        let names = GemmNames::new(kernel, problem, false)?;
         let (ctype, _) = sum_type(problem.dtype)?;
         let (row, end) = match self.rows_are_few {
-            true => (words.column.clone(), words.ends[1].clone()),
-            false => (words.row.clone(), words.ends[0].clone()),
+            true => (names.column.clone(), names.ends[1].clone()),
+            false => (names.row.clone(), names.ends[0].clone()),
         };
-        let (index, sums, per_block) = (words.index, &words.sums, self.rows_of_block());
+        let (index, sums, per_block) = (names.index, &names.sums, self.rows_of_block());
         kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
         let blocks = kernel.operand(&tiles_of(self.rows().extent(), per_block), expr::PRODUCT + 1)?;
         if !problem.batch.loops.is_empty() {
             let batch = kernel.fresh_name("batch");
             kernel.line(&format!("const {index} {batch} = blockIdx.x / {blocks};"));
-            words.decode(kernel, &problem.batch, &batch, &|_| true)?;
+            names.decode(kernel, &problem.batch, &batch, &|_| true)?;
         }
         let block =
             if problem.batch.loops.is_empty() { "blockIdx.x".to_owned() } else { format!("(blockIdx.x % {blocks})") };
@@ -177,9 +177,9 @@ impl KernelBody for FewRows {
         kernel.line(&format!("const {index} {row0} = ({index}){block} * {per_block} + {own};"));
         let width = if self.by_rows { self.wide } else { 1 };
         kernel.line(&format!("{ctype} {sums}[{}][{width}] = {{}};", self.count()));
-        self.sum(kernel, &words, &row, &row0, &end)?;
+        self.sum(kernel, &names, &row, &row0, &end)?;
         match self.by_rows {
-            true => self.add_warps(kernel, &words, ctype)?,
+            true => self.add_warps(kernel, &names, ctype)?,
             false => {
                 kernel.line("// Sum over the lanes.");
                 kernel.line("#pragma unroll");
@@ -192,20 +192,20 @@ impl KernelBody for FewRows {
                 kernel.close();
             }
         }
-        self.finish(kernel, &words, (&row, &row0, &end), width)
+        self.finish(kernel, &names, (&row, &row0, &end), width)
     }
 }
 
 impl FewRows {
     /// Emits the loop over K in which the thread accumulates its partial sums.
-    fn sum(&self, kernel: &mut Kernel<'_>, words: &Words, row: &str, row0: &str, end: &str) -> Result<(), String> {
+    fn sum(&self, kernel: &mut Kernel<'_>, names: &GemmNames, row: &str, row0: &str, end: &str) -> Result<(), String> {
         let problem = &self.problem;
-        let (wide, sum) = (self.wide, &words.sum_index);
+        let (wide, sum) = (self.wide, &names.sum_index);
         let (start, step) = match self.by_rows {
             true => ("warp".to_owned(), WARPS),
             false => (format!("lane * {wide}"), 32 * wide),
         };
-        let (index, sum0, sum_end) = (words.index, &words.sum0, &words.sum_end);
+        let (index, sum0, sum_end) = (names.index, &names.sum0, &names.sum_end);
         kernel.open(&format!("if ({row0} < {end}) {{"));
         kernel.line("#pragma unroll 4");
         kernel.open(&format!("for ({index} {sum0} = {start}; {sum0} < {sum_end}; {sum0} += {step}) {{"));
@@ -219,14 +219,14 @@ impl FewRows {
             kernel.need("rx_pack");
             kernel.line(&format!("{pack} matrix = {{}};"));
             kernel.open("{");
-            read_pack(kernel, words, problem, (self.matrix(), self.rows()), (row, row0), ("matrix", &pack))?;
+            read_pack(kernel, names, problem, (self.matrix(), self.rows()), (row, row0), ("matrix", &pack))?;
             kernel.close();
         }
-        let few = if self.rows_are_few { &words.row } else { &words.column };
+        let few = if self.rows_are_few { &names.row } else { &names.column };
         if self.in_packs {
             kernel.line(&format!("{pack} vectors[{}] = {{}};", self.count()));
             kernel.unrolled("f", self.count());
-            read_pack(kernel, words, problem, (self.vectors(), self.few()), (few, "f"), ("vectors[f]", &pack))?;
+            read_pack(kernel, names, problem, (self.vectors(), self.few()), (few, "f"), ("vectors[f]", &pack))?;
             kernel.close();
         }
         kernel.unrolled("j", wide);
@@ -246,8 +246,8 @@ impl FewRows {
             None => kernel.open("{"),
         }
         let used = |var: rx_tir::VarId| [self.matrix(), self.vectors()].iter().any(|factor| factor.value.uses(var));
-        words.decode(kernel, self.rows(), row, &used)?;
-        words.decode(kernel, &problem.k, sum, &used)?;
+        names.decode(kernel, self.rows(), row, &used)?;
+        names.decode(kernel, &problem.k, sum, &used)?;
         let (ctype, _) = sum_type(problem.dtype)?;
         let wrap = |text: String| if matches!(ctype, "float" | "double") { text } else { format!("({ctype}){text}") };
         let value = match self.is_vector {
@@ -260,19 +260,19 @@ impl FewRows {
             true => types::from_storage(self.vectors().narrow.dtype(), "vectors[f].at[j]"),
             false => {
                 kernel.line(&format!("const {index} {few} = f;"));
-                words.decode(kernel, self.few(), few, &|var| self.vectors().value.uses(var))?;
+                names.decode(kernel, self.few(), few, &|var| self.vectors().value.uses(var))?;
                 kernel.operand(&self.vectors().value, expr::UNARY)?
             }
         };
         let at = if self.by_rows { "j" } else { "0" };
-        kernel.line(&format!("{}[f][{at}] += value * {};", words.sums, wrap(vector)));
+        kernel.line(&format!("{}[f][{at}] += value * {};", names.sums, wrap(vector)));
         (0..5).for_each(|_| kernel.close());
         Ok(())
     }
 
     /// Emits the addition of the warps' partial sums of the same rows; the first warp then holds the result.
-    fn add_warps(&self, kernel: &mut Kernel<'_>, words: &Words, ctype: &str) -> Result<(), String> {
-        let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &words.sums, self.wide);
+    fn add_warps(&self, kernel: &mut Kernel<'_>, names: &GemmNames, ctype: &str) -> Result<(), String> {
+        let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &names.sums, self.wide);
         kernel.line("// Sum over the warps, in order, by the first warp.");
         kernel.line(&format!("__shared__ {ctype} {shared}[{WARPS}][32][{wide}];"));
         kernel.unrolled("f", self.count());
@@ -293,7 +293,7 @@ impl FewRows {
     fn finish(
         &self,
         kernel: &mut Kernel<'_>,
-        words: &Words,
+        names: &GemmNames,
         (row, row0, end): (&str, &str, &str),
         width: i64,
     ) -> Result<(), String> {
@@ -301,14 +301,14 @@ impl FewRows {
         let mine = if self.by_rows { "warp == 0" } else { "lane == 0" };
         kernel.open(&format!("if ({mine}) {{"));
         kernel.unrolled("j", width);
-        kernel.line(&format!("const {} {row} = {row0} + j;", words.index));
+        kernel.line(&format!("const {} {row} = {row0} + j;", names.index));
         kernel.open(&format!("if ({row} < {end}) {{"));
-        words.decode(kernel, self.rows(), row, &|var| !words.is_twin(var))?;
+        names.decode(kernel, self.rows(), row, &|var| !names.is_narrow(var))?;
         kernel.unrolled("f", self.count());
-        let few = if self.rows_are_few { &words.row } else { &words.column };
-        kernel.line(&format!("const {} {few} = f;", words.index));
-        words.decode(kernel, self.few(), few, &|var| !words.is_twin(var))?;
-        finish_element(kernel, problem, &format!("{}[f][j]", words.sums), None)?;
+        let few = if self.rows_are_few { &names.row } else { &names.column };
+        kernel.line(&format!("const {} {few} = f;", names.index));
+        names.decode(kernel, self.few(), few, &|var| !names.is_narrow(var))?;
+        finish_element(kernel, problem, &format!("{}[f][j]", names.sums), None)?;
         (0..4).for_each(|_| kernel.close());
         Ok(())
     }
@@ -318,17 +318,17 @@ impl FewRows {
 /// value, into `to`.
 fn read_pack(
     kernel: &mut Kernel<'_>,
-    words: &Words,
+    names: &GemmNames,
     problem: &Problem,
     (factor, axis): (&Factor, &Axis),
     (line, number): (&str, &str),
     (to, pack): (&str, &str),
 ) -> Result<(), String> {
-    let (index, sum, sum0) = (words.index, &words.sum_index, &words.sum0);
+    let (index, sum, sum0) = (names.index, &names.sum_index, &names.sum0);
     let used = |var: rx_tir::VarId| factor.value.uses(var);
     kernel.line(&format!("const {index} {line} = {number}, {sum} = {sum0};"));
-    words.decode(kernel, axis, line, &used)?;
-    words.decode(kernel, &problem.k, sum, &used)?;
+    names.decode(kernel, axis, line, &used)?;
+    names.decode(kernel, &problem.k, sum, &used)?;
     let element =
         factor.element.as_ref().ok_or("requires a factor that is a buffer element; found a computed value")?;
     let place = kernel.place(element.buffer, &element.read)?;

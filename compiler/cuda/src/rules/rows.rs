@@ -13,7 +13,7 @@
 //!     y[i, :] = exp(xs - m) / s
 //! ```
 //!
-//! Requires: statements that the fused row pipeline can take ([`super::stages`]), at least one of them a reduction, and
+//! Requires: statements that the fused row pipeline can take ([`super::row_pipeline`]), at least one of them a reduction, and
 //! no matrix product. `rows` schedules rows whose elements are contiguous in memory. `columns` schedules reductions
 //! along leading axes: neighbouring rows are contiguous, so neighbouring threads have neighbouring rows.
 //!
@@ -29,10 +29,10 @@
 pub(super) mod layout;
 pub(super) mod split;
 
-use super::stages::gather::{Form, gather};
-use super::stages::lanes::{Held, Lanes};
-use super::stages::vectors::Way;
-use super::stages::{Item, Kind, Stages};
+use super::row_pipeline::collect::{Form, collect};
+use super::row_pipeline::lanes::{Held, Lanes};
+use super::row_pipeline::vectors::Way;
+use super::row_pipeline::{Item, Kind, Stages};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task, groups_of};
 use layout::{Layout, RowsKernel};
 use rx_loops::Multiples;
@@ -77,7 +77,7 @@ const THREADS_OF_UNIT: i64 = 512;
 const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
+    let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
     Declined::when(stands_apart(&stages), "requires contiguous rows; found strided rows")?;
     let items = stages.items();
@@ -168,7 +168,7 @@ fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
 }
 
 fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
+    let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
     Declined::when(!stands_apart(&stages), "requires strided rows; found contiguous rows")?;
     let held = Held::of(&stages, &stages.items());
@@ -258,7 +258,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
             }
         });
         // Each of the two operands has a row axis that the other does not use, so both are read again for other rows.
-        let misses = |a: &super::stages::Read, b: &super::stages::Read| {
+        let misses = |a: &super::row_pipeline::Read, b: &super::row_pipeline::Read| {
             stages.rows.iter().any(|axis| !a.element.uses(axis.var) && b.element.uses(axis.var))
         };
         let product = read.iter().any(|a| read.iter().any(|b| misses(a, b) && misses(b, a)));

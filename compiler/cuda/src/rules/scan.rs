@@ -15,11 +15,11 @@
 
 mod kernel;
 
+use super::row_pipeline::collect::{Form, collect};
+use super::row_pipeline::print::scan::Scanners;
+use super::row_pipeline::vectors::Way;
+use super::row_pipeline::{Kind, Stages};
 use super::rows::layout::Layout;
-use super::stages::gather::{Form, gather};
-use super::stages::print::scan::Scanners;
-use super::stages::vectors::Way;
-use super::stages::{Kind, Stages};
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
 use kernel::{ScanKernel, Step};
 use rx_loops::Multiples;
@@ -55,7 +55,7 @@ const SIDE_BY_SIDE: i64 = 16;
 const VALUES: i64 = 16;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let (stages, taken) = gather(task, Form::Scan, usize::MAX)?;
+    let (stages, taken) = collect(task, Form::Scan, usize::MAX)?;
     let scan = stages.stages.iter().position(|stage| matches!(stage.kind, Kind::Scan { .. }));
     let scan = scan.ok_or_else(|| Declined::because("requires a scan; found none"))?;
     let ways = match is_apart(&stages, scan) {

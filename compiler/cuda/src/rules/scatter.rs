@@ -62,8 +62,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (threads, serial): (Vec<_>, Vec<_>) = loops.into_iter().zip(chosen).partition(|(_, is_thread)| *is_thread);
     let mut threads: Vec<Loop> = threads.into_iter().map(|((one, _), _)| one).collect();
     let serial: Vec<(Loop, LoopKind)> = serial.into_iter().map(|(one, _)| one).collect();
-    if let Some(rounds) = count(&spaces(&serial)).filter(|rounds| *rounds < FEW) {
-        return Err(Declined::because(format!("requires at least {FEW} serial iterations; found {rounds}")));
+    if let Some(iterations) = count(&spaces(&serial)).filter(|iterations| *iterations < FEW) {
+        return Err(Declined::because(format!("requires at least {FEW} serial iterations; found {iterations}")));
     }
     let owners = match count(&threads) {
         Some(others) => 1 << (ENOUGH_THREADS / others.max(1)).max(1).ilog2(),

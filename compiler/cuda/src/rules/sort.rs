@@ -48,7 +48,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         let name = task.func.buffer(ranking.buffer).name;
         return Err(Declined::because(format!("requires ranks `{name}` as an intermediate result; found another use")));
     }
-    if super::stages::has_threads(task, 0) || super::stages::has_threads(task, 1) {
+    if super::row_pipeline::has_threads(task, 0) || super::row_pipeline::has_threads(task, 1) {
         return Err(Declined::because("requires loops without thread bindings; found a bound loop"));
     }
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);

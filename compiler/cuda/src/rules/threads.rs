@@ -22,14 +22,14 @@
 //! Reference: the TVM passes `UnifyThreadBinding`, `CompactBufferAllocation`, `ThreadSync` and
 //! `LowerCrossThreadReduction`.
 
-mod apart;
 mod barriers;
 mod compact;
+mod cross_thread;
+mod disjoint;
+mod enumeration;
 mod fragments;
 mod kernel;
-mod points;
 mod races;
-mod together;
 mod tree;
 mod vectors;
 
@@ -60,7 +60,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let first = task.statements.first().ok_or_else(|| Declined::because("requires a statement; found none"))?;
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
     let mut launch = Launch::default();
-    launch.read(&first.stmt, (&uniform, &first.rounds))?;
+    launch.read(&first.stmt, (&uniform, &first.host_loops))?;
     Declined::when(launch.axes.is_empty(), "requires loops bound to threads; found none")?;
     // The loop over a grid of one block may have been removed as a unit loop. Without loops over blocks, later
     // statements for the same threads belong to the same kernel.
@@ -69,9 +69,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         for next in task.statements.iter().skip(1) {
             let mut own = launch.clone();
             let is_like = next.guard.is_none()
-                && own.read(&next.stmt, (&uniform, &next.rounds)).is_ok()
+                && own.read(&next.stmt, (&uniform, &next.host_loops)).is_ok()
                 && own.blocks().next().is_none();
-            if !is_like || !super::stages::has_threads(task, taken) {
+            if !is_like || !super::row_pipeline::has_threads(task, taken) {
                 break;
             }
             launch = own;
@@ -162,7 +162,12 @@ impl Launch {
 
     /// Adds the axis of one loop, or merges the loop's extent into the axis. A loop bound to `vthread` adds nothing: it
     /// stays serial.
-    fn add(&mut self, tag: Name, (start, extent): (&Expr, &Expr), (uniform, rounds): Host<'_>) -> Result<(), Declined> {
+    fn add(
+        &mut self,
+        tag: Name,
+        (start, extent): (&Expr, &Expr),
+        (uniform, host_loops): Host<'_>,
+    ) -> Result<(), Declined> {
         if tag.starts_with("vthread") {
             return Ok(());
         }
@@ -172,7 +177,7 @@ impl Launch {
             return Err(Declined::because(format!("requires loops from 0 over blockIdx or threadIdx; found `{tag}`")));
         }
         let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
-        match (is_block, most(extent, rounds), known) {
+        match (is_block, most(extent, host_loops), known) {
             (true, _, Some(known)) if known.extent == *extent => {}
             (true, _, Some(_)) => {
                 return Err(Declined::because(format!("requires one extent of `{tag}`; found several")));
@@ -242,13 +247,13 @@ impl Launch {
 
 /// Returns an upper bound of an extent, or `None` if there is no constant one. A block is launched with so many
 /// threads; those beyond the actual extent skip the loop. For example, `min(n, 128)` has the bound 128.
-fn most(extent: &Expr, rounds: &[HostLoop]) -> Option<i64> {
-    let most = |expr: &Expr| most(expr, rounds);
+fn most(extent: &Expr, host_loops: &[HostLoop]) -> Option<i64> {
+    let most = |expr: &Expr| most(expr, host_loops);
     match extent {
         Expr::Int { value, .. } => Some(*value),
         Expr::Var { var, .. } => {
-            let round = rounds.iter().find(|round| round.var == *var)?;
-            round.start.as_int()?.checked_add(round.extent.as_int()?)?.checked_sub(1)
+            let host_loop = host_loops.iter().find(|host_loop| host_loop.var == *var)?;
+            host_loop.start.as_int()?.checked_add(host_loop.extent.as_int()?)?.checked_sub(1)
         }
         Expr::Cast { dtype: DType::INT32 | DType::INT64, value } => most(value),
         Expr::Select { then, otherwise, .. } => Some(most(then)?.max(most(otherwise)?)),
@@ -307,7 +312,7 @@ pub(super) enum Node {
     /// A vectorized copy by one thread.
     Copy(Box<vectors::Copy>),
     /// A cross-thread reduction.
-    Reduce(Box<Together>),
+    Reduce(Box<CrossThread>),
     /// An operation of a whole warp on tensor core fragments.
     Warp(Box<fragments::Warp>),
     /// A barrier of the block: `__syncthreads()`.
@@ -339,7 +344,7 @@ impl Node {
 /// A cross-thread reduction (all-reduce) over thread axes, of one value or of a tuple (such as a maximum and its
 /// index).
 #[derive(Clone, Debug)]
-pub(super) struct Together {
+pub(super) struct CrossThread {
     /// The serial loops of each thread, outermost first. For each iteration of the spatial ones, threads reduce one
     /// element; the reduction loops accumulate a thread's partial result.
     pub(super) loops: Vec<rx_loops::Loop>,

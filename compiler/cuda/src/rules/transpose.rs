@@ -14,10 +14,10 @@
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/transpose.py`.
 
-use super::stages::gather::{Form, gather};
-use super::stages::lanes::Lanes;
-use super::stages::print::Printer;
-use super::stages::{Axis, Stages, product};
+use super::row_pipeline::collect::{Form, collect};
+use super::row_pipeline::lanes::Lanes;
+use super::row_pipeline::print::Printer;
+use super::row_pipeline::{Axis, Stages, product};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::printer::expr::{PRODUCT, RELATION};
 use crate::printer::{Kernel, types};
@@ -45,7 +45,7 @@ const MOST_BYTES: i64 = 24 << 10;
 const SHORT: i64 = 8;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let (stages, taken) = gather(task, Form::Elements, usize::MAX)?;
+    let (stages, taken) = collect(task, Form::Elements, usize::MAX)?;
     let no_turn =
         || Declined::because("requires an input that is contiguous along another axis than the result; found none");
     let along = stages.columns.len().checked_sub(1).filter(|last| *last > 0).ok_or_else(no_turn)?;

@@ -12,7 +12,7 @@
 //!     out[n, y, x .. x + 4, c .. c + 8] = epilogue(sums)       // following elementwise statements
 //! ```
 //!
-//! Requires: a sum, maximum or minimum over a window ([`rx_loops::Sliding`]) of at most 128 taps, with a constant
+//! Requires: a sum, maximum or minimum over a window ([`rx_loops::SlidingWindow`]) of at most 128 taps, with a constant
 //! initial value; at most 8 output channels that read the same windows, otherwise `gemm` is faster.
 //!
 //! Guarantees: sums of 16-bit floats accumulate in `float32` and round once; sums of integers wrap like the function's.

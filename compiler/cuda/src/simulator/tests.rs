@@ -11,7 +11,7 @@ fn source(body: &str) -> CudaSource {
     let kernel = KernelInfo {
         name: "f".to_owned(),
         text: 0..text.len(),
-        rounds: Vec::new(),
+        host_loops: Vec::new(),
         guard: None,
         shape,
         work: Expr::int(64),

@@ -26,7 +26,7 @@ pub enum Failure {
     Index { index: i64, extent: i64 },
     Division,
     Assertion(String),
-    Rounds,
+    Iterations,
 }
 
 impl From<&Fault> for Failure {
@@ -35,7 +35,7 @@ impl From<&Fault> for Failure {
             Check::Index { .. } => Failure::Index { index: fault.index, extent: fault.extent },
             Check::Divisor => Failure::Division,
             Check::Assert(message) => Failure::Assertion(message.to_string()),
-            Check::Rounds => Failure::Rounds,
+            Check::Iterations => Failure::Iterations,
         }
     }
 }

@@ -5,7 +5,7 @@ use rx_cpu::{Argument, CpuModule, Scratch};
 use rx_tensor::Tensor;
 
 /// The limits of compiled code for one function that is too long for the interpreter.
-const COMPILED: rx_cpu::Limits = rx_cpu::Limits { rounds: 1 << 31, bytes: 1 << 30 };
+const COMPILED: rx_cpu::Limits = rx_cpu::Limits { iterations: 1 << 31, bytes: 1 << 30 };
 
 /// Returns the result of a case on the CPU.
 pub fn on_cpu(case: &Case) -> Result<Result<Vec<Vec<u8>>, Failure>, String> {

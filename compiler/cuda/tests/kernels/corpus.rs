@@ -26,7 +26,7 @@ const EXTENT: i64 = 9;
 const MOST_BYTES: i64 = 1 << 26;
 
 /// The limits of the interpreter for one function.
-const INTERPRETED: Limits<'_> = Limits { rounds: Some(1 << 21), bytes: Some(1 << 26), zeroed: false, cancel: None };
+const INTERPRETED: Limits<'_> = Limits { iterations: Some(1 << 21), bytes: Some(1 << 26), zeroed: false, cancel: None };
 
 /// The number of functions in one text for the C++ compiler.
 const AT_ONCE: usize = 48;

@@ -10,8 +10,8 @@
 
 use crate::case::{Case, Failure};
 use crate::hopper::hopper;
-use crate::{attention, compiled, operators, paged, products, rounds, rows, scans, scatters, scheduled, sorts};
-use crate::{tensor_cores, together, vectors, windows};
+use crate::{attention, compiled, host_loops, operators, paged, products, rows, scans, scatters, scheduled, sorts};
+use crate::{cross_thread, tensor_cores, vectors, windows};
 use rx_base::DType;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::images::Kept;
@@ -118,8 +118,10 @@ fn kernels(arch: u32) -> Vec<Group> {
             paged::pairs().into_iter().map(|(many, _)| many).chain(paged::alone()).collect()
         }),
         group("tensor cores", &plain, || tensor_cores::PAIRS.iter().map(|pair| tensor_cores::cases(pair).0).collect()),
-        group("threads together", &plain, || together::PAIRS.iter().map(|pair| together::cases(pair).0).collect()),
-        group("rounds of the host", &plain, rounds::launched),
+        group("cross-thread reductions", &plain, || {
+            cross_thread::PAIRS.iter().map(|pair| cross_thread::cases(pair).0).collect()
+        }),
+        group("host loops", &plain, host_loops::launched),
         group("scans", &plain, scans::cases),
         group("sorts", &plain, sorts::cases),
         Group { expected: by_cpu, ..group("sorts of long rows", &plain, sorts::long) },

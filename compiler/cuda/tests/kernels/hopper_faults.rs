@@ -64,15 +64,15 @@ fn faults_of_tma_tiles_are_detected() {
             ),
             ("if (tile > 0 && lane == 0)", "if (false)", "a phase of a barrier that never ends"),
             ("if (tile > 0 && lane == 0)", "if (tile > 0)", "a phase of a barrier that never ends"),
-            ("rx_barriers_are_ready();", "", "initialised and not fenced"),
+            ("rx_fence_barrier_init();", "", "initialised and not fenced"),
             ("rx_barrier_wait(&empty[slot], phase ^ 1);", "", "more threads arrive at a barrier"),
             ("rx_barrier_wait(&full[slot], phase);", "", "more threads arrive at a barrier"),
             // Faults of the order of reads and writes.
-            ("rx_products_begin();", "", "since the last wgmma.fence"),
-            ("rx_products_end();", "", "a thread ended before its products did"),
-            ("rx_products_end();", "sums[0][0][0] = 0;\nrx_products_end();", "sums were written"),
-            ("rx_sums_arrive(sums[0]);", "", "a thread ended before its products did"),
-            ("rx_products_arrive<1>();", "", "wrong numbers"),
+            ("rx_wgmma_fence();", "", "since the last wgmma.fence"),
+            ("rx_wgmma_commit();", "", "a thread ended before its products did"),
+            ("rx_wgmma_commit();", "sums[0][0][0] = 0;\nrx_wgmma_commit();", "sums were written"),
+            ("rx_wgmma_wait_all(sums[0]);", "", "a thread ended before its products did"),
+            ("rx_wgmma_wait<1>();", "", "wrong numbers"),
             // Faults of the layouts of matrices and tiles.
             ("16, 1024)", "16, 512)", "wrong numbers"),
             ("8192, 1024)", "4096, 1024)", "wrong numbers"),
@@ -93,9 +93,9 @@ fn faults_of_tiles_loaded_by_threads_are_detected() {
     expect(
         &case,
         &[
-            ("rx_shared_is_written", "rx_shared_is_written", "right"),
-            ("rx_shared_is_written();", "", "without fence.proxy.async"),
-            ("rx_products_arrive<0>();", "", "wrong numbers"),
+            ("rx_fence_async_proxy", "rx_fence_async_proxy", "right"),
+            ("rx_fence_async_proxy();", "", "without fence.proxy.async"),
+            ("rx_wgmma_wait<0>();", "", "wrong numbers"),
         ],
     );
 }

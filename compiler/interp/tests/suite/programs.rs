@@ -181,8 +181,8 @@ fn endless_loops_end_by_the_limits_of_the_caller() {
     let mut func = function(&[]);
     func.body = Stmt::While { condition: Expr::bool(true), body: Box::new(Stmt::nothing()) };
     let program = Program::new(&func).expect("a program");
-    let limits = Limits { rounds: Some(100_000), ..Limits::default() };
-    assert_eq!(program.run(&mut [], &[], limits), Err(RunError::Stopped(Limit::Rounds)));
+    let limits = Limits { iterations: Some(100_000), ..Limits::default() };
+    assert_eq!(program.run(&mut [], &[], limits), Err(RunError::Stopped(Limit::Iterations)));
     let cancel = AtomicBool::new(true);
     let limits = Limits { cancel: Some(&cancel), ..Limits::default() };
     assert_eq!(program.run(&mut [], &[], limits), Err(RunError::Stopped(Limit::Cancelled)));

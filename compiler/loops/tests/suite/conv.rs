@@ -129,7 +129,7 @@ fn a_depthwise_convolution_is_a_sum_over_windows() {
     let spec = Conv { groups: 6, in_channels: 1, out_channels: 1, ..plain() };
     for (stride, symbolic_size) in [(1, false), (2, false), (1, true), (2, true)] {
         let scheduled = schedule(&build(&Conv { stride, symbolic_size, ..spec.clone() }));
-        let [Step::Window(window)] = &scheduled.steps[..] else { panic!("{:?}", scheduled.declined) };
+        let [Step::WindowedSum(window)] = &scheduled.steps[..] else { panic!("{:?}", scheduled.declined) };
         assert_eq!(window.taps.len(), 2);
         // One condition for each end of both axes of the image. With stride 2, windows do not pass the end of an even
         // axis.

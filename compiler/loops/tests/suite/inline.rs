@@ -31,7 +31,7 @@ enum Operator {
     /// Shifts by one element, with 0 at the border.
     Shift(usize),
     /// Sums overlapping windows of rows.
-    Window(usize),
+    WindowedSum(usize),
 }
 
 fn operator() -> impl Strategy<Value = Operator> {
@@ -48,7 +48,7 @@ fn operator() -> impl Strategy<Value = Operator> {
         (at(), at()).prop_map(|(a, b)| Choose(a, b)),
         (at(), at()).prop_map(|(a, b)| Product(a, b)),
         at().prop_map(Shift),
-        at().prop_map(Window),
+        at().prop_map(WindowedSum),
     ]
 }
 
@@ -87,7 +87,7 @@ fn apply(builder: &mut KernelBuilder, operator: Operator, buffers: &[BufferId], 
                 (v.to_vec(), b.load(of(a), &[v[0].clone(), k[0].clone()]))
             });
         }
-        Operator::Window(a) => {
+        Operator::WindowedSum(a) => {
             builder.reduce(target, &extents, &[Expr::int(2)], zero(), BinaryOp::Add, |b, v, k| {
                 let row = (v[0].clone() + k[0].clone()).floor_div(Expr::int(2));
                 (v.to_vec(), b.load(of(a), &[row, v[1].clone()]))
@@ -161,7 +161,7 @@ fn expensive_values_are_computed_once() {
     assert_eq!(nests(&func), 1);
     assert_eq!(schedule(&func).gemm_count(), 1);
     // Read by overlapping windows: stays a buffer.
-    assert_eq!(nests(&inline(&build(&[Exp(0), Window(2)]))), 2);
+    assert_eq!(nests(&inline(&build(&[Exp(0), WindowedSum(2)]))), 2);
     // A sum stays a separate nest.
     assert_eq!(nests(&inline(&build(&[SumRows(0), Relu(2)]))), 2);
     // A sum that is repeated along columns reads each element once a column: stays a buffer.

@@ -19,7 +19,7 @@
 //!   or if their elements depend only on their indices (iota, causal masks) and are cheap.
 //! - The numbers of members are limited by the constants of this file.
 //! - The device accepts the merged function as one kernel ([`rx_loops::TargetInfo`]), after its loops have been
-//!   split along common axes (`digits`).
+//!   split along common axes (`delinearize`).
 //!
 //! Guarantees that the program is unchanged where the device declines. Kernels are matched by their loops, not by their
 //! names.
@@ -27,7 +27,7 @@
 //! Reference: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness" (2022).
 
 use super::block::Block;
-use super::digits::by_digits;
+use super::delinearize::delinearize;
 use super::reshape::reshaped;
 use super::{Context, Properties, Rewrite, forget, merge};
 use crate::loops::Loops;
@@ -85,7 +85,7 @@ fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops>
 
 /// Splits the loops of a merged function along common axes and inlines its temporaries.
 pub(super) fn united(func: &PrimFunc) -> PrimFunc {
-    rx_loops::simplify(&rx_loops::inline_all(&by_digits(&rx_loops::simplify(func))))
+    rx_loops::simplify(&rx_loops::inline_all(&delinearize(&rx_loops::simplify(func))))
 }
 
 /// The members of a chain, as ascending positions in the block.
@@ -354,35 +354,35 @@ pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(Pri
     let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));
     builder.compute(out, |builder, at| builder.load(x, at));
     let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
-    let digits = digits_of(from, to)?;
-    let func = reshaped(&builder.finish(), x, (&digits, to), true)?;
-    Some((reshaped(&func, x, (from, &digits), true)?, scalars))
+    let splits = common_splits(from, to)?;
+    let func = reshaped(&builder.finish(), x, (&splits, to), true)?;
+    Some((reshaped(&func, x, (from, &splits), true)?, scalars))
 }
 
 /// Returns the coarsest shape of which both shapes are regroupings: `[6, 4]` and `[2, 12]` give `[2, 3, 4]`. Returns
 /// `None` where no such shape is found.
-fn digits_of(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
+fn common_splits(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     let moves = |dim: &&Dim| dim.as_constant() != Some(1);
     let (mut a, mut b) = (a.iter().filter(moves).cloned(), b.iter().filter(moves).cloned());
     let quotient = |all: &Dim, part: &Dim| {
         let quotient = all.floor_div(part);
         (!quotient.is_error() && &quotient * part == *all).then_some(quotient)
     };
-    let (mut digits, mut of_a, mut of_b) = (Vec::new(), a.next(), b.next());
+    let (mut splits, mut of_a, mut of_b) = (Vec::new(), a.next(), b.next());
     while let (Some(left), Some(right)) = (&of_a, &of_b) {
         if left == right {
-            digits.push(left.clone());
+            splits.push(left.clone());
             (of_a, of_b) = (a.next(), b.next());
         } else if let Some(rest) = quotient(left, right) {
-            digits.push(right.clone());
+            splits.push(right.clone());
             (of_a, of_b) = (Some(rest), b.next());
         } else {
             let rest = quotient(right, left)?;
-            digits.push(left.clone());
+            splits.push(left.clone());
             (of_a, of_b) = (a.next(), Some(rest));
         }
     }
-    (of_a.is_none() && of_b.is_none()).then_some(digits)
+    (of_a.is_none() && of_b.is_none()).then_some(splits)
 }
 
 /// Puts the fused instruction at position `last`, and removes the earlier kernels and views that nothing reads any

@@ -96,7 +96,7 @@ struct Reshaping<'d> {
 }
 
 /// The axes that each split axis is replaced by, outermost first, as pairs of value and extent.
-pub(super) type Digits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
+pub(super) type Splits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
 
 /// The loops that replace a loop, outermost first, as pairs of variable and extent. A loop that is not split is its own
 /// replacement.
@@ -156,15 +156,15 @@ impl Reshaping<'_> {
                 }
             }
         }
-        let (mut block, mut digits) = (block.clone(), Digits::default());
+        let (mut block, mut splits) = (block.clone(), Splits::default());
         let mut new_loops = uncut(loops);
         for (var, group) in cuts {
-            self.cut(&mut block, (loops, &mut new_loops), (var, &group), &mut digits)?;
+            self.cut(&mut block, (loops, &mut new_loops), (var, &group), &mut splits)?;
         }
         let mut failed = false;
         let rewritten = map_block(&block, &mut |expr| {
             let read = map_expr(expr, &mut |part| match part {
-                Expr::Load { buffer, indices, dtype } if buffer == self.buffer => match self.indices(&indices, &digits)
+                Expr::Load { buffer, indices, dtype } if buffer == self.buffer => match self.indices(&indices, &splits)
                 {
                     Some(indices) => Expr::Load { buffer, indices, dtype },
                     None => {
@@ -174,7 +174,7 @@ impl Reshaping<'_> {
                 },
                 other => other,
             });
-            substitute(&read, &|var| digits.get(&var).and_then(|digits| joined(digits)))
+            substitute(&read, &|var| splits.get(&var).and_then(|splits| joined(splits)))
         });
         if failed {
             return None;
@@ -188,11 +188,11 @@ impl Reshaping<'_> {
         block: &mut Block,
         loops: (&[(VarId, &Stmt)], &mut [NewLoops]),
         (var, group): (VarId, &Group),
-        digits: &mut Digits,
+        splits: &mut Splits,
     ) -> Option<()> {
         let extent = block.iters.iter().find(|iter| iter.var == var)?.extent.clone();
-        let extents = digit_extents(&extent, &self.view[group.to.start], self.inner(group)?)?;
-        digits.insert(var, cut(&mut self.func, block, loops, var, extents)?);
+        let extents = split_extents(&extent, &self.view[group.to.start], self.inner(group)?)?;
+        splits.insert(var, cut(&mut self.func, block, loops, var, extents)?);
         Some(())
     }
 
@@ -202,7 +202,7 @@ impl Reshaping<'_> {
     }
 
     /// Translates indices of the view to indices of the tensor.
-    fn indices(&self, at: &[Expr], digits: &Digits) -> Option<Vec<Expr>> {
+    fn indices(&self, at: &[Expr], splits: &Splits) -> Option<Vec<Expr>> {
         let mut indices = vec![Expr::int(0); self.from.len()];
         for group in &self.groups {
             let view = at.get(group.to.clone())?;
@@ -215,8 +215,8 @@ impl Reshaping<'_> {
                     indices[group.from.start] = index;
                 }
                 (_, [Expr::Var { var, .. }]) => {
-                    for (slot, digit) in indices[group.from.clone()].iter_mut().zip(digits.get(var)?) {
-                        *slot = digit.0.clone();
+                    for (slot, split) in indices[group.from.clone()].iter_mut().zip(splits.get(var)?) {
+                        *slot = split.0.clone();
                     }
                 }
                 (_, [Expr::Int { value, dtype }]) => {
@@ -241,7 +241,7 @@ impl Reshaping<'_> {
             match group.from.len() {
                 1 => shape[group.from.start] = view.iter().cloned().reduce(|a, b| a * b)?,
                 _ => {
-                    let extents = digit_extents(view.first()?, view.first()?, self.inner(group)?)?;
+                    let extents = split_extents(view.first()?, view.first()?, self.inner(group)?)?;
                     shape[group.from.clone()].clone_from_slice(&extents);
                 }
             }
@@ -258,7 +258,7 @@ pub(super) fn inner(from: &[Dim], group: &Group) -> Option<Vec<i64>> {
 
 /// Returns the extents of the loops that a loop of the given extent is split into, outermost first. `inner` are all but
 /// the first. `dim` is the extent of the view's dim: a symbolic extent must equal it.
-pub(super) fn digit_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Option<Vec<Expr>> {
+pub(super) fn split_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Option<Vec<Expr>> {
     let dtype = extent.dtype();
     let below: i64 = inner.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent))?;
     let outer = match extent.as_int() {
@@ -270,10 +270,10 @@ pub(super) fn digit_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Optio
 }
 
 /// Composes the value of a split axis from the axes that replace it: `[(a, _), (b, 8)]` gives `a * 8 + b`.
-pub(super) fn joined(digits: &[(Expr, Expr)]) -> Option<Expr> {
-    let values = digits.iter().cloned();
+pub(super) fn joined(splits: &[(Expr, Expr)]) -> Option<Expr> {
+    let values = splits.iter().cloned();
     values
-        .reduce(|(all, of), (digit, extent)| (all * extent.clone().cast(digit.dtype()) + digit, of))
+        .reduce(|(all, of), (split, extent)| (all * extent.clone().cast(split.dtype()) + split, of))
         .map(|(all, _)| all)
 }
 

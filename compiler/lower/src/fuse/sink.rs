@@ -15,7 +15,7 @@
 //! or several whole dims of it).
 
 use super::block::left;
-use super::reshape::{Group, digit_extents, groups, inner, joined, nest_of};
+use super::reshape::{Group, groups, inner, joined, nest_of, split_extents};
 use super::{Context, Rewrite};
 use crate::program::{Inputs, Instruction, Operation, Output, Outputs, Procedure, Program, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -211,7 +211,7 @@ pub(super) fn sunk(
         match group.from.len() {
             1 => extents[group.from.start] = of_view.iter().cloned().reduce(|a, b| a * b)?,
             _ => {
-                let cut = digit_extents(of_view.first()?, of_view.first()?, inner(before, group)?)?;
+                let cut = split_extents(of_view.first()?, of_view.first()?, inner(before, group)?)?;
                 extents[group.from.clone()].clone_from_slice(&cut);
             }
         }
@@ -321,8 +321,8 @@ impl Sunk<'_> {
     fn value(&mut self, value: &Expr, at: &[Expr], (axes, place): (&[Option<VarId>], &[Expr])) -> Option<Expr> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         for group in self.groups.iter().filter(|group| group.to.len() == 1) {
-            let digits = group.from.clone().map(|dim| (place[dim].clone(), self.extents[dim].clone()));
-            if let (Some(var), Some(value)) = (axes[group.to.start], joined(&digits.collect::<Vec<_>>())) {
+            let splits = group.from.clone().map(|dim| (place[dim].clone(), self.extents[dim].clone()));
+            if let (Some(var), Some(value)) = (axes[group.to.start], joined(&splits.collect::<Vec<_>>())) {
                 values.insert(var, value);
             }
         }

@@ -103,7 +103,7 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
             element.is_in_chunks(&sums, chunks[at]) || element.is_in_chunks(&rows, chunks[at])
         });
         if !in_chunks {
-            bytes += without_casts(&factors[at]).dtype().bytes() as f64 * rounds(&found.nest.loops, &factors[at]);
+            bytes += without_casts(&factors[at]).dtype().bytes() as f64 * iterations(&found.nest.loops, &factors[at]);
         }
     }
     bytes
@@ -130,14 +130,14 @@ fn of_store(nest: &Nest, func: &PrimFunc, (buffer, indices): (BufferId, &[Expr])
         let along_lane = lane.is_none_or(|lane| step(&at, lane).is_some_and(|step| step.abs() <= NEAR));
         let along_sum = is_long && reduced().any(|one| step(&at, one) == Some(1) && step(&target, one) == Some(0));
         if !along_lane && !along_sum {
-            bytes += dtype.bytes() as f64 * rounds(&nest.loops, part);
+            bytes += dtype.bytes() as f64 * iterations(&nest.loops, part);
         }
     });
     bytes
 }
 
 /// Returns the number of iterations of the loops that an expression depends on.
-fn rounds(loops: &[Loop], expr: &Expr) -> f64 {
+fn iterations(loops: &[Loop], expr: &Expr) -> f64 {
     loops.iter().filter(|one| expr.uses(one.var)).map(|one| size(&one.extent) as f64).product()
 }
 

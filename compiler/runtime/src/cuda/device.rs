@@ -2,8 +2,8 @@
 
 use super::{Functions, check_failed, not_built, source};
 use crate::backend::{Backend, KernelCall, Stage};
-use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
+use crate::fuel::Fuel;
 use crate::memory::{Memory, typed};
 use rx_base::DType;
 use rx_cuda::CudaSource;
@@ -108,12 +108,12 @@ impl Backend for Cuda {
         Ok(())
     }
 
-    fn run(&mut self, call: KernelCall<'_, DeviceBuffer>, budget: &mut Budget) -> Result<(), RunError> {
+    fn run(&mut self, call: KernelCall<'_, DeviceBuffer>, fuel: &mut Fuel) -> Result<(), RunError> {
         let KernelCall { kernel, inputs, outputs, scalars } = call;
         let Some(module) = &self.module else { return Err(RunError::other("the program was not built")) };
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();
-        let (function, values) = self.functions.call(kernel, &shapes, scalars, budget)?;
+        let (function, values) = self.functions.call(kernel, &shapes, scalars, fuel)?;
         let buffers: Vec<&DeviceBuffer> =
             inputs.iter().map(|input| input.memory).chain(outputs.iter().map(|output| &output.0)).collect();
         module.launch(function, &buffers, &values).map_err(device_fault)

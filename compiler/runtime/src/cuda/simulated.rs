@@ -2,8 +2,8 @@
 
 use super::{Functions, check_failed, not_built, source};
 use crate::backend::{Backend, KernelCall, Stage};
-use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
+use crate::fuel::Fuel;
 use crate::memory::{tensor_error, tensors};
 use rx_base::Name;
 use rx_cuda::rules::Target;
@@ -64,12 +64,12 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    fn run(&mut self, call: KernelCall<'_, Tensor>, budget: &mut Budget) -> Result<(), RunError> {
+    fn run(&mut self, call: KernelCall<'_, Tensor>, fuel: &mut Fuel) -> Result<(), RunError> {
         let KernelCall { kernel, inputs, outputs, scalars } = call;
         let Some(simulator) = &self.simulator else { return Err(RunError::other("the program was not built")) };
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();
-        let (function, values) = self.functions.call(kernel, &shapes, scalars, budget)?;
+        let (function, values) = self.functions.call(kernel, &shapes, scalars, fuel)?;
         let tensors = tensors(inputs, outputs)?;
         let buffers: Vec<&[u8]> = tensors.iter().map(Tensor::bytes).collect();
         let orders = if self.is_strict { ORDERS.as_slice() } else { &ORDERS[..1] };

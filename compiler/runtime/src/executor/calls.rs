@@ -223,7 +223,7 @@ impl<B: Backend> Executor<B> {
             };
             block.code = rest;
             top.at = instruction.origin;
-            self.budget.take_rounds(1)?;
+            self.fuel.take_iterations(1)?;
             let frame = &mut top.frame;
             match &instruction.operation {
                 Operation::If { arms, otherwise, to } => {

@@ -3,8 +3,8 @@
 
 use super::{Executor, Frame, memory_of, walked};
 use crate::backend::Backend;
-use crate::budget::Limits;
 use crate::error::RunError;
+use crate::fuel::Limits;
 use crate::memory::Memory;
 use crate::value::{DeviceTensor, Output, Place, Value};
 use rx_base::name::NameMap;
@@ -55,13 +55,13 @@ impl<B: Backend> Executor<B> {
             None => self.build_alone(&specialized)?,
         };
         let Call { executor, scalar } = &mut made;
-        executor.limits = Limits { rounds: Some(self.budget.rounds), bytes: Some(self.budget.bytes) };
+        executor.limits = Limits { iterations: Some(self.fuel.iterations), bytes: Some(self.fuel.bytes) };
         let result = executor.run(arguments, &NameMap::default());
         let result = match scalar {
             true => result.and_then(|value| Ok(Value::Scalar(executor.number_of(&value)?))),
             false => result,
         };
-        self.budget = executor.budget;
+        self.fuel = executor.fuel;
         if self.made.0.len() >= KEPT {
             self.made.0.remove(0);
         }

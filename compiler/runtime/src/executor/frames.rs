@@ -16,7 +16,7 @@ impl<B: Backend> Executor<B> {
         let sizes: Option<Vec<usize>> = procedure.storages.iter().map(|sizes| whole(sizes, symbols)).collect();
         let all = sizes.as_deref().and_then(|sizes| sizes.iter().try_fold(0usize, |all, size| all.checked_add(*size)));
         let memory = match (&sizes, all) {
-            (Some(sizes), Some(all)) if sizes.len() > 1 && all as u64 <= self.budget.bytes => {
+            (Some(sizes), Some(all)) if sizes.len() > 1 && all as u64 <= self.fuel.bytes => {
                 B::Memory::allocate_together(&mut self.backend, sizes)?
             }
             _ => None,

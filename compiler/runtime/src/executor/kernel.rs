@@ -30,7 +30,7 @@ impl<B: Backend> Executor<B> {
         for output in outputs {
             let shape = evaluate_shape(&output.shape, &frame.symbols)?;
             let bytes = bytes_of(&shape, output.dtype)?;
-            self.budget.take_bytes(bytes)?;
+            self.fuel.take_bytes(bytes)?;
             let (memory, size) = match output.storage {
                 Some(storage) => self.storage(storage, bytes, procedure, frame)?,
                 None => {
@@ -51,7 +51,7 @@ impl<B: Backend> Executor<B> {
         }
         let call = KernelCall { kernel: *kernel, inputs: &arguments, outputs: &mut memory, scalars: &scalars };
         let done = match watch.as_mut().filter(|observer| observer.is_timing()) {
-            None => self.backend.run(call, &mut self.budget),
+            None => self.backend.run(call, &mut self.fuel),
             Some(observer) => {
                 let start = self.started.elapsed();
                 let time = self.timed(call);
@@ -85,7 +85,7 @@ impl<B: Backend> Executor<B> {
         self.backend.finish()?;
         self.backend.busy();
         let start = Instant::now();
-        self.backend.run(call, &mut self.budget)?;
+        self.backend.run(call, &mut self.fuel)?;
         self.backend.finish()?;
         let time = start.elapsed();
         // Prefer the device's clock: the host's time includes the overhead of the launch.

@@ -17,10 +17,10 @@ use std::sync::Arc;
 const EXTENT: i64 = 3;
 
 /// The limits of a function on the interpreter.
-const INTERPRETED: Limits = Limits { rounds: Some(1 << 20), bytes: Some(1 << 28) };
+const INTERPRETED: Limits = Limits { iterations: Some(1 << 20), bytes: Some(1 << 28) };
 
 /// The limits of a function on the CPU.
-const COMPILED: Limits = Limits { rounds: Some(1 << 33), bytes: Some(1 << 31) };
+const COMPILED: Limits = Limits { iterations: Some(1 << 33), bytes: Some(1 << 31) };
 
 #[derive(Default)]
 struct Count {

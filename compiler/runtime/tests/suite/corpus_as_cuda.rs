@@ -9,7 +9,7 @@ use rx_db::{FileKind, Workspace};
 use rx_lower::{Kernel, KernelId, Program};
 use rx_runtime::cuda::Simulated;
 use rx_runtime::interp::Interpreter;
-use rx_runtime::{Argument, Backend, Budget, KernelCall, Limits, Memory, RunError};
+use rx_runtime::{Argument, Backend, Fuel, KernelCall, Limits, Memory, RunError};
 use rx_tensor::{Scalar, Tensor, compare, random};
 use rx_tir::PrimFunc;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 const MOST_BYTES: i64 = 1 << 24;
 
 /// The maximal number of loop iterations of a kernel on the interpreter.
-const MOST_ROUNDS: u64 = 1 << 21;
+const MOST_ITERATIONS: u64 = 1 << 21;
 
 /// The number of kernels that are compiled together by the C++ compiler.
 const AT_ONCE: usize = 64;
@@ -125,7 +125,7 @@ fn run<B: Backend<Memory = Tensor>>(
     outputs: &[Tensor],
     scalars: &[Scalar],
 ) -> Result<Vec<Tensor>, RunError> {
-    let mut budget = Budget::of(Limits { rounds: Some(MOST_ROUNDS), bytes: None });
+    let mut fuel = Fuel::of(Limits { iterations: Some(MOST_ITERATIONS), bytes: None });
     let inputs: Vec<Argument<'_, Tensor>> =
         inputs.iter().map(|tensor| Argument { memory: tensor, shape: tensor.shape(), dtype: tensor.dtype() }).collect();
     let mut written: Vec<(Tensor, Vec<i64>, rx_base::DType)> = outputs
@@ -133,7 +133,7 @@ fn run<B: Backend<Memory = Tensor>>(
         .map(|tensor| (tensor.duplicate().expect("a small tensor"), tensor.shape().to_vec(), tensor.dtype()))
         .collect();
     let call = KernelCall { kernel, inputs: &inputs, outputs: &mut written, scalars };
-    backend.run(call, &mut budget)?;
+    backend.run(call, &mut fuel)?;
     written.into_iter().map(|(memory, shape, dtype)| memory.download(backend, dtype, &shape)).collect()
 }
 

@@ -15,7 +15,7 @@ const EXTENTS: [i64; 2] = [3, 64];
 
 /// The maximal number of loop iterations on the interpreter and on simulated CUDA: a few hundred times fewer than the
 /// largest convolutions need, which only the CPU runs.
-const MOST_ROUNDS: u64 = 1 << 24;
+const MOST_ITERATIONS: u64 = 1 << 24;
 
 /// A program of the corpus: its name, its text, and the kind of its defect, `-` if it is correct.
 struct Defect {
@@ -82,9 +82,9 @@ fn short(
     text: &Text,
     backend: impl Backend,
     arguments: &[Tensor],
-    rounds: u64,
+    iterations: u64,
 ) -> Option<Result<Vec<Tensor>, RunError>> {
-    let limits = Limits { rounds: Some(rounds), bytes: None };
+    let limits = Limits { iterations: Some(iterations), bytes: None };
     let result = text.run_within(limits, true, backend, arguments).result.map(Output::tensors);
     (!matches!(&result, Err(error) if error.to_string().starts_with("stopped"))).then_some(result)
 }
@@ -113,7 +113,7 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn correct_programs_agree_on_all_devices() {
-    one_result_everywhere(MOST_ROUNDS);
+    one_result_everywhere(MOST_ITERATIONS);
 }
 
 /// As above with the largest convolutions. Takes minutes.
@@ -123,9 +123,9 @@ fn large_correct_programs_agree_on_all_devices() {
     one_result_everywhere(1 << 36);
 }
 
-/// Runs the correct programs on the CPU and, if they need at most `rounds` iterations, on the interpreter and on
+/// Runs the correct programs on the CPU and, if they need at most `iterations` iterations, on the interpreter and on
 /// simulated CUDA.
-fn one_result_everywhere(rounds: u64) {
+fn one_result_everywhere(iterations: u64) {
     let Some(defects) = defects() else { return };
     let simulated = rx_cuda::simulator::compiler().is_ok();
     if !simulated {
@@ -135,10 +135,10 @@ fn one_result_everywhere(rounds: u64) {
     for Defect { name, text, .. } in defects.iter().filter(|defect| defect.kind == "-") {
         let (text, wrong) = read(text);
         assert!(!wrong, "{name}");
-        let ended = table.add(name, &text, &arguments(&text), (rounds, simulated));
+        let ended = table.add(name, &text, &arguments(&text), (iterations, simulated));
         // A program may be correct for some values only and fail with an index error for the random ones. It must then
         // fail on all devices, and succeed for zeros.
-        if !ended && !table.add(name, &text, &zeros(&text), (rounds, simulated)) {
+        if !ended && !table.add(name, &text, &zeros(&text), (iterations, simulated)) {
             table.failed.push(format!("{name}: ends with an error for zeros, too"));
         }
     }
@@ -158,10 +158,10 @@ struct Table {
 
 impl Table {
     /// Runs a program on all devices and compares the results. Returns whether the run on the CPU succeeded.
-    fn add(&mut self, name: &str, text: &Text, arguments: &[Tensor], (rounds, simulated): (u64, bool)) -> bool {
+    fn add(&mut self, name: &str, text: &Text, arguments: &[Tensor], (iterations, simulated): (u64, bool)) -> bool {
         let compiled = outcome(text, Cpu::default(), arguments);
         let mut others = Vec::new();
-        if let Some(other) = short(text, Interpreter::default(), arguments, rounds) {
+        if let Some(other) = short(text, Interpreter::default(), arguments, iterations) {
             self.interpreted += usize::from(compiled.is_ok());
             others.push(("the interpreter", other));
             if simulated {

@@ -132,7 +132,7 @@ fn ends(text: &Text) {
     fn run(text: &Text, backend: impl Backend) -> String {
         let program = text.program(false).expect("a program");
         let mut executor = Executor::new(Arc::new(program), backend, &[], &mut |_| {}).expect("built");
-        executor.limit(Limits { rounds: Some(100_000), bytes: Some(1 << 20) });
+        executor.limit(Limits { iterations: Some(100_000), bytes: Some(1 << 20) });
         let argument = executor.upload(&floats(&[4], &[1.0; 4])).expect("memory");
         let result = executor.run(vec![argument], &NameMap::default());
         result.map(|_| ()).expect_err("an end").to_string()

@@ -73,7 +73,7 @@ fn tail_call_runs_on_simulated_cuda() {
 #[test]
 fn tail_calls_count_toward_the_limit_of_a_run() {
     let text = counting("out: R.Tensor((2,), \"int32\") = Module.step(n1, x1)");
-    let limits = Limits { rounds: Some(10_000), bytes: None };
+    let limits = Limits { iterations: Some(10_000), bytes: None };
     let ran = text.run_within(limits, false, Interpreter::default(), &arguments(i64::from(i32::MAX)));
     let error = ran.result.expect_err("more than is allowed");
     assert!(error.to_string().starts_with("stopped: it needs more iterations"), "{error}");

@@ -19,7 +19,7 @@ use super::split::{Part, Splitter, bound, int};
 use super::{AllReduce, Axis};
 use crate::expr::{BinaryOp, Expr};
 use crate::func::{PrimFunc, Scope, VarId};
-use crate::marks::{Outcome, Problem};
+use crate::placeholders::{Outcome, Problem};
 use crate::rewrite::substitute;
 use crate::stmt::{Block, Iter, IterKind, LoopKind, Stmt};
 use rx_base::DType;
@@ -141,7 +141,7 @@ impl Splitter<'_> {
         });
         let body = Stmt::seq(begun.into_iter().chain([round]).chain(results));
         let block = Stmt::holding(rx_base::name::name(""), kept.clone(), body);
-        let parts = vec![Part::Each(Stmt::seq(stores)), Part::Wait, Part::Each(block)];
+        let parts = vec![Part::Each(Stmt::seq(stores)), Part::Barrier, Part::Each(block)];
         vec![Part::Once(self.with_buffers(exchanged, parts))]
     }
 }

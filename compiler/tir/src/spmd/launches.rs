@@ -3,7 +3,7 @@
 use super::{Collective, Collectives};
 use crate::effects::Effects;
 use crate::func::{BufferId, PrimFunc, Scope};
-use crate::marks::{Outcome, first_mark, mark_of};
+use crate::placeholders::{Outcome, first_placeholder, placeholder_of};
 use crate::rewrite::try_map_children;
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::FxHashSet;
@@ -20,7 +20,7 @@ pub(super) fn are_apart(func: &PrimFunc, collectives: &Collectives) -> bool {
                 if let Stmt::Block(block) = part {
                     own.extend(&block.allocations);
                 }
-                if let Some((_, Collective::AllReduce(of))) = mark_of(part, collectives) {
+                if let Some((_, Collective::AllReduce(of))) = placeholder_of(part, collectives) {
                     of.values.iter().chain([&of.condition]).for_each(|value| effects.expr(value));
                     effects.written.extend(of.targets.iter().map(|(buffer, _)| *buffer));
                 }
@@ -28,7 +28,7 @@ pub(super) fn are_apart(func: &PrimFunc, collectives: &Collectives) -> bool {
             let mut used = effects.read.iter().chain(&effects.written);
             is_apart &= used.all(|id| own.contains(id) || func.buffer(*id).scope == Scope::Global);
         }
-        false => is_apart &= mark_of(stmt, collectives).is_none(),
+        false => is_apart &= placeholder_of(stmt, collectives).is_none(),
     });
     is_apart
 }
@@ -40,7 +40,7 @@ pub(super) fn each(
     made: &mut dyn FnMut(&Stmt) -> Outcome<Stmt>,
 ) -> Outcome<Stmt> {
     if is_launch(body) {
-        return if first_mark(body, collectives).is_some() { made(body) } else { Ok(body.clone()) };
+        return if first_placeholder(body, collectives).is_some() { made(body) } else { Ok(body.clone()) };
     }
     try_map_children(body, &mut |child| each(child, collectives, made))
 }

@@ -6,7 +6,7 @@ use super::{Axis, Collective, Collectives, is_thread};
 use crate::effects::Effects;
 use crate::expr::Expr;
 use crate::func::{Buffer, BufferId, PrimFunc, Scope, VarId};
-use crate::marks::{Outcome, Problem, mark_of};
+use crate::placeholders::{Outcome, Problem, placeholder_of};
 use crate::rewrite::{map_expr, map_stmt, substitute};
 use crate::stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,7 +35,7 @@ pub(super) enum Part {
     /// A statement that each thread executes. It uses the variables of the axes.
     Each(Stmt),
     /// A barrier.
-    Wait,
+    Barrier,
 }
 
 /// A summary of a statement.
@@ -78,7 +78,7 @@ impl Splitter<'_> {
     fn content(&self, stmt: &Stmt) -> Content {
         let mut content = Content::default();
         stmt.walk(&mut |part| {
-            if let Some((at, _)) = mark_of(part, self.collectives) {
+            if let Some((at, _)) = placeholder_of(part, self.collectives) {
                 content.together = content.together.or(Some(at));
                 return;
             }
@@ -197,11 +197,13 @@ impl Splitter<'_> {
             }
             Stmt::Let { var, value, body } => self.named(*var, value, body),
             Stmt::Block(block) => self.block(block, at),
-            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => match mark_of(stmt, self.collectives) {
-                Some((_, Collective::Barrier)) => Ok(vec![Part::Wait]),
-                Some((at, Collective::AllReduce(reduction))) => self.all_reduce(at, reduction),
-                None => Ok(vec![self.by_each(stmt)?]),
-            },
+            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => {
+                match placeholder_of(stmt, self.collectives) {
+                    Some((_, Collective::Barrier)) => Ok(vec![Part::Barrier]),
+                    Some((at, Collective::AllReduce(reduction))) => self.all_reduce(at, reduction),
+                    None => Ok(vec![self.by_each(stmt)?]),
+                }
+            }
         }
     }
 
@@ -436,7 +438,7 @@ impl Splitter<'_> {
         let mut seen = Effects::default();
         for part in parts {
             let joins = match &part {
-                Part::Each(stmt) => !seen.meets(&self.seen_by_others(stmt)),
+                Part::Each(stmt) => !seen.conflicts_with(&self.seen_by_others(stmt)),
                 _ => false,
             };
             if !joins {
@@ -449,7 +451,7 @@ impl Splitter<'_> {
                     seen.add(&self.seen_by_others(&stmt));
                     group.push(stmt);
                 }
-                Part::Wait => {}
+                Part::Barrier => {}
             }
         }
         made.extend(self.over_threads(&mut group));

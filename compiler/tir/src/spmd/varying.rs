@@ -4,7 +4,7 @@
 use super::{Axis, Collective, Collectives, is_thread};
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
-use crate::marks::mark_of;
+use crate::placeholders::placeholder_of;
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::FxHashMap;
 
@@ -103,7 +103,7 @@ impl Search<'_> {
 
     /// Analyzes a statement. Threads diverge in executing it along the axes `control`.
     fn stmt(&mut self, stmt: &Stmt, control: Axes) {
-        if let Some((_, Collective::AllReduce(reduction))) = mark_of(stmt, self.collectives) {
+        if let Some((_, Collective::AllReduce(reduction))) = placeholder_of(stmt, self.collectives) {
             reduction.targets.iter().for_each(|(buffer, _)| self.buffer(*buffer, self.varying.all));
             return;
         }

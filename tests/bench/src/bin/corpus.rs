@@ -1,7 +1,7 @@
 //! Benchmark of a corpus: checks every text in one process, on several threads.
 //!
 //! ```text
-//! corpus FILE.jsonl [--field text] [--jobs 2] [--rounds 5]
+//! corpus FILE.jsonl [--field text] [--jobs 2] [--runs 5]
 //! ```
 //! Limit (issue 4): the 2,960 texts of `cases/modules.jsonl` in at most 2 s on two cores. Reading the file is not
 //! counted; each text has a separate workspace, as in `rxcheck`.
@@ -19,11 +19,11 @@ struct Options {
     path: String,
     field: String,
     jobs: usize,
-    rounds: usize,
+    runs: usize,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { path: String::new(), field: "text".to_owned(), jobs: 2, rounds: 5 };
+    let mut options = Options { path: String::new(), field: "text".to_owned(), jobs: 2, runs: 5 };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -34,7 +34,7 @@ fn options() -> Result<Options, String> {
         match arg.as_str() {
             "--field" => options.field = value()?,
             "--jobs" => options.jobs = number(value()?)?,
-            "--rounds" => options.rounds = number(value()?)?,
+            "--runs" => options.runs = number(value()?)?,
             _ => options.path = arg,
         }
     }
@@ -84,28 +84,28 @@ fn check(texts: &[(String, String)], jobs: usize) -> (Vec<(Duration, usize)>, us
 fn run(options: &Options) -> Result<(), String> {
     let texts = texts(options)?;
     let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
-    let mut rounds = Vec::new();
+    let mut runs = Vec::new();
     let mut slowest = Vec::new();
     let mut diagnostics = 0;
-    for _ in 0..options.rounds {
+    for _ in 0..options.runs {
         let start = Instant::now();
         let (times, found) = check(&texts, options.jobs);
-        rounds.push(start.elapsed());
+        runs.push(start.elapsed());
         (slowest, diagnostics) = (times, found);
     }
-    rounds.sort_unstable();
+    runs.sort_unstable();
     slowest.sort_unstable();
     let seconds =
         |time: Option<&Duration>| time.map_or_else(String::new, |time| format!("{:.2} s", time.as_secs_f64()));
     let cpu: Duration = slowest.iter().map(|(time, _)| *time).sum();
     println!(
-        "{} texts, {:.1} MB, {diagnostics} diagnostics, {} threads: best {}, worst {} of {} rounds; {} of CPU; peak {} MB",
+        "{} texts, {:.1} MB, {diagnostics} diagnostics, {} threads: best {}, worst {} of {} runs; {} of CPU; peak {} MB",
         texts.len(),
         bytes as f64 / 1e6,
         options.jobs,
-        seconds(rounds.first()),
-        seconds(rounds.last()),
-        rounds.len(),
+        seconds(runs.first()),
+        seconds(runs.last()),
+        runs.len(),
         seconds(Some(&cpu)),
         peak_memory().map_or(0, |bytes| bytes / 1_000_000),
     );

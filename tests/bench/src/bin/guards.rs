@@ -2,7 +2,7 @@
 //! such as indices in range and assertions.
 //!
 //! ```text
-//! cargo run --release -p rx-bench --features guards --bin guards -- FOLDER [--rounds 15]
+//! cargo run --release -p rx-bench --features guards --bin guards -- FOLDER [--runs 15]
 //! ```
 //! Every kernel of the programs `FOLDER/*.rx`, and of operators whose indices are data, runs alternately with its
 //! checks and without them, on the same arguments. The figures are medians of the thread's CPU time. Kernels without a
@@ -104,15 +104,15 @@ impl Cost {
 }
 
 fn options() -> Result<(Vec<String>, usize), String> {
-    let (mut folders, mut rounds) = (Vec::new(), 15);
+    let (mut folders, mut runs) = (Vec::new(), 15);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--rounds" => rounds = args.next().and_then(|text| text.parse().ok()).ok_or("--rounds needs a number")?,
+            "--runs" => runs = args.next().and_then(|text| text.parse().ok()).ok_or("--runs needs a number")?,
             _ => folders.push(arg),
         }
     }
-    Ok((folders, rounds))
+    Ok((folders, runs))
 }
 
 /// Returns the programs to measure: name and text of each.
@@ -139,7 +139,7 @@ fn programs(folders: &[String]) -> Result<Vec<(String, String)>, String> {
 }
 
 /// Measures the checks of a program's `main`.
-fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
+fn cost(text: &str, runs: usize) -> Result<Cost, String> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
     let lowered = rx_build::program(&workspace, workspace.first_module(file), name("main"), &Device::Cpu);
@@ -153,9 +153,9 @@ fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
         cost.kernels += 1;
         cost.checks += both.checks();
         // If there are no checks, both variants are the same code, so one run suffices.
-        let rounds = if both.checks() == 0 { 1 } else { rounds };
-        let times = measure(&kernel.loops, &both, rounds, INDICES)
-            .or_else(|_| measure(&kernel.loops, &both, rounds, 1))
+        let runs = if both.checks() == 0 { 1 } else { runs };
+        let times = measure(&kernel.loops, &both, runs, INDICES)
+            .or_else(|_| measure(&kernel.loops, &both, runs, 1))
             .map_err(|error| format!("{}: {error}", kernel.name))?;
         let median = |which: usize| Samples::new(times.iter().map(|time| time[which]).collect()).median();
         let without = median(1);
@@ -178,7 +178,7 @@ fn bytes(func: &PrimFunc) -> Option<u64> {
 }
 
 /// Measures a kernel on arbitrary arguments: integers below `indices`, floats between 0 and 1.
-fn measure(func: &PrimFunc, both: &CheckCost, rounds: usize, indices: i64) -> Result<Vec<[Duration; 2]>, String> {
+fn measure(func: &PrimFunc, both: &CheckCost, runs: usize, indices: i64) -> Result<Vec<[Duration; 2]>, String> {
     let (mut shapes, mut buffers, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
     for param in &func.params {
         match param {
@@ -207,12 +207,12 @@ fn measure(func: &PrimFunc, both: &CheckCost, rounds: usize, indices: i64) -> Re
     let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
     let arguments = Arguments { buffers: &buffers, shapes: &shapes, scalars: &scalars };
     let start = cpu_time::ThreadTime::now();
-    both.measure(&arguments, rounds, &|| start.elapsed()).map_err(|error| error.to_string())
+    both.measure(&arguments, runs, &|| start.elapsed()).map_err(|error| error.to_string())
 }
 
 fn main() -> ExitCode {
-    let programs = options().and_then(|(folders, rounds)| Ok((programs(&folders)?, rounds)));
-    let (programs, rounds) = match programs {
+    let programs = options().and_then(|(folders, runs)| Ok((programs(&folders)?, runs)));
+    let (programs, runs) = match programs {
         Ok(programs) => programs,
         Err(message) => {
             eprintln!("guards: {message}");
@@ -222,7 +222,7 @@ fn main() -> ExitCode {
     println!("{:<24}{:>8}{:>8}{:>12}{:>8}", "program", "kernels", "checks", "checked ms", "ratio");
     let (mut logarithms, mut failed) = (Vec::new(), false);
     for (what, text) in &programs {
-        match cost(text, rounds) {
+        match cost(text, runs) {
             Ok(cost) => {
                 let milliseconds = cost.times[0].as_secs_f64() * 1e3;
                 println!("{what:<24}{:>8}{:>8}{milliseconds:>12.3}{:>8.3}", cost.kernels, cost.checks, cost.ratio());

@@ -11,7 +11,7 @@
 //! order: the maximum, the total, the unscaled sums. Guarantees: slices are added in ascending order, so results are
 //! deterministic.
 
-use super::kernel::{LOG2E, at_column, parts, share};
+use super::kernel::{LOG2E, at_column, share, slices};
 use super::places::Places;
 use super::problem::Problem;
 use super::template::Template;
@@ -26,7 +26,7 @@ pub(super) struct Join {
     /// The matched attention.
     pub(super) problem: Rc<Problem>,
     /// The number of keys per slice.
-    pub(super) part: i64,
+    pub(super) slice: i64,
 }
 
 impl Join {
@@ -37,7 +37,7 @@ impl Join {
 
     /// Returns the size in bytes of the scratch buffer with the results of all slices.
     pub(super) fn bytes(&self) -> Expr {
-        let rows = self.problem.batch_count() * self.problem.row_count() * parts(&self.problem, self.part);
+        let rows = self.problem.batch_count() * self.problem.row_count() * slices(&self.problem, self.slice);
         rows * Expr::int(4 * (self.problem.width.1 + 2))
     }
 }
@@ -49,7 +49,7 @@ impl KernelBody for Join {
         kept.extend(problem.epilogue.kept_behind(&problem.statements, problem.behind));
         Frame {
             func: Some(&problem.func),
-            work: Some(self.elements() * parts(problem, self.part)),
+            work: Some(self.elements() * slices(problem, self.slice)),
             kept,
             is_cooperative: false,
             ..Frame::new(LaunchShape::threads(self.elements()), problem.statements.iter().skip(problem.behind - 1))
@@ -68,21 +68,21 @@ impl KernelBody for Join {
         words.set("PARTIAL", problem.width.1 + 2);
         words.set_expr("ROW_COUNT", &problem.row_count())?;
         words.set_expr("KEY_COUNT", &problem.key_count())?;
-        words.set_expr("PARTS", &parts(problem, self.part))?;
+        words.set_expr("SLICES", &slices(problem, self.slice))?;
         words.set_expr("ELEMENTS", &self.elements())?;
         let places = Places::new(words.kernel, problem);
         words.print(
 "
             const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
             if (thread >= $ELEMENTS) return;
-            const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $parts = $PARTS;
+            const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $slices = $SLICES;
             const long long $column = thread % $COLUMNS, $row = thread / $COLUMNS % $rows, $batch = thread / $COLUMNS / $rows;
-            const float* $from = $partial + ($batch * $parts * $rows + $row) * $PARTIAL;
+            const float* $from = $partial + ($batch * $slices * $rows + $row) * $PARTIAL;
             float $top = -RX_INFINITY, $whole = 0.0f, $value = 0.0f;
-            for (long long $part = 0; $part < $parts; ++$part) $top = fmaxf($top, $from[$part * $rows * $PARTIAL]);
+            for (long long $slice = 0; $slice < $slices; ++$slice) $top = fmaxf($top, $from[$slice * $rows * $PARTIAL]);
             const float $base = $top == -RX_INFINITY ? 0.0f : $top;
-            for (long long $part = 0; $part < $parts; ++$part) {
-                const float* $of_part = $from + $part * $rows * $PARTIAL;
+            for (long long $slice = 0; $slice < $slices; ++$slice) {
+                const float* $of_part = $from + $slice * $rows * $PARTIAL;
                 const float $carried = rx_exp2(($of_part[0] - $base) * $LOG2E);
                 $whole += $of_part[1] * $carried;
                 $value += $of_part[2 + $column] * $carried;

@@ -98,8 +98,8 @@ impl AttentionKernel {
     }
 
     /// Returns the number of split-KV slices of the keys, where each slice has separate blocks.
-    fn parts(&self) -> Option<Expr> {
-        self.tiling.part.map(|part| parts(&self.problem, part))
+    fn slices(&self) -> Option<Expr> {
+        self.tiling.slice.map(|slice| slices(&self.problem, slice))
     }
 
     /// Returns the number of tiles of rows per value of the batch.
@@ -109,18 +109,18 @@ impl AttentionKernel {
     }
 }
 
-/// Returns the number of split-KV slices of `part` keys each.
-pub(super) fn parts(problem: &Problem, part: i64) -> Expr {
-    (problem.key_count() + Expr::int(part - 1)).floor_div(Expr::int(part))
+/// Returns the number of split-KV slices of `slice` keys each.
+pub(super) fn slices(problem: &Problem, slice: i64) -> Expr {
+    (problem.key_count() + Expr::int(slice - 1)).floor_div(Expr::int(slice))
 }
 
 impl KernelBody for AttentionKernel {
     fn frame(&self) -> Frame<'_> {
         let Problem { func, statements, behind, kept, sum, epilogue, .. } = &*self.problem;
-        let blocks = self.problem.batch_count() * self.row_tiles() * self.parts().unwrap_or(Expr::int(1));
+        let blocks = self.problem.batch_count() * self.row_tiles() * self.slices().unwrap_or(Expr::int(1));
         let threads = u32::try_from(self.tiling.threads()).unwrap_or(u32::MAX);
         let shape = LaunchShape { shared_bytes: self.shared_bytes, ..LaunchShape::blocks(blocks, threads) };
-        let (taken, more_kept) = match self.tiling.part {
+        let (taken, more_kept) = match self.tiling.slice {
             Some(_) => (*behind, vec![*sum]),
             None => (statements.len(), epilogue.kept()),
         };
@@ -288,22 +288,22 @@ impl AttentionKernel {
         let row_tiles = words.kernel.operand(&self.row_tiles(), 0)?;
         words.set("ROW_TILES", row_tiles);
         words.print("const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $row_tiles = $ROW_TILES;");
-        match self.parts() {
+        match self.slices() {
             None => words.print(
                 "
                 long long $key_first = 0, $key_end = $keys;
                 const long long $block = blockIdx.x;
                 ",
             ),
-            Some(parts) => {
-                let parts = words.kernel.operand(&parts, 0)?;
-                words.set("PARTS", parts);
-                words.set("PART", self.tiling.part.unwrap_or(1));
+            Some(slices) => {
+                let slices = words.kernel.operand(&slices, 0)?;
+                words.set("SLICES", slices);
+                words.set("SLICE", self.tiling.slice.unwrap_or(1));
                 words.print(
                     "
-                    const long long $parts = $PARTS, $part = blockIdx.x % $parts, $block = blockIdx.x / $parts;
-                    long long $key_first = $part * $PART;
-                    long long $key_end = $key_first + $PART < $keys ? $key_first + $PART : $keys;
+                    const long long $slices = $SLICES, $slice = blockIdx.x % $slices, $block = blockIdx.x / $slices;
+                    long long $key_first = $slice * $SLICE;
+                    long long $key_end = $key_first + $SLICE < $keys ? $key_first + $SLICE : $keys;
                     ",
                 );
             }
@@ -441,14 +441,14 @@ impl AttentionKernel {
     /// Emits the commit of the asynchronous copies so far, if tiles are copied in this way.
     fn end_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
-            words.kernel.line("rx_copies_end();");
+            words.kernel.line("rx_copy_commit();");
         }
     }
 
     /// Emits the wait for all committed copies, then a barrier. After it, all threads see the copied tiles.
     fn arrive(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
-            words.kernel.line("rx_copies_arrive<0>();");
+            words.kernel.line("rx_copy_wait<0>();");
         }
         words.kernel.line("__syncthreads();");
     }
@@ -456,14 +456,14 @@ impl AttentionKernel {
     /// Emits the end of row `$row`, whose exponentials have the sum `$whole`: the factor that normalizes its sums, or
     /// with split-KV the stores of its maximum and total.
     pub(super) fn row_done(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
-        if self.tiling.part.is_some() {
+        if self.tiling.slice.is_some() {
             let name = words.kernel.scratch_buffer(0, "partial", "float");
             words.set("partial", name);
             words.set("SHARE", "");
             words.set("PARTIAL", self.problem.width.1 + 2);
             words.print(
                 "
-                float* $out = $partial + (($batch * $parts + $part) * $rows + $row) * $PARTIAL;
+                float* $out = $partial + (($batch * $slices + $slice) * $rows + $row) * $PARTIAL;
                 if ($lane % $LANES == 0) $out[0] = $most[$i], $out[1] = $whole;
                 ",
             );
@@ -484,7 +484,7 @@ impl AttentionKernel {
         let extent = Expr::int(problem.width.1);
         let last = Some((problem.width.0, &extent));
         let mut packs = None;
-        if self.tiling.part.is_none() && width > 1 && problem.width.1 % width == 0 {
+        if self.tiling.slice.is_none() && width > 1 && problem.width.1 % width == 0 {
             let which = words.word("e");
             packs = problem.epilogue.packs(words.kernel, &problem.func, last, (width, &which));
         }
@@ -500,7 +500,7 @@ impl AttentionKernel {
             words.print("if ($column >= $COLUMNS) continue;");
         }
         words.print(sum);
-        match self.tiling.part {
+        match self.tiling.slice {
             Some(_) => words.print("$out[2 + $column] = $value;"),
             None => {
                 at_column(words, problem, "column");

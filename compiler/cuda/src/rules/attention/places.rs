@@ -5,7 +5,7 @@
 //! const long long h = h_first + row / 128, m = row % 128;       // 128 positions
 //! ```
 
-use super::problem::{Digit, Problem};
+use super::problem::{IterSplit, Problem};
 use super::template::Template;
 use crate::printer::Kernel;
 use rx_tir::{Expr, VarId};
@@ -13,31 +13,31 @@ use rx_tir::{Expr, VarId};
 /// The names of the loops' variables in the kernel.
 pub(super) struct Places<'p> {
     problem: &'p Problem,
-    /// By batch digit: a name that ends with `_first` if the rows have the rest of the loop's value.
+    /// By batch split: a name that ends with `_first` if the rows have the rest of the loop's value.
     batch: Vec<String>,
-    /// By row digit.
+    /// By row split.
     rows: Vec<String>,
 }
 
 impl<'p> Places<'p> {
     pub(super) fn new(kernel: &mut Kernel<'_>, problem: &'p Problem) -> Places<'p> {
-        let mut named = |digit: &Digit, what: &str| {
-            let name = problem.func.var(digit.var).name;
+        let mut named = |split: &IterSplit, what: &str| {
+            let name = problem.func.var(split.var).name;
             kernel.fresh_name(&format!("{name}{what}"))
         };
         let batch =
-            problem.batch.iter().map(|digit| named(digit, if digit.scale > 1 { "_first" } else { "" })).collect();
-        let rows = problem.rows.iter().map(|digit| named(digit, "")).collect();
+            problem.batch.iter().map(|split| named(split, if split.scale > 1 { "_first" } else { "" })).collect();
+        let rows = problem.rows.iter().map(|split| named(split, "")).collect();
         Places { problem, batch, rows }
     }
 
     /// Emits the values of the batch's loops, from the word that names the linear index over them.
     pub(super) fn batch(&self, words: &mut Template<'_, '_>, linear: &'static str) -> Result<(), String> {
         let linear = words.word(linear);
-        for (at, digit) in self.problem.batch.iter().enumerate() {
+        for (at, split) in self.problem.batch.iter().enumerate() {
             let value = value_of(words.kernel, &self.problem.batch, at, &linear)?;
-            let value = if digit.scale > 1 { format!("({value}) * {}", digit.scale) } else { value };
-            declare(words.kernel, digit.var, &self.batch[at], &value)?;
+            let value = if split.scale > 1 { format!("({value}) * {}", split.scale) } else { value };
+            declare(words.kernel, split.var, &self.batch[at], &value)?;
         }
         Ok(())
     }
@@ -45,8 +45,8 @@ impl<'p> Places<'p> {
     /// Names the batch's loops with the block's values for the following text. A loop that is split between batch and
     /// rows gets the first value of its group.
     pub(super) fn at_batch(&self, kernel: &mut Kernel<'_>) {
-        for (digit, name) in self.problem.batch.iter().zip(&self.batch) {
-            kernel.name_var(digit.var, name, true);
+        for (split, name) in self.problem.batch.iter().zip(&self.batch) {
+            kernel.name_var(split.var, name, true);
         }
     }
 
@@ -54,22 +54,22 @@ impl<'p> Places<'p> {
     pub(super) fn at_row(&self, words: &mut Template<'_, '_>, row: &'static str) -> Result<(), String> {
         let row = words.word(row);
         self.at_batch(words.kernel);
-        for (at, digit) in self.problem.rows.iter().enumerate() {
+        for (at, split) in self.problem.rows.iter().enumerate() {
             let mut value = value_of(words.kernel, &self.problem.rows, at, &row)?;
-            if let Some(first) = self.problem.batch.iter().position(|of| of.var == digit.var) {
+            if let Some(first) = self.problem.batch.iter().position(|of| of.var == split.var) {
                 value = format!("{} + {value}", self.batch[first]);
             }
-            declare(words.kernel, digit.var, &self.rows[at], &value)?;
-            words.kernel.name_var(digit.var, &self.rows[at], true);
+            declare(words.kernel, split.var, &self.rows[at], &value)?;
+            words.kernel.name_var(split.var, &self.rows[at], true);
         }
         Ok(())
     }
 }
 
-/// Returns the text of digit number `at` of a linear index over the digits, the last of which is innermost.
-fn value_of(kernel: &mut Kernel<'_>, digits: &[Digit], at: usize, linear: &str) -> Result<String, String> {
-    let below = digits[at + 1..].iter().fold(Expr::int(1), |below, digit| below * digit.extent.clone());
-    kernel.digit(linear, &below, (at > 0).then_some(&digits[at].extent))
+/// Returns the text of split number `at` of a linear index over the splits, the last of which is innermost.
+fn value_of(kernel: &mut Kernel<'_>, splits: &[IterSplit], at: usize, linear: &str) -> Result<String, String> {
+    let below = splits[at + 1..].iter().fold(Expr::int(1), |below, split| below * split.extent.clone());
+    kernel.delinearized(linear, &below, (at > 0).then_some(&splits[at].extent))
 }
 
 fn declare(kernel: &mut Kernel<'_>, var: VarId, name: &str, value: &str) -> Result<(), String> {

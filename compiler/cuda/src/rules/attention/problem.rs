@@ -43,10 +43,10 @@ pub(super) struct Problem {
     /// The intermediate buffers, which never reach memory.
     pub(super) kept: Vec<BufferId>,
     /// The loops of which a block has one value each: batches, and heads or groups of heads.
-    pub(super) batch: Vec<Digit>,
+    pub(super) batch: Vec<IterSplit>,
     /// The loops of the rows of queries that share keys and values, innermost last: positions, and the heads of a
     /// group.
-    pub(super) rows: Vec<Digit>,
+    pub(super) rows: Vec<IterSplit>,
     /// The loop over the keys, which is the reduction axis of the softmax.
     pub(super) key: Axis,
     /// The reduction loop of the product, and its extent.
@@ -77,10 +77,10 @@ pub(super) struct Problem {
 
 /// A loop, or one of the two loops that a loop is split into: it contributes `scale * index` to the loop's value.
 ///
-/// For example, 32 query heads whose groups of 4 share keys are the batch digit `{ extent: 8, scale: 4 }` and the row
-/// digit `{ extent: 4, scale: 1 }`.
+/// For example, 32 query heads whose groups of 4 share keys are the batch split `{ extent: 8, scale: 4 }` and the row
+/// split `{ extent: 4, scale: 1 }`.
 #[derive(Clone, Debug)]
-pub(super) struct Digit {
+pub(super) struct IterSplit {
     /// The loop's variable.
     pub(super) var: VarId,
     /// The number of indices.
@@ -198,8 +198,8 @@ impl Problem {
     }
 }
 
-fn count(digits: &[Digit]) -> Expr {
-    digits.iter().fold(Expr::int(1), |count, digit| count * digit.extent.clone().cast(DType::INT64))
+fn count(splits: &[IterSplit]) -> Expr {
+    splits.iter().fold(Expr::int(1), |count, split| count * split.extent.clone().cast(DType::INT64))
 }
 
 impl Product {
@@ -469,14 +469,14 @@ fn assemble(
         }
         let Axis { var, extent } = axis;
         match shared_by(var, &extent, [&keys, &weighted.values]) {
-            Some(0) => rows.push(Digit { var, extent, scale: 1 }),
+            Some(0) => rows.push(IterSplit { var, extent, scale: 1 }),
             Some(group) => {
                 let constant = |value: i64| Expr::Int { value, dtype: extent.dtype() };
                 let groups = extent.as_int().unwrap_or(group) / group;
-                batch.push(Digit { var, extent: constant(groups), scale: group });
-                rows.push(Digit { var, extent: constant(group), scale: 1 });
+                batch.push(IterSplit { var, extent: constant(groups), scale: group });
+                rows.push(IterSplit { var, extent: constant(group), scale: 1 });
             }
-            None => batch.push(Digit { var, extent, scale: 1 }),
+            None => batch.push(IterSplit { var, extent, scale: 1 }),
         }
     }
     let key = key.ok_or_else(|| Declined::because("requires a loop of the product over the keys; found none"))?;

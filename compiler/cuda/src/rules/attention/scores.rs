@@ -61,7 +61,7 @@ impl AttentionKernel {
 
     /// Whether a score depends on its row.
     fn is_of_rows(&self, score: &Expr) -> bool {
-        self.problem.rows.iter().any(|digit| score.uses(digit.var))
+        self.problem.rows.iter().any(|split| score.uses(split.var))
     }
 
     /// Emits the scores of row `$i`: replaces each `$product`, which `each_key` declares together with its `$key`, by

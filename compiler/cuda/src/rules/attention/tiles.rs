@@ -9,7 +9,7 @@ use rx_base::DType;
 const FEW_ROWS: i64 = 16;
 
 /// The number of keys per split-KV slice. It is large enough that a block reads much more than its partial result.
-const PART: i64 = 256;
+const SLICE: i64 = 256;
 
 /// The tile sizes of a block.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Tiling {
     /// The number of keys per tile.
     pub(super) keys: i64,
     /// The number of keys per block with split-KV; `None` if each block has all keys.
-    pub(super) part: Option<i64>,
+    pub(super) slice: Option<i64>,
 }
 
 /// The unit that multiplies.
@@ -94,10 +94,10 @@ impl Tiling {
             }
             Unit::Threads { lines, .. } => format!("{} threads", lines * 16),
         };
-        let parts = self
-            .part
-            .map_or(String::new(), |part| format!("; split-KV: parts of {part} keys, combined by a second kernel"));
-        format!("{rows} rows, tiles of {keys} keys, {unit}; scores stay on chip{parts}")
+        let slices = self
+            .slice
+            .map_or(String::new(), |slice| format!("; split-KV: slices of {slice} keys, combined by a second kernel"));
+        format!("{rows} rows, tiles of {keys} keys, {unit}; scores stay on chip{slices}")
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     };
     let is_few = rows.is_some_and(|rows| rows <= FEW_ROWS);
     let keys = problem.key_count().as_int();
-    let part = (is_few && keys.is_none_or(|keys| keys > 2 * PART)).then_some(PART);
+    let slice = (is_few && keys.is_none_or(|keys| keys > 2 * SLICE)).then_some(SLICE);
     if let Some(dtype) = half(problem) {
         let is_bfloat = dtype == DType::BFLOAT16;
         let fragments = if longest > 128 || !are_enough(128) { 1 } else { 2 };
@@ -126,7 +126,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
             true => Unit::Warps { warps: 1, fragments: 1, is_bfloat },
             false => Unit::Warps { warps: 4, fragments, is_bfloat },
         };
-        return Ok(Tiling { unit, keys, part });
+        return Ok(Tiling { unit, keys, slice });
     }
     for factor in [&problem.query, &problem.keys, &problem.values] {
         let dtype = factor.dtype();
@@ -149,7 +149,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
         _ => (16, 4),
     };
     let keys = if longest > 64 { 32 } else { 64 };
-    Ok(Tiling { unit: Unit::Threads { lines, rows: of_thread, pack }, keys, part })
+    Ok(Tiling { unit: Unit::Threads { lines, rows: of_thread, pack }, keys, slice })
 }
 
 /// Returns the 16-bit dtype of all three operands, if they have the same.

@@ -40,7 +40,7 @@ const BUSY_WARPS: i64 = 4;
 /// A chosen tiling, with the number of split-K slices and the reason in words.
 pub(crate) struct Choice {
     pub(crate) tiling: Tiling,
-    pub(crate) parts: i64,
+    pub(crate) slices: i64,
     pub(crate) reason: String,
 }
 
@@ -150,12 +150,12 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
         (sizes.time(&tiling, slices, units, throughput), tiling, slices)
     });
     let best = timed.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    let (_, tiling, parts) =
+    let (_, tiling, slices) =
         best.ok_or_else(|| Declined::because("requires a dtype that has tiles; found another dtype"))?;
     let tiles = sizes.tiles(&tiling);
-    let split = if parts > 1 { format!(", split-K into {parts} slices") } else { String::new() };
+    let split = if slices > 1 { format!(", split-K into {slices} slices") } else { String::new() };
     let reason = format!("{}: {tiles} tiles for {units} multiprocessors{split}", sizes.text);
-    Ok(Choice { tiling, parts, reason })
+    Ok(Choice { tiling, slices, reason })
 }
 
 #[cfg(test)]

@@ -23,10 +23,10 @@
 pub(super) mod kernel;
 pub(super) mod view;
 
+use super::names::GemmNames;
 use super::operand::Major;
 use super::problem::Problem;
 use super::tiles::{Fragment, Mma, Tiling, Unit};
-use super::words::Words;
 use crate::printer::Kernel;
 use crate::rules::Target;
 use view::View;
@@ -67,7 +67,7 @@ pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
 /// Emits the products of the tiles at `from_a` and `from_b`, in these layouts, as one commit group of `wgmma`.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
-    words: &Words,
+    names: &GemmNames,
     tiling: Tiling,
     [a, b]: [Major; 2],
 ) -> Result<(), String> {
@@ -86,12 +86,12 @@ pub(super) fn multiply(
     };
     let ((at_a, leading_a), (at_b, leading_b)) = (place(a), place(b));
     let flag = |along: Major| i32::from(along == Major::Mn);
-    kernel.line("rx_products_begin();");
+    kernel.line("rx_wgmma_fence();");
     kernel.unrolled("k", tiling.k / step);
-    kernel.line(&format!("{helper}<{}, {}>({}[0],", flag(a), flag(b), words.sums));
+    kernel.line(&format!("{helper}<{}, {}>({}[0],", flag(a), flag(b), names.sums));
     kernel.go_on(&format!("rx_matrix(&from_a[team * {} + {at_a}], {leading_a}, {EIGHT_LINES}),", ROWS * line));
     kernel.go_on(&format!("rx_matrix(&from_b[{at_b}], {leading_b}, {EIGHT_LINES}));"));
     kernel.close();
-    kernel.line("rx_products_end();");
+    kernel.line("rx_wgmma_commit();");
     Ok(())
 }

@@ -17,10 +17,10 @@
 //! Reference: CUTLASS's `include/cutlass/gemm/threadblock/mma_multistage.h`, and for the order of blocks
 //! `include/cutlass/gemm/threadblock/threadblock_swizzle.h`.
 
+use super::names::{GemmNames, OWN_NAMES, tiles_of};
 use super::operand::Operand;
 use super::problem::{Initial, Problem};
 use super::tiles::{Mma, Tiling, Unit, sum_type};
-use super::words::{OWN_NAMES, Words, tiles_of};
 use super::{threads, warps};
 use crate::printer::{Kernel, expr, types};
 use crate::rules::epilogue::Packs;
@@ -39,8 +39,8 @@ pub(crate) struct TiledProduct {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
     /// The number of split-K slices, each computed by separate blocks. If there is more than one,
-    /// [`super::parts::SplitKReduction`] adds them.
-    pub(crate) parts: i64,
+    /// [`super::split_k::SplitKReduction`] adds them.
+    pub(crate) slices: i64,
     pub(crate) shared_bytes: u32,
 }
 
@@ -49,8 +49,8 @@ impl TiledProduct {
     ///
     /// # Errors
     /// No accumulator type exists for the dtype, or the size does not fit 32 bits.
-    pub(crate) fn new(problem: Rc<Problem>, tiling: Tiling, parts: i64) -> Result<TiledProduct, String> {
-        let mut product = TiledProduct { problem, tiling, parts, shared_bytes: 0 };
+    pub(crate) fn new(problem: Rc<Problem>, tiling: Tiling, slices: i64) -> Result<TiledProduct, String> {
+        let mut product = TiledProduct { problem, tiling, slices, shared_bytes: 0 };
         let [a, b] = product.operands()?;
         product.shared_bytes = u32::try_from(a.shared_bytes() + b.shared_bytes()).map_err(|error| error.to_string())?;
         Ok(product)
@@ -69,13 +69,13 @@ impl TiledProduct {
     pub(super) fn blocks(&self) -> Expr {
         let Problem { batch, m, n, .. } = &*self.problem;
         let tiles = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();
-        tiles * Expr::int(self.parts)
+        tiles * Expr::int(self.slices)
     }
 
     /// Returns the number of K tiles of each slice; `None` if the extent of K is unknown.
     pub(super) fn tiles_of_part(&self) -> Option<i64> {
         let tiles = (self.problem.k.constant()? + self.tiling.k - 1) / self.tiling.k;
-        Some((tiles + self.parts - 1) / self.parts)
+        Some((tiles + self.slices - 1) / self.slices)
     }
 
     /// Returns how each factor is loaded, for the schedule's note.
@@ -90,7 +90,7 @@ impl KernelBody for TiledProduct {
         let Problem { func, statements, own, buffer, epilogue, .. } = &*self.problem;
         let threads = u32::try_from(self.tiling.threads()).unwrap_or(u32::MAX);
         let shape = LaunchShape { shared_bytes: self.shared_bytes, ..LaunchShape::blocks(self.blocks(), threads) };
-        let (taken, kept) = match self.parts {
+        let (taken, kept) = match self.slices {
             1 => (statements.len(), epilogue.kept()),
             _ => (*own, epilogue.within.iter().copied().chain([*buffer]).collect()),
         };
@@ -115,16 +115,16 @@ impl KernelBody for TiledProduct {
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &*self.problem;
         let operands = self.operands()?;
-        let sum_is_whole = problem.k.constant().is_some_and(|extent| extent % self.tiling.k == 0) && self.parts == 1;
-        let mut words = Words::new(kernel, problem, sum_is_whole)?;
-        let names = self.tile_names(kernel);
-        self.which_tile(kernel, &mut words, &names, "blockIdx.x")?;
-        let part = names.part;
-        self.declare(kernel, &words, &operands)?;
+        let sum_is_whole = problem.k.constant().is_some_and(|extent| extent % self.tiling.k == 0) && self.slices == 1;
+        let mut names = GemmNames::new(kernel, problem, sum_is_whole)?;
+        let tile_names = self.tile_names(kernel);
+        self.which_tile(kernel, &mut names, &tile_names, "blockIdx.x")?;
+        let slice = tile_names.slice;
+        self.declare(kernel, &names, &operands)?;
         let Tiling { k: depth, stages, .. } = self.tiling;
-        let index = words.index;
-        let (first, tiles) = match (&part, self.tiles_of_part()) {
-            (Some(part), Some(tiles)) => (format!("{part} * {}", tiles * depth), tiles.to_string()),
+        let index = names.index;
+        let (first, tiles) = match (&slice, self.tiles_of_part()) {
+            (Some(slice), Some(tiles)) => (format!("{slice} * {}", tiles * depth), tiles.to_string()),
             _ => {
                 let tiles = kernel.operand(&tiles_of(problem.k.extent(), depth), expr::RELATION + 1)?;
                 (String::new(), tiles)
@@ -140,40 +140,40 @@ impl KernelBody for TiledProduct {
         kernel.open("if (tile >= 0) {");
         if has_copies {
             kernel.need("rx_copy16");
-            kernel.line(&format!("rx_copies_arrive<{}>();", stages - 2));
+            kernel.line(&format!("rx_copy_wait<{}>();", stages - 2));
         }
         if is_group {
-            kernel.need("rx_shared_is_written");
-            kernel.line("rx_shared_is_written();");
+            kernel.need("rx_fence_async_proxy");
+            kernel.line("rx_fence_async_proxy();");
         }
         kernel.line("__syncthreads();");
         kernel.close();
-        let first = if part.is_some() { format!("{first} + ") } else { String::new() };
+        let first = if slice.is_some() { format!("{first} + ") } else { String::new() };
         kernel.line("// The next tile goes to the slot of the previous tile.");
-        self.bring(kernel, &words, &operands, (&first, &tiles))?;
+        self.bring(kernel, &names, &operands, (&first, &tiles))?;
         if has_copies {
-            kernel.line("rx_copies_end();");
+            kernel.line("rx_copy_commit();");
         }
         kernel.open("if (tile >= 0) {");
         kernel.line(&format!("const int slot = tile % {stages};"));
         match self.tiling.unit {
-            Unit::Threads { .. } => threads::multiply(kernel, &words, self.tiling, &operands)?,
-            Unit::Warps { .. } => warps::multiply(kernel, &words, self.tiling, &operands)?,
+            Unit::Threads { .. } => threads::multiply(kernel, &names, self.tiling, &operands)?,
+            Unit::Warps { .. } => warps::multiply(kernel, &names, self.tiling, &operands)?,
         }
         kernel.close();
         if operands.iter().any(Operand::is_staged) {
             kernel.open(&format!("if (coming < {tiles}) {{"));
-            operands.iter().for_each(|operand| operand.store(kernel, &words));
+            operands.iter().for_each(|operand| operand.store(kernel, &names));
             kernel.close();
         }
         if is_group {
-            kernel.line("rx_products_arrive<0>();");
+            kernel.line("rx_wgmma_wait<0>();");
         }
         kernel.close();
         if is_group {
-            kernel.line(&format!("rx_sums_arrive({}[0]);", words.sums));
+            kernel.line(&format!("rx_wgmma_wait_all({}[0]);", names.sums));
         }
-        self.finish(kernel, &words, part.as_deref())
+        self.finish(kernel, &names, slice.as_deref())
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) struct TileNames {
     /// The tile's position along M and N.
     tile: [String; 2],
     /// The index of the split-K slice; `None` without split-K.
-    pub(super) part: Option<String>,
+    pub(super) slice: Option<String>,
     /// The linear index of the batch.
     batch: String,
     /// The first row of tiles of the block's group of [`GROUP`] rows.
@@ -205,7 +205,7 @@ impl TiledProduct {
             tiles: [fresh("tiles_m"), fresh("tiles_n")],
             block: fresh("block"),
             tile: [fresh("tile_m"), fresh("tile_n")],
-            part: (self.parts > 1).then(|| fresh("part")),
+            slice: (self.slices > 1).then(|| fresh("slice")),
             batch: fresh("batch"),
             group: fresh("group"),
             height: fresh("height"),
@@ -217,26 +217,26 @@ impl TiledProduct {
     pub(super) fn which_tile(
         &self,
         kernel: &mut Kernel<'_>,
-        words: &mut Words,
-        names: &TileNames,
+        names: &mut GemmNames,
+        tile_names: &TileNames,
         number: &str,
     ) -> Result<(), String> {
         let problem = &*self.problem;
         let Tiling { m, n, .. } = self.tiling;
-        let TileNames { tiles: [tiles_m, tiles_n], block, tile: [tile_m, tile_n], part, batch, group, height, end } =
-            names;
+        let TileNames { tiles: [tiles_m, tiles_n], block, tile: [tile_m, tile_n], slice, batch, group, height, end } =
+            tile_names;
         let rows = kernel.operand(&tiles_of(problem.m.extent(), m), 0)?;
         let columns = kernel.operand(&tiles_of(problem.n.extent(), n), 0)?;
         kernel.line(&format!("const int {tiles_m} = {rows}, {tiles_n} = {columns};"));
         kernel.line(&format!("int {block} = {number};"));
-        if let Some(part) = part {
-            kernel.line(&format!("const int {part} = {block} % {};", self.parts));
-            kernel.line(&format!("{block} /= {};", self.parts));
+        if let Some(slice) = slice {
+            kernel.line(&format!("const int {slice} = {block} % {};", self.slices));
+            kernel.line(&format!("{block} /= {};", self.slices));
         }
         if !problem.batch.loops.is_empty() {
             kernel.line(&format!("const int {batch} = {block} / ({tiles_m} * {tiles_n});"));
             kernel.line(&format!("{block} %= {tiles_m} * {tiles_n};"));
-            words.decode(kernel, &problem.batch, batch, &|_| true)?;
+            names.decode(kernel, &problem.batch, batch, &|_| true)?;
         }
         // Blocks that run at the same time share factors in the L2 cache.
         kernel.line(&format!(
@@ -246,14 +246,14 @@ impl TiledProduct {
         kernel.line(&format!("const int {height} = {tiles_m} - {group} < {GROUP} ? {tiles_m} - {group} : {GROUP};"));
         kernel.line(&format!("const int {tile_m} = {group} + {block} % ({GROUP} * {tiles_n}) % {height};"));
         kernel.line(&format!("const int {tile_n} = {block} % ({GROUP} * {tiles_n}) / {height};"));
-        let (index, row0, column0) = (words.index, &words.row0, &words.column0);
+        let (index, row0, column0) = (names.index, &names.row0, &names.column0);
         kernel.line(&format!("const {index} {row0} = ({index}){tile_m} * {m}, {column0} = ({index}){tile_n} * {n};"));
-        if let (Some(part), Some(tiles)) = (part, self.tiles_of_part()) {
-            let (length, all) = (tiles * self.tiling.k, words.sum_end.clone());
+        if let (Some(slice), Some(tiles)) = (slice, self.tiles_of_part()) {
+            let (length, all) = (tiles * self.tiling.k, names.sum_end.clone());
             kernel.line("// End of K in this split-K slice.");
             kernel
-                .line(&format!("const {index} {end} = ({part} + 1) * ({index}){length} < {all} ? ({part} + 1) * ({index}){length} : {all};"));
-            words.sum_end = end.clone();
+                .line(&format!("const {index} {end} = ({slice} + 1) * ({index}){length} < {all} ? ({slice} + 1) * ({index}){length} : {all};"));
+            names.sum_end = end.clone();
         }
         Ok(())
     }
@@ -263,70 +263,70 @@ impl TiledProduct {
     fn bring(
         &self,
         kernel: &mut Kernel<'_>,
-        words: &Words,
+        names: &GemmNames,
         operands: &[Operand<'_>; 2],
         (first, tiles): (&str, &str),
     ) -> Result<(), String> {
         let Tiling { k: depth, stages, .. } = self.tiling;
         for operand in operands {
             let at = usize::from(operand.side == 'b');
-            let (to, tile) = (&words.to[at], &words.tiles[at]);
+            let (to, tile) = (&names.to[at], &names.tiles[at]);
             let element = operand.element;
             kernel.line(&format!("{element}* {to} = {tile} + coming % {stages} * {};", operand.elements()));
         }
-        kernel.line(&format!("const {} {} = {first}coming * {depth};", words.index, words.sum0));
+        kernel.line(&format!("const {} {} = {first}coming * {depth};", names.index, names.sum0));
         kernel.open(&format!("if (coming < {tiles}) {{"));
         for operand in operands {
             kernel.line(&format!("// {}.", operand.comment()));
-            operand.load(kernel, words)?;
+            operand.load(kernel, names)?;
         }
         kernel.close();
         Ok(())
     }
 
     /// Declares the tiles in shared memory, the registers of staged chunks, and the sums.
-    fn declare(&self, kernel: &mut Kernel<'_>, words: &Words, [a, b]: &[Operand<'_>; 2]) -> Result<(), String> {
+    fn declare(&self, kernel: &mut Kernel<'_>, names: &GemmNames, [a, b]: &[Operand<'_>; 2]) -> Result<(), String> {
         kernel.need("RX_SHARED");
         let shared = kernel.fresh_name("shared");
         kernel.line(&format!("RX_SHARED({shared});"));
-        for (operand, tile, offset) in [(a, &words.tiles[0], 0), (b, &words.tiles[1], a.shared_bytes())] {
+        for (operand, tile, offset) in [(a, &names.tiles[0], 0), (b, &names.tiles[1], a.shared_bytes())] {
             let element = operand.element;
             let at = if offset == 0 { shared.clone() } else { format!("({shared} + {offset})") };
             let size = format!("{} tiles of {} elements", self.tiling.stages, operand.elements());
             kernel.line(&format!("{element}* {tile} = ({element}*){at};  // {size}"));
-            operand.declare(kernel, words)?;
+            operand.declare(kernel, names)?;
         }
         match self.tiling.unit {
-            Unit::Threads { .. } => threads::declare(kernel, words, self.tiling, self.problem.dtype),
-            Unit::Warps { .. } => warps::declare(kernel, words, self.tiling),
+            Unit::Threads { .. } => threads::declare(kernel, names, self.tiling, self.problem.dtype),
+            Unit::Warps { .. } => warps::declare(kernel, names, self.tiling),
         }
     }
 
-    /// Emits the epilogue of each sum, or its store as a split-K partial sum if `part` is given.
-    pub(super) fn finish(&self, kernel: &mut Kernel<'_>, words: &Words, part: Option<&str>) -> Result<(), String> {
+    /// Emits the epilogue of each sum, or its store as a split-K partial sum if `slice` is given.
+    pub(super) fn finish(&self, kernel: &mut Kernel<'_>, names: &GemmNames, slice: Option<&str>) -> Result<(), String> {
         let problem = &*self.problem;
-        let partial = match part {
+        let partial = match slice {
             None => None,
-            Some(part) => {
+            Some(slice) => {
                 let (ctype, _) = partial_type(&self.tiling, problem.dtype)?;
-                let name = kernel.scratch_buffer(0, "parts", ctype);
+                let name = kernel.scratch_buffer(0, "slices", ctype);
                 let batch = match problem.batch.loops.is_empty() {
-                    true => part.to_owned(),
+                    true => slice.to_owned(),
                     false => {
                         let extent = kernel.operand(&problem.batch.extent(), expr::PRODUCT + 1)?;
                         let batch = batch_index(kernel, problem)?;
-                        format!("({part} * {extent} + {batch})")
+                        format!("({slice} * {extent} + {batch})")
                     }
                 };
-                let [m, n, _] = &words.ends;
-                let (row, column) = (&words.row, &words.column);
+                let [m, n, _] = &names.ends;
+                let (row, column) = (&names.row, &names.column);
                 Some(format!("{name}[((long long){batch} * {m} + {row}) * {n} + {column}]"))
             }
         };
         kernel.line("// Epilogue of the tile.");
         let ragged = [(&problem.m, self.tiling.m), (&problem.n, self.tiling.n)];
         let ragged = ragged.map(|(axis, tile)| axis.constant().is_none_or(|extent| extent % tile != 0));
-        let elements = Elements { problem, words, ragged, partial };
+        let elements = Elements { problem, names, ragged, partial };
         match self.tiling.unit {
             Unit::Threads { .. } => threads::elements(kernel, &elements, self.tiling),
             Unit::Warps { .. } => warps::elements(kernel, &elements, self.tiling),
@@ -388,7 +388,7 @@ pub(crate) fn finish_element(
 pub(crate) struct Elements<'p> {
     pub(crate) problem: &'p Problem,
     /// The names of the kernel's variables.
-    pub(crate) words: &'p Words,
+    pub(crate) names: &'p GemmNames,
     /// Whether the last tiles along M and N may reach beyond the end of the axis, so that elements need a bounds check.
     ragged: [bool; 2],
     /// The element of the scratch buffer to which the partial sum is stored; `None` if the epilogue follows.
@@ -443,16 +443,16 @@ impl Elements<'_> {
     /// Opens the code for index `value` of the tile along M (`side` 0) or N (1), and decodes the axis's loops if the
     /// epilogue follows.
     fn open(&self, kernel: &mut Kernel<'_>, side: usize, value: &str) -> Result<(), String> {
-        let words = self.words;
+        let names = self.names;
         let (name, zero, axis) = match side {
-            0 => (&words.row, &words.row0, &self.problem.m),
-            _ => (&words.column, &words.column0, &self.problem.n),
+            0 => (&names.row, &names.row0, &self.problem.m),
+            _ => (&names.column, &names.column0, &self.problem.n),
         };
-        kernel.line(&format!("const {} {name} = {zero} + {value};", words.index));
+        kernel.line(&format!("const {} {name} = {zero} + {value};", names.index));
         match self.ragged[side] {
-            true => kernel.open(&format!("if ({name} < {}) {{", words.ends[side])),
+            true => kernel.open(&format!("if ({name} < {}) {{", names.ends[side])),
             false => kernel.open("{"),
         }
-        if self.partial.is_some() { Ok(()) } else { words.decode(kernel, axis, name, &|var| !words.is_twin(var)) }
+        if self.partial.is_some() { Ok(()) } else { names.decode(kernel, axis, name, &|var| !names.is_narrow(var)) }
     }
 }

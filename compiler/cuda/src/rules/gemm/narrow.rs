@@ -19,7 +19,7 @@ use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
 
 /// The int32 copies of loop variables, for loops with constant extents.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Twins {
+pub(crate) struct NarrowIndices {
     /// By loop variable: the extent, and the int32 copy.
     of: FxHashMap<VarId, (i64, VarId)>,
 }
@@ -31,24 +31,24 @@ struct Ranged {
     high: i64,
 }
 
-impl Twins {
+impl NarrowIndices {
     /// Adds int32 copies to `func` for those of the int64 `loops` whose extents are constants below 2^31 - 1.
-    pub(crate) fn of<'l>(loops: impl Iterator<Item = &'l (VarId, Expr)>, func: &mut PrimFunc) -> Twins {
-        let mut twins = Twins::default();
+    pub(crate) fn of<'l>(loops: impl Iterator<Item = &'l (VarId, Expr)>, func: &mut PrimFunc) -> NarrowIndices {
+        let mut narrow_indices = NarrowIndices::default();
         for (var, extent) in loops {
             if let Some(extent) = extent.as_int().filter(|extent| *extent < i64::from(i32::MAX))
                 && func.var(*var).dtype == DType::INT64
             {
-                let twin = func.add_var(func.var(*var).name, DType::INT32);
-                twins.of.insert(*var, (extent, twin));
+                let narrow = func.add_var(func.var(*var).name, DType::INT32);
+                narrow_indices.of.insert(*var, (extent, narrow));
             }
         }
-        twins
+        narrow_indices
     }
 
     /// Returns the int32 copy of a loop variable.
-    pub(crate) fn twin(&self, var: VarId) -> Option<VarId> {
-        self.of.get(&var).map(|(_, twin)| *twin)
+    pub(crate) fn narrow(&self, var: VarId) -> Option<VarId> {
+        self.of.get(&var).map(|(_, narrow)| *narrow)
     }
 
     /// Returns the expression with the indices of its loads, and its comparisons, in 32 bits where they fit.
@@ -74,8 +74,8 @@ impl Twins {
         let (expr, low, high) = match expr {
             Expr::Int { value, .. } if expr.dtype().is_int() => (int32(*value), *value, *value),
             Expr::Var { var, dtype: DType::INT64 } => {
-                let (extent, twin) = self.of.get(var)?;
-                (Expr::Var { var: *twin, dtype: DType::INT32 }, 0, (extent - 1).max(0))
+                let (extent, narrow) = self.of.get(var)?;
+                (Expr::Var { var: *narrow, dtype: DType::INT32 }, 0, (extent - 1).max(0))
             }
             Expr::Cast { dtype: DType::INT64 | DType::INT32, value } => return self.ranged(value),
             Expr::Checked { index, extent, buffer, axis, site } => {

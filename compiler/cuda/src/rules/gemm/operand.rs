@@ -12,12 +12,12 @@
 //!
 //! [`super::kernel`] uses it for each operand; [`super::warps`] and [`super::threads`] read the tiles.
 
-mod by_parts;
+mod separable;
 
+use super::names::GemmNames;
 use super::problem::{Axis, Element, Factor};
-use super::reach::Reach;
+use super::separable::SeparableAddress;
 use super::tiles::{Fragment, Mma, Tiling, Unit, sum_type};
-use super::words::Words;
 use crate::printer::{Kernel, expr, types};
 use rx_base::DType;
 use rx_tir::Expr;
@@ -109,10 +109,11 @@ impl<'p> Operand<'p> {
                 }
                 // All elements of an MN-major chunk have the same K value, so it is decoded once per chunk. This
                 // requires the chunk to lie on one line of the data.
-                let in_line =
-                    |reach: &Reach| kind.bytes() == 2 && by_rows && is_even(free, chunk) && reach.steps.is_some();
+                let in_line = |separable: &SeparableAddress| {
+                    kind.bytes() == 2 && by_rows && is_even(free, chunk) && separable.steps.is_some()
+                };
                 let in_chunks = factor.element.as_ref().is_some_and(|one| one.is_in_chunks(sum, chunk));
-                if !in_chunks && factor.reach.as_ref().is_some_and(in_line) {
+                if !in_chunks && factor.separable.as_ref().is_some_and(in_line) {
                     (along, rows_first) = (Major::Mn, true);
                 }
                 let axis = if along == Major::Mn { free } else { sum };
@@ -218,64 +219,64 @@ impl<'p> Operand<'p> {
     }
 
     /// Declares the registers for staged chunks, and for the row part of separable addresses.
-    pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
-        self.keep_rows(kernel, words)?;
+    pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
+        self.keep_rows(kernel, names)?;
         if self.chunk > 1 {
             kernel.need("rx_pack");
         }
         if self.is_staged() {
-            kernel.line(&format!("{} {}[{}];", self.chunk_type(), words.next(self.side), self.own()));
+            kernel.line(&format!("{} {}[{}];", self.chunk_type(), names.next(self.side), self.own()));
         }
         Ok(())
     }
 
     /// Emits the loads of this thread's chunks of the K tile that begins at `sum0`: to registers if the operand is
     /// staged, otherwise as asynchronous copies to the tile `to`.
-    pub(crate) fn load(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
+    pub(crate) fn load(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
         if let Some(helper) = types::helper(self.storage) {
             kernel.need(helper);
         }
-        if let Some(reach) = self.reach() {
-            return self.load_by_parts(kernel, words, reach);
+        if let Some(separable) = self.separable() {
+            return self.load_separable(kernel, names, separable);
         }
         kernel.unrolled("i", self.own());
         self.at(kernel);
-        let (free, sum) = (words.free(self.side), &words.sum_index);
-        let index = words.index;
-        kernel.line(&format!("const {index} {free} = {} + row, {sum} = {} + k;", words.free0(self.side), words.sum0));
+        let (free, sum) = (names.free(self.side), &names.sum_index);
+        let index = names.index;
+        kernel.line(&format!("const {index} {free} = {} + row, {sum} = {} + k;", names.free0(self.side), names.sum0));
         match self.way {
             Load::Elementwise if self.chunk == 1 => {
                 kernel.line(&format!("{} value = 0;", self.element));
-                self.guarded(kernel, words, |operand, kernel| {
+                self.guarded(kernel, names, |operand, kernel| {
                     let value = operand.value(kernel)?;
                     kernel.line(&format!("value = {value};"));
                     Ok(())
                 })?;
-                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+                kernel.line(&format!("{}[i] = value;", names.next(self.side)));
             }
-            Load::Elementwise => self.gather(kernel, words)?,
+            Load::Elementwise => self.gather(kernel, names)?,
             Load::Vectorized => {
                 let chunk = self.chunk_type();
                 kernel.line(&format!("{chunk} value = {{}};"));
-                self.guarded(kernel, words, |operand, kernel| {
+                self.guarded(kernel, names, |operand, kernel| {
                     let place = operand.chunk_at(kernel)?;
                     let condition = operand.where_it_counts(kernel)?;
                     kernel.line(&format!("{condition}value = *(const {chunk}*)&{place};"));
                     Ok(())
                 })?;
-                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+                kernel.line(&format!("{}[i] = value;", names.next(self.side)));
             }
             Load::CpAsync => {
                 kernel.need("rx_copy16");
                 kernel.line("const void* from = nullptr;");
-                self.guarded(kernel, words, |operand, kernel| {
+                self.guarded(kernel, names, |operand, kernel| {
                     let place = operand.chunk_at(kernel)?;
                     let condition = operand.where_it_counts(kernel)?;
                     kernel.line(&format!("{condition}from = &{place};"));
                     Ok(())
                 })?;
                 let to = self.destination();
-                kernel.line(&format!("rx_copy16(&{}[{to}], from);", words.to(self.side)));
+                kernel.line(&format!("rx_copy16(&{}[{to}], from);", names.to(self.side)));
             }
         }
         kernel.close();
@@ -283,21 +284,21 @@ impl<'p> Operand<'p> {
     }
 
     /// Emits the load of a chunk whose elements are loaded one by one.
-    fn gather(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
+    fn gather(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
         kernel.line(&format!("{} value = {{}};", self.chunk_type()));
         kernel.unrolled("j", self.chunk);
-        let moved = if self.along == Major::Mn { words.free(self.side) } else { words.sum_index.as_str() };
-        let index = words.index;
+        let moved = if self.along == Major::Mn { names.free(self.side) } else { names.sum_index.as_str() };
+        let index = names.index;
         let inner = format!("{moved}_j");
         kernel.line(&format!("const {index} {inner} = {moved} + j;"));
-        let words = words.moved(self.side, self.along == Major::Mn, &inner);
-        self.guarded(kernel, &words, |operand, kernel| {
+        let names = names.moved(self.side, self.along == Major::Mn, &inner);
+        self.guarded(kernel, &names, |operand, kernel| {
             let value = operand.value(kernel)?;
             kernel.line(&format!("value.at[j] = {value};"));
             Ok(())
         })?;
         kernel.close();
-        kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+        kernel.line(&format!("{}[i] = value;", names.next(self.side)));
         Ok(())
     }
 
@@ -325,23 +326,23 @@ impl<'p> Operand<'p> {
     fn guarded(
         &self,
         kernel: &mut Kernel<'_>,
-        words: &Words,
+        names: &GemmNames,
         inner: impl FnOnce(&Operand<'_>, &mut Kernel<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         let mut conditions = Vec::new();
         if self.free.constant().is_none_or(|extent| extent % self.rows != 0) {
-            conditions.push(format!("{} < {}", words.free(self.side), words.free_end(self.side)));
+            conditions.push(format!("{} < {}", names.free(self.side), names.free_end(self.side)));
         }
-        if !words.sum_is_whole {
-            conditions.push(format!("{} < {}", words.sum_index, words.sum_end));
+        if !names.sum_is_whole {
+            conditions.push(format!("{} < {}", names.sum_index, names.sum_end));
         }
         match conditions.is_empty() {
             true => kernel.open("{"),
             false => kernel.open(&format!("if ({}) {{", conditions.join(" && "))),
         }
         let used = |var: rx_tir::VarId| self.factor.value.uses(var);
-        words.decode(kernel, self.free, words.free(self.side), &used)?;
-        words.decode(kernel, self.sum, &words.sum_index, &used)?;
+        names.decode(kernel, self.free, names.free(self.side), &used)?;
+        names.decode(kernel, self.sum, &names.sum_index, &used)?;
         inner(self, kernel)?;
         kernel.close();
         Ok(())
@@ -376,16 +377,16 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Returns the tile's separable address (row part + K part, [`Reach`]) if the loads use it, and `None` if each
+    /// Returns the tile's separable address (row part + K part, [`SeparableAddress`]) if the loads use it, and `None` if each
     /// element's address is computed.
-    fn reach(&self) -> Option<&'p Reach> {
+    fn separable(&self) -> Option<&'p SeparableAddress> {
         let factor = self.factor;
-        let reach = factor.reach.as_ref()?;
+        let separable = factor.separable.as_ref()?;
         // The address of a chunk's first element determines its neighbours along K. It determines its neighbours along
         // rows only if the chunk is contiguous in memory or lies on one line of the data.
-        let in_line = || reach.steps.is_some() && is_even(self.free, self.chunk);
+        let in_line = || separable.steps.is_some() && is_even(self.free, self.chunk);
         let told = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
-        told.then_some(reach)
+        told.then_some(separable)
     }
 
     fn element_of(&self) -> Result<&Element, String> {
@@ -405,13 +406,13 @@ impl<'p> Operand<'p> {
     }
 
     /// Emits the stores of the staged chunks to the tile `to`.
-    pub(crate) fn store(&self, kernel: &mut Kernel<'_>, words: &Words) {
+    pub(crate) fn store(&self, kernel: &mut Kernel<'_>, names: &GemmNames) {
         if !self.is_staged() {
             return;
         }
         kernel.unrolled("i", self.own());
         self.at(kernel);
-        let (to, next, place) = (words.to(self.side), words.next(self.side), self.destination());
+        let (to, next, place) = (names.to(self.side), names.next(self.side), self.destination());
         let transposed = matches!(self.tiling.unit, Unit::Threads { .. }) && self.along == Major::K && self.chunk > 1;
         match (self.chunk, transposed) {
             (1, _) => kernel.line(&format!("{to}[{place}] = {next}[i];")),

@@ -6,8 +6,8 @@
 
 use super::choice::UNKNOWN;
 use super::hopper::view::View;
-use super::narrow::Twins;
-use super::reach::Reach;
+use super::narrow::NarrowIndices;
+use super::separable::SeparableAddress;
 use super::source::Source;
 use crate::rules::epilogue::Epilogue;
 use crate::rules::{Declined, Task};
@@ -42,7 +42,7 @@ pub(crate) struct Problem {
     /// The elementwise statements that follow and are fused.
     pub(crate) epilogue: Epilogue,
     /// The int32 copies of the loop variables, which the factors use where all values fit.
-    pub(crate) twins: Twins,
+    pub(crate) narrow_indices: NarrowIndices,
     /// All statements that the schedule replaces: the product, then those of the epilogue.
     pub(crate) statements: Vec<Stmt>,
     /// How many of [`Problem::statements`] are the product: 1, or 2 if the second gathers the first's sums.
@@ -123,7 +123,7 @@ pub(crate) struct Factor {
     /// The factor as a dense strided view, from which TMA can copy tiles; otherwise the reason why it is none.
     pub(crate) view: Result<View, String>,
     /// The factor's address as a sum of a row part and a K part, if it separates.
-    pub(crate) reach: Option<Reach>,
+    pub(crate) separable: Option<SeparableAddress>,
 }
 
 /// A factor that is one element of memory, possibly selected: `select(condition, element, 0)`.
@@ -174,7 +174,7 @@ impl Problem {
         let left = found.product.left.clone();
         let right = found.product.right.clone();
         let loops = [&batch, &m, &n, &k].into_iter().flat_map(|axis| &axis.loops);
-        let twins = Twins::of(loops, &mut func);
+        let narrow_indices = NarrowIndices::of(loops, &mut func);
         let (mut a, mut b) = (Factor::of(left, &mut found, &func), Factor::of(right, &mut found, &func));
         let contiguous =
             |factor: &Factor, var: VarId| factor.element.as_ref().is_some_and(|one| one.is_contiguous(var));
@@ -186,12 +186,12 @@ impl Problem {
         a.view = View::of(&a, [&m, &k, &batch], &func, &mut found.scope);
         b.view = View::of(&b, [&n, &k, &batch], &func, &mut found.scope);
         for (factor, free) in [(&mut a, &m), (&mut b, &n)] {
-            factor.reach = factor.element.as_ref().and_then(|element| {
+            factor.separable = factor.element.as_ref().and_then(|element| {
                 let found_at = &element.found;
                 let of = (found_at.buffer, found_at.indices.as_slice(), found_at.condition.as_ref());
-                Reach::of(&mut found, &func, of, (free, &k))
+                SeparableAddress::of(&mut found, &func, of, (free, &k))
             });
-            factor.narrow_indices(&twins);
+            factor.narrow_indices(&narrow_indices);
         }
         let initial = Initial::of(reduction.init.as_ref());
         let target = (reduction.buffer, reduction.indices.as_slice());
@@ -212,7 +212,7 @@ impl Problem {
             indices,
             dtype,
             epilogue,
-            twins,
+            narrow_indices,
             statements,
             own,
             phases,
@@ -254,7 +254,7 @@ impl Factor {
             found,
             counts: None,
         });
-        Factor { value, narrow, element, view: Err(String::new()), reach: None }
+        Factor { value, narrow, element, view: Err(String::new()), separable: None }
     }
 
     /// Returns the factor as [`choose_k_order`] compares it, with `free` as its M or N axis.
@@ -265,15 +265,15 @@ impl Factor {
     }
 
     /// Rewrites the indices and conditions to 32 bits where they fit.
-    fn narrow_indices(&mut self, twins: &Twins) {
-        self.value = twins.narrowed(&self.value);
-        self.narrow = twins.narrowed(&self.narrow);
-        if let Some(reach) = &mut self.reach {
-            reach.narrow(twins);
+    fn narrow_indices(&mut self, narrow_indices: &NarrowIndices) {
+        self.value = narrow_indices.narrowed(&self.value);
+        self.narrow = narrow_indices.narrowed(&self.narrow);
+        if let Some(separable) = &mut self.separable {
+            separable.narrow(narrow_indices);
         }
         if let Some(element) = &mut self.element {
-            element.read = element.found.indices.iter().map(|index| twins.index(index)).collect();
-            element.counts = element.found.condition.as_ref().map(|condition| twins.narrowed(condition));
+            element.read = element.found.indices.iter().map(|index| narrow_indices.index(index)).collect();
+            element.counts = element.found.condition.as_ref().map(|condition| narrow_indices.narrowed(condition));
         }
     }
 }

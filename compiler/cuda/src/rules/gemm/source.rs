@@ -108,9 +108,9 @@ fn is_worth(func: &PrimFunc, (first, second): (&Nest, &Nest), products: BufferId
             }
         }
     });
-    let rounds = second.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.extent.as_int());
+    let iterations = second.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.extent.as_int());
     let terms =
-        rounds.fold(phases as f64, |terms, extent| terms * extent.map_or(f64::INFINITY, |extent| extent as f64));
+        iterations.fold(phases as f64, |terms, extent| terms * extent.map_or(f64::INFINITY, |extent| extent as f64));
     let narrow = |part: &Expr| matches!(part, Expr::Load { dtype, .. } if dtype.bits < 32);
     let is_narrow = first.reduction().is_some_and(|reduction| reduction.value.any(&narrow));
     terms <= taps * if is_narrow { MORE_TERMS_OF_TENSOR_CORES } else { MORE_TERMS }

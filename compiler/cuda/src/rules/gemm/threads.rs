@@ -10,9 +10,9 @@
 //! accumulated in ascending K order within its slice.
 
 use super::kernel::Elements;
+use super::names::GemmNames;
 use super::operand::Operand;
 use super::tiles::{Tiling, Unit, sum_type};
-use super::words::Words;
 use crate::printer::Kernel;
 use rx_base::DType;
 
@@ -65,17 +65,17 @@ fn share(tiling: Tiling, bytes: i64) -> Share {
 }
 
 /// Declares the thread's accumulators.
-pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling, dtype: DType) -> Result<(), String> {
+pub(super) fn declare(kernel: &mut Kernel<'_>, names: &GemmNames, tiling: Tiling, dtype: DType) -> Result<(), String> {
     let (ctype, bytes) = sum_type(dtype)?;
     let Share { rows, columns } = share(tiling, bytes);
-    kernel.line(&format!("{ctype} {}[{}][{}] = {{}};", words.sums, rows.own, columns.own));
+    kernel.line(&format!("{ctype} {}[{}][{}] = {{}};", names.sums, rows.own, columns.own));
     Ok(())
 }
 
 /// Emits the product of the tiles in the ring's `slot`.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
-    words: &Words,
+    names: &GemmNames,
     tiling: Tiling,
     [a, b]: &[Operand<'_>; 2],
 ) -> Result<(), String> {
@@ -84,7 +84,7 @@ pub(super) fn multiply(
     let Share { rows, columns } = share(tiling, bytes);
     let element = a.element;
     kernel.unrolled("k", tiling.k);
-    for (operand, part, tile) in [(a, &rows, &words.tiles[0]), (b, &columns, &words.tiles[1])] {
+    for (operand, part, tile) in [(a, &rows, &names.tiles[0]), (b, &columns, &names.tiles[1])] {
         let (own, width, side) = (part.own, part.width, operand.side);
         let start = format!("{tile} + slot * {} + k * {}", operand.elements(), operand.line());
         kernel.line(&format!("rx_pack<{element}, {width}> of_{side}[{}];", own / width));
@@ -103,7 +103,7 @@ pub(super) fn multiply(
     kernel.unrolled("i", rows.own);
     kernel.line("#pragma unroll");
     let (left, right) = (read('a', &rows, "i"), read('b', &columns, "j"));
-    kernel.line(&format!("for (int j = 0; j < {}; ++j) {}[i][j] += {left} * {right};", columns.own, words.sums));
+    kernel.line(&format!("for (int j = 0; j < {}; ++j) {}[i][j] += {left} * {right};", columns.own, names.sums));
     kernel.close();
     kernel.close();
     Ok(())
@@ -117,7 +117,7 @@ pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling:
     elements.open_row(kernel, &rows.at("i"))?;
     let Part { own, width, apart, thread } = &columns;
     kernel.unrolled("j", own / width);
-    let sum = format!("{}[i][j * {width} + e]", elements.words.sums);
+    let sum = format!("{}[i][j * {width} + e]", elements.names.sums);
     elements.neighbours(kernel, &format!("j * {apart} + {thread} * {width}"), *width, &sum)?;
     (0..3).for_each(|_| kernel.close());
     Ok(())

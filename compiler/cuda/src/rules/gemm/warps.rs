@@ -15,9 +15,9 @@
 
 use super::hopper;
 use super::kernel::Elements;
+use super::names::GemmNames;
 use super::operand::{Major, Operand};
 use super::tiles::{Fragment, Mma, Tiling, Unit};
-use super::words::Words;
 use crate::printer::Kernel;
 
 /// The rows and columns of one accumulator fragment.
@@ -45,33 +45,33 @@ fn share(tiling: Tiling) -> Result<Share, String> {
 }
 
 /// Declares the warp and lane index, and the accumulators.
-pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
+pub(super) fn declare(kernel: &mut Kernel<'_>, names: &GemmNames, tiling: Tiling) -> Result<(), String> {
     kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
-    declare_sums(kernel, words, tiling)
+    declare_sums(kernel, names, tiling)
 }
 
 /// Declares a warp's accumulators: for each fragment, the four elements that a lane holds.
-pub(super) fn declare_sums(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
+pub(super) fn declare_sums(kernel: &mut Kernel<'_>, names: &GemmNames, tiling: Tiling) -> Result<(), String> {
     let share = share(tiling)?;
     let ctype = if matches!(share.kind, Fragment::I8 { .. }) { "int" } else { "float" };
-    kernel.line(&format!("{ctype} {}[{}][{}][4] = {{}};", words.sums, share.rows / ROWS, share.columns / COLUMNS));
+    kernel.line(&format!("{ctype} {}[{}][{}][4] = {{}};", names.sums, share.rows / ROWS, share.columns / COLUMNS));
     Ok(())
 }
 
 /// Emits the product of the tiles in the ring's `slot`.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
-    words: &Words,
+    names: &GemmNames,
     tiling: Tiling,
     [a, b]: &[Operand<'_>; 2],
 ) -> Result<(), String> {
     let share = share(tiling)?;
     let (of_rows, of_columns) = (share.rows / ROWS, share.columns / COLUMNS);
-    kernel.line(&format!("const {}* from_a = {} + slot * {};", a.element, words.tiles[0], a.elements()));
-    kernel.line(&format!("const {}* from_b = {} + slot * {};", b.element, words.tiles[1], b.elements()));
+    kernel.line(&format!("const {}* from_a = {} + slot * {};", a.element, names.tiles[0], a.elements()));
+    kernel.line(&format!("const {}* from_b = {} + slot * {};", b.element, names.tiles[1], b.elements()));
     if let Unit::Warps { mma: Mma::Warpgroup, .. } = tiling.unit {
         kernel.line("const int team = warp / 4;");
-        return hopper::multiply(kernel, words, tiling, [a.along, b.along]);
+        return hopper::multiply(kernel, names, tiling, [a.along, b.along]);
     }
     kernel.need("rx_ldmatrix");
     kernel.unrolled("k", tiling.k / (2 * a.chunk));
@@ -85,7 +85,7 @@ pub(super) fn multiply(
     kernel.line("#pragma unroll");
     let mma = format!("rx_mma_{}", share.kind.name());
     kernel.need(mma.clone());
-    kernel.line(&format!("for (int j = 0; j < {of_columns}; ++j) {mma}({}[i][j], of_a[i], of_b[j]);", words.sums));
+    kernel.line(&format!("for (int j = 0; j < {of_columns}; ++j) {mma}({}[i][j], of_a[i], of_b[j]);", names.sums));
     kernel.close();
     kernel.close();
     Ok(())
@@ -145,7 +145,7 @@ pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling:
     kernel.unrolled("i", share.rows / ROWS * 2);
     elements.open_row(kernel, &format!("{} + i * 8 + lane / 4", share.row))?;
     kernel.unrolled("j", share.columns / COLUMNS);
-    let sum = format!("{}[i / 2][j][i % 2 * 2 + e]", elements.words.sums);
+    let sum = format!("{}[i / 2][j][i % 2 * 2 + e]", elements.names.sums);
     elements.neighbours(kernel, &format!("{} + j * 8 + lane % 4 * 2", share.column), 2, &sum)?;
     (0..3).for_each(|_| kernel.close());
     Ok(())

@@ -1,10 +1,10 @@
 //! The threads of a row, and the kernel that computes all stages of rows with them. The rules `rows`, `columns` and
 //! `reduction` use both or the first.
 
-use super::super::stages::lanes::{Held, Lanes};
-use super::super::stages::print::Printer;
-use super::super::stages::vectors::when;
-use super::super::stages::{Item, Stage, Stages};
+use super::super::row_pipeline::lanes::{Held, Lanes};
+use super::super::row_pipeline::print::Printer;
+use super::super::row_pipeline::vectors::when;
+use super::super::row_pipeline::{Item, Stage, Stages};
 use super::{Frame, KernelBody, SHARED_BLOCK};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;

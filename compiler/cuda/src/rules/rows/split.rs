@@ -15,11 +15,11 @@
 //!
 //! Reference: TVM's primitive `rfactor` splits a reduction in the same way.
 
-use super::super::stages::gather::{Form, gather};
-use super::super::stages::lanes::{Held, Lanes};
-use super::super::stages::print::Printer;
-use super::super::stages::vectors::{Way, when};
-use super::super::stages::{Item, Kind, MANY_BLOCKS, Stages};
+use super::super::row_pipeline::collect::{Form, collect};
+use super::super::row_pipeline::lanes::{Held, Lanes};
+use super::super::row_pipeline::print::Printer;
+use super::super::row_pipeline::vectors::{Way, when};
+use super::super::row_pipeline::{Item, Kind, MANY_BLOCKS, Stages};
 use super::layout::{Layout, WORDS};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, stands_apart};
 use crate::printer::Kernel;
@@ -119,7 +119,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
 /// again, they are left to other kernels. This pays only if the rows are so few and long that one block per row would
 /// leave most of a device idle; otherwise the rule declines.
 fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
-    let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
+    let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
     if is_one_reduction(&stages, &stages.items()) {
         return Ok((stages, taken));
@@ -130,7 +130,7 @@ fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     if rows >= FEW_ROWS || length < LONG_ROW {
         return Err(again());
     }
-    let (stages, taken) = (1..=taken).find_map(|most| gather(task, Form::Rows, most).ok()).ok_or_else(again)?;
+    let (stages, taken) = (1..=taken).find_map(|most| collect(task, Form::Rows, most).ok()).ok_or_else(again)?;
     if is_one_reduction(&stages, &stages.items()) { Ok((stages, taken)) } else { Err(again()) }
 }
 

@@ -1,12 +1,12 @@
 //! Prints the kernels of a scan. In each iteration, a row's threads load their elements, scan them, and execute the
 //! stages after it.
 
+use super::super::row_pipeline::lanes::{Held, Lanes};
+use super::super::row_pipeline::print::Printer;
+use super::super::row_pipeline::print::scan::{Scan, Scanners};
+use super::super::row_pipeline::vectors::when;
+use super::super::row_pipeline::{Item, Stages};
 use super::super::rows::layout::Layout;
-use super::super::stages::lanes::{Held, Lanes};
-use super::super::stages::print::Printer;
-use super::super::stages::print::scan::{Scan, Scanners};
-use super::super::stages::vectors::when;
-use super::super::stages::{Item, Stages};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::rules::{Frame, KernelBody};

@@ -3,7 +3,7 @@
 
 use crate::printer::Kernel;
 use crate::printer::expr::{PRODUCT, RELATION};
-use crate::rules::stages::vectors::when;
+use crate::rules::row_pipeline::vectors::when;
 use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
 use rx_loops::Ranking;
@@ -172,7 +172,7 @@ impl SortKernel {
         let rows = &self.problem.rows;
         for (at, (var, extent)) in rows.iter().enumerate() {
             let below = rows[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
-            let value = kernel.digit("row", &below, (at > 0).then_some(extent))?;
+            let value = kernel.delinearized("row", &below, (at > 0).then_some(extent))?;
             self.name(kernel, *var, &value)?;
         }
         Ok(())

@@ -9,12 +9,12 @@
 //! Requires branches and loops that contain barriers to be uniform, and declines otherwise. Guarantees a barrier
 //! between two accesses of a block to a shared or global buffer if at least one is a write. This includes loop-carried
 //! pairs: the end of an iteration precedes the beginning of the next. There are two exceptions. A buffer that the
-//! kernel never reads needs no barrier, and two disjoint writes need none between them (see `apart`).
+//! kernel never reads needs no barrier, and two disjoint writes need none between them (see `disjoint`).
 //!
 //! Reference: the TVM pass `ThreadSync` (`thread_storage_sync.cc`).
 
 use super::Node;
-use super::compact::Own;
+use super::compact::PrivateOrShared;
 use crate::rules::Declined;
 use rustc_hash::FxHashSet;
 use rx_tir::spmd::Varying;
@@ -24,14 +24,18 @@ use rx_tir::{BufferId, Effects, Expr, PrimFunc};
 ///
 /// # Errors
 /// A barrier would be in a loop that threads run different numbers of times.
-pub(super) fn place((func, varying): (&PrimFunc, &Varying), buffers: &[Own], tree: Node) -> Result<Node, Declined> {
+pub(super) fn place(
+    (func, varying): (&PrimFunc, &Varying),
+    buffers: &[PrivateOrShared],
+    tree: Node,
+) -> Result<Node, Declined> {
     let mut seen = Effects::default();
     gather(&tree, &mut seen);
     // A buffer that is only read, or only written, needs no barrier.
     let is_seen = |id: &BufferId| !func.buffer(*id).scope.is_private() && seen.read.contains(id);
     let ordered: FxHashSet<BufferId> = seen.written.iter().filter(|id| is_seen(id)).copied().collect();
-    let apart = buffers.iter().filter(|own| own.is_written_apart).map(|own| own.id).collect();
-    let placer = Placer { varying, ordered, apart };
+    let disjoint = buffers.iter().filter(|own| own.has_disjoint_writes).map(|own| own.id).collect();
+    let placer = Placer { varying, ordered, disjoint };
     let tree = placer.node(tree, &mut Effects::default())?;
     Ok(tree)
 }
@@ -58,9 +62,9 @@ fn gather(node: &Node, into: &mut Effects) {
             into.stmt(&warp.stmt);
             warp.condition.iter().for_each(|condition| into.expr(condition));
         }
-        Node::Reduce(together) => {
-            together.counts.iter().chain(&together.stores).for_each(|expr| into.expr(expr));
-            for one in &together.reduced {
+        Node::Reduce(cross_thread) => {
+            cross_thread.counts.iter().chain(&cross_thread.stores).for_each(|expr| into.expr(expr));
+            for one in &cross_thread.reduced {
                 [&one.element, &one.init].into_iter().chain(&one.indices).for_each(|expr| into.expr(expr));
                 into.written.insert(one.buffer);
             }
@@ -75,13 +79,13 @@ struct Placer<'l> {
     /// The shared and global buffers that the kernel both reads and writes.
     ordered: FxHashSet<BufferId>,
     /// The buffers with disjoint writes: a write after a write needs no barrier.
-    apart: FxHashSet<BufferId>,
+    disjoint: FxHashSet<BufferId>,
 }
 
 impl Placer<'_> {
     /// Whether the effects before a point conflict with those after it, so that a barrier is needed between them.
-    fn meets(&self, before: &Effects, now: &Effects) -> bool {
-        let again = |id: &&BufferId| before.written.contains(id) && !self.apart.contains(id);
+    fn conflicts_with(&self, before: &Effects, now: &Effects) -> bool {
+        let again = |id: &&BufferId| before.written.contains(id) && !self.disjoint.contains(id);
         now.read.iter().any(|id| before.written.contains(id))
             || now.written.iter().any(|id| before.read.contains(id))
             || now.written.iter().any(|id| again(&id))
@@ -102,7 +106,7 @@ impl Placer<'_> {
             }
             Node::For { var, start, extent, body } => {
                 let in_front = self.in_front(&[&start, &extent], Some(&body), before);
-                let body = Box::new(self.round(*body, before)?);
+                let body = Box::new(self.loop_body(*body, before)?);
                 let differs = [&start, &extent].into_iter().any(|expr| !self.varying.is_uniform(expr));
                 if differs && waits(&body) {
                     return Err(Declined::because(
@@ -121,7 +125,7 @@ impl Placer<'_> {
                     true => *body,
                     false => Node::Seq(vec![Node::Barrier, *body, Node::Barrier]),
                 };
-                let body = Box::new(self.round(around, before)?);
+                let body = Box::new(self.loop_body(around, before)?);
                 before.add(&asked);
                 Ok(behind(in_front, Node::While { condition, body }))
             }
@@ -146,7 +150,7 @@ impl Placer<'_> {
                 let mut own = Effects::default();
                 gather(&node, &mut own);
                 let own = self.of_ordered(own);
-                let needs = self.meets(before, &own);
+                let needs = self.conflicts_with(before, &own);
                 if needs {
                     *before = Effects::default();
                 }
@@ -166,17 +170,17 @@ impl Placer<'_> {
         let mut own = all.clone();
         body.into_iter().for_each(|body| gather(body, &mut all));
         own = self.of_ordered(own);
-        let meets = self.meets(before, &self.of_ordered(all));
-        if meets {
+        let conflicts_with = self.conflicts_with(before, &self.of_ordered(all));
+        if conflicts_with {
             *before = Effects::default();
         }
         before.add(&own);
-        meets
+        conflicts_with
     }
 
     /// Places barriers in a loop body, including those for loop-carried dependences. A first walk collects the effects
     /// at the end of an iteration; the second one places barriers with these and the effects before the loop.
-    fn round(&self, body: Node, before: &mut Effects) -> Result<Node, Declined> {
+    fn loop_body(&self, body: Node, before: &mut Effects) -> Result<Node, Declined> {
         let mut around = before.clone();
         self.node(body.clone(), &mut around)?;
         around.add(before);

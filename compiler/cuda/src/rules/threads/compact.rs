@@ -13,7 +13,7 @@
 //!
 //! Reference: the TVM pass `CompactBufferAllocation`.
 
-use super::{Launch, Node, apart, fragments, vectors, with_body};
+use super::{Launch, Node, disjoint, fragments, vectors, with_body};
 use crate::rules::Declined;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
@@ -24,19 +24,19 @@ use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId, W
 
 /// A buffer in the private memory of a thread (or warp) or the shared memory of a block.
 #[derive(Clone, Debug)]
-pub(super) struct Own {
+pub(super) struct PrivateOrShared {
     pub(super) id: BufferId,
     /// Whether it is in shared memory.
     pub(super) is_shared: bool,
-    /// Whether each element is written by one thread only (see `apart`).
-    pub(super) is_written_apart: bool,
+    /// Whether each element is written by one thread only (see `disjoint`).
+    pub(super) has_disjoint_writes: bool,
     /// Its size in bytes after compaction, with padding. For a fragment, of all threads of the warp.
     pub(super) bytes: i64,
 }
 
 /// Returns the offset in bytes of each shared buffer in the block's shared memory, where they follow each other, and
 /// their total size. Private buffers take no space there.
-pub(super) fn offsets(buffers: &[Own]) -> (Vec<i64>, i64) {
+pub(super) fn offsets(buffers: &[PrivateOrShared]) -> (Vec<i64>, i64) {
     let mut all = 0i64;
     let mut offsets = Vec::with_capacity(buffers.len());
     for own in buffers {
@@ -50,7 +50,7 @@ pub(super) fn offsets(buffers: &[Own]) -> (Vec<i64>, i64) {
 }
 
 /// Returns the bytes of shared memory that the buffers take.
-pub(super) fn shared_bytes(buffers: &[Own]) -> i64 {
+pub(super) fn shared_bytes(buffers: &[PrivateOrShared]) -> i64 {
     offsets(buffers).1
 }
 
@@ -77,7 +77,7 @@ pub(super) fn compact(
     launch: &Launch,
     temporaries: &[BufferId],
     tree: &mut Node,
-) -> Result<Vec<Own>, Declined> {
+) -> Result<Vec<PrivateOrShared>, Declined> {
     let mut accesses = Accesses { all: Vec::new(), named: Vec::new(), loops: Vec::new() };
     accesses.node(tree);
     let mut known = Known::new(&with_body(func, Stmt::nothing()));
@@ -116,7 +116,8 @@ pub(super) fn compact(
         }?;
         let mut shape: Vec<i64> = region.iter().map(|(_, extent)| *extent).collect();
         let is_shared = scope == Scope::Shared;
-        let is_written_apart = is_shared && apart::is_written_apart(func, launch, &mut known, tree, (id, &region));
+        let has_disjoint_writes =
+            is_shared && disjoint::has_disjoint_writes(func, launch, &mut known, tree, (id, &region));
         if for_fragments.contains(&id) {
             let padding = fragments::padding(func, id, &shape);
             shape.last_mut().into_iter().for_each(|columns| *columns = columns.saturating_add(padding));
@@ -133,7 +134,7 @@ pub(super) fn compact(
             let name = func.buffer(id).name;
             Declined::because(format!("requires at most {most} bytes for `{name}`; found more"))
         })?;
-        owned.push(Own { id, is_shared, is_written_apart, bytes });
+        owned.push(PrivateOrShared { id, is_shared, has_disjoint_writes, bytes });
         func.buffers[id.0 as usize].shape = shape.into_iter().map(Expr::int).collect();
         bases.insert(id, region.into_iter().map(|(base, _)| base).collect());
     }
@@ -187,9 +188,9 @@ fn region(
             match region.get_mut(at) {
                 None => region.push((base, low, high)),
                 Some((of, least, most)) => {
-                    let apart = (&base - &*of).as_constant().ok_or_else(unknown)?;
-                    *least = (*least).min(low.checked_add(apart).ok_or_else(unknown)?);
-                    *most = (*most).max(high.checked_add(apart).ok_or_else(unknown)?);
+                    let disjoint = (&base - &*of).as_constant().ok_or_else(unknown)?;
+                    *least = (*least).min(low.checked_add(disjoint).ok_or_else(unknown)?);
+                    *most = (*most).max(high.checked_add(disjoint).ok_or_else(unknown)?);
                 }
             }
         }
@@ -299,16 +300,16 @@ impl Accesses {
                 warp.condition.iter().for_each(|condition| self.expr(condition));
                 self.stmt(&warp.stmt);
             }
-            Node::Reduce(together) => {
+            Node::Reduce(cross_thread) => {
                 let depth = self.loops.len();
-                self.loops.extend(together.loops.iter().map(|one| (one.var, one.extent.clone())));
-                together.reduced.iter().for_each(|one| self.expr(&one.element));
-                together.counts.iter().for_each(|condition| self.expr(condition));
+                self.loops.extend(cross_thread.loops.iter().map(|one| (one.var, one.extent.clone())));
+                cross_thread.reduced.iter().for_each(|one| self.expr(&one.element));
+                cross_thread.counts.iter().for_each(|condition| self.expr(condition));
                 self.loops.truncate(depth);
-                let outer = together.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
+                let outer = cross_thread.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
                 self.loops.extend(outer.map(|one| (one.var, one.extent.clone())));
-                together.stores.iter().for_each(|expr| self.expr(expr));
-                for one in &together.reduced {
+                cross_thread.stores.iter().for_each(|expr| self.expr(expr));
+                for one in &cross_thread.reduced {
                     self.expr(&one.init);
                     self.access(one.buffer, &one.indices);
                 }
@@ -364,8 +365,8 @@ impl Accesses {
                 Node::For { var, start, extent, .. } => enter(*var, start, extent),
                 Node::Leaf(stmt) => of_loops(stmt, enter),
                 Node::Warp(warp) => of_loops(&warp.stmt, enter),
-                Node::Reduce(together) => {
-                    together.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
+                Node::Reduce(cross_thread) => {
+                    cross_thread.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
                 }
                 _ => {}
             }
@@ -403,14 +404,14 @@ impl Moving {
                 warp.stmt = self.stmt(&warp.stmt);
                 warp.condition = warp.condition.as_ref().map(|condition| self.expr(condition));
             }
-            Node::Reduce(together) => {
-                for one in &mut together.reduced {
+            Node::Reduce(cross_thread) => {
+                for one in &mut cross_thread.reduced {
                     for expr in [&mut one.element, &mut one.init, &mut one.begin] {
                         *expr = self.expr(expr);
                     }
                     one.indices = self.indices(one.buffer, &one.indices);
                 }
-                for condition in [&mut together.counts, &mut together.stores] {
+                for condition in [&mut cross_thread.counts, &mut cross_thread.stores] {
                     *condition = condition.as_ref().map(|condition| self.expr(condition));
                 }
             }
@@ -482,7 +483,7 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
     match node {
         Node::Leaf(stmt) => chooses(stmt, var, local),
         Node::Warp(warp) => chooses(&warp.stmt, var, local),
-        Node::Reduce(together) => together.reduced.iter().any(|one| {
+        Node::Reduce(cross_thread) => cross_thread.reduced.iter().any(|one| {
             chooses(&Stmt::Evaluate(one.element.clone()), var, local)
                 || (local.contains(&one.buffer) && one.indices.iter().any(|index| index.uses(var)))
         }),

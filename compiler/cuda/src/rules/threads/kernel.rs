@@ -1,6 +1,6 @@
 //! Prints the kernel of the `threads` rule: thread indices, the declarations of its buffers, and its body.
 
-use super::compact::{self, Own};
+use super::compact::{self, PrivateOrShared};
 use super::{Launch, Node, fragments, place_of};
 use crate::printer::{Kernel, types};
 use crate::rules::{Frame, KernelBody, SHARED_ALIGNMENT};
@@ -17,7 +17,7 @@ pub(super) struct ThreadsKernel {
     /// The body, with barriers.
     pub(super) tree: Node,
     /// Its private and shared buffers, in the order of their ids.
-    pub(super) buffers: Vec<Own>,
+    pub(super) buffers: Vec<PrivateOrShared>,
     /// The statements of the function that it executes.
     pub(super) statements: Vec<Stmt>,
     /// The condition for launching it, which the host evaluates.
@@ -144,7 +144,7 @@ impl ThreadsKernel {
             }
             Node::Leaf(stmt) => kernel.stmt(stmt),
             Node::Copy(copy) => copy.print(kernel, &self.func),
-            Node::Reduce(together) => self.together(kernel, together),
+            Node::Reduce(cross_thread) => self.cross_thread(kernel, cross_thread),
             Node::Warp(warp) => self.fragments(names).warp(kernel, warp),
             Node::Barrier => {
                 kernel.line("__syncthreads();");

@@ -36,7 +36,7 @@ pub(super) fn check(
             Scope::Shared => axis.tag.starts_with("blockIdx"),
             Scope::Global => false,
         };
-        if meets(stmt, axis.var, &is_own) {
+        if has_race(stmt, axis.var, &is_own) {
             let tag = axis.tag;
             return Err(Declined::because(format!("requires separate elements for each `{tag}`; found a data race")));
         }
@@ -45,7 +45,7 @@ pub(super) fn check(
 }
 
 /// Whether two values of the axis may store to one element of a buffer that both see, with different values.
-fn meets(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
+fn has_race(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
     match stmt {
         Stmt::If { condition, .. } if condition.uses(axis) => false,
         // Let values are not tracked: an index may depend on the axis through this one.
@@ -56,7 +56,7 @@ fn meets(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
             is_updated && !is_own(*buffer) && !indices.iter().any(|index| is_told(index, axis))
         }
         Stmt::For { start, extent, .. } if start.uses(axis) || extent.uses(axis) => false,
-        other => other.children().into_iter().any(|child| meets(child, axis, is_own)),
+        other => other.children().into_iter().any(|child| has_race(child, axis, is_own)),
     }
 }
 

@@ -124,7 +124,7 @@ impl Builder<'_> {
         let lanes = fragments::lanes(self.launch)?;
         let mut of_warps = place.clone();
         of_warps.bound.push(lanes.var);
-        let first = self.first_of_others(&stores_of(stmt), &of_warps)?;
+        let first = self.elected_thread(&stores_of(stmt), &of_warps)?;
         fragments::warp((self.func, self.launch), (&place.bound, &place.guards), stmt, first)
     }
 
@@ -274,7 +274,7 @@ impl Builder<'_> {
         Declined::when(crossing, "requires a cross-thread reduction in a known form; found another")?;
         super::races::check(self.func, self.launch, (&place.bound, &place.guards), &plain)?;
         let mut guards = place.guards.clone();
-        guards.extend(self.first_of_others(&stores_of(&plain), place)?);
+        guards.extend(self.elected_thread(&stores_of(&plain), place)?);
         Ok(Node::Leaf(match all(guards) {
             Some(condition) => Stmt::when(condition, plain),
             None => plain,
@@ -287,7 +287,7 @@ impl Builder<'_> {
     ///
     /// For example, a store to shared memory outside of any loop over `threadIdx.x` has the predicate
     /// `threadIdx_x == 0`.
-    fn first_of_others(&self, stored: &[BufferId], place: &Place) -> Result<Option<Expr>, Declined> {
+    fn elected_thread(&self, stored: &[BufferId], place: &Place) -> Result<Option<Expr>, Declined> {
         let is_local = |id: &BufferId| self.func.buffer(*id).scope.is_private();
         let local = stored.iter().filter(|id| is_local(id)).count();
         let is_of_all = |id: &BufferId| self.func.buffer(*id).scope == Scope::Global;

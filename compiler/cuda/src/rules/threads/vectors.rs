@@ -12,7 +12,7 @@
 //!
 //! Reference: the TVM pass `VectorizeLoop`.
 
-use super::points::{self, Loop};
+use super::enumeration::{self, Loop};
 use super::{Launch, Node};
 use crate::printer::{Kernel, types};
 use rx_base::{DType, Dim};
@@ -227,7 +227,7 @@ impl Search<'_> {
         let Some(last) = self.loops.iter().find(|one| one.var == lane) else { return false };
         let lanes = last.extent.unwrap_or(1).max(1);
         loops.push(last.clone());
-        points::all(value, &loops, &mut |number, value| holds(value, number % lanes))
+        enumeration::all(value, &loops, &mut |number, value| holds(value, number % lanes))
     }
 }
 

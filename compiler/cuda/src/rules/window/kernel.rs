@@ -80,7 +80,7 @@ impl WindowKernel {
     fn decode(&self, kernel: &mut Kernel<'_>, at: usize, axis: &Axis, index: &str) -> Result<String, String> {
         let problem = &self.problem;
         let below = product(&problem.axes[at + 1..]);
-        let mut value = kernel.digit("thread", &below, (at > 0).then_some(&axis.parts()))?;
+        let mut value = kernel.delinearized("thread", &below, (at > 0).then_some(&axis.parts()))?;
         if axis.own > 1 {
             value = format!("{value} * {}", axis.own);
         }
@@ -98,18 +98,22 @@ impl WindowKernel {
 impl Problem {
     /// Returns the CUDA type of a loop's counter.
     fn ctype(&self, var: VarId) -> &'static str {
-        if self.twins.twin(var).is_some() || self.func.var(var).dtype == DType::INT32 { "int" } else { "long long" }
+        if self.narrow_indices.narrow(var).is_some() || self.func.var(var).dtype == DType::INT32 {
+            "int"
+        } else {
+            "long long"
+        }
     }
 
     /// Names a loop's variable, and its int32 copy if it has one, for the following text.
     fn name(&self, kernel: &mut Kernel<'_>, var: VarId, text: &str) {
-        let narrow = if text.contains(' ') { format!("({text})") } else { text.to_owned() };
-        match self.twins.twin(var) {
-            Some(twin) => {
-                kernel.name_var(twin, &narrow, true);
-                kernel.name_var(var, &format!("((long long){narrow})"), true);
+        let text = if text.contains(' ') { format!("({text})") } else { text.to_owned() };
+        match self.narrow_indices.narrow(var) {
+            Some(narrow) => {
+                kernel.name_var(narrow, &text, true);
+                kernel.name_var(var, &format!("((long long){text})"), true);
             }
-            None => kernel.name_var(var, &narrow, true),
+            None => kernel.name_var(var, &text, true),
         }
     }
 }

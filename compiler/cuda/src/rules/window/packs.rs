@@ -14,8 +14,8 @@
 use super::problem::{Axis, target_is_in_chunks};
 use crate::printer::{Kernel, types};
 use crate::rules::epilogue::is_in_chunks;
-use crate::rules::gemm::narrow::Twins;
-use rx_loops::{Shared, Sliding};
+use crate::rules::gemm::narrow::NarrowIndices;
+use rx_loops::{Shared, SlidingWindow};
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
 
@@ -55,7 +55,7 @@ pub(super) enum Side {
 impl Packing {
     /// Chooses the widest vectors of 8, 4 or 2 elements that data, weight and result allow.
     pub(super) fn of(
-        found: &mut Sliding,
+        found: &mut SlidingWindow,
         func: &mut PrimFunc,
         data: &Expr,
         weight: Option<&Expr>,
@@ -81,7 +81,7 @@ impl Packing {
     /// then no vectors.
     pub(super) fn moved(
         &self,
-        found: &mut Sliding,
+        found: &mut SlidingWindow,
         func: &mut PrimFunc,
         shared: &Shared,
         axes: &[Axis],
@@ -105,14 +105,14 @@ impl Packing {
     }
 
     /// Replaces vector loads in the factors by their placeholders, and narrows indices to 32 bits where they fit.
-    pub(super) fn narrow(&mut self, twins: &Twins, data: &mut Expr, weight: Option<&mut Expr>) {
+    pub(super) fn narrow(&mut self, narrow_indices: &NarrowIndices, data: &mut Expr, weight: Option<&mut Expr>) {
         for (packs, factor) in [(&mut self.data, Some(data)), (&mut self.weight, weight)] {
             for pack in packs.iter_mut() {
-                pack.load = twins.narrowed(&pack.load);
-                pack.conditions = pack.conditions.iter().map(|condition| twins.narrowed(condition)).collect();
+                pack.load = narrow_indices.narrowed(&pack.load);
+                pack.conditions = pack.conditions.iter().map(|condition| narrow_indices.narrowed(condition)).collect();
             }
             let Some(factor) = factor else { continue };
-            *factor = map_expr(&twins.narrowed(factor), &mut |part| match part {
+            *factor = map_expr(&narrow_indices.narrowed(factor), &mut |part| match part {
                 Expr::Load { dtype, .. } => match packs.iter().find(|pack| pack.load == part) {
                     Some(pack) => Expr::Var { var: pack.var, dtype },
                     None => part,
@@ -153,7 +153,7 @@ impl Packing {
 /// Collects the vector loads of an expression: all loads that depend on the last axis. Returns `None` if one of them is
 /// no vector, or if the same element is loaded under different conditions.
 fn packs(
-    found: &mut Sliding,
+    found: &mut SlidingWindow,
     func: &mut PrimFunc,
     (expr, more): (&Expr, &[VarId]),
     lane: &Axis,
@@ -166,7 +166,7 @@ fn packs(
 
 /// The state of [`packs`].
 struct Place<'p> {
-    found: &'p mut Sliding,
+    found: &'p mut SlidingWindow,
     func: &'p mut PrimFunc,
     /// Variables that are loops in addition to those of the nest.
     more: &'p [VarId],

@@ -9,11 +9,11 @@
 
 use super::packs::Packing;
 use crate::rules::epilogue::{Epilogue, Front, is_in_chunks};
-use crate::rules::gemm::narrow::Twins;
+use crate::rules::gemm::narrow::NarrowIndices;
 use crate::rules::{Declined, Task};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_loops::{Loop, Shared, Slide, Sliding};
+use rx_loops::{Loop, Shared, SlidingWindow, WindowIndex};
 use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId, is_evaluable};
 
 /// The maximum number of taps of a window.
@@ -103,7 +103,7 @@ pub(super) struct Problem {
     /// The elementwise statements that follow and are fused.
     pub(super) epilogue: Epilogue,
     /// The int32 copies of the loop variables.
-    pub(super) twins: Twins,
+    pub(super) narrow_indices: NarrowIndices,
     /// All statements that the schedule replaces.
     pub(super) statements: Vec<Stmt>,
 }
@@ -122,7 +122,7 @@ impl Problem {
         let nest = task.nest(0)?;
         nest.update()?;
         let mut func = task.func.clone();
-        let mut found = Sliding::of(&nest, &mut func)?;
+        let mut found = SlidingWindow::of(&nest, &mut func)?;
         let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
         if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
             return Err(Declined::because(
@@ -182,7 +182,7 @@ impl Problem {
             sum,
             values: ["sum", "value", "weight"].map(|text| func.add_var(name(text), sum)),
             epilogue,
-            twins: Twins::default(),
+            narrow_indices: NarrowIndices::default(),
             statements: Vec::new(),
             func,
         };
@@ -197,11 +197,14 @@ impl Problem {
 
     /// Gives each thread several outputs along an axis whose windows overlap, if registers and the number of threads
     /// suffice. Tries inner axes first, and 8, 4 and 2 outputs.
-    fn share(&mut self, found: &mut Sliding, task: &Task<'_>) {
+    fn share(&mut self, found: &mut SlidingWindow, task: &Task<'_>) {
         let lane = self.axes.len() - 1;
-        let of_axis = |slide: &Slide| self.axes.iter().position(|axis| axis.var == slide.axis);
-        let mut slides: Vec<(usize, Slide)> =
-            found.slides_in(&self.data).into_iter().filter_map(|slide| Some((of_axis(&slide)?, slide))).collect();
+        let of_axis = |slide: &WindowIndex| self.axes.iter().position(|axis| axis.var == slide.axis);
+        let mut slides: Vec<(usize, WindowIndex)> = found
+            .window_indices_in(&self.data)
+            .into_iter()
+            .filter_map(|slide| Some((of_axis(&slide)?, slide)))
+            .collect();
         slides.retain(|(axis, _)| *axis != lane && Some(*axis) != self.channels);
         slides.sort_by_key(|(axis, _)| std::cmp::Reverse(*axis));
         for (axis, slide) in slides {
@@ -272,8 +275,8 @@ impl Problem {
             loops.push((block.shared.first, self.axes[block.axis].extent.clone()));
             loops.push((block.shared.position, int(block.shared.count)));
         }
-        self.twins = Twins::of(loops.iter(), &mut self.func);
-        self.packing.narrow(&self.twins, &mut self.data, self.weight.as_mut());
+        self.narrow_indices = NarrowIndices::of(loops.iter(), &mut self.func);
+        self.packing.narrow(&self.narrow_indices, &mut self.data, self.weight.as_mut());
     }
 
     /// Describes the outputs per thread, for the scheduling remark.
@@ -303,7 +306,7 @@ impl Problem {
 }
 
 /// Returns the loops of the result, the contiguous one last.
-fn thread_order(found: &Sliding) -> Vec<Loop> {
+fn thread_order(found: &SlidingWindow) -> Vec<Loop> {
     let contiguous = |one: &&Loop| found.target.stride(one.var).as_constant() == Some(1);
     let lane = found.axes.iter().rev().find(contiguous).or(found.axes.last()).map(|one| one.var);
     let (last, others): (Vec<Loop>, Vec<Loop>) = found.axes.iter().cloned().partition(|one| Some(one.var) == lane);
@@ -311,12 +314,12 @@ fn thread_order(found: &Sliding) -> Vec<Loop> {
 }
 
 /// Returns the number of reduction iterations per result, or `None` if it is symbolic.
-fn iterations(found: &Sliding) -> Option<i64> {
+fn iterations(found: &SlidingWindow) -> Option<i64> {
     found.taps.iter().chain(&found.sums).try_fold(1i64, |count, one| count.checked_mul(one.extent.as_int()?))
 }
 
 /// Returns the number of elements that the reduction writes.
-fn elements(found: &mut Sliding) -> Dim {
+fn elements(found: &mut SlidingWindow) -> Dim {
     let extents: Vec<Expr> = found.axes.iter().map(|one| one.extent.clone()).collect();
     extents.iter().fold(Dim::constant(1), |all, extent| &all * &found.dim(extent))
 }
@@ -324,11 +327,11 @@ fn elements(found: &mut Sliding) -> Dim {
 impl Parts {
     /// Splits the reduced value into the factor that slides and one that does not. If the value is no such product, all
     /// of it is `data`.
-    fn of(found: &mut Sliding, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
+    fn of(found: &mut SlidingWindow, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
         Declined::when(order.is_empty(), "requires several outputs; found one")?;
         if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }) = (found.reduction.combine, &value) {
-            let slides = [left, right].map(|factor| !found.slides_in(factor).is_empty());
+            let slides = [left, right].map(|factor| !found.window_indices_in(factor).is_empty());
             let (left, right) = ((**left).clone().cast(sum), (**right).clone().cast(sum));
             match slides.into() {
                 (true, false) => return Ok(Parts { data: left, weight: Some(right) }),
@@ -370,6 +373,6 @@ impl Parts {
 }
 
 /// Whether groups of `width` neighbours along an axis are contiguous and aligned in the result ([`is_in_chunks`]).
-pub(super) fn target_is_in_chunks(found: &Sliding, axis: &Axis, width: i64) -> bool {
+pub(super) fn target_is_in_chunks(found: &SlidingWindow, axis: &Axis, width: i64) -> bool {
     is_in_chunks(&found.target, axis.var, &axis.extent, width)
 }

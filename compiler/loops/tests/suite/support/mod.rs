@@ -1,7 +1,7 @@
 //! Helpers that run functions and scheduled functions by the interpreter.
 use rx_base::name::name;
 use rx_interp::run;
-use rx_loops::{Gemm, Matrix, Place, Scheduled, Step, Window, WindowAxis};
+use rx_loops::{Gemm, Matrix, Place, Scheduled, Step, WindowAxis, WindowedSum};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::evaluate_index;
 use rx_tir::expr::{BinaryOp, Expr};
@@ -27,7 +27,7 @@ fn steps(func: &mut PrimFunc, parts: &[Step]) -> Stmt {
     let statements = parts.iter().map(|step| match step {
         Step::Nest(stmt) => stmt.clone(),
         Step::Gemm(gemm) => three_loops(func, gemm),
-        Step::Window(window) => windows(func, window),
+        Step::WindowedSum(window) => windows(func, window),
         Step::Loop { var, extent, body } => Stmt::for_loop(*var, extent.clone(), steps(func, body)),
     });
     Stmt::seq(statements.collect::<Vec<_>>())
@@ -63,7 +63,7 @@ fn three_loops(func: &mut PrimFunc, gemm: &Gemm) -> Stmt {
     stmt
 }
 
-fn windows(func: &mut PrimFunc, window: &Window) -> Stmt {
+fn windows(func: &mut PrimFunc, window: &WindowedSum) -> Stmt {
     let mut variable = |_: &WindowAxis| func.add_var(name("w"), rx_base::DType::INT64);
     let axes: Vec<VarId> = window.axes.iter().map(&mut variable).collect();
     let taps: Vec<VarId> = window.taps.iter().map(&mut variable).collect();

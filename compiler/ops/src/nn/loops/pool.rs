@@ -27,11 +27,11 @@ pub(super) struct Pooling {
     /// N, C and the spatial extents of the result.
     pub(super) out: Vec<Dim>,
     /// The windows along each spatial axis.
-    pub(super) axes: Vec<Slide>,
+    pub(super) axes: Vec<PoolAxis>,
 }
 
 /// The windows along one spatial axis.
-pub(super) enum Slide {
+pub(super) enum PoolAxis {
     /// Windows of a fixed size.
     Fixed {
         /// The window.
@@ -96,7 +96,7 @@ impl Pooling {
                 dilation: dilation[at],
             };
             let extent = if ceil_mode { window.ceil_extent() } else { window.floor_extent() };
-            (extent, Slide::Fixed { window, ceil_mode })
+            (extent, PoolAxis::Fixed { window, ceil_mode })
         })
     }
 
@@ -109,7 +109,7 @@ impl Pooling {
         Pooling::of(lowering, rank, |at, _, input| {
             // INVARIANT: `per_axis` gives one value per spatial axis.
             let output = sizes.as_ref().map_or(input.clone(), |sizes| Dim::constant(sizes[at]));
-            (output.clone(), Slide::Adaptive { input: input.clone(), output })
+            (output.clone(), PoolAxis::Adaptive { input: input.clone(), output })
         })
     }
 
@@ -118,7 +118,7 @@ impl Pooling {
     fn of(
         lowering: &mut Lowering<'_>,
         rank: usize,
-        slide: impl Fn(usize, char, &Dim) -> (Dim, Slide),
+        slide: impl Fn(usize, char, &Dim) -> (Dim, PoolAxis),
     ) -> Result<Pooling, Unsupported> {
         let letters = data_letters(rank);
         let layout = layout_attr(lowering.call, "layout", letters, None)?;
@@ -193,14 +193,14 @@ impl Pooling {
     }
 }
 
-impl Slide {
+impl PoolAxis {
     /// Returns the maximum number of taps of a window.
     pub(super) fn taps(&self, builder: &mut KernelBuilder) -> Expr {
         match self {
-            Slide::Fixed { window, .. } => builder.dim(&window.kernel),
-            Slide::Adaptive { input, output } if input == output => Expr::int(1),
+            PoolAxis::Fixed { window, .. } => builder.dim(&window.kernel),
+            PoolAxis::Adaptive { input, output } if input == output => Expr::int(1),
             // An adaptive window may begin up to one element early and end up to one element late.
-            Slide::Adaptive { input, output } => match input.floor_mod(output).as_constant() {
+            PoolAxis::Adaptive { input, output } => match input.floor_mod(output).as_constant() {
                 Some(0) => builder.dim(&input.floor_div(output)),
                 _ => {
                     let whole = input.floor_div(output);
@@ -213,7 +213,7 @@ impl Slide {
     /// Returns the position in the data of tap `tap` of window `out`, and whether it is in bounds.
     pub(super) fn position(&self, builder: &mut KernelBuilder, out: &Expr, tap: &Expr) -> (Expr, Expr) {
         match self {
-            Slide::Fixed { window, ceil_mode } => {
+            PoolAxis::Fixed { window, ceil_mode } => {
                 let (before, after) = window.padding;
                 let reach = tap.clone() * Expr::int(window.dilation);
                 let position = out.clone() * Expr::int(window.stride) + reach - Expr::int(before);
@@ -226,8 +226,8 @@ impl Slide {
                 }
                 (position, inside)
             }
-            Slide::Adaptive { input, output } if input == output => (out.clone(), Expr::bool(true)),
-            Slide::Adaptive { input, output } => {
+            PoolAxis::Adaptive { input, output } if input == output => (out.clone(), Expr::bool(true)),
+            PoolAxis::Adaptive { input, output } => {
                 let (begin, end) = piece(builder, out, input, output);
                 let position = begin + tap.clone();
                 let inside = match input.floor_mod(output).as_constant() {
@@ -242,9 +242,9 @@ impl Slide {
     /// Returns the number of taps of window `out` that an average counts.
     pub(super) fn count(&self, builder: &mut KernelBuilder, out: &Expr, include_padding: bool) -> Expr {
         let (window, ceil_mode) = match self {
-            Slide::Fixed { window, ceil_mode } => (window, *ceil_mode),
-            Slide::Adaptive { input, output } if input == output => return Expr::int(1),
-            Slide::Adaptive { input, output } => {
+            PoolAxis::Fixed { window, ceil_mode } => (window, *ceil_mode),
+            PoolAxis::Adaptive { input, output } if input == output => return Expr::int(1),
+            PoolAxis::Adaptive { input, output } => {
                 let (begin, end) = piece(builder, out, input, output);
                 return end - begin;
             }

@@ -8,7 +8,7 @@
 //! Guarantees: no scatter and no atomic additions, so all elements are independent.
 
 use super::laid_out::LaidOut;
-use super::pool::{Pooling, Slide};
+use super::pool::{PoolAxis, Pooling};
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::nn::window::Window;
 use crate::reduction::{accumulator, reduce};
@@ -59,9 +59,9 @@ impl Backward {
         if gradient.ndim() != pooling.out_layout.ndim() {
             return Err(Unsupported::because("`output_grad` does not have the dimensions of the pooling's result"));
         }
-        let fixed = |axis: &Slide| match axis {
-            Slide::Fixed { window, .. } => Some(window.clone()),
-            Slide::Adaptive { .. } => None,
+        let fixed = |axis: &PoolAxis| match axis {
+            PoolAxis::Fixed { window, .. } => Some(window.clone()),
+            PoolAxis::Adaptive { .. } => None,
         };
         let windows = pooling.axes.iter().filter_map(fixed).collect();
         let data = pooling.layout.plain(&pooling.data.shape, pooling.letters);

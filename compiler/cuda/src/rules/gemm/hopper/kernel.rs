@@ -19,11 +19,11 @@
 //! `include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_cooperative.hpp`.
 
 use super::super::kernel::{TileNames, TiledProduct};
+use super::super::names::{GemmNames, tiles_of};
 use super::super::operand::{Major, storage_of};
 use super::super::problem::{Factor, Initial, Problem};
 use super::super::tiles::{Tiling, Unit};
 use super::super::warps;
-use super::super::words::{Words, tiles_of};
 use super::view::View;
 use super::{LINE, ROWS, multiply};
 use crate::printer::{Kernel, expr};
@@ -45,7 +45,7 @@ const OWN_NAMES: &[&str] = &[
 ];
 
 /// The kernel of a product whose tiles are copied with TMA.
-pub(crate) struct BulkProduct {
+pub(crate) struct TmaProduct {
     product: TiledProduct,
     /// The number of multiprocessors of the device.
     units: i64,
@@ -64,16 +64,16 @@ struct Side<'p> {
     map: String,
 }
 
-impl BulkProduct {
+impl TmaProduct {
     /// Computes the shared memory of the tiles and barriers.
     ///
     /// # Errors
     /// The size does not fit 32 bits.
-    pub(crate) fn new(mut product: TiledProduct, units: u32) -> Result<BulkProduct, String> {
+    pub(crate) fn new(mut product: TiledProduct, units: u32) -> Result<TmaProduct, String> {
         let Tiling { m, n, stages, .. } = product.tiling;
         let bytes = stages * ((m + n) * LINE + 2 * BARRIER);
         product.shared_bytes = u32::try_from(bytes).map_err(|error| error.to_string())?;
-        Ok(BulkProduct { product, units: i64::from(units.max(1)) })
+        Ok(TmaProduct { product, units: i64::from(units.max(1)) })
     }
 
     /// Returns how each factor is loaded, for the schedule's note.
@@ -112,12 +112,12 @@ impl BulkProduct {
     }
 
     /// Declares the tiles and initializes the barriers in shared memory.
-    fn declare(&self, kernel: &mut Kernel<'_>, words: &Words, sides: &[Side<'_>; 2]) {
+    fn declare(&self, kernel: &mut Kernel<'_>, names: &GemmNames, sides: &[Side<'_>; 2]) {
         let Tiling { k, stages, .. } = self.product.tiling;
         let shared = kernel.fresh_name("shared");
         kernel.line(&format!("RX_SHARED({shared});"));
         let mut offset = 0;
-        for (side, tile) in sides.iter().zip(&words.tiles) {
+        for (side, tile) in sides.iter().zip(&names.tiles) {
             let (element, elements) = (side.element, side.rows * k);
             let at = if offset == 0 { shared.clone() } else { format!("({shared} + {offset})") };
             kernel.line(&format!("{element}* {tile} = ({element}*){at};  // {stages} tiles of {elements} elements"));
@@ -130,7 +130,7 @@ impl BulkProduct {
         kernel.line("rx_barrier_init(&full[i], 1);");
         kernel.line(&format!("rx_barrier_init(&empty[i], {});", self.multiplying() / 32));
         kernel.close();
-        kernel.line("rx_barriers_are_ready();");
+        kernel.line("rx_fence_barrier_init();");
         kernel.close();
         kernel.line("__syncthreads();");
         kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
@@ -140,13 +140,18 @@ impl BulkProduct {
 
     /// Opens the loop over the block's tiles of the result. Returns the text of the first K value of a K tile, and the
     /// number of K tiles.
-    fn open(&self, kernel: &mut Kernel<'_>, words: &mut Words, names: &TileNames) -> Result<(String, String), String> {
+    fn open(
+        &self,
+        kernel: &mut Kernel<'_>,
+        names: &mut GemmNames,
+        tile_names: &TileNames,
+    ) -> Result<(String, String), String> {
         let (product, depth) = (&self.product, self.product.tiling.k);
         kernel.line("#pragma unroll 1");
         kernel.open("for (int number = blockIdx.x; number < blocks; number += gridDim.x) {");
-        product.which_tile(kernel, words, names, "number")?;
-        Ok(match (&names.part, product.tiles_of_part()) {
-            (Some(part), Some(tiles)) => (format!("{part} * {} + tile * {depth}", tiles * depth), tiles.to_string()),
+        product.which_tile(kernel, names, tile_names, "number")?;
+        Ok(match (&tile_names.slice, product.tiles_of_part()) {
+            (Some(slice), Some(tiles)) => (format!("{slice} * {} + tile * {depth}", tiles * depth), tiles.to_string()),
             _ => {
                 let tiles = kernel.operand(&tiles_of(product.problem.k.extent(), depth), expr::RELATION + 1)?;
                 (format!("tile * {depth}"), tiles)
@@ -158,8 +163,8 @@ impl BulkProduct {
     fn bring(
         &self,
         kernel: &mut Kernel<'_>,
-        mut words: Words,
-        names: &TileNames,
+        mut names: GemmNames,
+        tile_names: &TileNames,
         sides: &[Side<'_>; 2],
     ) -> Result<(), String> {
         let Tiling { m, n, k, stages, .. } = self.product.tiling;
@@ -171,19 +176,19 @@ impl BulkProduct {
         }
         kernel.line("// Producer: one thread issues the TMA copies of the tiles.");
         kernel.line(&format!("if (threadIdx.x != {first}) return;"));
-        let (sum0, tiles) = self.open(kernel, &mut words, names)?;
+        let (sum0, tiles) = self.open(kernel, &mut names, tile_names)?;
         kernel.line("#pragma unroll 1");
         kernel.open(&format!("for (int tile = 0; tile < {tiles}; ++tile) {{"));
         kernel.line("rx_barrier_wait(&empty[slot], phase ^ 1);");
         kernel.line(&format!("rx_barrier_expect(&full[slot], {});", (m + n) * LINE));
-        kernel.line(&format!("const int {} = (int)({sum0});", words.sum0));
-        for (side, (tile, row0)) in sides.iter().zip(words.tiles.iter().zip([&words.row0, &words.column0])) {
+        kernel.line(&format!("const int {} = (int)({sum0});", names.sum0));
+        for (side, (tile, row0)) in sides.iter().zip(names.tiles.iter().zip([&names.row0, &names.column0])) {
             for at in (0..side.rows).step_by(side.of_box.max(1) as usize) {
                 let plus = |text: String, more: i64| if more == 0 { text } else { format!("{text} + {more}") };
-                let row = plus(if words.index == "int" { row0.clone() } else { format!("(int){row0}") }, at);
+                let row = plus(if names.index == "int" { row0.clone() } else { format!("(int){row0}") }, at);
                 let to = plus(format!("slot * {}", side.rows * k), at * k);
-                let places = side.view.places(kernel, &row, &words.sum0)?;
-                kernel.line(&format!("rx_bring(&{tile}[{to}], {}, &full[slot], {places});", side.map));
+                let places = side.view.places(kernel, &row, &names.sum0)?;
+                kernel.line(&format!("rx_tma_load(&{tile}[{to}], {}, &full[slot], {places});", side.map));
             }
         }
         kernel.line(&format!("if (++slot == {stages}) slot = 0, phase ^= 1;"));
@@ -197,8 +202,8 @@ impl BulkProduct {
     fn multiply(
         &self,
         kernel: &mut Kernel<'_>,
-        mut words: Words,
-        names: &TileNames,
+        mut names: GemmNames,
+        tile_names: &TileNames,
         sides: &[Side<'_>; 2],
     ) -> Result<(), String> {
         let Tiling { n, k, stages, .. } = self.product.tiling;
@@ -206,33 +211,33 @@ impl BulkProduct {
             kernel.line("rx_registers_more<240>();");
         }
         kernel.line("const int team = __shfl_sync(0xffffffffu, warp / 4, 0);");
-        let (_, tiles) = self.open(kernel, &mut words, names)?;
+        let (_, tiles) = self.open(kernel, &mut names, tile_names)?;
         kernel.need("rx_unknown");
         kernel.line(&format!("const int tiles = rx_unknown({tiles});"));
-        warps::declare_sums(kernel, &words, self.product.tiling)?;
+        warps::declare_sums(kernel, &names, self.product.tiling)?;
         kernel.line("#pragma unroll 1");
         kernel.open("for (int tile = 0; tile < tiles; ++tile) {");
         kernel.line("rx_barrier_wait(&full[slot], phase);");
-        for ((side, tile), from) in sides.iter().zip(&words.tiles).zip(["from_a", "from_b"]) {
+        for ((side, tile), from) in sides.iter().zip(&names.tiles).zip(["from_a", "from_b"]) {
             kernel.line(&format!("const {}* {from} = {tile} + slot * {};", side.element, side.rows * k));
         }
         let [a, b] = sides;
-        multiply(kernel, &words, self.product.tiling, [a.view.along, b.view.along])?;
+        multiply(kernel, &names, self.product.tiling, [a.view.along, b.view.along])?;
         let before = format!("rx_barrier_arrive(&empty[slot == 0 ? {} : slot - 1]);", stages - 1);
         kernel.line("// The products of the previous tile are done, so its slot is empty.");
-        kernel.line("rx_products_arrive<1>();");
+        kernel.line("rx_wgmma_wait<1>();");
         kernel.line(&format!("if (tile > 0 && lane == 0) {before}"));
         kernel.line(&format!("if (++slot == {stages}) slot = 0, phase ^= 1;"));
         kernel.close();
-        kernel.line(&format!("rx_sums_arrive({}[0]);", words.sums));
+        kernel.line(&format!("rx_wgmma_wait_all({}[0]);", names.sums));
         kernel.line(&format!("if (tiles > 0 && lane == 0) {before}"));
-        self.product.finish(kernel, &words, names.part.as_deref())?;
+        self.product.finish(kernel, &names, tile_names.slice.as_deref())?;
         kernel.close();
         Ok(())
     }
 }
 
-impl KernelBody for BulkProduct {
+impl KernelBody for TmaProduct {
     fn frame(&self) -> Frame<'_> {
         let problem = &*self.product.problem;
         let mut frame = self.product.frame();
@@ -258,14 +263,14 @@ impl KernelBody for BulkProduct {
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let product = &self.product;
         let Problem { a, b, .. } = &*product.problem;
-        ["RX_SHARED", "rx_barrier", "rx_bring"].into_iter().for_each(|name| kernel.need(name));
+        ["RX_SHARED", "rx_barrier", "rx_tma_load"].into_iter().for_each(|name| kernel.need(name));
         let sides = [self.side(kernel, 'a', a, product.tiling.m)?, self.side(kernel, 'b', b, product.tiling.n)?];
-        let words = Words::new(kernel, &product.problem, true)?;
-        let names = product.tile_names(kernel);
-        self.declare(kernel, &words, &sides);
+        let names = GemmNames::new(kernel, &product.problem, true)?;
+        let tile_names = product.tile_names(kernel);
+        self.declare(kernel, &names, &sides);
         let blocks = kernel.operand(&product.blocks(), expr::RELATION + 1)?;
         kernel.line(&format!("const int blocks = {blocks};"));
-        self.bring(kernel, words.clone(), &names, &sides)?;
-        self.multiply(kernel, words, &names, &sides)
+        self.bring(kernel, names.clone(), &tile_names, &sides)?;
+        self.multiply(kernel, names, &tile_names, &sides)
     }
 }

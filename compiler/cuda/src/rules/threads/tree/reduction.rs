@@ -4,22 +4,22 @@
 //! for tx in T.thread_binding(32, "threadIdx.x"):
 //!     for k in range(n / 32):
 //!         with T.block():
-//!             with T.init(): B[0] = 0                      →  Together { over: [threadIdx_x], loops: [k], .. }
+//!             with T.init(): B[0] = 0                      →  CrossThread { over: [threadIdx_x], loops: [k], .. }
 //!             B[0] = B[0] + A[k * 32 + tx]
 //! ```
 //!
 //! Requires that all reduction loops are in the statement or bound to threads, that no index of the result depends on
-//! them, and that the update is associative (`rx_loops::Nest::reduction`, `joint_reduction`).
+//! them, and that the update is associative (`rx_loops::Nest::reduction`, `tuple_reduction`).
 //!
 //! Reference: the TVM pass `LowerCrossThreadReduction`.
 
 use super::{Builder, Place, all, conjuncts, uses_only};
 use crate::rules::Declined;
-use crate::rules::stages::gather::identity;
-use crate::rules::stages::print::begin;
-use crate::rules::threads::{Reduced, Together};
+use crate::rules::row_pipeline::collect::identity;
+use crate::rules::row_pipeline::print::begin;
+use crate::rules::threads::{CrossThread, Reduced};
 use rx_base::name::name;
-use rx_loops::{JointPart, Nest, Reduction};
+use rx_loops::{Nest, Reduction, TupleElement};
 use rx_tir::{BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
 /// Returns `n > 0` for a guard `axis < n` of a reduced axis with an `n` that is not a constant; `None` for other
@@ -40,7 +40,7 @@ impl Builder<'_> {
     ///
     /// # Errors
     /// It does, but in another form.
-    pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<Together>, Declined> {
+    pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<CrossThread>, Declined> {
         let mut inner = stmt;
         while let Stmt::For { body, .. } = inner {
             inner = body;
@@ -84,7 +84,7 @@ impl Builder<'_> {
             stores.extend(over.iter().map(|var| first(*var)));
             let mut place = place.clone();
             place.bound.extend(&over);
-            stores.extend(self.first_of_others(&buffers, &place)?);
+            stores.extend(self.elected_thread(&buffers, &place)?);
             if buffers.iter().any(|id| self.func.buffer(*id).scope.is_private()) {
                 return Err(Declined::because(
                     "requires results in private or in shared buffers; found both in one reduction",
@@ -92,7 +92,7 @@ impl Builder<'_> {
             }
         }
         let (counts, stores) = (all(of_elements), all(stores));
-        Ok(Some(Together { loops: nest.loops, reduced, over, counts, stores }))
+        Ok(Some(CrossThread { loops: nest.loops, reduced, over, counts, stores }))
     }
 
     /// Returns the elements that a nest reduces; `None` if one has no known initial value, or no known value that the
@@ -101,7 +101,7 @@ impl Builder<'_> {
         match nest.reduction() {
             Some(reduction) => Some(vec![self.alone(reduction)?]),
             None => {
-                let parts = nest.joint_reduction(self.func)?;
+                let parts = nest.tuple_reduction(self.func)?;
                 parts.into_iter().map(|part| self.of_several(part)).collect()
             }
         }
@@ -124,8 +124,8 @@ impl Builder<'_> {
     }
 
     /// Returns one element of a tuple reduction.
-    fn of_several(&self, of: JointPart) -> Option<Reduced> {
-        let JointPart { buffer, indices, init, element, left, right, combined, operation, site } = of;
+    fn of_several(&self, of: TupleElement) -> Option<Reduced> {
+        let TupleElement { buffer, indices, init, element, left, right, combined, operation, site } = of;
         let begin = match operation {
             Some(operation) => begin(operation, &init, self.func.buffer(buffer).dtype)?,
             // The update chooses one side, so combining `init` several times changes nothing.

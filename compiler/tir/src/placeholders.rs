@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 /// Maps each placeholder to the statement that it represents. A placeholder is a `Stmt::Evaluate` of a variable without
 /// binder.
-pub type Marks<T> = FxHashMap<VarId, T>;
+pub type Placeholders<T> = FxHashMap<VarId, T>;
 
 /// The reason why a placeholder cannot be eliminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +23,16 @@ pub struct Problem {
 pub(crate) type Outcome<T> = Result<T, Problem>;
 
 /// Returns the placeholder that a statement is, with its meaning.
-pub(crate) fn mark_of<'m, T>(stmt: &Stmt, marks: &'m Marks<T>) -> Option<(VarId, &'m T)> {
+pub(crate) fn placeholder_of<'m, T>(stmt: &Stmt, placeholders: &'m Placeholders<T>) -> Option<(VarId, &'m T)> {
     match stmt {
-        Stmt::Evaluate(Expr::Var { var, .. }) => Some((*var, marks.get(var)?)),
+        Stmt::Evaluate(Expr::Var { var, .. }) => Some((*var, placeholders.get(var)?)),
         _ => None,
     }
 }
 
 /// Returns the first placeholder in a statement.
-pub(crate) fn first_mark<T>(stmt: &Stmt, marks: &Marks<T>) -> Option<VarId> {
+pub(crate) fn first_placeholder<T>(stmt: &Stmt, placeholders: &Placeholders<T>) -> Option<VarId> {
     let mut found = None;
-    stmt.walk(&mut |part| found = found.or(mark_of(part, marks).map(|(at, _)| at)));
+    stmt.walk(&mut |part| found = found.or(placeholder_of(part, placeholders).map(|(at, _)| at)));
     found
 }

@@ -16,7 +16,7 @@
 //! Reference: the TVM passes `LowerCrossThreadReduction` and `LowerThreadAllreduce`.
 
 use super::kernel::ThreadsKernel;
-use super::{Node, Reduced, Together};
+use super::{CrossThread, Node, Reduced};
 use crate::printer::Kernel;
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, IterKind, Stmt, VarId};
@@ -114,7 +114,7 @@ impl ThreadsKernel {
     }
 
     /// Prints a cross-thread reduction, once for each iteration of its spatial loops.
-    pub(super) fn together(&self, kernel: &mut Kernel<'_>, of: &Together) -> Result<(), String> {
+    pub(super) fn cross_thread(&self, kernel: &mut Kernel<'_>, of: &CrossThread) -> Result<(), String> {
         let (inner, outer): (Vec<_>, Vec<_>) = of.loops.iter().partition(|one| one.kind == IterKind::Reduce);
         for one in &outer {
             kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
@@ -141,7 +141,7 @@ impl ThreadsKernel {
             kernel.close();
         }
         inner.iter().for_each(|_| kernel.close());
-        self.bring_together(kernel, of, &values)?;
+        self.exchange(kernel, of, &values)?;
         for value in values.iter().filter(|value| value.of.begin != value.of.init) {
             let with_init = self.with(value, &value.of.init);
             let with_init = kernel.operand(&with_init, 0)?;
@@ -186,7 +186,7 @@ impl ThreadsKernel {
     }
 
     /// Prints the combination of the partial results of all threads that differ only in the reduced axes.
-    fn bring_together(&self, kernel: &mut Kernel<'_>, of: &Together, values: &[Value<'_>]) -> Result<(), String> {
+    fn exchange(&self, kernel: &mut Kernel<'_>, of: &CrossThread, values: &[Value<'_>]) -> Result<(), String> {
         let Way { lanes, memory } = self.way(&of.over);
         if lanes > 1 {
             self.shuffle(kernel, lanes, values)?;

@@ -44,7 +44,7 @@ for b, t in T.grid(3, n):
     out[b, t] = x[b, t] + T.if_then_else(t > T.int64(0), out[b, t - T.int64(1)], T.float32(0))",
     },
     Pair {
-        title: "rounds with blocks and threads of their own, and loops in loops",
+        title: "host loops with blocks and threads of their own, and loops in loops",
         params: "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")",
         shapes: &[&[64], &[64]],
         many: "\
@@ -162,7 +162,7 @@ for s in range(n):
     for b in T.thread_binding(m, thread=\"blockIdx.x\"):
         out[b] = x[b]";
     let case = |n: i64, m: i64| {
-        Case::new("rounds", script::function(&format!("many({params})"), body), &[&[64], &[64]]).scalars(&[n, m])
+        Case::new("host_loops", script::function(&format!("many({params})"), body), &[&[64], &[64]]).scalars(&[n, m])
     };
     assert_eq!(blocks(&case(3, 64)).len(), 3);
     assert_eq!(blocks(&case(-3, 64)).len(), 0);
@@ -226,7 +226,7 @@ fn launch_in_a_loop_has_the_threads_of_its_iteration() {
     let params = "n: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
     // The first body has at most 16 threads in its inner launch, which follows from the loop; the second has at most
     // 96, which its text states. If `n` is 0, there are no threads, and the `init` is not executed.
-    let rounds = "\
+    let host_loops = "\
 for b in T.thread_binding(2, thread=\"blockIdx.x\"):
     for t in T.thread_binding(32, thread=\"threadIdx.x\"):
         out[b * 32 + t] = x[b * 32 + t]
@@ -246,7 +246,7 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
             with T.init():
                 out[vb] = T.float32(7)
             out[vb] = out[vb] + x[vk % T.int64(64)]";
-    for body in [rounds, sum] {
+    for body in [host_loops, sum] {
         let func = script::function(&format!("own({params})"), body);
         let of = |n: &i64| Case::new(body, func.clone(), &[&[64], &[64]]).scalars(&[*n]).within(1e-4);
         let cases: Vec<Case> = [0, 1, 40, 200].iter().map(of).collect();
@@ -267,7 +267,7 @@ fn loops_the_host_cannot_run_are_no_host_loops() {
     };
     for (title, loops) in [
         (
-            "a number of rounds that is read",
+            "a number of iterations that is read",
             format!("for s in range(T.Cast(\"int32\", x[0, 0] * T.float32(0)) + 2):\n{}", launch("    ")),
         ),
         ("a store of no thread", format!("for s in range(2):\n    out[0, 0] = T.float32(1)\n{}", launch("    "))),
@@ -277,7 +277,7 @@ fn loops_the_host_cannot_run_are_no_host_loops() {
         let case =
             Case::new(title, script::function(&format!("own({params})"), &body), &[&[3, 8], &[3, 8]]).within(1e-5);
         let source = crate::source(std::slice::from_ref(&case));
-        assert!(source.functions[0].kernels.iter().all(|kernel| kernel.rounds.is_empty()), "{title}");
+        assert!(source.functions[0].kernels.iter().all(|kernel| kernel.host_loops.is_empty()), "{title}");
         crate::simulated::agree(&[case]);
     }
 }

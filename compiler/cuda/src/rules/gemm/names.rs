@@ -1,7 +1,7 @@
 //! The names of the emitted kernel's variables, and the decoding of linear indices into loop values. All kernels of the
 //! rules `gemm` and `gemv` share it.
 
-use super::narrow::Twins;
+use super::narrow::NarrowIndices;
 use super::problem::{Axis, Factor, Problem};
 use crate::printer::{Kernel, expr};
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ pub(crate) const OWN_NAMES: &[&str] = &[
 
 /// The name table of an emitted kernel. Arrays of two have the entry of `A` first, then that of `B`.
 #[derive(Clone)]
-pub(crate) struct Words {
+pub(crate) struct GemmNames {
     /// The C type of linear indices: `int` if M, N and K are all less than 2^30, otherwise `long long`.
     pub(crate) index: &'static str,
     /// The extents of M, N and K, as texts.
@@ -35,7 +35,7 @@ pub(crate) struct Words {
     pub(crate) sum_is_whole: bool,
     /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,
-    twins: Twins,
+    narrow_indices: NarrowIndices,
     /// For each factor, the values that a thread keeps of its rows: the address, the distances to the edges, and the
     /// flag that the row may be read.
     pub(crate) rows: [Vec<String>; 2],
@@ -49,9 +49,9 @@ pub(crate) struct Words {
     pub(crate) sums: String,
 }
 
-impl Words {
+impl GemmNames {
     /// Reserves fresh names for the kernel of `problem`.
-    pub(crate) fn new(kernel: &mut Kernel<'_>, problem: &Problem, sum_is_whole: bool) -> Result<Words, String> {
+    pub(crate) fn new(kernel: &mut Kernel<'_>, problem: &Problem, sum_is_whole: bool) -> Result<GemmNames, String> {
         let axes = [&problem.m, &problem.n, &problem.k];
         let small = |axis: &&&Axis| axis.constant().is_some_and(|extent| extent < 1 << 30);
         let index = if axes.iter().filter(small).count() == 3 { "int" } else { "long long" };
@@ -65,14 +65,14 @@ impl Words {
             }
         }
         let mut rows_of = |factor: &Factor, side: char| {
-            let ranges = factor.reach.as_ref().map_or(0, |reach| reach.ranges.len());
+            let ranges = factor.separable.as_ref().map_or(0, |separable| separable.ranges.len());
             let names = (0..ranges).map(|number| format!("{side}_edge{number}"));
             let all = [format!("{side}_row")].into_iter().chain(names).chain([format!("is_{side}_row")]);
             all.map(|name| fresh(&name)).collect::<Vec<String>>()
         };
         let rows = [rows_of(&problem.a, 'a'), rows_of(&problem.b, 'b')];
         let sum_end = ends[2].clone();
-        Ok(Words {
+        Ok(GemmNames {
             index,
             ends,
             row0: fresh("row0"),
@@ -84,7 +84,7 @@ impl Words {
             sum_end,
             sum_is_whole,
             loops,
-            twins: problem.twins.clone(),
+            narrow_indices: problem.narrow_indices.clone(),
             rows,
             tiles: [fresh("tile_a"), fresh("tile_b")],
             to: [fresh("to_a"), fresh("to_b")],
@@ -94,7 +94,7 @@ impl Words {
     }
 
     /// Whether the variable is a loop variable's int32 copy.
-    pub(crate) fn is_twin(&self, var: VarId) -> bool {
+    pub(crate) fn is_narrow(&self, var: VarId) -> bool {
         !self.loops.contains_key(&var)
     }
 
@@ -124,14 +124,14 @@ impl Words {
     }
 
     /// Returns the table with another name for one index: the free one of `side`, or the K index.
-    pub(crate) fn moved(&self, side: char, is_free: bool, name: &str) -> Words {
-        let mut words = self.clone();
+    pub(crate) fn moved(&self, side: char, is_free: bool, name: &str) -> GemmNames {
+        let mut names = self.clone();
         match (is_free, side) {
-            (false, _) => words.sum_index = name.to_owned(),
-            (true, 'a') => words.row = name.to_owned(),
-            (true, _) => words.column = name.to_owned(),
+            (false, _) => names.sum_index = name.to_owned(),
+            (true, 'a') => names.row = name.to_owned(),
+            (true, _) => names.column = name.to_owned(),
         }
-        words
+        names
     }
 
     /// Emits the values of an axis's loops at a linear index, in 64 bits and in 32, for the variables that `is_used`
@@ -144,11 +144,11 @@ impl Words {
         is_used: &dyn Fn(VarId) -> bool,
     ) -> Result<(), String> {
         for (at, (var, extent)) in axis.loops.iter().enumerate() {
-            let twin = self.twins.twin(*var).filter(|twin| is_used(*twin));
-            let wanted: Vec<VarId> = is_used(*var).then_some(*var).into_iter().chain(twin).collect();
+            let narrow = self.narrow_indices.narrow(*var).filter(|narrow| is_used(*narrow));
+            let wanted: Vec<VarId> = is_used(*var).then_some(*var).into_iter().chain(narrow).collect();
             for one in wanted {
                 let below = Axis { loops: axis.loops[at + 1..].to_vec() }.extent();
-                let mut value = kernel.digit(index, &below, (at > 0).then_some(extent))?;
+                let mut value = kernel.delinearized(index, &below, (at > 0).then_some(extent))?;
                 let dtype = kernel.dtype_of(one);
                 let ctype = kernel.ctype(dtype)?;
                 if ctype != self.index && dtype != DType::INT64 {

@@ -3,7 +3,7 @@
 //!
 //! For example, `out[o] = max over k of x[2 * o + k - 1]` slides with stride 2 and dilation 1. Windows of `k < 3`
 //! overlap, so neighbouring outputs share loads. Requires an unpredicated reduction with an initial value, and affine
-//! indices for a [`Slide`]. Guarantees that different values of the axes write different elements.
+//! indices for a [`WindowIndex`]. Guarantees that different values of the axes write different elements.
 
 use crate::accumulate::{Loop, Nest, Reduction, mentions};
 use crate::affine::{Affine, has_access, linear};
@@ -18,7 +18,7 @@ use rx_tir::stmt::{IterKind, Stmt};
 
 /// A reduction over sliding windows.
 #[derive(Debug)]
-pub struct Sliding {
+pub struct SlidingWindow {
     /// The reduction, with simplified indices.
     pub reduction: Reduction,
     /// The loops of the result, outermost first.
@@ -35,7 +35,7 @@ pub struct Sliding {
 
 /// An index of the form `stride · axis + dilation · tap + rest`, where the rest does not depend on the two loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slide {
+pub struct WindowIndex {
     /// The loop of the result.
     pub axis: VarId,
     /// The loop of the window.
@@ -46,7 +46,7 @@ pub struct Slide {
     pub dilation: i64,
 }
 
-impl Slide {
+impl WindowIndex {
     /// Whether neighbouring windows overlap: the window, with its tap in `loops`, is longer than the stride.
     fn overlaps(&self, loops: &[Loop]) -> bool {
         let extent = loops.iter().find(|one| one.var == self.tap).and_then(|one| one.extent.as_int());
@@ -77,18 +77,18 @@ pub struct Shared {
     pub offset: i64,
 }
 
-impl Sliding {
+impl SlidingWindow {
     /// Matches the nest as a reduction over sliding windows. Loops that are split get new variables of `func`.
     ///
     /// # Errors
     /// If it is none.
-    pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<Sliding, Declined> {
+    pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<SlidingWindow, Declined> {
         Declined::when(
             nest.reduction().is_none() || nest.init.is_none(),
             "requires a reduction that updates one element; found none",
         )?;
         Declined::when(nest.predicate.is_some(), "requires a block without a predicate; found one with a predicate")?;
-        let mut nest = nest.clone().with_digits(func);
+        let mut nest = nest.clone().with_split_loops(func);
         let of_loops = |var: &VarId| nest.loops.iter().any(|inner| inner.var == *var);
         if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
             return Err(Declined("requires independent loop extents; found an extent that uses another loop"));
@@ -118,12 +118,12 @@ impl Sliding {
         }
         let (axes, reduced): (Vec<Loop>, Vec<Loop>) =
             nest.loops.iter().cloned().partition(|inner| inner.kind == IterKind::Spatial);
-        let mut sliding = Sliding { reduction, axes, taps: Vec::new(), sums: Vec::new(), target, nest, scope };
+        let mut sliding = SlidingWindow { reduction, axes, taps: Vec::new(), sums: Vec::new(), target, nest, scope };
         let value = sliding.reduction.value.clone();
         let (joined, slides) = sliding.joined(&value);
         // If some windows overlap, a reduction loop whose own windows do not overlap is no tap. It belongs to the other
         // reduction loops.
-        let overlapping: Vec<Slide> = slides.iter().filter(|slide| slide.overlaps(&reduced)).copied().collect();
+        let overlapping: Vec<WindowIndex> = slides.iter().filter(|slide| slide.overlaps(&reduced)).copied().collect();
         let counts_within = |var: VarId| {
             let mut own = slides.iter().filter(|slide| slide.tap == var).peekable();
             own.peek().is_some() && !overlapping.is_empty() && !overlapping.iter().any(|slide| slide.tap == var)
@@ -139,18 +139,18 @@ impl Sliding {
     /// Whether any windows overlap.
     pub fn overlaps(&mut self) -> bool {
         let (value, taps) = (self.reduction.value.clone(), self.taps.clone());
-        self.slides_in(&value).iter().any(|slide| slide.overlaps(&taps))
+        self.window_indices_in(&value).iter().any(|slide| slide.overlaps(&taps))
     }
 
     /// Returns the slides in an expression.
-    pub fn slides_in(&mut self, expr: &Expr) -> Vec<Slide> {
+    pub fn window_indices_in(&mut self, expr: &Expr) -> Vec<WindowIndex> {
         let (_, slides) = self.joined(expr);
         slides.into_iter().filter(|slide| self.taps.iter().any(|tap| tap.var == slide.tap)).collect()
     }
 
     /// Returns the reduction loops that occur in an index together with a loop of the result, and their slides where
     /// the index is affine.
-    fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<Slide>) {
+    fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<WindowIndex>) {
         let mut indices: Vec<Expr> = Vec::new();
         expr.walk(&mut |part| {
             if let Expr::Load { indices: of, .. } = part {
@@ -174,7 +174,7 @@ impl Sliding {
                 let step = |var: VarId| steps.get(&var).and_then(Dim::as_constant).filter(|step| step.abs() < 1 << 20);
                 for tap in &taps {
                     if let (Some(stride @ 1..), Some(dilation)) = (step(axis.var), step(*tap)) {
-                        let slide = Slide { axis: axis.var, tap: *tap, stride, dilation };
+                        let slide = WindowIndex { axis: axis.var, tap: *tap, stride, dilation };
                         if !slides.contains(&slide) {
                             slides.push(slide);
                         }
@@ -187,7 +187,7 @@ impl Sliding {
 
     /// Expresses the value of `expr` as a function of the position alone, for `outputs` neighbours along the slide's
     /// axis. Returns `None` if the value depends on the axis or tap in another way than by their position.
-    pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: Slide, outputs: i64) -> Option<Shared> {
+    pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: WindowIndex, outputs: i64) -> Option<Shared> {
         let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
         let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);
         let common = gcd(slide.stride, slide.dilation.abs());

@@ -1,8 +1,8 @@
 //! Split-K, second kernel: adds the partial sums of each element, then applies the epilogue.
 //!
 //! ```text
-//! slice s (first kernel):     parts[s, b, m, n] = Σ over the slice's K values
-//! this kernel, per element:   C[b, m, n] = epilogue(parts[0, …] + parts[1, …] + …)
+//! slice s (first kernel):     slices[s, b, m, n] = Σ over the slice's K values
+//! this kernel, per element:   C[b, m, n] = epilogue(slices[0, …] + slices[1, …] + …)
 //! ```
 //!
 //! Requires: the first kernel ([`super::kernel`]) stored all slices. Guarantees: slices are added in ascending order,
@@ -11,9 +11,9 @@
 //! Reference: CUTLASS's `include/cutlass/gemm/kernel/gemm_splitk_parallel.h`.
 
 use super::kernel::{finish_element, partial_type};
+use super::names::{GemmNames, OWN_NAMES};
 use super::problem::Problem;
 use super::tiles::Tiling;
-use super::words::{OWN_NAMES, Words};
 use crate::printer::{Kernel, expr};
 use crate::rules::{Frame, KernelBody};
 use crate::source::LaunchShape;
@@ -25,7 +25,7 @@ pub(crate) struct SplitKReduction {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
     /// The number of slices.
-    pub(crate) parts: i64,
+    pub(crate) slices: i64,
 }
 
 impl SplitKReduction {
@@ -41,7 +41,7 @@ impl KernelBody for SplitKReduction {
         let elements = SplitKReduction::elements(problem);
         Frame {
             func: Some(&problem.func),
-            work: Some(elements.clone() * Expr::int(self.parts)),
+            work: Some(elements.clone() * Expr::int(self.slices)),
             kept: problem.epilogue.kept_behind(&problem.statements, problem.own),
             own_names: OWN_NAMES,
             ..Frame::new(LaunchShape::threads(elements), &problem.statements)
@@ -50,29 +50,29 @@ impl KernelBody for SplitKReduction {
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &*self.problem;
-        let words = Words::new(kernel, problem, true)?;
+        let names = GemmNames::new(kernel, problem, true)?;
         let (ctype, _) = partial_type(&self.tiling, problem.dtype)?;
-        let parts = kernel.scratch_buffer(0, "parts", ctype);
+        let slices = kernel.scratch_buffer(0, "slices", ctype);
         let elements = SplitKReduction::elements(problem);
         let count = kernel.operand(&elements, expr::RELATION + 1)?;
         kernel.line("const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;");
         kernel.line(&format!("if (thread >= {count}) return;"));
-        let [m, n, _] = &words.ends;
-        let (row, column, index) = (&words.row, &words.column, words.index);
+        let [m, n, _] = &names.ends;
+        let (row, column, index) = (&names.row, &names.column, names.index);
         kernel
             .line(&format!("const {index} {row} = ({index})(thread / {n} % {m}), {column} = ({index})(thread % {n});"));
         if !problem.batch.loops.is_empty() {
             let batch = kernel.fresh_name("batch");
             kernel.line(&format!("const {index} {batch} = ({index})(thread / {n} / {m});"));
-            words.decode(kernel, &problem.batch, &batch, &|var| !words.is_twin(var))?;
+            names.decode(kernel, &problem.batch, &batch, &|var| !names.is_narrow(var))?;
         }
-        words.decode(kernel, &problem.m, row, &|var| !words.is_twin(var))?;
-        words.decode(kernel, &problem.n, column, &|var| !words.is_twin(var))?;
-        let sums = &words.sums;
-        kernel.line(&format!("{ctype} {sums} = {parts}[thread];"));
+        names.decode(kernel, &problem.m, row, &|var| !names.is_narrow(var))?;
+        names.decode(kernel, &problem.n, column, &|var| !names.is_narrow(var))?;
+        let sums = &names.sums;
+        kernel.line(&format!("{ctype} {sums} = {slices}[thread];"));
         kernel.line(&format!(
-            "for (int i = 1; i < {}; ++i) {sums} += {parts}[i * (long long){count} + thread];",
-            self.parts
+            "for (int i = 1; i < {}; ++i) {sums} += {slices}[i * (long long){count} + thread];",
+            self.slices
         ));
         finish_element(kernel, problem, sums, None)
     }

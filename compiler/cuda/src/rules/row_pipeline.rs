@@ -12,7 +12,7 @@
 //! A *row* is selected by some outer axes; its elements are counted by *columns*. A stage computes a value of each
 //! element (`exp`), reduces the elements to one value of the row (`max`), or computes a value of the row from others.
 //!
-//! Requires that each access to a buffer that a stage writes is to the very element that the stage writes: [`gather`]
+//! Requires that each access to a buffer that a stage writes is to the very element that the stage writes: [`collect`]
 //! declines other statements. Guarantees that values of earlier stages are variables, which are stored only if
 //! something outside of the stages reads them.
 //!
@@ -21,7 +21,7 @@
 //! values; it requires an update that chooses the same side in any order (`rx_loops::commutes`). A let value is a
 //! stage that is not stored.
 
-pub(super) mod gather;
+pub(super) mod collect;
 pub(super) mod lanes;
 pub(super) mod print;
 pub(super) mod vectors;
@@ -63,7 +63,7 @@ pub(super) enum Kind {
 pub(super) enum Combine {
     /// A binary operation.
     Operation(BinaryOp),
-    /// A choice of one side, for a tuple of values at once ([`rx_loops::JointPart`]): for example, a maximum and its
+    /// A choice of one side, for a tuple of values at once ([`rx_loops::TupleElement`]): for example, a maximum and its
     /// index.
     ///
     /// `chosen` is an expression over the variables [`Stage::var`] and [`Stage::other`] of all `count` consecutive

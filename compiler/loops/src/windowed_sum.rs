@@ -5,7 +5,7 @@
 //! for c, y, x: C[c, y, x] = Σ_(u, v) select(in bounds, A[c, y + u - 1, x + v - 1], 0) * B[c, u, v]
 //! ```
 //!
-//! It becomes a [`Window`] with the axes `c, y, x`, the taps `u, v`, and conditions of the form `y + u - 1 >= 0`.
+//! It becomes a [`WindowedSum`] with the axes `c, y, x`, the taps `u, v`, and conditions of the form `y + u - 1 >= 0`.
 //! Requires `float32`, a constant number of at most 128 taps, and an axis that is contiguous in `C`, has stride 1 or 2
 //! in `A` and stride 0 or 1 in `B`. Guarantees that an out-of-bounds tap is not loaded and contributes `0 * B`. Such
 //! sums are not scheduled as matrix products, since each element of `A` is used for few results. The CPU back end
@@ -31,7 +31,7 @@ const MOST_TAPS: i64 = 128;
 /// All expressions are `int64` over the function's scalars. All elements that are read or written are proved to be in
 /// their buffers. All three buffers have the dtype `float32`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Window {
+pub struct WindowedSum {
     /// The axes of independent sums, outermost first. The last one has stride 1 in `C`, stride 0 or 1 in `B`, and
     /// stride 1 or 2 in `A`.
     pub axes: Vec<WindowAxis>,
@@ -86,7 +86,7 @@ struct Factor {
 ///
 /// # Errors
 /// If it is none.
-pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
+pub(crate) fn windowed_sum(nest: &Nest, func: &PrimFunc) -> Result<WindowedSum, Declined> {
     let mut nest = nest.clone();
     let mut scope = Scope::new(func);
     for inner in &nest.loops {
@@ -120,7 +120,7 @@ pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
     let parts = Parts { scope: &scope, a, b, c: &product.target };
     let ordered = axes.iter().filter(|(var, ..)| *var != lane).chain(axes.iter().filter(|(var, ..)| *var == lane));
     let build = || {
-        Some(Window {
+        Some(WindowedSum {
             axes: ordered.map(|(var, extent, _)| parts.axis(*var, extent)).collect::<Option<_>>()?,
             taps: taps.iter().map(|(var, extent, _)| parts.axis(*var, extent)).collect::<Option<_>>()?,
             conditions: a.conditions.iter().map(|(base, _)| parts.expr(base)).collect::<Option<_>>()?,

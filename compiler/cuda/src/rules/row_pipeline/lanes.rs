@@ -1,5 +1,5 @@
 //! Distribution of a row's elements over threads, and the choice of values that stay in registers. The rules choose
-//! [`Lanes`]; `stages::print` prints its loops.
+//! [`Lanes`]; `print` prints its loops.
 //!
 //! For example, 32 threads with vectors of 4 elements take elements 0 to 127 of a row in chunk 0, of which thread 2 has
 //! elements 8 to 11. Chunk 1 begins at element 128.

@@ -12,7 +12,7 @@
 //! the variable of a loop over all of the axis, or has the form `high * factor + low` with `0 <= low < factor`.
 //! Guarantees that no index is divided.
 
-use super::reshape::{Digits, cut, in_loops, joined, nest_of, uncut};
+use super::reshape::{Splits, cut, in_loops, joined, nest_of, uncut};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::symbolic::Atom;
@@ -26,7 +26,7 @@ use rx_tir::{Block, Expr, Stmt};
 const MAX_CUTS: usize = 32;
 
 /// Splits axes of the function's temporaries until no index of a temporary can be split further.
-pub(super) fn by_digits(func: &PrimFunc) -> PrimFunc {
+pub(super) fn delinearize(func: &PrimFunc) -> PrimFunc {
     let (mut func, mut symbols) = (func.clone(), Symbols::default());
     for _ in 0..MAX_CUTS {
         let Some(next) = cut_one(&func, &mut symbols) else { break };
@@ -141,7 +141,7 @@ impl Symbols {
 
     /// Splits an index into `[high, low]` with `index = high * by + low`. Returns `None` where `0 <= low < by` cannot
     /// be proved. For example, `a * 12 + b` with `b < 12` and `by = 12` gives `[a, b]`.
-    fn digits(&self, index: &Dim, by: i64) -> Option<[Dim; 2]> {
+    fn splits(&self, index: &Dim, by: i64) -> Option<[Dim; 2]> {
         let constant = index.constant_part().rem_euclid(by);
         let (mut low, mut most) = (Dim::constant(constant), constant);
         for (product, factor) in index.terms().iter().filter(|(_, factor)| factor % by != 0) {
@@ -234,67 +234,67 @@ impl Cutting<'_> {
     /// axis splits that loop in two. Returns `None` where an index has another form that cannot be split.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block, places: &[Expr]) -> Option<Stmt> {
         let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
-        let (mut block, mut new_loops, mut digits) = (block.clone(), uncut(loops), Digits::default());
+        let (mut block, mut new_loops, mut splits) = (block.clone(), uncut(loops), Splits::default());
         for place in places {
-            if self.symbols.digits(&self.symbols.dim(place)?, self.by).is_some() {
+            if self.symbols.splits(&self.symbols.dim(place)?, self.by).is_some() {
                 continue;
             }
             let Expr::Var { var, dtype: DType::INT64 } = place else { return None };
             if self.symbols.dim(self.symbols.extents.get(var)?)? != whole {
                 return None;
             }
-            if !digits.contains_key(var) {
+            if !splits.contains_key(var) {
                 let extents = self.extents.to_vec();
-                digits.insert(*var, cut(&mut self.func, &mut block, (loops, &mut new_loops), *var, extents)?);
+                splits.insert(*var, cut(&mut self.func, &mut block, (loops, &mut new_loops), *var, extents)?);
             }
         }
         let (predicate, init, body) = (block.predicate.take(), block.init.take(), &block.body);
-        let predicate = predicate.map(|expr| self.expr(&expr, &digits));
-        let init = init.map(|stmt| self.within(&stmt, &digits));
-        let body = self.within(body, &digits);
+        let predicate = predicate.map(|expr| self.expr(&expr, &splits));
+        let init = init.map(|stmt| self.within(&stmt, &splits));
+        let body = self.within(body, &splits);
         in_loops(Block { predicate, init, body, ..block }, loops, &new_loops)
     }
 
     /// Rewrites a statement inside a block.
-    fn within(&self, stmt: &Stmt, digits: &Digits) -> Stmt {
-        let mut expr = |expr: &Expr| self.expr(expr, digits);
+    fn within(&self, stmt: &Stmt, splits: &Splits) -> Stmt {
+        let mut expr = |expr: &Expr| self.expr(expr, splits);
         match stmt {
             Stmt::Store { buffer, indices, value, site } if *buffer == self.buffer => Stmt::Store {
                 buffer: *buffer,
-                indices: self.indices(indices, digits).iter().map(&mut expr).collect(),
+                indices: self.indices(indices, splits).iter().map(&mut expr).collect(),
                 value: expr(value),
                 site: *site,
             },
-            other => map_stmt_shallow(other, &mut expr, &mut |inner| self.within(inner, digits)),
+            other => map_stmt_shallow(other, &mut expr, &mut |inner| self.within(inner, splits)),
         }
     }
 
     /// Rewrites an expression: splits the indices of loads, and replaces variables of split loops by
     /// `outer * factor + inner`.
-    fn expr(&self, expr: &Expr, digits: &Digits) -> Expr {
+    fn expr(&self, expr: &Expr, splits: &Splits) -> Expr {
         let read = map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, indices, dtype } if buffer == self.buffer => {
-                Expr::Load { buffer, indices: self.indices(&indices, digits), dtype }
+                Expr::Load { buffer, indices: self.indices(&indices, splits), dtype }
             }
             other => other,
         });
-        substitute(&read, &|var| digits.get(&var).and_then(|digits| joined(digits)))
+        substitute(&read, &|var| splits.get(&var).and_then(|splits| joined(splits)))
     }
 
     /// Replaces the axis' index by two: the new loop variables if it is a split loop's variable, otherwise the split
     /// index.
-    fn indices(&self, indices: &[Expr], digits: &Digits) -> Vec<Expr> {
+    fn indices(&self, indices: &[Expr], splits: &Splits) -> Vec<Expr> {
         let mut cut = indices.to_vec();
         let index = &indices[self.axis];
         let of_loop = match index {
             Expr::Var { var, .. } => {
-                digits.get(var).map(|digits| digits.iter().map(|(value, _)| value.clone()).collect())
+                splits.get(var).map(|splits| splits.iter().map(|(value, _)| value.clone()).collect())
             }
             _ => None,
         };
         let computed = || {
-            let found = self.symbols.digits(&self.symbols.dim(index)?, self.by)?;
-            Some(found.iter().map(|digit| self.symbols.expr(digit, &self.func)).collect::<Vec<Expr>>())
+            let found = self.symbols.splits(&self.symbols.dim(index)?, self.by)?;
+            Some(found.iter().map(|split| self.symbols.expr(split, &self.func)).collect::<Vec<Expr>>())
         };
         // `nest` has already rejected indices that cannot be split, so one of the two is found.
         if let Some(found) = of_loop.or_else(computed) {

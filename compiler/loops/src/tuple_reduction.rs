@@ -35,7 +35,7 @@ const MOST_CHOSEN: usize = 3;
 /// is the partial result of both. The combiner is associative. Where a part chooses a side, `init` may be combined in
 /// any number of times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JointPart {
+pub struct TupleElement {
     /// The buffer of the reduced element.
     pub buffer: BufferId,
     /// The indices of the element. No reduction loop occurs in them.
@@ -64,7 +64,7 @@ impl Nest {
     /// Each element must either be combined with a value by an operation, or keep its value or take a new one,
     /// depending on comparisons between the elements' old values and new ones. TVM instead matches such bodies against
     /// its registered reducers (`src/s_tir/schedule/primitive/reduction.cc`).
-    pub fn joint_reduction(&self, func: &mut PrimFunc) -> Option<Vec<JointPart>> {
+    pub fn tuple_reduction(&self, func: &mut PrimFunc) -> Option<Vec<TupleElement>> {
         let reader = Reader { targets: self.targets(func)? };
         let values = reader.targets.iter().map(|target| func.var_expr(target.left)).collect();
         let mut state = State { names: FxHashMap::default(), values };
@@ -174,7 +174,7 @@ impl Reader {
 
 /// Splits a target's new value into the old value, the iteration's element and the operation or choice that combines
 /// them.
-fn part(func: &mut PrimFunc, target: Target, value: &Expr) -> Option<JointPart> {
+fn part(func: &mut PrimFunc, target: Target, value: &Expr) -> Option<TupleElement> {
     let Target { buffer, indices, init, left, site } = target;
     let dtype = func.var(left).dtype;
     let right = func.add_var(name("other"), dtype);
@@ -199,7 +199,7 @@ fn part(func: &mut PrimFunc, target: Target, value: &Expr) -> Option<JointPart> 
         }
         _ => return None,
     };
-    Some(JointPart { buffer, indices, init, element, left, right, combined, operation, site })
+    Some(TupleElement { buffer, indices, init, element, left, right, combined, operation, site })
 }
 
 /// Whether the operation is commutative. The minimum and maximum of floats are not: with a number and a NaN, the result
@@ -218,7 +218,7 @@ fn is_free_in_order(op: BinaryOp, dtype: DType) -> bool {
 /// Replaces the iteration's elements by the right placeholders in the conditions of choices. Returns `None` if a
 /// condition is not made of comparisons between the two sides of an element, or if an iteration's element depends on
 /// the accumulated values.
-fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
+fn compare_with_right(func: &PrimFunc, parts: &mut [TupleElement]) -> Option<()> {
     let known: Vec<(VarId, VarId, Expr, bool)> =
         parts.iter().map(|part| (part.left, part.right, part.element.clone(), is_chosen(part))).collect();
     let is_left = |var: &VarId| known.iter().any(|(left, ..)| left == var);
@@ -249,7 +249,7 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
 }
 
 /// Whether the part's result is always one of its two inputs: a choice, a minimum or a maximum.
-fn is_chosen(part: &JointPart) -> bool {
+fn is_chosen(part: &TupleElement) -> bool {
     matches!(part.operation, None | Some(BinaryOp::Min | BinaryOp::Max))
 }
 
@@ -274,8 +274,8 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
 /// value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Operations satisfy this up to rounding. The result of a
 /// choice depends only on how the two sides of an element compare. Three sides have at most three different values, and
 /// NaN if the condition tests for it, so all cases can be enumerated.
-fn is_associative(parts: &[JointPart]) -> bool {
-    let is_operation = |part: &&JointPart| part.operation.is_some();
+fn is_associative(parts: &[TupleElement]) -> bool {
+    let is_operation = |part: &&TupleElement| part.operation.is_some();
     if !parts
         .iter()
         .filter(is_operation)
@@ -283,7 +283,7 @@ fn is_associative(parts: &[JointPart]) -> bool {
     {
         return false;
     }
-    let chosen: Vec<&JointPart> = parts.iter().filter(|part| is_chosen(part)).collect();
+    let chosen: Vec<&TupleElement> = parts.iter().filter(|part| is_chosen(part)).collect();
     if !chosen.iter().any(|part| part.operation.is_none()) {
         return true;
     }
@@ -298,8 +298,8 @@ fn is_associative(parts: &[JointPart]) -> bool {
 /// Whether the combiner is commutative: all parts choose a side, and the choice does not depend on the order of the
 /// sides. Iterations may then be combined in any order. This holds for a maximum with its index if the smaller index
 /// wins a tie, and not if the first one that is seen wins.
-pub fn commutes(parts: &[JointPart]) -> bool {
-    let chosen: Vec<&JointPart> = parts.iter().filter(|part| part.operation.is_none()).collect();
+pub fn commutes(parts: &[TupleElement]) -> bool {
+    let chosen: Vec<&TupleElement> = parts.iter().filter(|part| part.operation.is_none()).collect();
     let Some(Cases { count, table }) = Cases::of(&chosen).filter(|_| chosen.len() == parts.len()) else { return false };
     (0..count * count).all(|at| table[at] == table[at % count * count + at / count])
 }
@@ -314,7 +314,7 @@ struct Cases {
 }
 
 impl Cases {
-    fn of(chosen: &[&JointPart]) -> Option<Cases> {
+    fn of(chosen: &[&TupleElement]) -> Option<Cases> {
         if chosen.len() > MOST_CHOSEN {
             return None;
         }
@@ -331,7 +331,7 @@ fn asks_for_nan(expr: &Expr) -> bool {
 }
 
 /// Evaluates the combiner for two sides, encoded as in [`Cases`].
-fn both(parts: &[&JointPart], values: usize, left: usize, right: usize) -> Option<usize> {
+fn both(parts: &[&TupleElement], values: usize, left: usize, right: usize) -> Option<usize> {
     let digit = |number: usize, at: usize| number / values.pow(at as u32) % values;
     let digit_of = |var: VarId| {
         parts.iter().enumerate().find_map(|(at, part)| match var {

@@ -36,7 +36,7 @@ pub(in crate::rules) enum Form {
 ///
 /// # Errors
 /// There is no leading statement, or it or a statement before it cannot be a stage.
-pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
+pub(in crate::rules) fn collect(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
     let unifier = Unifier::new(task, lead, &shared, form)?;
     let mut builder = Builder::new(task, &shared);

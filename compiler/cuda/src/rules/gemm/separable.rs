@@ -13,7 +13,7 @@
 //! hold for the same elements. A thread keeps the row parts in registers for all K tiles and recomputes the K parts
 //! only.
 
-use super::narrow::Twins;
+use super::narrow::NarrowIndices;
 use super::problem::Axis;
 use rx_base::{DType, Dim};
 use rx_loops::ProductNest;
@@ -23,7 +23,7 @@ use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
 /// A separable address and the conditions under which the element is read.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach {
+pub(crate) struct SeparableAddress {
     pub(crate) buffer: BufferId,
     /// The dtype of the buffer's elements.
     pub(crate) dtype: DType,
@@ -68,7 +68,7 @@ struct Parts {
     sum: Dim,
 }
 
-impl Reach {
+impl SeparableAddress {
     /// Separates the access `buffer[indices]`, which is read under `condition`, for the free axis and the K axis. Returns
     /// `None` if a term depends on both, or an index is loaded from memory.
     pub(super) fn of(
@@ -76,7 +76,7 @@ impl Reach {
         func: &PrimFunc,
         (buffer, indices, condition): (BufferId, &[Expr], Option<&Expr>),
         (free, sum): (&Axis, &Axis),
-    ) -> Option<Reach> {
+    ) -> Option<SeparableAddress> {
         let scope = &mut found.scope;
         let shape = &func.buffer(buffer).shape;
         if func.buffer(buffer).strides.is_some() || indices.len() != shape.len() {
@@ -132,17 +132,26 @@ impl Reach {
             ranges.push(Bounded { split: splitter.written(&parts)?, last: end });
         }
         let place = splitter.written(&place)?;
-        Some(Reach { buffer, dtype: func.buffer(buffer).dtype, place, by_index, of_row, of_sum, ranges, steps })
+        Some(SeparableAddress {
+            buffer,
+            dtype: func.buffer(buffer).dtype,
+            place,
+            by_index,
+            of_row,
+            of_sum,
+            ranges,
+            steps,
+        })
     }
 
     /// Rewrites the parts and conditions to 32 bits where they fit.
-    pub(super) fn narrow(&mut self, twins: &Twins) {
+    pub(super) fn narrow(&mut self, narrow_indices: &NarrowIndices) {
         let splits = self.ranges.iter_mut().map(|range| &mut range.split).chain([&mut self.place]);
         for split in splits {
-            (split.row, split.sum) = (twins.index(&split.row), twins.index(&split.sum));
+            (split.row, split.sum) = (narrow_indices.index(&split.row), narrow_indices.index(&split.sum));
         }
         for condition in self.of_row.iter_mut().chain(&mut self.of_sum) {
-            *condition = twins.narrowed(condition);
+            *condition = narrow_indices.narrowed(condition);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{Form, identity};
 use crate::accumulate::starts_once;
-use crate::rules::stages::{Combine, Kind, has_threads};
+use crate::rules::row_pipeline::{Combine, Kind, has_threads};
 use crate::rules::{Declined, Task};
-use rx_loops::{JointPart, Loop, Nest, Recurrence, commutes};
+use rx_loops::{Loop, Nest, Recurrence, TupleElement, commutes};
 use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 
 /// One store of a statement.
@@ -147,16 +147,16 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
         let init = init.ok_or_else(|| Declined::because("requires a reduction with an init; found none"))?;
         return operation(combine, init, buffer, indices, value);
     }
-    let parts = nest.joint_reduction(&mut task.func.clone());
+    let parts = nest.tuple_reduction(&mut task.func.clone());
     let parts = parts
         .ok_or_else(|| Declined::because("requires a reduction of one element or a tuple; found another update"))?;
     // A sum whose body has let values.
-    if let [JointPart { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
+    if let [TupleElement { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
         return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
     }
     Declined::when(!commutes(&parts), "requires an associative and commutative update; found another")?;
     let count = parts.len();
-    let of = |(place, of): (usize, JointPart)| {
+    let of = |(place, of): (usize, TupleElement)| {
         let combine = Combine::Choice { chosen: of.combined, place, count };
         part(combine, of.init, of.buffer, of.indices, of.element, Some((of.left, of.right)))
     };

@@ -2,7 +2,7 @@
 //!
 //! Layouts with swizzles mix divisions, remainders and bitwise operations of thread and loop indices, which defeat
 //! symbolic proofs. A block has few enough of them to try all. Used for vectorized copies (`vectors`) and disjoint
-//! writes (`apart`).
+//! writes (`disjoint`).
 
 use super::Launch;
 use rx_tir::{Expr, VarId, evaluate_index};

@@ -15,8 +15,8 @@
 
 use super::{Printer, Use};
 use crate::printer::types;
-use crate::rules::stages::gather::scan_identity;
-use crate::rules::stages::{Kind, Stage};
+use crate::rules::row_pipeline::collect::scan_identity;
+use crate::rules::row_pipeline::{Kind, Stage};
 use rx_loops::Multiples;
 use rx_tir::{BinaryOp, Expr};
 

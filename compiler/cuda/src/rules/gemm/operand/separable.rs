@@ -1,4 +1,4 @@
-//! Tile loads with separable addresses ([`Reach`]): row parts in registers, K parts decoded per tile.
+//! Tile loads with separable addresses ([`SeparableAddress`]): row parts in registers, K parts decoded per tile.
 //!
 //! ```text
 //! // Once per thread, for a padded 3 x 3 convolution (H x W inputs, padding 1, one channel):
@@ -8,14 +8,14 @@
 //! if ((unsigned)(a_edge0 + ky) <= H - 1 && (unsigned)(a_edge1 + kx) <= W - 1) value = x[a_row + ky * W + kx];
 //! ```
 //!
-//! Requires: `Operand::reach` found a separable address. Guarantees: the same elements as the general path of
+//! Requires: `Operand::separable` found a separable address. Guarantees: the same elements as the general path of
 //! [`Operand::load`]; an element whose conditions fail is not read, and is 0 in the tile.
 
 use super::{Load, Major, Operand};
 use crate::printer::{Kernel, expr, types};
-use crate::rules::gemm::reach::{Bounded, Reach};
+use crate::rules::gemm::names::GemmNames;
+use crate::rules::gemm::separable::{Bounded, SeparableAddress};
 use crate::rules::gemm::tiles::Unit;
-use crate::rules::gemm::words::Words;
 use rx_base::DType;
 use rx_tir::Expr;
 
@@ -37,8 +37,8 @@ impl Operand<'_> {
 
     /// Returns the name of a value that is kept for row `i`. `number` 0 is the address, then one for each range, then
     /// the flag that the row may be read.
-    fn kept(&self, words: &Words, number: usize) -> String {
-        let name = &words.rows[usize::from(self.side == 'b')][number];
+    fn kept(&self, names: &GemmNames, number: usize) -> String {
+        let name = &names.rows[usize::from(self.side == 'b')][number];
         if self.has_one_row() { name.clone() } else { format!("{name}[i]") }
     }
 
@@ -49,27 +49,27 @@ impl Operand<'_> {
 
     /// Whether the first range alone excludes rows that must not be read: their kept value is then [`FAR`], and no flag
     /// is needed. Requires an unsigned 32-bit range check.
-    fn tells_by_range(&self, reach: &Reach) -> bool {
-        reach.ranges.first().is_some_and(|range| {
+    fn tells_by_range(&self, separable: &SeparableAddress) -> bool {
+        separable.ranges.first().is_some_and(|range| {
             let is_small = |one: &Expr| one.dtype() == DType::INT32;
             is_small(&range.split.row) && is_small(&range.split.sum) && range.last.is_some()
         })
     }
 
     /// Declares and computes the values that a thread keeps of its rows for all K tiles.
-    pub(super) fn keep_rows(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
-        let Some(reach) = self.reach() else { return Ok(()) };
+    pub(super) fn keep_rows(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
+        let Some(separable) = self.separable() else { return Ok(()) };
         let side = self.side.to_ascii_uppercase();
-        let edges = if reach.ranges.is_empty() { "" } else { ", and distances from the edges" };
+        let edges = if separable.ranges.is_empty() { "" } else { ", and distances from the edges" };
         kernel.line(&format!("// {side}: offsets of the thread's rows{edges}."));
         let values: Vec<&Expr> =
-            [&reach.place.row].into_iter().chain(reach.ranges.iter().map(|range| &range.split.row)).collect();
-        let names = &words.rows[usize::from(self.side == 'b')];
+            [&separable.place.row].into_iter().chain(separable.ranges.iter().map(|range| &range.split.row)).collect();
+        let row_names = &names.rows[usize::from(self.side == 'b')];
         let count = if self.has_one_row() { String::new() } else { format!("[{}]", self.own()) };
-        for (value, name) in values.iter().zip(names) {
+        for (value, name) in values.iter().zip(row_names) {
             kernel.line(&format!("{} {name}{count};", Self::ctype(value)));
         }
-        let is_row = self.is_row(reach).then(|| names[names.len() - 1].clone());
+        let is_row = self.is_row(separable).then(|| row_names[row_names.len() - 1].clone());
         if let Some(is_row) = &is_row {
             kernel.line(&format!("bool {is_row}{count};"));
         }
@@ -82,27 +82,27 @@ impl Operand<'_> {
         let by = if self.has_one_row() { String::new() } else { format!(" + i * {}", self.tiling.threads()) };
         kernel.line(&format!("const int at = threadIdx.x{by};"));
         let (row, _) = self.row_and_sum();
-        let (index, free) = (words.index, words.free(self.side));
-        kernel.line(&format!("const {index} {free} = {} + {row};", words.free0(self.side)));
+        let (index, free) = (names.index, names.free(self.side));
+        kernel.line(&format!("const {index} {free} = {} + {row};", names.free0(self.side)));
         let uses = |var| {
-            values.iter().any(|value| value.uses(var)) || reach.of_row.iter().any(|condition| condition.uses(var))
+            values.iter().any(|value| value.uses(var)) || separable.of_row.iter().any(|condition| condition.uses(var))
         };
-        words.decode(kernel, self.free, free, &uses)?;
+        names.decode(kernel, self.free, free, &uses)?;
         let mut conditions = Vec::new();
         if self.is_ragged() {
-            conditions.push(format!("{free} < {}", words.free_end(self.side)));
+            conditions.push(format!("{free} < {}", names.free_end(self.side)));
         }
-        for condition in &reach.of_row {
+        for condition in &separable.of_row {
             conditions.push(kernel.operand(condition, expr::AND + 1)?);
         }
         for (number, value) in values.iter().enumerate() {
             let text = kernel.operand(value, expr::CONDITIONAL + 1)?;
-            let told = number == 1 && self.tells_by_range(reach) && !conditions.is_empty();
+            let told = number == 1 && self.tells_by_range(separable) && !conditions.is_empty();
             let text = if told { format!("{} ? {text} : {FAR}", conditions.join(" && ")) } else { text };
-            kernel.line(&format!("{} = {text};", self.kept(words, number)));
+            kernel.line(&format!("{} = {text};", self.kept(names, number)));
         }
         if is_row.is_some() {
-            kernel.line(&format!("{} = {};", self.kept(words, names.len() - 1), conditions.join(" && ")));
+            kernel.line(&format!("{} = {};", self.kept(names, row_names.len() - 1), conditions.join(" && ")));
         }
         kernel.close();
         Ok(())
@@ -110,8 +110,8 @@ impl Operand<'_> {
 
     /// Whether a separate flag excludes rows that must not be read: those after the end of a ragged tile, and those
     /// whose row-only conditions fail.
-    fn is_row(&self, reach: &Reach) -> bool {
-        (self.is_ragged() || !reach.of_row.is_empty()) && !self.tells_by_range(reach)
+    fn is_row(&self, separable: &SeparableAddress) -> bool {
+        (self.is_ragged() || !separable.of_row.is_empty()) && !self.tells_by_range(separable)
     }
 
     /// Whether the last tile may reach beyond the end of the free axis.
@@ -119,21 +119,26 @@ impl Operand<'_> {
         self.free.constant().is_none_or(|extent| extent % self.rows != 0)
     }
 
-    /// Emits the loads of [`Operand::load`] with the separable address `reach`.
-    pub(super) fn load_by_parts(&self, kernel: &mut Kernel<'_>, words: &Words, reach: &Reach) -> Result<(), String> {
+    /// Emits the loads of [`Operand::load`] with the separable address `separable`.
+    pub(super) fn load_separable(
+        &self,
+        kernel: &mut Kernel<'_>,
+        names: &GemmNames,
+        separable: &SeparableAddress,
+    ) -> Result<(), String> {
         let (_, k) = self.row_and_sum();
-        let sum0 = &words.sum0;
-        let (index, sum) = (words.index, &words.sum_index);
+        let sum0 = &names.sum0;
+        let (index, sum) = (names.index, &names.sum_index);
         let one_sum =
             self.has_one_sum() && (self.chunk == 1 || self.along == Major::Mn || self.way != Load::Elementwise);
-        if let Some(helper) = types::helper(reach.dtype) {
+        if let Some(helper) = types::helper(separable.dtype) {
             kernel.need(helper);
         }
         kernel.open("{");
         if one_sum {
             kernel.line("const int at = threadIdx.x;");
             kernel.line(&format!("const {index} {sum} = {sum0} + {k};"));
-            self.decode_sum(kernel, words, sum, reach)?;
+            self.decode_sum(kernel, names, sum, separable)?;
         }
         kernel.unrolled("i", self.own());
         if !one_sum || self.way == Load::CpAsync {
@@ -150,38 +155,38 @@ impl Operand<'_> {
         match (self.way, self.chunk) {
             (Load::Elementwise, 1) => {
                 kernel.line(&format!("{} value = 0;", self.element));
-                self.one(kernel, words, reach, (one_sum, sum), None, "value")?;
-                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+                self.one(kernel, names, separable, (one_sum, sum), None, "value")?;
+                kernel.line(&format!("{}[i] = value;", names.next(self.side)));
             }
             (Load::Elementwise, chunk) => {
                 kernel.line(&format!("{} value = {{}};", self.chunk_type()));
                 if self.along == Major::Mn && !one_sum {
-                    self.decode_sum(kernel, words, sum, reach)?;
+                    self.decode_sum(kernel, names, sum, separable)?;
                 }
                 kernel.unrolled("j", chunk);
                 let inner = format!("{sum}_j");
                 if self.along == Major::K {
                     kernel.line(&format!("const {index} {inner} = {sum} + j;"));
-                    self.one(kernel, words, reach, (false, &inner), None, "value.at[j]")?;
+                    self.one(kernel, names, separable, (false, &inner), None, "value.at[j]")?;
                 } else {
-                    self.one(kernel, words, reach, (true, sum), reach.steps.as_deref(), "value.at[j]")?;
+                    self.one(kernel, names, separable, (true, sum), separable.steps.as_deref(), "value.at[j]")?;
                 }
                 kernel.close();
-                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+                kernel.line(&format!("{}[i] = value;", names.next(self.side)));
             }
             (Load::Vectorized, _) => {
                 let chunk = self.chunk_type();
                 kernel.line(&format!("{chunk} value = {{}};"));
-                let (place, conditions) = self.where_it_is(kernel, words, reach, (one_sum, sum), None)?;
+                let (place, conditions) = self.where_it_is(kernel, names, separable, (one_sum, sum), None)?;
                 kernel.line(&format!("{conditions}value = *(const {chunk}*)&{place};"));
-                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+                kernel.line(&format!("{}[i] = value;", names.next(self.side)));
             }
             (Load::CpAsync, _) => {
                 kernel.need("rx_copy16");
                 kernel.line("const void* from = nullptr;");
-                let (place, conditions) = self.where_it_is(kernel, words, reach, (one_sum, sum), None)?;
+                let (place, conditions) = self.where_it_is(kernel, names, separable, (one_sum, sum), None)?;
                 kernel.line(&format!("{conditions}from = &{place};"));
-                kernel.line(&format!("rx_copy16(&{}[{}], from);", words.to(self.side), self.destination()));
+                kernel.line(&format!("rx_copy16(&{}[{}], from);", names.to(self.side), self.destination()));
             }
         }
         kernel.close();
@@ -190,30 +195,36 @@ impl Operand<'_> {
     }
 
     /// Emits the values of the K loops that the K parts use, at the K index named `sum`.
-    fn decode_sum(&self, kernel: &mut Kernel<'_>, words: &Words, sum: &str, reach: &Reach) -> Result<(), String> {
+    fn decode_sum(
+        &self,
+        kernel: &mut Kernel<'_>,
+        names: &GemmNames,
+        sum: &str,
+        separable: &SeparableAddress,
+    ) -> Result<(), String> {
         let used = |var| {
-            reach.by_index.is_none() && reach.place.sum.uses(var)
-                || reach.ranges.iter().any(|range| range.split.sum.uses(var))
-                || reach.of_sum.iter().any(|condition| condition.uses(var))
+            separable.by_index.is_none() && separable.place.sum.uses(var)
+                || separable.ranges.iter().any(|range| range.split.sum.uses(var))
+                || separable.of_sum.iter().any(|condition| condition.uses(var))
         };
-        words.decode(kernel, self.sum, sum, &used)
+        names.decode(kernel, self.sum, sum, &used)
     }
 
     /// Emits the conditional load of one element into the variable `into`, which holds 0.
     fn one(
         &self,
         kernel: &mut Kernel<'_>,
-        words: &Words,
-        reach: &Reach,
+        names: &GemmNames,
+        separable: &SeparableAddress,
         (is_decoded, sum): (bool, &str),
         steps: Option<&[i64]>,
         into: &str,
     ) -> Result<(), String> {
-        let (place, conditions) = self.where_it_is(kernel, words, reach, (is_decoded, sum), steps)?;
+        let (place, conditions) = self.where_it_is(kernel, names, separable, (is_decoded, sum), steps)?;
         let value = match self.tiling.unit {
             Unit::Warps { .. } => place,
             Unit::Threads { .. } => {
-                let value = types::from_storage(reach.dtype, &place);
+                let value = types::from_storage(separable.dtype, &place);
                 match self.element {
                     "float" | "double" => value,
                     wrapping => format!("({wrapping}){value}"),
@@ -230,13 +241,13 @@ impl Operand<'_> {
     fn where_it_is(
         &self,
         kernel: &mut Kernel<'_>,
-        words: &Words,
-        reach: &Reach,
+        names: &GemmNames,
+        separable: &SeparableAddress,
         (is_decoded, sum): (bool, &str),
         steps: Option<&[i64]>,
     ) -> Result<(String, String), String> {
         if !is_decoded {
-            self.decode_sum(kernel, words, sum, reach)?;
+            self.decode_sum(kernel, names, sum, separable)?;
         }
         let moved = |number: usize| match steps.map(|steps| steps[number]) {
             None | Some(0) => String::new(),
@@ -244,17 +255,17 @@ impl Operand<'_> {
             Some(step) => format!(" + j * {step}"),
         };
         let mut conditions = Vec::new();
-        if !words.sum_is_whole {
-            conditions.push(format!("{sum} < {}", words.sum_end));
+        if !names.sum_is_whole {
+            conditions.push(format!("{sum} < {}", names.sum_end));
         }
-        if self.is_row(reach) {
-            conditions.push(self.kept(words, reach.ranges.len() + 1));
+        if self.is_row(separable) {
+            conditions.push(self.kept(names, separable.ranges.len() + 1));
         }
-        for condition in &reach.of_sum {
+        for condition in &separable.of_sum {
             conditions.push(kernel.operand(condition, expr::AND + 1)?);
         }
-        for (number, Bounded { split, last }) in reach.ranges.iter().enumerate() {
-            let mut text = format!("{}{}", self.kept(words, number + 1), moved(number + 1));
+        for (number, Bounded { split, last }) in separable.ranges.iter().enumerate() {
+            let mut text = format!("{}{}", self.kept(names, number + 1), moved(number + 1));
             if split.sum.as_int() != Some(0) {
                 text = format!("{text} + {}", kernel.operand(&split.sum, expr::PRODUCT)?);
             }
@@ -265,13 +276,14 @@ impl Operand<'_> {
                 None => format!("{text} >= 0"),
             });
         }
-        let buffer =
-            kernel.global_buffer(reach.buffer).ok_or("requires a factor that the host passes; found another buffer")?;
-        let mut place = format!("{}{}", self.kept(words, 0), moved(0));
-        if let Some(step) = reach.by_index {
+        let buffer = kernel
+            .global_buffer(separable.buffer)
+            .ok_or("requires a factor that the host passes; found another buffer")?;
+        let mut place = format!("{}{}", self.kept(names, 0), moved(0));
+        if let Some(step) = separable.by_index {
             place = format!("{place} + {sum}{}", if step == 1 { String::new() } else { format!(" * {step}") });
-        } else if reach.place.sum.as_int() != Some(0) {
-            place = format!("{place} + {}", kernel.operand(&reach.place.sum, expr::PRODUCT)?);
+        } else if separable.place.sum.as_int() != Some(0) {
+            place = format!("{place} + {}", kernel.operand(&separable.place.sum, expr::PRODUCT)?);
         }
         let condition =
             if conditions.is_empty() { String::new() } else { format!("if ({}) ", conditions.join(" && ")) };

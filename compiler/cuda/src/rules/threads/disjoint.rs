@@ -1,7 +1,7 @@
 //! Finds shared buffers with disjoint writes: each element is written by one thread only. A barrier between two writes
 //! of such a buffer is unnecessary (see `barriers`).
 
-use super::points::{self, Loop};
+use super::enumeration::{self, Loop};
 use super::{Launch, Node};
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
@@ -18,7 +18,7 @@ use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 ///
 /// For example, `S[tx * 4 + i]` with `i < 4` is disjoint; `S[tx * 3 + i]` is not, as thread 0 at `i = 3` and thread 1
 /// at `i = 0` both write element 3.
-pub(super) fn is_written_apart(
+pub(super) fn has_disjoint_writes(
     func: &PrimFunc,
     launch: &Launch,
     known: &mut Known,
@@ -53,10 +53,10 @@ pub(super) fn is_written_apart(
     // An offset that is the same for all threads and iterations cancels out.
     let distance = &known.dim(&position) - &known.dim(&substitute(&position, &zero));
     let Some(distance) = known.expr(&distance, DType::INT64) else { return false };
-    let rounds = all.iter().skip(threads.len()).map(|one| one.extent.unwrap_or(1).max(1));
-    let inner = rounds.fold(1i64, i64::saturating_mul);
+    let iterations = all.iter().skip(threads.len()).map(|one| one.extent.unwrap_or(1).max(1));
+    let inner = iterations.fold(1i64, i64::saturating_mul);
     let mut owners: FxHashMap<i64, i64> = FxHashMap::default();
-    points::all(&distance, &all, &mut |number, element| {
+    enumeration::all(&distance, &all, &mut |number, element| {
         let owner = number / inner;
         *owners.entry(element).or_insert(owner) == owner
     })
@@ -91,8 +91,8 @@ impl Writers {
             Node::For { var, start, extent, .. } => self.loops.push(Loop::new(*var, start, extent)),
             Node::Leaf(stmt) => self.stmt(stmt, false),
             Node::Warp(warp) => self.stmt(&warp.stmt, true),
-            Node::Reduce(together) => {
-                self.is_other |= together.reduced.iter().any(|one| one.buffer == self.of);
+            Node::Reduce(cross_thread) => {
+                self.is_other |= cross_thread.reduced.iter().any(|one| one.buffer == self.of);
             }
             _ => {}
         }

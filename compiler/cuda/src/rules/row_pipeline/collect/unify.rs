@@ -7,7 +7,7 @@
 
 use super::parts::{Part, parts};
 use super::{Form, Shared};
-use crate::rules::stages::Kind;
+use crate::rules::row_pipeline::Kind;
 use crate::rules::{Declined, Task};
 use rustc_hash::FxHashMap;
 use rx_loops::Loop;

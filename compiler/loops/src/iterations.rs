@@ -7,7 +7,7 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 /// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts as one
 /// iteration here. The back end that runs such a loop counts its other iterations.
 #[derive(Clone, Debug)]
-pub struct Rounds(Tally);
+pub struct IterationCount(Tally);
 
 /// A constant number of iterations, and the loops whose extents are symbolic, each with the tally of its body.
 #[derive(Clone, Debug, Default)]
@@ -16,12 +16,12 @@ struct Tally {
     loops: Vec<(Expr, Tally)>,
 }
 
-impl Rounds {
+impl IterationCount {
     /// Tallies the loops of a function.
-    pub fn of(func: &PrimFunc) -> Rounds {
+    pub fn of(func: &PrimFunc) -> IterationCount {
         let mut tally = Tally::default();
         tally.add(func, &func.body, 1);
-        Rounds(tally)
+        IterationCount(tally)
     }
 
     /// Returns the number of iterations for these values of scalars and symbols, indexed by variable; saturates at
@@ -77,7 +77,7 @@ pub fn is_host_computable(func: &PrimFunc, extent: &Expr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Rounds;
+    use super::IterationCount;
     use rx_base::DType;
     use rx_base::name::name;
     use rx_tir::{Expr, Param, PrimFunc, Stmt};
@@ -91,11 +91,11 @@ mod tests {
         let triangle = Stmt::for_loop(k, func.var_expr(j), Stmt::nothing());
         let inner = Stmt::for_loop(j, n_of.clone(), triangle);
         func.body = Stmt::seq([Stmt::for_loop(i, Expr::int(4), inner), Stmt::for_loop(i, n_of, Stmt::nothing())]);
-        let rounds = Rounds::of(&func);
+        let iterations = IterationCount::of(&func);
         // The outermost loop has 4 iterations. Each of them has 10 iterations of the second loop, and each of those
         // counts 1 for the third loop, whose extent is not known in advance.
-        assert_eq!(rounds.count(&[Some(10)]), 4 + 4 * 10 * 2 + 10);
-        assert_eq!(rounds.count(&[Some(-1)]), 4);
-        assert_eq!(rounds.count(&[Some(i64::MAX)]), u64::MAX);
+        assert_eq!(iterations.count(&[Some(10)]), 4 + 4 * 10 * 2 + 10);
+        assert_eq!(iterations.count(&[Some(-1)]), 4);
+        assert_eq!(iterations.count(&[Some(i64::MAX)]), u64::MAX);
     }
 }

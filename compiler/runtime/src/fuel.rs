@@ -7,7 +7,7 @@ use crate::error::RunError;
 pub struct Limits {
     /// The maximal number of loop iterations plus executed instructions. Iterations of compiled code are counted before
     /// it runs if its arguments determine their number.
-    pub rounds: Option<u64>,
+    pub iterations: Option<u64>,
     /// The maximal size in bytes of all results of kernels and host functions together. The intermediate buffers of
     /// each kernel run have a separate limit: the number of bytes that are left.
     pub bytes: Option<u64>,
@@ -15,29 +15,29 @@ pub struct Limits {
 
 /// The remainder of a run's limits.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct Fuel {
     /// Loop iterations and instructions.
-    pub rounds: u64,
+    pub iterations: u64,
     /// Bytes of memory.
     pub bytes: u64,
 }
 
-impl Budget {
-    /// Creates the budget of a run that has not started.
-    pub fn of(limits: Limits) -> Budget {
-        Budget { rounds: limits.rounds.unwrap_or(u64::MAX), bytes: limits.bytes.unwrap_or(u64::MAX) }
+impl Fuel {
+    /// Creates the fuel of a run that has not started.
+    pub fn of(limits: Limits) -> Fuel {
+        Fuel { iterations: limits.iterations.unwrap_or(u64::MAX), bytes: limits.bytes.unwrap_or(u64::MAX) }
     }
 
-    /// Subtracts iterations from the budget.
+    /// Subtracts iterations from the fuel.
     ///
     /// # Errors
     /// If fewer are left.
-    pub fn take_rounds(&mut self, rounds: u64) -> Result<(), RunError> {
-        self.rounds = self.rounds.checked_sub(rounds).ok_or_else(out_of_rounds)?;
+    pub fn take_iterations(&mut self, iterations: u64) -> Result<(), RunError> {
+        self.iterations = self.iterations.checked_sub(iterations).ok_or_else(out_of_iterations)?;
         Ok(())
     }
 
-    /// Subtracts bytes from the budget.
+    /// Subtracts bytes from the fuel.
     ///
     /// # Errors
     /// If fewer are left.
@@ -49,6 +49,6 @@ impl Budget {
 }
 
 /// Returns the error of a run that has exhausted its iterations.
-pub(crate) fn out_of_rounds() -> RunError {
+pub(crate) fn out_of_iterations() -> RunError {
     RunError::other("stopped: it needs more iterations of loops and calls than is allowed")
 }

@@ -3,8 +3,8 @@
 
 use super::Printer;
 use crate::printer::types;
-use crate::rules::stages::gather::identity;
-use crate::rules::stages::{Combine, Kind, Stage};
+use crate::rules::row_pipeline::collect::identity;
+use crate::rules::row_pipeline::{Combine, Kind, Stage};
 use rx_base::DType;
 use rx_tir::{BinaryOp, Expr};
 

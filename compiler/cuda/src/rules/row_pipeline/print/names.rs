@@ -36,7 +36,7 @@ impl Printer<'_, '_, '_> {
         let mut names = Vec::with_capacity(axes.len());
         for (at, (var, extent)) in axes.iter().enumerate() {
             let below = axes[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
-            let value = self.kernel.digit(number, &below, (at > 0).then_some(extent))?;
+            let value = self.kernel.delinearized(number, &below, (at > 0).then_some(extent))?;
             let wanted = self.stages.func.var(*var).name;
             let name = self.kernel.fresh_name(&wanted);
             self.kernel.line(&format!("const {} {name} = {value};", self.index));
