@@ -54,11 +54,11 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
         const long long key_1 = key_first + line;
         rx_copy16(&tile_k[line * 72 + part_of_line], key_1 < key_end ? &key[(key_1 * 8 + ax1_first / 4) * 64 + part_of_line] : 0);
     }
-    rx_copies_end();
+    rx_copy_commit();
     for (long long key0 = key_first; key0 < key_end; key0 += 64) {
         const long long key_next = key0 + 64;
         const bool inside = key0 >= all_first && key0 + 64 <= all_end && row0 + 128 <= rows;
-        rx_copies_arrive<0>();
+        rx_copy_wait<0>();
         __syncthreads();
         #pragma unroll
         for (int at = threadIdx.x; at < 512; at += 128) {
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
             const long long key_1 = key0 + line;
             rx_copy16(&tile_v[line * 72 + part_of_line], key_1 < key_end ? &value[(key_1 * 8 + ax1_first / 4) * 64 + part_of_line] : 0);
         }
-        rx_copies_end();
+        rx_copy_commit();
         // Queries times keys.
         float scores[2][64 / 8][4] = {};
         #pragma unroll
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
                 total[i] += exp_1;
             }
         }
-        rx_copies_arrive<0>();
+        rx_copy_wait<0>();
         __syncthreads();
         if (key_next < key_end) {
             #pragma unroll
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
                 rx_copy16(&tile_k[line * 72 + part_of_line], key_1 < key_end ? &key[(key_1 * 8 + ax1_first / 4) * 64 + part_of_line] : 0);
             }
         }
-        rx_copies_end();
+        rx_copy_commit();
         // Weights times values.
         #pragma unroll
         for (int k_1 = 0; k_1 < 64 / 16; ++k_1) {

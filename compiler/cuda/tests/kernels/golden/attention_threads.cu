@@ -55,11 +55,11 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
         const long long key_1 = key_first + line;
         rx_copy16(&tile_k[line * 68 + part_of_line], key_1 < key_end ? &key[(key_1 * 8 + ax1_first / 4) * 64 + part_of_line] : 0);
     }
-    rx_copies_end();
+    rx_copy_commit();
     for (long long key0 = key_first; key0 < key_end; key0 += 64) {
         const long long key_next = key0 + 64;
         const bool inside = key0 >= all_first && key0 + 64 <= all_end && row0 + 64 <= rows;
-        rx_copies_arrive<0>();
+        rx_copy_wait<0>();
         __syncthreads();
         #pragma unroll
         for (int at = threadIdx.x; at < 1024; at += 256) {
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
             const long long key_1 = key0 + line;
             rx_copy16(&tile_v[line * 68 + part_of_line], key_1 < key_end ? &value[(key_1 * 8 + ax1_first / 4) * 64 + part_of_line] : 0);
         }
-        rx_copies_end();
+        rx_copy_commit();
         // Queries times keys.
         float scores[4][64 / 16] = {};
         #pragma unroll 2
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
                 tile_p[(line_of_16 * 4 + i) * 68 + lane + j * 16] = exp_1;
             }
         }
-        rx_copies_arrive<0>();
+        rx_copy_wait<0>();
         __syncthreads();
         if (key_next < key_end) {
             #pragma unroll
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
                 rx_copy16(&tile_k[line * 68 + part_of_line], key_1 < key_end ? &key[(key_1 * 8 + ax1_first / 4) * 64 + part_of_line] : 0);
             }
         }
-        rx_copies_end();
+        rx_copy_commit();
         // Weights times values.
         #pragma unroll 1
         for (int k_1 = 0; k_1 < 64; k_1 += 4) {

@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
     for (int tile = -2; tile < 8; ++tile) {
         const int coming = tile + 2;
         if (tile >= 0) {
-            rx_copies_arrive<1>();
+            rx_copy_wait<1>();
             __syncthreads();
         }
         // The next tile goes to the slot of the previous tile.
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
                 }
             }
         }
-        rx_copies_end();
+        rx_copy_commit();
         if (tile >= 0) {
             const int slot = tile % 3;
             const rx_bf16* from_a = tile_a + slot * 4096;

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
             rx_barrier_init(&full[i], 1);
             rx_barrier_init(&empty[i], 8);
         }
-        rx_barriers_are_ready();
+        rx_fence_barrier_init();
     }
     __syncthreads();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -41,11 +41,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
                 rx_barrier_wait(&empty[slot], phase ^ 1);
                 rx_barrier_expect(&full[slot], 49152);
                 const int sum0 = (int)(tile * 64);
-                rx_bring(&tile_a[slot * 8192], map_a, &full[slot], sum0, row0);
-                rx_bring(&tile_b[slot * 16384], map_b, &full[slot], column0, sum0);
-                rx_bring(&tile_b[slot * 16384 + 4096], map_b, &full[slot], column0 + 64, sum0);
-                rx_bring(&tile_b[slot * 16384 + 8192], map_b, &full[slot], column0 + 128, sum0);
-                rx_bring(&tile_b[slot * 16384 + 12288], map_b, &full[slot], column0 + 192, sum0);
+                rx_tma_load(&tile_a[slot * 8192], map_a, &full[slot], sum0, row0);
+                rx_tma_load(&tile_b[slot * 16384], map_b, &full[slot], column0, sum0);
+                rx_tma_load(&tile_b[slot * 16384 + 4096], map_b, &full[slot], column0 + 64, sum0);
+                rx_tma_load(&tile_b[slot * 16384 + 8192], map_b, &full[slot], column0 + 128, sum0);
+                rx_tma_load(&tile_b[slot * 16384 + 12288], map_b, &full[slot], column0 + 192, sum0);
                 if (++slot == 4) slot = 0, phase ^= 1;
             }
         }
@@ -70,20 +70,20 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(
             rx_barrier_wait(&full[slot], phase);
             const rx_bf16* from_a = tile_a + slot * 8192;
             const rx_bf16* from_b = tile_b + slot * 16384;
-            rx_products_begin();
+            rx_wgmma_fence();
             #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 rx_wgmma_bf16_256<0, 1>(sums[0],
                     rx_matrix(&from_a[team * 4096 + k * 16], 16, 1024),
                     rx_matrix(&from_b[k * 1024], 8192, 1024));
             }
-            rx_products_end();
+            rx_wgmma_commit();
             // The products of the previous tile are done, so its slot is empty.
-            rx_products_arrive<1>();
+            rx_wgmma_wait<1>();
             if (tile > 0 && lane == 0) rx_barrier_arrive(&empty[slot == 0 ? 3 : slot - 1]);
             if (++slot == 4) slot = 0, phase ^= 1;
         }
-        rx_sums_arrive(sums[0]);
+        rx_wgmma_wait_all(sums[0]);
         if (tiles > 0 && lane == 0) rx_barrier_arrive(&empty[slot == 0 ? 3 : slot - 1]);
         // Epilogue of the tile.
         #pragma unroll
