@@ -148,7 +148,7 @@ impl LanguageServer for Backend {
     }
 
     async fn document_link(&self, params: proto::DocumentLinkParams) -> Result<Option<Vec<proto::DocumentLink>>> {
-        let links = |subject: &Subject<'_>| to_proto::links(subject, rx_ide::links(&subject.view));
+        let links = |subject: &Subject<'_>| to_proto::links(subject, rx_ide::document_links(&subject.view));
         self.read(params.text_document.uri, links).await.map(Some)
     }
 

@@ -11,9 +11,9 @@
 //! can be looked up, not only those that the check recorded: an annotation may mention symbols that the segment
 //! itself does not use.
 
-use crate::before::Before;
 use crate::elaborate::annotate;
 use crate::function::FunctionCheck;
+use crate::position_scope::PositionScope;
 use rx_base::name::NameMap;
 use rx_base::{Name, Span};
 use rx_context::FileContext;
@@ -59,7 +59,7 @@ pub fn annotations(
         let globals: NameMap<&Option<Arc<Signature>>> =
             result.globals.iter().map(|(name, signature)| (*name, signature)).collect();
         let signatures = |name: Name| globals.get(&name).and_then(|signature| (*signature).clone());
-        let before = Before::new(check, at, 0, &signatures);
+        let before = PositionScope::new(check, at, 0, &signatures);
         let annotated = annotate(segment, &before.start(), file, &before, style);
         returned = annotated.returned.or(returned);
         if wanted(at) {

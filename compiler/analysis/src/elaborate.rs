@@ -15,7 +15,7 @@
 //! - expressions, with the state `Elaborator`: `expr`, `namespace`, `arguments`, `attribute`, `dim`, `types`, `sugar`,
 //!   `inspected`, `match_cast`, `condition`;
 //! - judgements of typed values, with the state `Checker`: `call`, `call_tir`, `function_call`, `trial`, `summaries`,
-//!   `index_sites`, `values`, `learn`, `advice`, `names` and others;
+//!   `index_sites`, `values`, `refinement`, `advice`, `names` and others;
 //! - data: `asked`, `bound_call`, `ir`, `result`, `scope`, `shared_types`.
 //!
 //! The expression modules call each other recursively, since expressions of all kinds nest in each other. `branch`
@@ -23,12 +23,14 @@
 
 mod advice;
 mod annotate;
+mod annotation_text;
 mod arguments;
 mod asked;
 mod attribute;
 mod binding;
 mod bound_call;
 mod branch;
+mod branch_types;
 mod call;
 mod call_tir;
 mod checker;
@@ -44,12 +46,12 @@ mod header;
 mod index_sites;
 mod inspected;
 mod ir;
-mod learn;
 mod lifted;
 mod match_cast;
 mod names;
 mod namespace;
 mod recorder;
+mod refinement;
 mod result;
 mod scope;
 mod shared_types;
@@ -60,10 +62,8 @@ mod trial;
 mod type_arguments;
 mod type_objects;
 mod types;
-mod vague;
+mod underspecified;
 mod values;
-mod ways;
-mod written;
 
 pub use annotate::return_place;
 pub(crate) use bound_call::current_keyword;

@@ -58,7 +58,7 @@ pub enum Entry {
         values: Known,
         /// The types it may have, where these are more precise than `ty`: one for each branch of an `if`, or the
         /// value's type where an annotation is less precise.
-        ways: Option<Arc<[StructInfo]>>,
+        branch_types: Option<Arc<[StructInfo]>>,
     },
     /// A symbolic dim.
     Symbol {
@@ -81,7 +81,7 @@ pub enum Entry {
 impl Entry {
     /// Creates the entry of a variable that is visible in the whole function.
     pub fn value(ty: StructInfo) -> Entry {
-        Entry::Value { ty, dataflow: None, values: None, ways: None }
+        Entry::Value { ty, dataflow: None, values: None, branch_types: None }
     }
 }
 

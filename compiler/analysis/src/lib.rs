@@ -8,7 +8,7 @@
 //! - For lowering and passes: the typed body of a checked function ([`body`], [`relax_function`]), by a second
 //!   elaboration with the recorded answers.
 //! - For users: the origin of a dim ([`trace`]), costs ([`stats`]), inferred types as edits ([`annotate`]), the scope
-//!   at a position ([`before`]).
+//!   at a position ([`position_scope`]).
 //! - [`operators`] reads the `[[ops]]` tables of `rx.toml`. [`python`] replaces names that Python binds once to a
 //!   literal. All users of an item's trees see the literals, and passes get text that contains them.
 //!
@@ -31,13 +31,13 @@
 //!   of a callee is examined (`Outer::summary`) only if something is known of an argument, and never in a cycle.
 
 pub mod annotate;
-pub mod before;
 pub mod body;
 pub mod decorators;
 pub mod elaborate;
 pub mod entry;
 pub mod function;
 pub mod operators;
+pub mod position_scope;
 pub mod prelude;
 pub mod python;
 mod readings;

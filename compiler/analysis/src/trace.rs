@@ -12,15 +12,15 @@
 //! `match_cast`, annotations and symbolic dims.
 
 mod calls;
+mod descriptions;
 mod follow;
+mod spans;
 mod symbols;
 mod target;
 mod view;
-mod words;
-mod written;
 
-pub(crate) use calls::operator_words;
-pub(crate) use words::part_words;
+pub(crate) use calls::describe_operator;
+pub(crate) use descriptions::describe_part;
 
 use crate::function::FunctionCheck;
 use rx_base::Name;
@@ -272,9 +272,9 @@ pub fn why(world: &dyn World, name: Name, segment: u32, offset: u32, line_only: 
 }
 
 /// Returns the facets of a type that are asked for.
-fn facets(ty: &StructInfo, asked: &Asked, written: Option<&Facet>) -> Vec<Facet> {
+fn facets(ty: &StructInfo, asked: &Asked, spans: Option<&Facet>) -> Vec<Facet> {
     let at = |path: &[usize], part| Facet { path: path.to_vec(), part };
-    match (asked, written) {
+    match (asked, spans) {
         (Asked::Everything, Some(facet)) => vec![facet.clone()],
         (Asked::Everything, None) => {
             let mut found = Vec::new();

@@ -185,8 +185,8 @@ fn answers_under_learned_facts_hold_wherever_the_facts_do() {
             };
             points.retain(|point| holds(point) == Some(true));
             match equality {
-                true => bounds.learn_equal(&x, &y),
-                false => bounds.learn_at_least(&x, &y),
+                true => bounds.assume_equal(&x, &y),
+                false => bounds.assume_at_least(&x, &y),
             }
             said += &format!("{x} {} {y}, so ", if equality { "==" } else { ">=" });
         }
@@ -368,8 +368,8 @@ fn facts_are_used() {
         for fact in facts {
             let (a, equality, b) = relation(fact);
             match equality {
-                true => bounds.learn_equal(&a.dim(), &b.dim()),
-                false => bounds.learn_at_least(&a.dim(), &b.dim()),
+                true => bounds.assume_equal(&a.dim(), &b.dim()),
+                false => bounds.assume_at_least(&a.dim(), &b.dim()),
             }
         }
         let found = answer(question, &bounds);
@@ -384,8 +384,8 @@ fn facts_are_used() {
 fn facts_about_a_name_are_forgotten_with_its_value() {
     let (n, m) = (Dim::symbol(name("n")), Dim::symbol(name("m")));
     let mut bounds = Bounds::default();
-    bounds.learn_equal(&n, &m);
-    bounds.learn_at_least(&m, &Dim::constant(3));
+    bounds.assume_equal(&n, &m);
+    bounds.assume_at_least(&m, &Dim::constant(3));
     assert_eq!(prove::equal(&n, &m, &bounds), Answer::Proved);
     bounds.forget(name("n"));
     assert_eq!(prove::equal(&n, &m, &bounds), Answer::Open);

@@ -5,10 +5,10 @@ use crate::position::absolute;
 use crate::queries::{Database, check_item, full_signature, item_signature, scope_context, scope_index, texts};
 use crate::sync::Inputs;
 use crate::workspace::{FileId, Snapshot, Workspace};
-use rx_analysis::before::{Before, suppose};
 use rx_analysis::body::recorded_segment;
 use rx_analysis::elaborate::{Recorded, SegmentResult};
 use rx_analysis::function::FunctionCheck;
+use rx_analysis::position_scope::{PositionScope, suppose};
 use rx_analysis::{Entry, Outer};
 use rx_base::{Name, Span};
 use rx_context::{FileContext, ItemPlace};
@@ -109,13 +109,13 @@ impl<'a> FileView<'a> {
     ) -> Option<SegmentResult> {
         let (check, context) = (self.check(item)?, self.context(item)?);
         let signatures = |name| self.signature_of(item, name);
-        Some(suppose(statements, &Before::new(&check, segment, offset, &signatures), dataflow, &context))
+        Some(suppose(statements, &PositionScope::new(&check, segment, offset, &signatures), dataflow, &context))
     }
 
     /// Looks up a variable as visible at byte `offset` of a segment of a Relax function.
     pub fn entry(&self, item: usize, segment: usize, offset: u32, name: Name) -> Option<Entry> {
         let check = self.check(item)?;
-        Before::new(&check, segment, offset, &|_| None).lookup(name)
+        PositionScope::new(&check, segment, offset, &|_| None).lookup(name)
     }
 
     /// Converts a place of an item to bytes of the file.

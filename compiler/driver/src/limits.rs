@@ -96,13 +96,13 @@ impl Limits<'_> {
         let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
         let info = CallInfo::new(schema, &args, self.bounds);
         let position = |name: &str| schema.params.iter().position(|param| param.name == name);
-        for site in schema.flow.sites.map(|sites| sites(&info)).unwrap_or_default() {
+        for site in schema.traits.sites.map(|sites| sites(&info)).unwrap_or_default() {
             let Some(indices) = position(site.indices) else { continue };
             for param in held.get(indices).into_iter().flatten() {
                 self.indexed[*param].extend(site.extent.clone());
             }
         }
-        let kept = schema.flow.kept.and_then(position);
+        let kept = schema.traits.kept.and_then(position);
         kept.and_then(|at| held.into_iter().nth(at)).unwrap_or_default()
     }
 }

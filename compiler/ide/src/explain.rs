@@ -1,6 +1,6 @@
 //! Explains the value of a binding: its operator's inference rule with the actual numbers, and its cost.
 
-use crate::word::Word;
+use crate::token_at::Word;
 use rx_analysis::elaborate::Recorded;
 use rx_base::Name;
 use rx_base::symbolic::Bounds;

@@ -3,7 +3,7 @@
 use crate::call_site::{CallSite, operator_of};
 use crate::explain::{binding_of, rule_text};
 use crate::schema_text;
-use crate::word::{Literal, Word};
+use crate::token_at::{Literal, Word};
 use rx_analysis::Entry;
 use rx_analysis::elaborate::{Row, RowKind, special_forms};
 use rx_base::{DType, Span};

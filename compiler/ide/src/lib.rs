@@ -12,7 +12,7 @@
 //!   reads as little text as possible.
 //! - Every request returns normally on broken text, and no result contains a position outside the text.
 //! - Documentation of an operator comes from its schema, formulas from its inference rule, types from `annotations`,
-//!   and the variables that fit a call from its elaboration (`rx_analysis::before`). This crate has no lists of
+//!   and the variables that fit a call from its elaboration (`rx_analysis::position_scope`). This crate has no lists of
 //!   operators or types, except for snippets.
 //! - The call around a position is found by its brackets (`call_site`), since an incomplete call has no tree yet.
 //! - Only `names` resolves variables: it reads those segments of an item that contain the name, in order, with the
@@ -26,17 +26,17 @@ mod actions;
 mod call_site;
 mod calls;
 mod changes;
+mod code_lens;
 mod completion;
+mod document_links;
 mod explain;
 mod folding;
 mod format;
+mod goto;
 mod graph;
 mod hints;
 mod hover;
-mod lens;
-mod links;
 mod names;
-mod navigate;
 mod outline;
 mod raw_entry;
 mod rename;
@@ -45,21 +45,21 @@ mod selection;
 mod semantic;
 mod signature_help;
 mod syntax_tree;
+mod token_at;
 mod tree;
-mod word;
 
 pub use actions::{FunctionAt, QuickFix, annotate, first_function, fix_all, function_around, function_in, quick_fixes};
 pub use calls::{Call, function_at, incoming, outgoing};
+pub use code_lens::cost_line;
 pub use completion::{Completion, CompletionKind, Completions, Subject, completion_doc, completions};
+pub use document_links::{Link, MOST_LINKS, document_links};
 pub use folding::{Fold, FoldKind, folds};
 pub use format::format;
+pub use goto::{Definition, definition, highlights, references};
 pub use graph::{Graph, GraphEdge, GraphNode, MOST_NODES, NodeKind, graph};
 pub use hints::{Hint, HintParts, hints};
 pub use hover::{Hover, hover};
-pub use lens::cost_line;
-pub use links::{Link, MOST_LINKS, links};
 pub use names::{Access, Occurrence, Symbol, SymbolKind, symbol_at};
-pub use navigate::{Definition, definition, highlights, references};
 pub use outline::{Outline, OutlineKind, functions, outline};
 pub use raw_entry::{raw_entry, takes_prepared_weights};
 pub use rename::{prepare_rename, rename};

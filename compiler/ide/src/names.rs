@@ -15,7 +15,7 @@ use reading::read_where;
 pub(crate) use reading::{Reading, read};
 pub(crate) use scope::{Around, Meaning, Meanings, resolve};
 
-use crate::word::word_at;
+use crate::token_at::word_at;
 use rx_base::name::name;
 use rx_base::{Name, Span};
 use rx_db::FileView;

@@ -1,7 +1,7 @@
 //! Selection ranges: the word, the expressions around it, the statement, its block, the function, the module, the file.
 
+use crate::token_at::word_at;
 use crate::tree::path_to;
-use crate::word::word_at;
 use rx_base::Span;
 use rx_db::FileView;
 use rx_syntax::ast::ExprKind;

@@ -4,9 +4,9 @@ use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
+use crate::infer_layout::{self, LaidOut, LayoutCall};
 use crate::operands::{Element, tensor_type};
-use crate::relayout::{self, LaidOut, LayoutCall};
-use crate::schema::{AttrKind, Flow, Param, Schema};
+use crate::schema::{AttrKind, Param, Schema, Traits};
 use rx_base::name::name;
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Placement, Shape, StructInfo, TensorInfo};
@@ -29,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .computed_as(Compute::Identity("x"))
     .costing(Cost::PerOutput(0))
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
     Schema::new(
         "ccl.allgather",
         "The tensors of all workers put together along axis 0; every worker gets the result.",
@@ -38,14 +38,14 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .taking(&[X, NUM_WORKERS, IN_GROUP])
     .computed_as(Compute::Identity("x"))
     .costing(Cost::Copy)
-    .flowing(Flow::OPAQUE.laid_out(gathered_layout)),
+    .with_traits(Traits::OPAQUE.laid_out(gathered_layout)),
     Schema::new("ccl.broadcast_from_worker0", "The tensor of worker 0, given to every worker.", |call| {
         call.tensor_type("x")
     })
     .taking(&[X])
     .computed_as(Compute::Identity("x"))
     .costing(Cost::Copy)
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
     Schema::new(
         "ccl.scatter_from_worker0",
         "The tensor of worker 0 cut into equal parts along an axis, one for each worker.",
@@ -87,8 +87,8 @@ fn workers(call: &CallInfo<'_>) -> Result<Dim, Problem> {
 /// Layout rule of `allgather`. Parts are concatenated along the first axis of the type, so that axis must also be first
 /// in the layout.
 fn gathered_layout(call: &LayoutCall<'_>) -> Option<LaidOut> {
-    let in_front = relayout::places(call.layout("x")?, &[0])? == [0];
-    if in_front { relayout::elementwise(call) } else { None }
+    let in_front = infer_layout::places(call.layout("x")?, &[0])? == [0];
+    if in_front { infer_layout::elementwise(call) } else { None }
 }
 
 /// Infers the type of `allgather` (TVM's `InferTypeAllGather`).

@@ -4,7 +4,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Schema, Traits};
 use crate::tensor::values::arrange;
 use rx_base::Code;
 use rx_base::name::name;
@@ -47,7 +47,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ])
         .computed_as(Compute::Identity("data"))
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same)),
+        .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::same)),
     Schema::new(
         "hint_on_device",
         "The tensor itself, with a wish where it should live, for the pass that places values.",
@@ -60,7 +60,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .computed_as(Compute::Identity("data"))
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same)),
+    .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::same)),
 ];
 
 /// Infers the type of `assert_op`, whose condition must be a boolean scalar, as far as known (TVM's `InferAssertType`).

@@ -3,13 +3,13 @@
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::nn::loops as nn_loops;
+use crate::nn::compute as nn_compute;
 use crate::nn::loss::{IGNORE_INDEX, PREDICTIONS, REDUCTION, TARGETS, WEIGHTS};
 use crate::nn::pool::{
     CEIL_MODE, DATA, OUT_LAYOUT, count_include_pad, dilation, layout, padding_param, pool_size, strides,
 };
 use crate::schema::{AttrKind, Default, Param, ParamKind, Schema};
-use crate::tensor::loops::scatter;
+use crate::tensor::compute::scatter;
 use rx_base::Code;
 use rx_ir::{ExprKind, StructInfo};
 
@@ -59,17 +59,17 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Ok(call.ty("predictions").clone())
     })
     .taking(&[OUTPUT_GRAD, PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX])
-    .lowered_by(nn_loops::loss::nll_loss_backward),
+    .lowered_by(nn_compute::loss::nll_loss_backward),
     Schema::new("grad.max_pool2d_backward", "The gradient of `nn.max_pool2d` with respect to its input.", |call| {
         Ok(call.ty("data").clone())
     })
     .taking(&POOL_PARAMS)
-    .lowered_by(nn_loops::pool_backward::max_pool2d),
+    .lowered_by(nn_compute::pool_backward::max_pool2d),
     Schema::new("grad.avg_pool2d_backward", "The gradient of `nn.avg_pool2d` with respect to its input.", |call| {
         Ok(call.ty("data").clone())
     })
     .taking(&POOL_PARAMS)
-    .lowered_by(nn_loops::pool_backward::avg_pool2d),
+    .lowered_by(nn_compute::pool_backward::avg_pool2d),
     Schema::new(
         "grad.take_backward",
         "The gradient of `take` with respect to its source: zeros with the output's gradient added at the indices.",

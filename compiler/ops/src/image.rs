@@ -10,7 +10,7 @@ use crate::nn::window_layout;
 use crate::operands::{
     AxisOf, Element, computed_from, rank_like, require_extent, require_ndim, tensor_like, tensor_type,
 };
-use crate::schema::{AttrKind, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema, Traits};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo};
 
@@ -83,7 +83,7 @@ const fn resize_params(letters: &'static str, rounding_method: &'static str) -> 
 }
 
 const fn resizing(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
-    Schema::new(name, doc, infer).flowing(Flow::OPAQUE.laid_out_as(&["layout"], window_layout::resize))
+    Schema::new(name, doc, infer).with_traits(Traits::OPAQUE.laid_out_as(&["layout"], window_layout::resize))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

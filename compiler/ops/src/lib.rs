@@ -4,11 +4,11 @@
 //! An operator family is a file. It lists its operators in a table of [`Schema`]s, followed by their rules. Argument
 //! checks, completion, hover and the documentation pages are derived from the schemas.
 //!
-//! - [`compute`]: lowers a call to loops. [`flow`]: facts about a result's values ([`values`]), index operands, and the
-//!   layout rule ([`relayout`]). [`cost`]: counts operations and bytes.
+//! - [`compute`]: lowers a call to loops. [`traits`]: facts about a result's values ([`values`]), index operands, and the
+//!   layout rule ([`infer_layout`]). [`cost`]: counts operations and bytes.
 //! - [`classic`]: parameter names and orders of old TVM releases, bound to the current ones. No rule has to handle
 //!   them.
-//! - [`provenance`] and `repair`: explain a type and suggest an attribute. They run the struct-info rule on changed
+//! - [`provenance`] and `suggestion`: explain a type and suggest an attribute. They run the struct-info rule on changed
 //!   arguments, so no operator describes its rule twice.
 //! - [`user`]: operators that a project declares, whose schemas are made from data. Equal declarations are stored once.
 //!
@@ -31,12 +31,12 @@ pub mod call;
 pub mod classic;
 pub mod compute;
 pub mod cost;
-pub mod flow;
+pub mod infer_layout;
 pub mod provenance;
 mod registry;
-pub mod relayout;
-mod repair;
 pub mod schema;
+mod suggestion;
+pub mod traits;
 pub mod tvm;
 pub mod values;
 
@@ -67,8 +67,8 @@ mod tests;
 pub use call::{Arg, CallInfo, ParamPlace, Problem};
 pub use compute::{Compute, Input, Kernel, Lowering, Unsupported};
 pub use cost::{Charge, Cost};
-pub use flow::{Flow, Part, Site};
+pub use infer_layout::{Laid, LaidOut, LayoutCall, LayoutRule};
 pub use registry::{all, find};
-pub use relayout::{Laid, LaidOut, LayoutCall, LayoutRule};
-pub use repair::{Repair, repairs};
 pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema, usual_layouts};
+pub use suggestion::{Suggestion, suggestions};
+pub use traits::{Part, Site, Traits};

@@ -5,7 +5,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::tensor_type;
-use crate::schema::{Default, Flow, Param, ParamKind, Schema};
+use crate::schema::{Default, Param, ParamKind, Schema, Traits};
 use crate::tensor::values::arrange;
 use rx_base::Code;
 use rx_ir::{ExprKind, StructInfo};
@@ -45,7 +45,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .taking(&[Param::operand("data", ParamKind::Any, "The tensor.")])
     .computed_as(Compute::Identity("data"))
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("data").computing(arrange::same))
+    .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::same))
     .declared_in("TVM src/relax/op/memory/view.cc"),
     Schema::new("memory.kill_storage", "Ends the life of a piece of memory.", |_| Ok(StructInfo::void()))
         .taking(&[STORAGE])
@@ -91,7 +91,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .taking(&[Param::tensor("x", "The tensor.")])
     .computed_as(Compute::Identity("x"))
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
+    .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::same)),
 ];
 
 /// Infers the type of an operand of any kind.

@@ -2,11 +2,11 @@
 
 pub(crate) mod activation;
 pub(crate) mod attention;
+pub(crate) mod compute;
 pub(crate) mod conv;
 mod conv_advice;
 pub(crate) mod conv_rule;
 mod costs;
-pub(crate) mod loops;
 pub(crate) mod loss;
 pub(crate) mod norm;
 mod norm_layout;

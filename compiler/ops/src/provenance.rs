@@ -12,7 +12,7 @@
 //! run with both replaced    result [2, ⟨0⟩ + ⟨1⟩]   the formula: 64 + 32 = 96
 //! ```
 
-mod knob;
+mod perturbation;
 
 use crate::call::{Arg, CallInfo};
 use crate::schema::Schema;
@@ -139,9 +139,9 @@ pub fn provenance(
 ) -> Option<Provenance> {
     let mut probe = Probe { schema, original: arguments, now: arguments.to_vec(), bounds, target, runs: MAX_RUNS };
     let fact = probe.run()?;
-    let knobs = knob::knobs(schema, arguments, &fact);
+    let perturbations = perturbation::perturbations(schema, arguments, &fact);
     let (attributes, operands): (Vec<_>, Vec<_>) =
-        knobs.into_iter().partition(|(input, _)| matches!(input, Input::Attribute { .. }));
+        perturbations.into_iter().partition(|(input, _)| matches!(input, Input::Attribute { .. }));
     let mut sources = probe.symbolic(&operands, &fact);
     if sources.is_empty() {
         sources = probe.moved(&operands, &fact);
@@ -209,7 +209,7 @@ struct Probe<'a> {
     runs: usize,
 }
 
-type Knob = (Input, Fact);
+type Perturbation = (Input, Fact);
 
 impl Probe<'_> {
     /// Runs the rule on the current arguments and returns the value of the target.
@@ -232,10 +232,10 @@ impl Probe<'_> {
     }
 
     fn set(&mut self, input: &Input, fact: &Fact) {
-        knob::write(&mut self.now, input, fact);
+        perturbation::write(&mut self.now, input, fact);
     }
 
-    fn reset(&mut self, (input, fact): &Knob) {
+    fn reset(&mut self, (input, fact): &Perturbation) {
         match fact {
             // A tensor whose rank was changed has lost its dims, so the original argument is restored as a whole.
             Fact::Rank(_) => {
@@ -248,13 +248,13 @@ impl Probe<'_> {
         }
     }
 
-    /// Sets all `knobs` to a marker value for `fact` and runs the rule. Returns the value of the target and whether the
+    /// Sets all `perturbations` to a marker value for `fact` and runs the rule. Returns the value of the target and whether the
     /// marker occurs in it.
-    fn marked(&mut self, knobs: &[&Knob], fact: &Fact) -> (Option<Fact>, bool) {
+    fn marked(&mut self, perturbations: &[&Perturbation], fact: &Fact) -> (Option<Fact>, bool) {
         for mark in marks(fact) {
-            knobs.iter().for_each(|(input, _)| self.set(input, &mark));
+            perturbations.iter().for_each(|(input, _)| self.set(input, &mark));
             let result = self.run();
-            knobs.iter().for_each(|knob| self.reset(knob));
+            perturbations.iter().for_each(|perturbation| self.reset(perturbation));
             if let Some(result) = result {
                 let shows = shows(&result, &mark);
                 return (Some(result), shows);
@@ -265,19 +265,21 @@ impl Probe<'_> {
 
     /// Finds the operands' facts that occur in the target when they are replaced by a marker, either alone or together
     /// with facts that must be equal.
-    fn symbolic(&mut self, knobs: &[Knob], target: &Fact) -> Vec<Source> {
+    fn symbolic(&mut self, perturbations: &[Perturbation], target: &Fact) -> Vec<Source> {
         let mut sources = Vec::new();
-        let mut stuck: Vec<&Knob> = Vec::new();
-        for knob in knobs {
-            match self.marked(&[knob], &knob.1) {
-                (Some(_), true) => sources.push(Source { input: knob.0.clone(), fact: knob.1.clone(), equals: vec![] }),
+        let mut stuck: Vec<&Perturbation> = Vec::new();
+        for perturbation in perturbations {
+            match self.marked(&[perturbation], &perturbation.1) {
+                (Some(_), true) => {
+                    sources.push(Source { input: perturbation.0.clone(), fact: perturbation.1.clone(), equals: vec![] })
+                }
                 (Some(result), false) if result == *target => {}
-                _ => stuck.push(knob),
+                _ => stuck.push(perturbation),
             }
         }
         while let Some(first) = stuck.first().copied() {
             let (group, shows) = self.group_of(first, &stuck);
-            stuck.retain(|knob| !group.contains(knob));
+            stuck.retain(|perturbation| !group.contains(perturbation));
             if let (true, [main, others @ ..]) = (shows, &group[..]) {
                 let equals = others.iter().map(|(input, _)| input.clone()).collect();
                 sources.push(Source { input: main.0.clone(), fact: main.1.clone(), equals });
@@ -287,18 +289,19 @@ impl Probe<'_> {
         sources
     }
 
-    /// Finds the knobs that can only change together with `first`. Returns them and whether their change affects the
+    /// Finds the perturbations that can only change together with `first`. Returns them and whether their change affects the
     /// target.
-    fn group_of<'k>(&mut self, first: &'k Knob, stuck: &[&'k Knob]) -> (Vec<&'k Knob>, bool) {
-        let equal: Vec<&Knob> = stuck.iter().copied().filter(|other| *other != first && other.1 == first.1).collect();
+    fn group_of<'k>(&mut self, first: &'k Perturbation, stuck: &[&'k Perturbation]) -> (Vec<&'k Perturbation>, bool) {
+        let equal: Vec<&Perturbation> =
+            stuck.iter().copied().filter(|other| *other != first && other.1 == first.1).collect();
         for other in equal.iter().take(MAX_PAIRS) {
             if let (Some(_), shows) = self.marked(&[first, other], &first.1) {
                 return (vec![first, other], shows);
             }
         }
         let same_axis = equal.iter().copied().filter(|other| part_of(&other.0) == part_of(&first.0));
-        let same_axis: Vec<&Knob> = std::iter::once(first).chain(same_axis).collect();
-        let all: Vec<&Knob> = std::iter::once(first).chain(equal.iter().copied()).collect();
+        let same_axis: Vec<&Perturbation> = std::iter::once(first).chain(same_axis).collect();
+        let all: Vec<&Perturbation> = std::iter::once(first).chain(equal.iter().copied()).collect();
         for group in [same_axis, all] {
             if let (true, (Some(_), shows)) = (group.len() > 2, self.marked(&group, &first.1)) {
                 return (if shows { self.least(group, &first.1) } else { group }, shows);
@@ -307,12 +310,12 @@ impl Probe<'_> {
         (vec![first], false)
     }
 
-    /// Removes from the group the knobs that need not change for the marker to occur in the target.
-    fn least<'k>(&mut self, mut group: Vec<&'k Knob>, fact: &Fact) -> Vec<&'k Knob> {
+    /// Removes from the group the perturbations that need not change for the marker to occur in the target.
+    fn least<'k>(&mut self, mut group: Vec<&'k Perturbation>, fact: &Fact) -> Vec<&'k Perturbation> {
         let mut at = group.len();
         while at > 1 && group.len() > 1 {
             at -= 1;
-            let without: Vec<&Knob> =
+            let without: Vec<&Perturbation> =
                 group.iter().copied().enumerate().filter(|(i, _)| *i != at).map(|(_, k)| k).collect();
             if self.marked(&without, fact).1 {
                 group = without;
@@ -322,18 +325,18 @@ impl Probe<'_> {
     }
 
     /// Finds the facts for which a change to a nearby value changes the target.
-    fn moved(&mut self, knobs: &[Knob], target: &Fact) -> Vec<Source> {
+    fn moved(&mut self, perturbations: &[Perturbation], target: &Fact) -> Vec<Source> {
         let mut sources = Vec::new();
-        for knob in knobs {
-            let moves = neighbours(&knob.1);
+        for perturbation in perturbations {
+            let moves = neighbours(&perturbation.1);
             let changes = moves.into_iter().any(|fact| {
-                self.set(&knob.0, &fact);
+                self.set(&perturbation.0, &fact);
                 let result = self.run();
-                self.reset(knob);
+                self.reset(perturbation);
                 result.is_some_and(|result| result != *target)
             });
             if changes {
-                sources.push(Source { input: knob.0.clone(), fact: knob.1.clone(), equals: vec![] });
+                sources.push(Source { input: perturbation.0.clone(), fact: perturbation.1.clone(), equals: vec![] });
             }
         }
         sources
@@ -341,17 +344,17 @@ impl Probe<'_> {
 
     /// Returns the target as an expression over the placeholders of its sources.
     fn expression(&mut self, sources: &[Source]) -> Option<Dim> {
-        let knobs: Vec<Vec<Input>> = sources
+        let perturbations: Vec<Vec<Input>> = sources
             .iter()
             .map(|source| std::iter::once(&source.input).chain(&source.equals).cloned().collect())
             .collect();
-        for (at, group) in knobs.iter().enumerate() {
+        for (at, group) in perturbations.iter().enumerate() {
             let mark = Fact::Integer(Dim::symbol(placeholder(at)));
             group.iter().for_each(|input| self.set(input, &mark));
         }
         self.runs = self.runs.max(1);
         let result = self.run();
-        for (source, group) in sources.iter().zip(&knobs) {
+        for (source, group) in sources.iter().zip(&perturbations) {
             group.iter().for_each(|input| self.reset(&(input.clone(), source.fact.clone())));
         }
         match result? {

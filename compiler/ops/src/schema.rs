@@ -1,4 +1,4 @@
-//! The schema of an operator: its parameters, documentation, cost, and its inference, compute and data-flow rules.
+//! The schema of an operator: its parameters, documentation, cost, and its inference, compute and data-traits rules.
 //! Every operator family lists its operators in tables of [`Schema`]s; argument checks, completion, hover and the
 //! documentation pages read them.
 
@@ -8,7 +8,7 @@ use crate::cost::Cost;
 use rx_ir::{Argument, Attr, Call, Expr};
 use std::fmt;
 
-pub use crate::flow::Flow;
+pub use crate::traits::Traits;
 
 /// An operator: its signature, its documentation and all rules that rx has for it.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub struct Schema {
     /// The way its result is computed; `None` where rx cannot execute the operator.
     pub compute: Option<Compute>,
     /// How element values, indices and layouts propagate from the operands to the result.
-    pub flow: Flow,
+    pub traits: Traits,
 }
 
 impl Schema {
@@ -81,7 +81,7 @@ impl Schema {
             cost: Cost::Uncounted,
             infer,
             compute: None,
-            flow: Flow::OPAQUE,
+            traits: Traits::OPAQUE,
         }
     }
 
@@ -120,9 +120,9 @@ impl Schema {
         Schema { compute: Some(compute), ..self }
     }
 
-    /// Returns the operator with these data-flow rules.
-    pub(crate) const fn flowing(self, flow: Flow) -> Schema {
-        Schema { flow, ..self }
+    /// Returns the operator with these data-traits rules.
+    pub(crate) const fn with_traits(self, traits: Traits) -> Schema {
+        Schema { traits, ..self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Operators on tensors that are not specific to neural networks, one module per family.
 
 pub(crate) mod binary;
+pub(crate) mod compute;
 pub(crate) mod create;
 pub(crate) mod datatype;
 pub(crate) mod einsum;
@@ -11,7 +12,6 @@ pub(crate) mod join;
 mod join_layout;
 pub(crate) mod layout_transform;
 pub(crate) mod linear_algebra;
-pub(crate) mod loops;
 pub(crate) mod manipulate;
 pub(crate) mod manipulate_gather;
 mod manipulate_layout;

@@ -10,7 +10,7 @@ mod rule;
 
 use crate::call::{CallInfo, Problem};
 use crate::cost::Cost;
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema, Traits};
 use pattern::{Condition, TypePattern};
 use rule::infer;
 use rx_base::name::{NameMap, name};
@@ -216,7 +216,7 @@ fn schema_of(declaration: &Declaration) -> Schema {
         cost: Cost::Uncounted,
         infer: declared,
         compute: None,
-        flow: Flow::OPAQUE,
+        traits: Traits::OPAQUE,
     }
 }
 

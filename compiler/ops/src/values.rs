@@ -1,7 +1,7 @@
 //! Value analysis: derives facts about the elements of an operator's result (exact elements or a range) from facts
 //! about its operands, before the program runs.
 //!
-//! A [`ValueRule`] is part of the operator's [`Flow`](crate::Flow), next to its struct-info rule. For example, `take`
+//! A [`ValueRule`] is part of the operator's [`Traits`](crate::Traits), next to its struct-info rule. For example, `take`
 //! with the constant indices `[0, 7]` on an axis of extent 5 is reported, because the elements of the indices are
 //! known. Rules assume that floats are not NaN: a program does not intend to convert a NaN to an index.
 
@@ -286,8 +286,8 @@ fn float_literal(literal: &Literal) -> f64 {
 /// Infers the facts about a call's result: by the operator's rule, as a relation to a variable, and as a term over the
 /// function's parameters.
 pub fn infer(call: &CallInfo<'_>, operands: &[Known], result: &StructInfo) -> Known {
-    let flow = &call.schema.flow;
-    let rule = flow.values?;
+    let traits = &call.schema.traits;
+    let rule = traits.values?;
     let call_of_values = ValueCall { call, operands, result };
     let facts = rule(&call_of_values);
     let tensor = facts.as_ref().and_then(Values::as_tensor);
@@ -324,5 +324,5 @@ pub fn join(a: &Known, b: &Known, bounds: &Bounds) -> Known {
 
 /// Whether the operator has a value rule. If not, the facts about its operands need not be computed.
 pub fn follows(schema: &crate::Schema) -> bool {
-    schema.flow.values.is_some()
+    schema.traits.values.is_some()
 }

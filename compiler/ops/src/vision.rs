@@ -1,6 +1,6 @@
 //! Operators of `R.vision`, for object detection.
 
-mod loops;
+mod compute;
 pub(crate) mod multibox;
 pub(crate) mod nms;
 pub(crate) mod roi;

@@ -1,7 +1,7 @@
 //! Operators that a release lowers in certain layouts only. For example, all releases lower `R.nn.conv2d_transpose`
 //! with `data_layout="NCHW"` only; the fix inserts `R.permute_dims` around the operand and the call.
 
-use super::written::{WrittenCall, call_at};
+use super::call_spans::{SourceCall, call_at};
 use super::{Look, Site};
 use rx_base::{Code, Diagnostic, Fix, Span};
 use rx_context::ItemPlace;
@@ -59,7 +59,7 @@ impl Look<'_> {
         site: &Site<'_>,
         limit: &LayoutLimit,
         clashes: &[Clash],
-        written: &WrittenCall<'_>,
+        written: &SourceCall<'_>,
     ) -> Option<Fix<ItemPlace>> {
         let position = |name: &str| site.params.iter().position(|param| param.name == name);
         let mut edits: Vec<(ItemPlace, String)> = Vec::new();

@@ -1,6 +1,6 @@
 //! Calls that the default pipelines of a release do not lower, and nested functions, which they do not lift.
 
-use super::written::call_at;
+use super::call_spans::call_at;
 use super::{Look, Site};
 use rx_base::{Code, Diagnostic, Fix, Span};
 use rx_context::ItemPlace;

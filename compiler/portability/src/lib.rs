@@ -8,6 +8,7 @@
 //! Each submodule checks one kind of limit. The limits of operators are defined in `rx_ops::tvm`, those of spellings in
 //! the table of dialects (`since`, `still_read`).
 
+mod call_spans;
 mod declarations;
 mod layouts;
 mod legalization;
@@ -16,7 +17,6 @@ mod spelling;
 mod symbols;
 mod text;
 mod tuples;
-mod written;
 
 use rx_analysis::body::each_segment;
 use rx_analysis::entry::Entry;

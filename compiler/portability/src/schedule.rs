@@ -1,6 +1,6 @@
 //! Calls for which a schedule rule of a release fails when it builds for CUDA.
 
-use super::written::call_at;
+use super::call_spans::call_at;
 use super::{Look, Site, Uses};
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPlace;

@@ -23,7 +23,7 @@ const MARGIN: Color = Color::Fixed(246);
 /// Only lines with labels are shown, and of a long line only a window around each label. `color` adds ANSI colours.
 pub fn full(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> String {
     let code = diagnostic.code;
-    let story = Story {
+    let story = FullReport {
         title: format!("{}[{code} {}]", diagnostic.severity, code.slug()),
         severity: diagnostic.severity,
         message: &diagnostic.message,
@@ -38,7 +38,7 @@ pub fn full(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> 
 }
 
 /// The contents of a report: of a diagnostic, or of an answer such as that of `--why`.
-pub struct Story<'a> {
+pub struct FullReport<'a> {
     /// The beginning of the first line, such as `error[RX0501 call-tir-arg-mismatch]`.
     pub title: String,
     /// The severity, which determines the colour.
@@ -59,7 +59,7 @@ pub struct Story<'a> {
     pub fixes: &'a [rx_base::Fix<Span>],
 }
 
-impl Story<'_> {
+impl FullReport<'_> {
     /// Renders the report in the same form as [`full`].
     pub fn drawn(&self, source: &Source<'_>, color: bool) -> String {
         let labels = self.labels.iter().take(MOST_LABELS);
@@ -147,7 +147,7 @@ impl Painter {
     /// ariadne numbers the lines of the excerpt. Its `display_line_offset` affects only the head of a frame, and a
     /// single offset would be wrong for lines that are far apart. So this function drops ariadne's title, head and tail
     /// and replaces the numbers in its margin.
-    fn frame(&mut self, source: &Source<'_>, diagnostic: &Story<'_>, excerpt: &Excerpt, drawing: &str) {
+    fn frame(&mut self, source: &Source<'_>, diagnostic: &FullReport<'_>, excerpt: &Excerpt, drawing: &str) {
         let last = excerpt.numbers.iter().max().copied().unwrap_or(1);
         let width = last.to_string().len();
         let mut lines = drawing.lines().skip(1);
@@ -183,7 +183,7 @@ impl Painter {
     }
 
     /// Writes notes and help, and the titles of fixes if there is no help.
-    fn remarks(&mut self, diagnostic: &Story<'_>, width: usize) {
+    fn remarks(&mut self, diagnostic: &FullReport<'_>, width: usize) {
         let notes = diagnostic.notes.iter().map(|note| ("note", note));
         let help = diagnostic.help.iter().map(|help| ("help", help));
         let fixes = diagnostic.fixes.iter().filter(|_| diagnostic.help.is_empty()).map(|fix| ("help", &fix.title));

@@ -42,7 +42,7 @@ mod window;
 pub use concise::concise;
 pub use explain::{explain, page};
 pub use format::{Format, Piece, Report};
-pub use full::{Story, full};
+pub use full::{FullReport, full};
 pub use json::{EditRecord, FixRecord, LabelRecord, Record, json, json_line, place};
 pub use plain::{colors_by_default, line_of, printable};
 pub use source::{Position, Source};

@@ -8,7 +8,7 @@ use crate::{panics, pool};
 use rx_base::{Label, Severity, Span};
 use rx_db::{Asked, Encoding, Step, StepKind, StructInfo, Trace, Why};
 use rx_report::load::load;
-use rx_report::{Format, Source, Story, printable};
+use rx_report::{Format, FullReport, Source, printable};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -141,7 +141,7 @@ fn drawn(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>, color: bool)
     let telling = trace.steps.iter().filter(|step| !step.unchanged);
     let labels: Vec<Label<Span>> = telling.map(|step| Label { place: step.place, text: step.text.clone() }).collect();
     let notes = vec![chain(source, trace).join("\n")];
-    let story = Story {
+    let story = FullReport {
         title: "why".to_owned(),
         severity: Severity::Info,
         message: &format!("{} of {} is {}", trace.part, why.subject, trace.fact),

@@ -232,7 +232,7 @@ impl<'a> Elaborator<'a> {
             self.check.forget(variable);
         }
         if let Some(Declared { ty, cursor, annotation }) = checked {
-            self.check.learn_types(&ty, &value.ty, cursor.span(annotation.tokens));
+            self.check.refine_types(&ty, &value.ty, cursor.span(annotation.tokens));
         }
         let ty = self.check.types.share(ty);
         self.check.record_value(variable, &ty, &value);
@@ -246,8 +246,8 @@ impl<'a> Elaborator<'a> {
         });
         let values = super::values::named(known, variable, &value);
         let dataflow = self.check.state.dataflow.map(|(_, ordinal)| ordinal);
-        let ways = if is_coarser { self.check.ways_of(&value, &ty) } else { None };
-        self.check.define(variable, Entry::Value { ty, dataflow, values, ways }, span);
+        let branch_types = if is_coarser { self.check.branch_types_of(&value, &ty) } else { None };
+        self.check.define(variable, Entry::Value { ty, dataflow, values, branch_types }, span);
     }
 
     fn annotation_clash(&mut self, variable: Name, declared: &Declared<'_>, value: &IrExpr, clash: &Clash) {

@@ -24,7 +24,7 @@ use rx_syntax::ast::{Expr, StatementKind};
 const MAX_CONDITIONS: usize = 8;
 
 /// The maximal number of branches whose types are kept for a variable.
-const MAX_WAYS: usize = 8;
+const MAX_BRANCH_TYPES: usize = 8;
 
 /// The state at the end of a branch.
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct Ending {
     /// The known elements of the variable.
     values: Known,
     /// The variable's type at the end of each branch, and the span where it is bound there.
-    ways: Vec<(StructInfo, Span)>,
+    branch_types: Vec<(StructInfo, Span)>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -89,10 +89,11 @@ impl<'a> Elaborator<'a> {
         if let Some((variable, ty, span)) = ending.variable {
             // If a branch contradicts the declared return type, the definition of the variable is placed in that
             // branch, so that the diagnostic points there.
-            let span = self.check.unlike_return(&ending.ways).unwrap_or(span);
-            let ways = ending.ways.iter().any(|(way, _)| *way != ty);
-            let ways = ways.then(|| ending.ways.into_iter().map(|(way, _)| way).collect());
-            self.check.define(variable, Entry::Value { ty, dataflow: None, values: ending.values, ways }, span);
+            let span = self.check.unlike_return(&ending.branch_types).unwrap_or(span);
+            let branch_types = ending.branch_types.iter().any(|(branch_type, _)| *branch_type != ty);
+            let branch_types =
+                branch_types.then(|| ending.branch_types.into_iter().map(|(branch_type, _)| branch_type).collect());
+            self.check.define(variable, Entry::Value { ty, dataflow: None, values: ending.values, branch_types }, span);
         }
         at
     }
@@ -165,24 +166,26 @@ impl<'a> Elaborator<'a> {
         let ended = std::mem::replace(&mut self.check.state.ended, false);
         self.check.push_scope(None);
         for (cursor, condition) in failed {
-            self.learn_condition(*cursor, condition, false);
+            self.refine_by_condition(*cursor, condition, false);
         }
         if let Some((cursor, condition)) = holds {
-            self.learn_condition(cursor, condition, true);
+            self.refine_by_condition(cursor, condition, true);
         }
         let before = self.check.rows.len();
         self.block(from, to);
         let mut variable = self.last_binding(before);
-        let (values, ways) = match variable.as_mut().map(|variable| (self.check.lookup(variable.0), variable)) {
+        let (values, branch_types) = match variable.as_mut().map(|variable| (self.check.lookup(variable.0), variable)) {
             // The last row may belong to a nested `if`; the type of the variable after that `if` is in its entry.
-            Some((Some(Entry::Value { ty, values, ways, .. }), variable)) => {
+            Some((Some(Entry::Value { ty, values, branch_types, .. }), variable)) => {
                 variable.1 = ty;
-                (values, ways)
+                (values, branch_types)
             }
             _ => (None, None),
         };
-        let ways = match (&variable, &ways) {
-            (Some((.., span)), Some(ways)) => ways.iter().map(|way| (way.clone(), *span)).collect(),
+        let branch_types = match (&variable, &branch_types) {
+            (Some((.., span)), Some(branch_types)) => {
+                branch_types.iter().map(|branch_type| (branch_type.clone(), *span)).collect()
+            }
             (Some((_, ty, span)), None) => vec![(ty.clone(), *span)],
             (None, _) => Vec::new(),
         };
@@ -202,7 +205,7 @@ impl<'a> Elaborator<'a> {
         self.check.leave_block(&known);
         self.check.state.dataflow = saved.1;
         self.check.state.ended = ended;
-        (Ending { variable, values, ways }, self.check.end_body(outer))
+        (Ending { variable, values, branch_types }, self.check.end_body(outer))
     }
 
     /// Returns the variable that the last row of a branch binds; `before` is the number of rows before the branch.
@@ -218,10 +221,10 @@ impl<'a> Elaborator<'a> {
                 if a == b {
                     let ty = join(&ty_a, &ty_b, &self.check.bounds.clone());
                     let values = rx_ops::values::join(&then.values, &otherwise.values, &self.check.bounds);
-                    let mut ways = then.ways;
-                    ways.extend(otherwise.ways);
-                    ways.truncate(MAX_WAYS);
-                    return Ending { variable: Some((a, ty, span_a)), values, ways };
+                    let mut branch_types = then.branch_types;
+                    branch_types.extend(otherwise.branch_types);
+                    branch_types.truncate(MAX_BRANCH_TYPES);
+                    return Ending { variable: Some((a, ty, span_a)), values, branch_types };
                 }
                 let message = format!("the branches end in different variables: `{a}` and `{b}`");
                 let report = mistake(Code::BranchMismatch, span_b, message)
@@ -240,7 +243,7 @@ impl<'a> Elaborator<'a> {
             }
             (None, None) => None,
         };
-        Ending { variable, values: None, ways: Vec::new() }
+        Ending { variable, values: None, branch_types: Vec::new() }
     }
 
     /// Elaborates a nested `@R.function`; returns the index of the statement after it.
@@ -337,7 +340,7 @@ impl<'a> Elaborator<'a> {
             bounds,
             body,
         });
-        self.check.define(function, Entry::Value { ty, dataflow, values: None, ways: None }, span);
+        self.check.define(function, Entry::Value { ty, dataflow, values: None, branch_types: None }, span);
         end
     }
 }

@@ -69,7 +69,7 @@ impl Checker<'_> {
 
     /// Reports mistakes that follow from the known values of the operands, such as an index out of range.
     fn check_values(&mut self, bound: &BoundCall, ty: &StructInfo) {
-        let Some(findings) = bound.schema.flow.findings else { return };
+        let Some(findings) = bound.schema.traits.findings else { return };
         let operands: Vec<Known> = bound.slots.iter().map(|slot| self.argument_values(slot)).collect();
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let bounds = self.bounds.clone();

@@ -48,7 +48,7 @@ impl Checker<'_> {
         let signature = self.asked.signature(function);
         let outputs = match signature.as_deref() {
             Some(Signature::Prim(prim)) if !bound.broken => {
-                if self.vague_output(&bound, &outputs) {
+                if self.underspecified_output(&bound, &outputs) {
                     self.offer_outputs(&bound, prim);
                     return call_of(bound, vec![StructInfo::Error]);
                 }
@@ -164,7 +164,7 @@ impl Checker<'_> {
         }
         // The facts hold after the call and not for its outputs: these are allocated before the kernel can check
         // anything.
-        self.learn_all(&learned, bound.callee_span);
+        self.refine_all(&learned, bound.callee_span);
         checked
     }
 
@@ -177,7 +177,7 @@ impl Checker<'_> {
             self.check_argument(&param.kind, &passed, &mut state);
         }
         if let Some(span) = args.first().map(|arg| arg.span) {
-            self.learn_all(&state.learned, span);
+            self.refine_all(&state.learned, span);
         }
     }
 
@@ -210,13 +210,14 @@ impl Checker<'_> {
 
     /// Reports an `out_ty` whose shape is not known, since the output could not be allocated. Returns whether it is
     /// such a type.
-    fn vague_output(&mut self, bound: &BoundCall, outputs: &[StructInfo]) -> bool {
-        let is_vague = |ty: &&StructInfo| match ty.as_tensor() {
+    fn underspecified_output(&mut self, bound: &BoundCall, outputs: &[StructInfo]) -> bool {
+        let is_underspecified = |ty: &&StructInfo| match ty.as_tensor() {
             Some(tensor) => tensor.shape.dims().is_none() && tensor.shape != rx_ir::Shape::Error,
             None => !ty.is_error(),
         };
-        let Some(vague) = outputs.iter().find(is_vague) else { return false };
-        let message = format!("{}: `out_ty` must be a tensor of known shape, it is {vague}", bound.schema.name);
+        let Some(underspecified) = outputs.iter().find(is_underspecified) else { return false };
+        let message =
+            format!("{}: `out_ty` must be a tensor of known shape, it is {underspecified}", bound.schema.name);
         self.error(Code::ArgumentType, bound.span("out_ty"), message);
         true
     }

@@ -1,7 +1,7 @@
 //! The state of an elaboration: names, facts, diagnostics and recorded data.
 //!
 //! [`Checker`] checks typed values and creates fixes; it does not read expressions or statements. Its methods are
-//! grouped by subject: names (`names`), facts about symbols (`learn`), known elements (`values`), calls (`call`,
+//! grouped by subject: names (`names`), facts about symbols (`refine`), known elements (`values`), calls (`call`,
 //! `call_tir`), and texts of messages and fixes (`written`, `advice`, `explanation`). `Elaborator` reads the syntax
 //! trees and calls it.
 

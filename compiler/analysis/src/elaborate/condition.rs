@@ -13,7 +13,7 @@ use rx_syntax::ast::{Argument, CompareOp, Expr, ExprKind, UnaryOp};
 impl Elaborator<'_> {
     /// Records the condition of `R.assert_op(condition)` for the statements after it, and reports a condition that is
     /// false for all values.
-    pub(super) fn learn_assertion(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
+    pub(super) fn refine_by_assertion(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
         let condition = arguments.iter().enumerate().find(|(at, argument)| match argument.keyword {
             Some(keyword) => cursor.text(keyword) == "condition",
             None => *at == 0,
@@ -32,25 +32,25 @@ impl Elaborator<'_> {
             self.check.report(report);
             return;
         }
-        self.learn_condition(cursor, &condition.value, true);
+        self.refine_by_condition(cursor, &condition.value, true);
     }
 
     /// Records the facts about symbols that follow from a scalar condition being true (`holds`) or false.
-    pub(super) fn learn_condition(&mut self, cursor: Cursor<'_>, condition: &Expr, holds: bool) {
+    pub(super) fn refine_by_condition(&mut self, cursor: Cursor<'_>, condition: &Expr, holds: bool) {
         let mut facts = Vec::new();
         self.relations(cursor, condition, holds, &mut |op, a, b| facts.push((op, a, b)));
         if facts.is_empty() {
             return;
         }
         let one = Dim::constant(1);
-        self.check.learn(cursor.span(condition.tokens), |bounds| {
+        self.check.refine(cursor.span(condition.tokens), |bounds| {
             for (op, a, b) in &facts {
                 match op {
-                    CompareOp::Eq => bounds.learn_equal(a, b),
-                    CompareOp::Ge => bounds.learn_at_least(a, b),
-                    CompareOp::Gt => bounds.learn_at_least(a, &(b + &one)),
-                    CompareOp::Le => bounds.learn_at_least(b, a),
-                    CompareOp::Lt => bounds.learn_at_least(b, &(a + &one)),
+                    CompareOp::Eq => bounds.assume_equal(a, b),
+                    CompareOp::Ge => bounds.assume_at_least(a, b),
+                    CompareOp::Gt => bounds.assume_at_least(a, &(b + &one)),
+                    CompareOp::Le => bounds.assume_at_least(b, a),
+                    CompareOp::Lt => bounds.assume_at_least(b, &(a + &one)),
                     _ => {}
                 }
             }

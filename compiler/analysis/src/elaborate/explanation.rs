@@ -47,8 +47,8 @@ impl Checker<'_> {
             (Some(_), _) | (_, ClashKind::Dtype) => clash.wanted.clone(),
             _ => declared.to_string(),
         };
-        for repair in rx_ops::repairs(&call, declared).into_iter().take(MOST_REPAIRS) {
-            diagnostic = diagnostic.with_help(format!("{}={} gives {gives}", repair.param, repair.value));
+        for suggestion in rx_ops::suggestions(&call, declared).into_iter().take(MOST_REPAIRS) {
+            diagnostic = diagnostic.with_help(format!("{}={} gives {gives}", suggestion.param, suggestion.value));
         }
         diagnostic
     }
@@ -96,9 +96,9 @@ fn origin(schema: &'static Schema, call: &Call, clash: &Clash, bounds: &Bounds) 
     let facet = Facet { path: clash.path.clone(), part };
     let found = provenance(schema, &call.arguments, bounds, &facet)?;
     Some(match &found.formula {
-        Some(formula) => format!("{}: {formula}", trace::part_words(&facet)),
+        Some(formula) => format!("{}: {formula}", trace::describe_part(&facet)),
         None if found.sources.is_empty() => return None,
-        None => trace::operator_words(schema, call, &facet, &found),
+        None => trace::describe_operator(schema, call, &facet, &found),
     })
 }
 

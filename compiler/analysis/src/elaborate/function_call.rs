@@ -3,7 +3,7 @@
 use super::checker::Checker;
 use super::ir::error;
 use super::names::is_extension;
-use super::vague::vague_part;
+use super::underspecified::underspecified_part;
 use crate::entry::{Place, mistake, replace_fix};
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
@@ -152,9 +152,9 @@ impl Checker<'_> {
                 equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
             let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
             if clash.is_none()
-                && let Some(what) = vague_part(&bindings.substitute_type(param), &arg.ty)
+                && let Some(what) = underspecified_part(&bindings.substitute_type(param), &arg.ty)
             {
-                self.vague_argument(target, at, arg, &what);
+                self.underspecified_argument(target, at, arg, &what);
             }
             if let Some(clash) = clash {
                 let given = readings::of_type(&arg.ty, Reading::Inferred);
@@ -211,11 +211,11 @@ impl Checker<'_> {
             return StructInfo::Error;
         }
         let ret = bindings.substitute_type(ret);
-        self.learn_all(&learned, target.span);
+        self.refine_all(&learned, target.span);
         ret
     }
 
-    fn vague_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, what: &str) {
+    fn underspecified_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, what: &str) {
         let message = format!("argument {at} of {} does not fit: {what}", target.what);
         let mut diagnostic = mistake(Code::CallArgMismatch, arg.span, message)
             .with_primary_label(arg.ty.to_string())

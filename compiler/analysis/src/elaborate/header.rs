@@ -109,7 +109,7 @@ impl<'a> Elaborator<'a> {
         for (param, (_, ty)) in params.iter().filter(|param| param.tree.name.is_some()).zip(&types) {
             let own = cursor.parameter(param);
             if let Some(annotation) = &param.tree.annotation {
-                self.check.learn_extents(ty, own.span(annotation.tokens));
+                self.check.refine_extents(ty, own.span(annotation.tokens));
             }
         }
         let ret = ret.map(|ret| {
@@ -193,7 +193,7 @@ impl<'a> Elaborator<'a> {
             };
             // A later use of the name may mean the parameter or the dim.
             let known = if clashes { StructInfo::Error } else { ty.clone() };
-            self.check.define(variable, Entry::Value { ty: known, dataflow: None, values, ways: None }, span);
+            self.check.define(variable, Entry::Value { ty: known, dataflow: None, values, branch_types: None }, span);
             types.push((variable, ty));
         }
         types

@@ -113,7 +113,7 @@ impl Checker<'_> {
     /// Judges and counts the accesses of a call; reports those out of bounds. An open access whose indices depend on
     /// parameters becomes a requirement on the function's callers.
     pub(super) fn check_sites(&mut self, bound: &BoundCall) {
-        let Some(sites) = bound.schema.flow.sites else { return };
+        let Some(sites) = bound.schema.traits.sites else { return };
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let bounds = self.bounds.clone();
         let call = CallInfo::new(bound.schema, &args, &bounds);

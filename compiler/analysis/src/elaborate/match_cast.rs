@@ -46,8 +46,8 @@ impl Elaborator<'_> {
             let diagnostic = self.check.with_facts(diagnostic, &clash.dims());
             self.check.report(diagnostic);
         } else if !self.cast_contradicts_itself(cursor, &ty.value, &cast, &value) {
-            self.check.learn_types(&cast, &value.ty, cursor.span(ty.value.tokens));
-            self.check.learn_extents(&cast, cursor.span(ty.value.tokens));
+            self.check.refine_types(&cast, &value.ty, cursor.span(ty.value.tokens));
+            self.check.refine_extents(&cast, cursor.span(ty.value.tokens));
         }
         // A cast to `T.int64` keeps the known value of a scalar.
         let ty = match (&cast, &value.ty) {

@@ -151,7 +151,7 @@ impl Elaborator<'_> {
                         let sound = self.check.diagnostics.len();
                         let value = self.check.infer(bound);
                         if self.check.diagnostics.len() == sound {
-                            self.learn_assertion(cursor, arguments);
+                            self.refine_by_assertion(cursor, arguments);
                         }
                         value
                     }

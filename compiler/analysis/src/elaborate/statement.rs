@@ -230,9 +230,9 @@ impl<'a> Elaborator<'a> {
             }
             let variable = cursor.name(argument.value.tokens.start);
             match self.check.lookup(variable) {
-                Some(Entry::Value { ty, values, ways, .. }) => {
+                Some(Entry::Value { ty, values, branch_types, .. }) => {
                     self.check.record_output(variable);
-                    self.check.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, ways });
+                    self.check.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, branch_types });
                 }
                 Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_) | Entry::Facts(_)) => {
                     let message = format!("`{variable}` is no variable of the dataflow block");

@@ -107,7 +107,7 @@ fn keeps_elements(term: &Term) -> bool {
         Term::Call { call, operands, .. } => {
             let rx_ir::Callee::Op(operator) = call.callee else { return false };
             let Some(schema) = rx_ops::find(operator) else { return false };
-            let kept = schema.flow.kept.and_then(|kept| schema.params.iter().position(|param| param.name == kept));
+            let kept = schema.traits.kept.and_then(|kept| schema.params.iter().position(|param| param.name == kept));
             let operand = kept.and_then(|at| operands.get(at)).and_then(Option::as_deref);
             operand.and_then(Values::as_tensor).and_then(|tensor| tensor.term.as_deref()).is_some_and(keeps_elements)
         }

@@ -1,9 +1,9 @@
 //! Follows a chain through calls: of operators, functions of the module, and closures.
 
+use super::descriptions::{describe_part, describe_value};
 use super::follow::{Cursor, Frame, Next, Tracer};
 use super::view::{Definition, Inner, nested};
-use super::words::{part_words, value_words};
-use super::{Detail, Step, StepKind, TracePlace, written};
+use super::{Detail, Step, StepKind, TracePlace, spans};
 use rx_base::Name;
 use rx_ir::{Argument, Call, Callee, Expr, ExprKind, Signature};
 use rx_ops::Schema;
@@ -48,7 +48,7 @@ impl Tracer<'_> {
             return Next::End(step);
         };
         let Some((main, others)) = found.sources.split_first() else {
-            let text = format!("{operator} alone decides {}: {}", part_words(&cursor.facet), found.fact);
+            let text = format!("{operator} alone decides {}: {}", describe_part(&cursor.facet), found.fact);
             let mut step = self.end(cursor, StepKind::Rule, text);
             step.callee = callee;
             return Next::End(step);
@@ -57,7 +57,7 @@ impl Tracer<'_> {
         step.callee = callee;
         step.formula.clone_from(&found.formula);
         step.unchanged = found.unchanged;
-        step.text = operator_words(schema, call, &cursor.facet, &found);
+        step.text = describe_operator(schema, call, &cursor.facet, &found);
         if with_details && !found.unchanged {
             for source in others.iter().take(MAX_DETAILS) {
                 let detail = self.detail(cursor, schema, call, source);
@@ -74,17 +74,17 @@ impl Tracer<'_> {
                 None => Next::End(Step { kind: StepKind::Unknown, ..step }),
             },
             Input::Attribute { param, element } => {
-                let written = segment
-                    .and_then(|segment| written::argument_span(&segment, cursor.expr.span, schema, *param, *element));
+                let spans = segment
+                    .and_then(|segment| spans::argument_span(&segment, cursor.expr.span, schema, *param, *element));
                 step.kind = StepKind::Attribute;
-                if let Some(span) = written {
+                if let Some(span) = spans {
                     step.place = self.place(&cursor.site, span);
                 }
                 Next::End(step)
             }
             Input::Type { param, facet } => {
                 let span = segment
-                    .and_then(|segment| written::type_argument_span(&segment, cursor.expr.span, schema, *param, facet));
+                    .and_then(|segment| spans::type_argument_span(&segment, cursor.expr.span, schema, *param, facet));
                 let place = self.place(&cursor.site, span.unwrap_or(cursor.expr.span));
                 self.out_ty(cursor, schema, call, step, place, facet)
             }
@@ -149,13 +149,13 @@ impl Tracer<'_> {
                 let Some((expr, facet)) = operand(call, *param, facet) else {
                     return Detail { text: format!("`{name}`: {}", source.fact), place: None };
                 };
-                let value = value_words(expr, &format!("argument `{name}`"));
+                let value = describe_value(expr, &format!("argument `{name}`"));
                 let several = schema
                     .params
                     .get(*param)
                     .is_none_or(|param| matches!(param.kind, rx_ops::ParamKind::Tensors | rx_ops::ParamKind::Variadic));
                 let role = if several { String::new() } else { format!("{name} ") };
-                let mut text = format!("{role}{} = {} of {value}", source.fact, part_words(&facet));
+                let mut text = format!("{role}{} = {} of {value}", source.fact, describe_part(&facet));
                 let place = Some(self.place(&cursor.site, expr.span));
                 if self.sides > 0 {
                     self.sides -= 1;
@@ -175,7 +175,7 @@ impl Tracer<'_> {
             }
             Input::Attribute { param, element } => {
                 let place = self.segment(&cursor.site).and_then(|segment| {
-                    let span = written::argument_span(&segment, cursor.expr.span, schema, *param, *element)?;
+                    let span = spans::argument_span(&segment, cursor.expr.span, schema, *param, *element)?;
                     Some(self.place(&cursor.site, span))
                 });
                 let element = element.map_or_else(String::new, |at| format!("[{at}]"));
@@ -204,7 +204,7 @@ impl Tracer<'_> {
                 self.frames.push(Frame { view, call, closure: None, depth });
                 return Next::On(step, Cursor { expr, site, facet: cursor.facet.clone(), bound: None });
             }
-            if let Some(span) = view.text.segments.first().and_then(|head| written::return_span(head, &cursor.facet)) {
+            if let Some(span) = view.text.segments.first().and_then(|head| spans::return_span(head, &cursor.facet)) {
                 step.place = view.place(0, span);
             }
         }
@@ -287,9 +287,9 @@ fn operands(call: &Call) -> Rc<[Expr]> {
 }
 
 /// Explains how an operator determines a part of its result: `R.relu keeps axis 0 of `x``, `R.concat: 2 + 3 = 5`.
-pub(crate) fn operator_words(schema: &Schema, call: &Call, facet: &Facet, found: &Provenance) -> String {
+pub(crate) fn describe_operator(schema: &Schema, call: &Call, facet: &Facet, found: &Provenance) -> String {
     let operator = format!("R.{}", schema.name);
-    let part = part_words(facet);
+    let part = describe_part(facet);
     let Some(main) = found.sources.first() else { return operator };
     let name = schema.params.get(main.input.param()).map_or("", |param| param.name);
     let from = match &main.input {
@@ -298,10 +298,10 @@ pub(crate) fn operator_words(schema: &Schema, call: &Call, facet: &Facet, found:
                 format!("`{name}[{at}]`")
             }
             Some((expr, facet)) => {
-                let value = value_words(expr, &format!("argument `{name}`"));
-                match (found.unchanged, part_words(&facet) == part) {
+                let value = describe_value(expr, &format!("argument `{name}`"));
+                match (found.unchanged, describe_part(&facet) == part) {
                     (true, true) => return format!("{operator} keeps {part} of {value}"),
-                    _ => format!("{} of {value}", part_words(&facet)),
+                    _ => format!("{} of {value}", describe_part(&facet)),
                 }
             }
             None => format!("`{name}`"),
@@ -329,7 +329,7 @@ fn end_words(end: &Step) -> String {
         (StepKind::OutTy, _) => "declared by the call".to_owned(),
         (StepKind::Annotation, _) => "annotation".to_owned(),
         (StepKind::Declared, _) => "declared return type".to_owned(),
-        (StepKind::Literal | StepKind::Symbol, _) => "written in the text".to_owned(),
+        (StepKind::Literal | StepKind::Symbol, _) => "spans in the text".to_owned(),
         _ => "of unknown origin".to_owned(),
     }
 }

@@ -1,9 +1,9 @@
 //! Follows one chain, step by step: from an expression to the expression that determines the traced part.
 
+use super::descriptions::describe_part;
 use super::target::Target;
 use super::view::{Definition, Inner, Site, View, bindings, defines, inner_body};
-use super::words::part_words;
-use super::{MAX_STEPS, Step, StepKind, Trace, TracePlace, World, written};
+use super::{MAX_STEPS, Step, StepKind, Trace, TracePlace, World, spans};
 use crate::elaborate::Recorded;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
@@ -85,7 +85,7 @@ impl<'w> Tracer<'w> {
     /// Traces `facet` of the target.
     pub(super) fn trace(&mut self, target: &Target, facet: Facet) -> Option<Trace> {
         let fact = facet.of(&target.expr.ty)?;
-        let part = part_words(&facet);
+        let part = describe_part(&facet);
         let cursor = Cursor {
             expr: target.expr.clone(),
             site: target.site.clone(),
@@ -129,7 +129,7 @@ impl<'w> Tracer<'w> {
                     // INVARIANT: `at` is less than the length.
                     Next::Silent(Cursor { expr: items[*at].clone(), facet, site: site.clone(), bound: None })
                 }
-                _ => Next::End(self.end(cursor, StepKind::Literal, "a tuple written here".to_owned())),
+                _ => Next::End(self.end(cursor, StepKind::Literal, "a tuple spans here".to_owned())),
             },
             ExprKind::TupleGet(inner, at) => {
                 let mut path = vec![*at];
@@ -146,7 +146,7 @@ impl<'w> Tracer<'w> {
             // A call whose type is declared: `R.call_packed("f", …, ty_args=…)`.
             ExprKind::Call(_) | ExprKind::Error if facet.of(&expr.ty).is_some() => {
                 let mut step = self.end(cursor, StepKind::OutTy, format!("declared here: {}", expr.ty));
-                let span = self.segment(site).and_then(|segment| written::ty_args_span(&segment, expr.span, facet));
+                let span = self.segment(site).and_then(|segment| spans::ty_args_span(&segment, expr.span, facet));
                 if let Some(span) = span {
                     step.place = self.place(site, span);
                 }
@@ -155,7 +155,7 @@ impl<'w> Tracer<'w> {
             ExprKind::Call(_) | ExprKind::Error => {
                 Next::End(self.end(cursor, StepKind::Unknown, "this could not be understood".into()))
             }
-            _ => Next::End(self.end(cursor, StepKind::Literal, format!("written here: {}", expr.ty))),
+            _ => Next::End(self.end(cursor, StepKind::Literal, format!("spans here: {}", expr.ty))),
         }
     }
 
@@ -167,7 +167,7 @@ impl<'w> Tracer<'w> {
             place: self.place(&cursor.site, cursor.expr.span),
             variable: cursor.bound.as_ref().map(|(name, _)| *name),
             callee: None,
-            part: part_words(&cursor.facet),
+            part: describe_part(&cursor.facet),
             fact,
             formula: None,
             text,
@@ -266,7 +266,7 @@ impl<'w> Tracer<'w> {
         step.variable = Some(name);
         if closure.is_none()
             && let Some(span) =
-                view.text.segments.first().and_then(|head| written::param_span(head, None, name, &cursor.facet))
+                view.text.segments.first().and_then(|head| spans::param_span(head, None, name, &cursor.facet))
         {
             step.place = view.place(0, span);
         }
@@ -297,7 +297,7 @@ impl<'w> Tracer<'w> {
                     let mut step = self.step(cursor, StepKind::Annotation, text);
                     step.variable = Some(name);
                     let span =
-                        self.segment(&site).and_then(|segment| written::annotation_span(&segment, statement, &facet));
+                        self.segment(&site).and_then(|segment| spans::annotation_span(&segment, statement, &facet));
                     step.place = place(span.unwrap_or_else(|| name_span(Some(name))));
                     return Next::End(step);
                 }
@@ -344,16 +344,15 @@ impl<'w> Tracer<'w> {
     }
 
     fn match_cast(&mut self, cursor: &Cursor, inner: &Expr) -> Next {
-        let span = self
-            .segment(&cursor.site)
-            .and_then(|segment| written::cast_span(&segment, cursor.expr.span, &cursor.facet));
+        let span =
+            self.segment(&cursor.site).and_then(|segment| spans::cast_span(&segment, cursor.expr.span, &cursor.facet));
         let place = self.place(&cursor.site, span.unwrap_or(cursor.expr.span));
         let mut step = self.step(cursor, StepKind::MatchCast, String::new());
         step.place = place;
         if cursor.facet.of(&inner.ty).is_some_and(|fact| Some(fact) == cursor.facet.of(&cursor.expr.ty)) {
             step.kind = StepKind::Cast;
             step.unchanged = true;
-            step.text = format!("R.match_cast keeps {}", part_words(&cursor.facet));
+            step.text = format!("R.match_cast keeps {}", describe_part(&cursor.facet));
             let next =
                 Cursor { expr: inner.clone(), site: cursor.site.clone(), facet: cursor.facet.clone(), bound: None };
             return Next::On(step, next);
@@ -363,7 +362,7 @@ impl<'w> Tracer<'w> {
     }
 
     fn literal(&mut self, cursor: &Cursor) -> Next {
-        let step = self.step(cursor, StepKind::Literal, "written here".to_owned());
+        let step = self.step(cursor, StepKind::Literal, "spans here".to_owned());
         match self.symbol_of(cursor) {
             Some(symbol) => self.symbol(cursor, symbol, step),
             None => Next::End(step),

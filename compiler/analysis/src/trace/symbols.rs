@@ -1,8 +1,8 @@
 //! Follows symbolic dims to the places where they get their values.
 
+use super::descriptions::describe_part;
 use super::follow::{Cursor, Next, Tracer};
 use super::view::{Inner, Site};
-use super::words::part_words;
 use super::{Detail, Step, StepKind, TracePlace};
 use rx_base::{Dim, Name};
 use rx_ir::{Expr, ExprKind, StructInfo};
@@ -35,7 +35,7 @@ impl Tracer<'_> {
                 let facet = facet_of_symbol(&ty, symbol)?;
                 Some((name, ty, facet))
             }) {
-                step.text = format!("{}; `{symbol}` is {} of `{name}`", step.text, part_words(&facet));
+                step.text = format!("{}; `{symbol}` is {} of `{name}`", step.text, describe_part(&facet));
                 // The site is in the function's own body, where the parameter is in scope.
                 let site = self.innermost(&cursor.site, frame);
                 let expr = Expr { kind: ExprKind::Var(name), ty, span: cursor.expr.span };

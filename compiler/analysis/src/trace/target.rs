@@ -1,9 +1,9 @@
 //! Finds the value at a position.
 
+use super::descriptions::describe_value;
 use super::follow::Tracer;
 use super::view::{Inner, Site, View, bindings, inner_body};
-use super::words::value_words;
-use super::{TracePlace, written};
+use super::{TracePlace, spans};
 use crate::elaborate::Recorded;
 use rx_base::{Name, Span};
 use rx_ir::{Argument, Binding, BindingKind, Callee, Expr, ExprKind};
@@ -56,7 +56,7 @@ pub(super) fn at(tracer: &mut Tracer<'_>, segment: u32, offset: u32, line_only: 
                 return inside(&view, &recorded, root, number, offset);
             }
             let facet = match !line_only && cursor.span(annotation.tokens).touches(offset) {
-                true => written::facet_at(cursor, annotation, offset),
+                true => spans::facet_at(cursor, annotation, offset),
                 false => None,
             };
             variable(&view, &recorded, root, number, Some(&names_at(cursor, target, offset)), facet)
@@ -87,7 +87,7 @@ fn names_at(cursor: rx_syntax::Cursor<'_>, target: &rx_syntax::ast::Expr, offset
 /// Returns the parameter or the returned value at `offset` in the header.
 fn in_header(view: &View, offset: u32, line_only: bool) -> Option<Target> {
     let head = view.text.segments.first()?;
-    let (cursor, params, ret) = written::header(head)?;
+    let (cursor, params, ret) = spans::header(head)?;
     let site = Site { frame: 0, segment: 0, blocks: Vec::new(), limit: 0 };
     for param in params {
         let own = cursor.parameter(param);
@@ -98,7 +98,7 @@ fn in_header(view: &View, offset: u32, line_only: bool) -> Option<Target> {
         let name = own.name(param.tree.name?);
         let (_, ty) = view.text.signature.params.iter().find(|(known, _)| *known == name)?;
         let annotation = param.tree.annotation.as_ref().filter(|_| !line_only);
-        let facet = annotation.and_then(|annotation| written::facet_at(own, annotation, offset));
+        let facet = annotation.and_then(|annotation| spans::facet_at(own, annotation, offset));
         let expr = Expr { kind: ExprKind::Var(name), ty: ty.clone(), span };
         let place = view.place(0, span);
         return Some(Target { subject: format!("`{name}`"), expr, site, place, bound: None, facet });
@@ -108,10 +108,10 @@ fn in_header(view: &View, offset: u32, line_only: bool) -> Option<Target> {
         return None;
     }
     let facet = ret.filter(|_| in_ret && !line_only);
-    let facet = facet.and_then(|ret| written::facet_at(cursor, ret, offset));
+    let facet = facet.and_then(|ret| spans::facet_at(cursor, ret, offset));
     let (expr, site) = view.returned(0)?;
     let place = view.place(site.segment, expr.span);
-    let subject = value_words(&expr, "the returned value");
+    let subject = describe_value(&expr, "the returned value");
     Some(Target { expr, site, subject, place, bound: None, facet })
 }
 
@@ -212,7 +212,7 @@ fn inside(view: &Rc<View>, recorded: &Recorded, mut site: Site, statement: u32, 
         },
         _ => "this value".to_owned(),
     };
-    let subject = value_words(expr, &what);
+    let subject = describe_value(expr, &what);
     let place = view.place(site.segment, expr.span);
     Some(Target { expr: expr.clone(), site, subject, place, bound: None, facet: None })
 }

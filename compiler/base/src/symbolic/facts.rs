@@ -84,7 +84,7 @@ fn holds(dim: &Dim, symbol: Name) -> bool {
 
 impl Bounds {
     /// Adds the fact `a == b`. A fact that contradicts known facts is ignored.
-    pub fn learn_equal(&mut self, a: &Dim, b: &Dim) {
+    pub fn assume_equal(&mut self, a: &Dim, b: &Dim) {
         if prove::equal(a, b, self) == super::Answer::Open {
             let difference = &self.facts.reduce(a) - &self.facts.reduce(b);
             self.say(Statement::learned(a, "==", b));
@@ -93,7 +93,7 @@ impl Bounds {
     }
 
     /// Adds the fact `a >= b`. A fact that contradicts known facts is ignored.
-    pub fn learn_at_least(&mut self, a: &Dim, b: &Dim) {
+    pub fn assume_at_least(&mut self, a: &Dim, b: &Dim) {
         if prove::at_least(a, b, self) == super::Answer::Open {
             let difference = self.facts.reduce(&(a - b));
             self.say(Statement::learned(a, ">=", b));

@@ -79,7 +79,7 @@ const OF_THREAD: i64 = 16;
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
-    Declined::when(stands_apart(&stages), "requires contiguous rows; found strided rows")?;
+    Declined::when(is_strided(&stages), "requires contiguous rows; found strided rows")?;
     let items = stages.items();
     let held = Held::of(&stages, &items);
     let stages = Rc::new(stages);
@@ -170,7 +170,7 @@ fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
 fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
-    Declined::when(!stands_apart(&stages), "requires strided rows; found contiguous rows")?;
+    Declined::when(!is_strided(&stages), "requires strided rows; found contiguous rows")?;
     let held = Held::of(&stages, &stages.items());
     let stages = Rc::new(stages);
     let mut notes = Vec::new();
@@ -269,7 +269,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
 
 /// Whether most reads are contiguous along the rows instead of along the elements of a row. For example, a sum over the
 /// leading axis, `s[j] += x[i, j]`, reads `x` contiguously along the rows `j`.
-fn stands_apart(stages: &Stages) -> bool {
+fn is_strided(stages: &Stages) -> bool {
     let (Some(row), Some(column)) = (stages.rows.last(), stages.columns.last()) else { return false };
     let of_both = |element: &rx_loops::Affine| element.uses(row.var) && element.uses(column.var);
     let (mut together, mut apart) = (0, 0);

@@ -244,7 +244,7 @@ fn calls(schema: &rx_ops::Schema) -> Vec<String> {
 
 #[test]
 fn every_operator_with_a_layout_rule_keeps_values() {
-    let ruled = || rx_ops::all().filter(|schema| schema.flow.layout.is_some());
+    let ruled = || rx_ops::all().filter(|schema| schema.traits.layout.is_some());
     let (mut tried, mut runs, mut mistakes) = (BTreeSet::new(), 0, Vec::new());
     let mut all = |operator, call: &str, conv: &str, params, layouts: &[[&str; 2]]| {
         tried.insert(operator);

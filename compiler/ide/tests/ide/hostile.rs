@@ -57,7 +57,7 @@ fn ask_whole(fixture: &Fixture, text: &str) {
         whole(part.selection);
         left.extend(part.children);
     }
-    rx_ide::links(&view).into_iter().for_each(|link| whole(link.span));
+    rx_ide::document_links(&view).into_iter().for_each(|link| whole(link.span));
     rx_ide::folds(&view).into_iter().for_each(|fold| whole(fold.span));
     let mut start = 0;
     for key in rx_ide::segment_keys(&view) {

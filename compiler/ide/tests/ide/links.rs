@@ -7,7 +7,7 @@ use std::path::Path;
 fn links(body: &str) -> Vec<(String, String)> {
     let fixture = Fixture::body(body);
     let text = fixture.text();
-    let found = rx_ide::links(&fixture.view());
+    let found = rx_ide::document_links(&fixture.view());
     found.into_iter().map(|link| (text[link.span.range()].to_owned(), link.target)).collect()
 }
 

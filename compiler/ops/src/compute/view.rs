@@ -11,7 +11,7 @@
 //! so that later passes recognize them.
 
 use super::{Lowering, Unsupported};
-use crate::tensor::loops::{extents, ravel, unravel};
+use crate::tensor::compute::{extents, ravel, unravel};
 use rx_base::Dim;
 use rx_tir::Expr;
 use std::ops::Range;

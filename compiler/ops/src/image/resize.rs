@@ -12,7 +12,7 @@
 use super::taps::{self, Lets, Taps};
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::{Layout, layout_attr};
-use crate::tensor::loops::{either, greater};
+use crate::tensor::compute::{either, greater};
 use rx_base::{DType, Dim};
 use rx_tir::{CompareOp, Expr, Intrinsic, IterKind, KernelBuilder};
 

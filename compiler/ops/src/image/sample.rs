@@ -10,7 +10,7 @@
 use super::taps::{self, Lets, Taps};
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::{Layout, layout_attr};
-use crate::tensor::loops::at_most;
+use crate::tensor::compute::at_most;
 use rx_base::DType;
 use rx_tir::builder::in_range;
 use rx_tir::{Expr, Intrinsic, IterKind, KernelBuilder};

@@ -1,12 +1,12 @@
 //! Activations, softmax and dropout: schemas and struct-info rules. The result has the type of the operand.
 
-use super::loops::activation as loops;
+use super::compute::activation as compute;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem, Rule};
 use crate::cost::Cost;
+use crate::infer_layout;
 use crate::operands::{AxisOf, Floats, require_float};
-use crate::relayout;
-use crate::schema::{Flow, Param, Schema};
+use crate::schema::{Param, Schema, Traits};
 use crate::tensor::values::elementwise;
 use rx_base::{Answer, Code, Dim};
 use rx_ir::StructInfo;
@@ -22,38 +22,38 @@ const fn unary(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
 
 pub(crate) static OPERATORS: &[Schema] = &[
     unary("nn.relu", "Rectified linear unit: `max(data, 0)`, element by element.", same_type)
-        .lowered_by(loops::relu)
-        .flowing(Flow::OPAQUE.computing(elementwise::relu).laid_out(relayout::elementwise)),
+        .lowered_by(compute::relu)
+        .with_traits(Traits::OPAQUE.computing(elementwise::relu).laid_out(infer_layout::elementwise)),
     unary(
         "nn.gelu",
         "Gaussian error linear unit: `data * Φ(data)` with the normal distribution's Φ, element by element. \
          See <https://arxiv.org/abs/1606.08415>.",
         float_only,
     )
-    .lowered_by(loops::gelu)
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    .lowered_by(compute::gelu)
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
     unary(
         "nn.gelu_tanh",
         "Gaussian error linear unit with Φ approximated by `tanh`, element by element: \
          `0.5 * x * (1 + tanh(sqrt(2 / π) * (x + 0.044715 * x³)))`.",
         float_only,
     )
-    .lowered_by(loops::gelu_tanh)
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    .lowered_by(compute::gelu_tanh)
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
     unary(
         "nn.selu",
         "Scaled exponential linear unit, element by element: `λ * x` where positive, `λ * α * (exp(x) - 1)` elsewhere. \
          See <https://arxiv.org/abs/1706.02515>.",
         float_only,
     )
-    .lowered_by(loops::selu)
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    .lowered_by(compute::selu)
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
     unary("nn.silu", "Sigmoid linear unit: `data * sigmoid(data)`, element by element.", float_only)
-        .lowered_by(loops::silu)
-        .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+        .lowered_by(compute::silu)
+        .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
     unary("nn.leakyrelu", "Leaky rectified linear unit: `data` where positive, `alpha * data` elsewhere.", float_only)
         .taking(&[DATA, Param::float("alpha", 0.01, "The slope for negative elements.")])
-        .lowered_by(loops::leakyrelu),
+        .lowered_by(compute::leakyrelu),
     unary("nn.softplus", "Smooth rectifier: `log(1 + exp(beta * data)) / beta`, element by element.", float_only)
         .taking(&[
             DATA,
@@ -64,7 +64,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "Where `beta * data` exceeds it the result is `data`, which is numerically safer.",
             ),
         ])
-        .lowered_by(loops::softplus),
+        .lowered_by(compute::softplus),
     unary(
         "nn.prelu",
         "Rectified linear unit with learned slopes: `data` where positive, `alpha * data` elsewhere.",
@@ -75,16 +75,16 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("alpha", "The slope for negative elements: one per channel, or one for all."),
         Param::int("axis", 1, "The channel axis; negative from the end."),
     ])
-    .lowered_by(loops::prelu)
-    .flowing(Flow::OPAQUE.laid_out(relayout::along_axis)),
+    .lowered_by(compute::prelu)
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::along_axis)),
     unary("nn.softmax", "Exponentials divided by their sum along an axis.", softmax)
         .taking(&[DATA, AXIS])
-        .lowered_by(loops::softmax)
+        .lowered_by(compute::softmax)
         .costing(Cost::PerInput(5))
-        .flowing(Flow::OPAQUE.computing(elementwise::probabilities).laid_out(relayout::along_axis)),
+        .with_traits(Traits::OPAQUE.computing(elementwise::probabilities).laid_out(infer_layout::along_axis)),
     unary("nn.log_softmax", "Logarithm of the softmax along an axis, computed without forming the softmax.", softmax)
         .taking(&[DATA, AXIS])
-        .lowered_by(loops::log_softmax)
+        .lowered_by(compute::log_softmax)
         .costing(Cost::PerInput(5)),
     unary(
         "nn.dropout",
@@ -93,8 +93,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
         dropout,
     )
     .taking(&[DATA, Param::float("rate", 0.5, "The probability that an element is dropped, in training.")])
-    .lowered_by(loops::dropout)
-    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
+    .lowered_by(compute::dropout)
+    .with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise)),
 ];
 
 /// Infers the type of `data`.

@@ -1,7 +1,7 @@
 //! Fused multi-head attention: schemas and struct-info rules.
 
+use super::compute::attention as compute;
 use super::costs;
-use super::loops::attention as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
 use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, require_rank, tensor_like};
@@ -48,7 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         attention,
     )
     .taking(&[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE])
-    .lowered_by(loops::attention)
+    .lowered_by(compute::attention)
     .costing(Cost::Formula(costs::attention)),
     Schema::new(
         "nn.attention_bias",
@@ -56,7 +56,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         attention,
     )
     .taking(&[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE])
-    .lowered_by(loops::attention)
+    .lowered_by(compute::attention)
     .costing(Cost::Formula(costs::attention)),
     Schema::new(
         "nn.attention_var_len",
@@ -86,7 +86,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         CAUSAL_MASK,
         WINDOW_SIZE,
     ])
-    .lowered_by(loops::attention_var_len),
+    .lowered_by(compute::attention_var_len),
 ];
 
 fn attention(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,12 +1,12 @@
 //! Convolutions and transposed convolutions: schemas. Module [`super::conv_rule`] has their struct-info rules.
 
+use super::compute::conv as compute;
 use super::conv_rule::{conv, conv_transpose, kernel_letters, transposed_kernel_letters};
 use super::costs;
-use super::loops::conv as loops;
 use super::window::data_letters;
 use super::window_layout;
 use crate::cost::Cost;
-use crate::schema::{AttrKind, Default, Flow, Param, Schema};
+use crate::schema::{AttrKind, Default, Param, Schema, Traits};
 
 /// The layout attributes that a program may request in `convert_layout`.
 const LAYOUTS: &[&str] = &["data_layout", "kernel_layout", "out_layout"];
@@ -128,18 +128,18 @@ const fn transposed_params(rank: usize) -> [Param; 11] {
 const fn convolution<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, conv::<RANK>)
         .taking(const { &params(RANK) })
-        .lowered_by(loops::conv::<RANK>)
+        .lowered_by(compute::conv::<RANK>)
         .costing(Cost::Formula(costs::conv::<RANK>))
-        .flowing(Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
+        .with_traits(Traits::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
 }
 
 /// Creates the schema of a transposed convolution over `RANK` spatial axes.
 const fn transposed<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, conv_transpose::<RANK>)
         .taking(const { &transposed_params(RANK) })
-        .lowered_by(loops::conv_transpose::<RANK>)
+        .lowered_by(compute::conv_transpose::<RANK>)
         .costing(Cost::Formula(costs::conv_transpose::<RANK>))
-        .flowing(Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
+        .with_traits(Traits::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

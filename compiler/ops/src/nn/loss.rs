@@ -1,6 +1,6 @@
 //! Losses: schemas and struct-info rules.
 
-use super::loops::loss as loops;
+use super::compute::loss as compute;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
 use crate::operands::{
@@ -39,7 +39,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("predictions", "The logits."),
         Param::tensor("labels", "The target probabilities, of the same shape."),
     ])
-    .lowered_by(loops::cross_entropy)
+    .lowered_by(compute::cross_entropy)
     .costing(Cost::PerInput(2)),
     Schema::new(
         "nn.nll_loss",
@@ -48,7 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         nll_loss,
     )
     .taking(&[PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX])
-    .lowered_by(loops::nll_loss),
+    .lowered_by(compute::nll_loss),
 ];
 
 fn scalar() -> Shape {

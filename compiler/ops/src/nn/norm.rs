@@ -1,12 +1,12 @@
 //! Normalizations: schemas and struct-info rules.
 
-use super::loops::norm as loops;
+use super::compute::norm as compute;
 use super::norm_layout;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
 use crate::operands::{AxisOf, Floats, clash, rank_like, require_equal, require_float, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Schema};
+use crate::schema::{AttrKind, Default, Param, Schema, Traits};
 use rx_base::{Answer, Code, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -39,9 +39,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::float("momentum", 0.1, "The weight of this batch in the running statistics."),
         Param::flag("training", true, "Whether the batch's own statistics are used and the running ones updated."),
     ])
-    .lowered_by(loops::batch_norm)
+    .lowered_by(compute::batch_norm)
     .costing(Cost::PerInput(4))
-    .flowing(Flow::OPAQUE.laid_out(norm_layout::batch_norm)),
+    .with_traits(Traits::OPAQUE.laid_out(norm_layout::batch_norm)),
     Schema::new(
         "nn.layer_norm",
         "Normalises to mean 0 and variance 1 over the given axes, each sample by itself. \
@@ -57,9 +57,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         CENTER,
         SCALE,
     ])
-    .lowered_by(loops::layer_norm)
+    .lowered_by(compute::layer_norm)
     .costing(Cost::PerInput(8))
-    .flowing(Flow::OPAQUE.laid_out(norm_layout::normalized)),
+    .with_traits(Traits::OPAQUE.laid_out(norm_layout::normalized)),
     Schema::new(
         "nn.group_norm",
         "Normalises to mean 0 and variance 1 over groups of channels and the given axes. \
@@ -81,9 +81,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         CENTER,
         SCALE,
     ])
-    .lowered_by(loops::group_norm)
+    .lowered_by(compute::group_norm)
     .costing(Cost::PerInput(8))
-    .flowing(Flow::OPAQUE.laid_out(norm_layout::by_channel)),
+    .with_traits(Traits::OPAQUE.laid_out(norm_layout::by_channel)),
     Schema::new(
         "nn.instance_norm",
         "Normalises each channel of each sample to mean 0 and variance 1 over the given axes. \
@@ -100,9 +100,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         CENTER,
         SCALE,
     ])
-    .lowered_by(loops::instance_norm)
+    .lowered_by(compute::instance_norm)
     .costing(Cost::PerInput(8))
-    .flowing(Flow::OPAQUE.laid_out(norm_layout::by_channel)),
+    .with_traits(Traits::OPAQUE.laid_out(norm_layout::by_channel)),
     Schema::new(
         "nn.rms_norm",
         "Divides by the root of the mean square over the given axes and multiplies by `weight`. \
@@ -115,9 +115,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::attr("axes", AttrKind::Ints, Default::Int(-1), "The axes normalised together; negative from the end."),
         EPSILON,
     ])
-    .lowered_by(loops::rms_norm)
+    .lowered_by(compute::rms_norm)
     .costing(Cost::PerInput(4))
-    .flowing(Flow::OPAQUE.laid_out(norm_layout::normalized)),
+    .with_traits(Traits::OPAQUE.laid_out(norm_layout::normalized)),
 ];
 
 fn batch_norm(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -8,7 +8,7 @@
 //! Reference: TVM src/relax/op/nn/nn.cc.
 
 use crate::axes::{normalize_axes, normalize_axis};
-use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, place, places};
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, place, places};
 
 /// Layout rule of batch normalization: the data has no split axes, the statistics keep the layout of their types.
 pub(super) fn batch_norm(call: &LayoutCall<'_>) -> Option<LaidOut> {

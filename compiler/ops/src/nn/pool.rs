@@ -1,14 +1,14 @@
 //! Pooling over fixed windows, and adaptive pooling to a given size: schemas and struct-info rules.
 
+use super::compute::pool::{adaptive_avg_pool, avg_pool, max_pool};
 use super::costs;
-use super::loops::pool::{adaptive_avg_pool, avg_pool, max_pool};
 use super::window::{Window, data_letters, hint_idle_dilation, padding, per_axis, spatial_letters};
 use super::window_layout;
 use crate::call::{CallInfo, Problem};
 use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::operands::{computed_from, rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, Schema};
+use crate::schema::{AttrKind, Default, Param, Schema, Traits};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo};
 
@@ -99,7 +99,7 @@ const fn params<const RANK: usize>(include_pad: bool) -> [Param; 9] {
 const fn pooling<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, pool::<RANK>)
         .costing(Cost::Formula(costs::pool::<RANK>))
-        .flowing(Flow::OPAQUE.laid_out(window_layout::pool))
+        .with_traits(Traits::OPAQUE.laid_out(window_layout::pool))
 }
 
 const fn adaptive_pooling<const RANK: usize>(name: &'static str, doc: &'static str) -> Schema {
@@ -107,7 +107,7 @@ const fn adaptive_pooling<const RANK: usize>(name: &'static str, doc: &'static s
         .taking(const { &[DATA, OUTPUT_SIZE, layout(data_letters(RANK)), OUT_LAYOUT] })
         .lowered_by(adaptive_avg_pool::<RANK>)
         .costing(Cost::PerInput(1))
-        .flowing(Flow::OPAQUE.laid_out(window_layout::pool))
+        .with_traits(Traits::OPAQUE.laid_out(window_layout::pool))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

@@ -1,6 +1,6 @@
 //! Padding, flattening and pixel shuffle: schemas and struct-info rules.
 
-use super::loops::rearrange as loops;
+use super::compute::rearrange as compute;
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
@@ -28,7 +28,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             ),
             Param::float("pad_value", 0.0, "The constant of `pad_mode=\"constant\"`."),
         ])
-        .lowered_by(loops::pad)
+        .lowered_by(compute::pad)
         .costing(Cost::Copy),
     Schema::new("nn.batch_flatten", "Flattens all axes but the first into one.", batch_flatten)
         .taking(&[DATA])
@@ -44,7 +44,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("data", "The input: (…, C * r * r, H, W)."),
         Param::required_attr("upscale_factor", AttrKind::Int, "By how much height and width grow: r."),
     ])
-    .lowered_by(loops::pixel_shuffle)
+    .lowered_by(compute::pixel_shuffle)
     .costing(Cost::Copy),
 ];
 

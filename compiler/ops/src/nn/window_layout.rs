@@ -9,8 +9,8 @@
 //! Guarantees: attributes and storage layouts change together, so the call computes the same elements.
 //! Reference: TVM src/relax/op/nn/convolution.cc, src/relax/op/nn/pooling.cc and src/relax/op/image/resize.cc.
 
+use crate::infer_layout::{Laid, LaidOut, LayoutCall};
 use crate::layout::Layout;
-use crate::relayout::{Laid, LaidOut, LayoutCall};
 use rx_ir::Attr;
 
 /// Returns the layout that an attribute states, or `default` if the attribute is absent; `None` if the layout splits

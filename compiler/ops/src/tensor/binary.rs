@@ -1,14 +1,14 @@
 //! Elementwise operators of two operands, with broadcasting: schemas and struct-info rules.
 
-use super::loops::binary as loops;
+use super::compute::binary as compute;
 use super::values::binary as values;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, behind_others};
 use crate::layout::Layout;
 use crate::operands::{Element, clash, tensor_type};
-use crate::relayout::{Laid, LaidOut, LayoutCall, behind_others};
-use crate::schema::{Flow, Param, ParamKind, Schema};
+use crate::schema::{Param, ParamKind, Schema, Traits};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo, VDevice};
 
@@ -21,9 +21,9 @@ const PARAMS: &[Param] = &[
 const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
     Schema::new(name, doc, infer_arithmetic)
         .taking(PARAMS)
-        .lowered_by(loops::binary)
+        .lowered_by(compute::binary)
         .costing(Cost::PerOutput(1))
-        .flowing(Flow::OPAQUE.computing(values::binary).laid_out(layouts))
+        .with_traits(Traits::OPAQUE.computing(values::binary).laid_out(layouts))
 }
 
 /// Creates an operator with a boolean result.

@@ -1,15 +1,15 @@
 //! Operators that create a tensor of a given shape, and the triangular parts of a matrix: schemas and struct-info
 //! rules.
 
+use super::compute::at_most;
+use super::compute::create as compute;
 use super::elementwise::with_dtype;
-use super::loops::at_most;
-use super::loops::create as loops;
 use super::values::create as values;
 use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem, Rule, operand};
 use crate::cost::Cost;
 use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Schema, Traits};
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{PrimInfo, Shape, StructInfo, TensorInfo};
 
@@ -40,32 +40,32 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "The dtype of the result; that of `fill_value` when left out.",
             ),
         ])
-        .lowered_by(loops::full)
-        .flowing(Flow::OPAQUE.computing(values::full)),
+        .lowered_by(compute::full)
+        .with_traits(Traits::OPAQUE.computing(values::full)),
     create("full_like", "A tensor of the shape of `x` with one value everywhere.", full_like)
         .taking(&[
             Param::tensor("x", "The tensor that gives the shape."),
             Param::tensor("fill_value", "The value of every element, a tensor without dimensions."),
             LIKE_DTYPE,
         ])
-        .lowered_by(loops::full)
-        .flowing(Flow::OPAQUE.computing(values::full)),
+        .lowered_by(compute::full)
+        .with_traits(Traits::OPAQUE.computing(values::full)),
     create("ones", "A tensor of ones.", filled)
         .taking(&[SHAPE, DTYPE])
-        .lowered_by(loops::ones)
-        .flowing(Flow::OPAQUE.computing(values::ones)),
+        .lowered_by(compute::ones)
+        .with_traits(Traits::OPAQUE.computing(values::ones)),
     create("ones_like", ONES_LIKE, like)
         .taking(&[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE])
-        .lowered_by(loops::ones)
-        .flowing(Flow::OPAQUE.computing(values::ones)),
+        .lowered_by(compute::ones)
+        .with_traits(Traits::OPAQUE.computing(values::ones)),
     create("zeros", "A tensor of zeros.", filled)
         .taking(&[SHAPE, DTYPE])
-        .lowered_by(loops::zeros)
-        .flowing(Flow::OPAQUE.computing(values::zeros)),
+        .lowered_by(compute::zeros)
+        .with_traits(Traits::OPAQUE.computing(values::zeros)),
     create("zeros_like", ZEROS_LIKE, like)
         .taking(&[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE])
-        .lowered_by(loops::zeros)
-        .flowing(Flow::OPAQUE.computing(values::zeros)),
+        .lowered_by(compute::zeros)
+        .with_traits(Traits::OPAQUE.computing(values::zeros)),
     create("eye", "A matrix with ones on a diagonal and zeros elsewhere.", eye)
         .taking(&[
             Param::operand("n", ParamKind::Prim, "The number of rows."),
@@ -73,12 +73,12 @@ pub(crate) static OPERATORS: &[Schema] = &[
             DIAGONAL,
             Param::dtype("dtype", "float32", "The dtype of the result."),
         ])
-        .lowered_by(loops::eye)
-        .flowing(Flow::OPAQUE.computing(values::eye)),
+        .lowered_by(compute::eye)
+        .with_traits(Traits::OPAQUE.computing(values::eye)),
     create("eye_like", "A matrix of the shape of `x` with ones on a diagonal and zeros elsewhere.", eye_like)
         .taking(&[Param::tensor("x", "The matrix that gives the shape."), DIAGONAL, LIKE_DTYPE])
-        .lowered_by(loops::eye)
-        .flowing(Flow::OPAQUE.computing(values::eye)),
+        .lowered_by(compute::eye)
+        .with_traits(Traits::OPAQUE.computing(values::eye)),
     create("arange", "Evenly spaced values: `start`, `start + step`, and so on up to `end`.", arange)
         .taking(&[
             Param::operand(
@@ -99,8 +99,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "The dtype of the result; when left out `int64` for integer arguments, else `float32`.",
             ),
         ])
-        .lowered_by(loops::arange)
-        .flowing(Flow::OPAQUE.computing(values::arange)),
+        .lowered_by(compute::arange)
+        .with_traits(Traits::OPAQUE.computing(values::arange)),
     create(
         "hamming_window",
         "The Hamming window `α - β·cos(2πn / (N - 1))`; a periodic one has N in place of N - 1.",
@@ -113,18 +113,18 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::operand("beta", ParamKind::Prim, "The coefficient β, usually 0.46."),
         Param::required_attr("dtype", AttrKind::DType, "The dtype of the result, no integer."),
     ])
-    .lowered_by(loops::hamming_window)
+    .lowered_by(compute::hamming_window)
     .costing(Cost::PerOutput(4)),
     create("tril", "The lower triangular part of each matrix: elements above a diagonal become 0.", triangle)
         .taking(&[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL])
-        .lowered_by(|lowering| loops::triangle(lowering, |row, column| at_most(column, row)))
+        .lowered_by(|lowering| compute::triangle(lowering, |row, column| at_most(column, row)))
         .costing(Cost::PerOutput(0))
-        .flowing(Flow::OPAQUE.computing(values::triangle)),
+        .with_traits(Traits::OPAQUE.computing(values::triangle)),
     create("triu", "The upper triangular part of each matrix: elements below a diagonal become 0.", triangle)
         .taking(&[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL])
-        .lowered_by(|lowering| loops::triangle(lowering, |row, column| column.ge(row)))
+        .lowered_by(|lowering| compute::triangle(lowering, |row, column| column.ge(row)))
         .costing(Cost::PerOutput(0))
-        .flowing(Flow::OPAQUE.computing(values::triangle)),
+        .with_traits(Traits::OPAQUE.computing(values::triangle)),
 ];
 
 const ONES_LIKE: &str = "A tensor of ones of the shape of `x`.";

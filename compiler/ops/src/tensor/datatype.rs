@@ -1,12 +1,12 @@
 //! Operators that only change the dtype: schemas and struct-info rules.
 
+use super::compute::elementwise as compute;
 use super::elementwise::with_dtype;
-use super::loops::elementwise as loops;
 use super::values::elementwise;
 use crate::call::{CallInfo, Problem};
 use crate::cost::Cost;
-use crate::relayout;
-use crate::schema::{AttrKind, Flow, Param, Schema};
+use crate::infer_layout;
+use crate::schema::{AttrKind, Param, Schema, Traits};
 use rx_ir::StructInfo;
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -19,9 +19,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("x", "The input."),
         Param::required_attr("dtype", AttrKind::DType, "The dtype of the result."),
     ])
-    .lowered_by(loops::astype)
+    .lowered_by(compute::astype)
     .costing(Cost::PerOutput(0))
-    .flowing(Flow::OPAQUE.keeping("x").computing(elementwise::cast).laid_out(relayout::elementwise)),
+    .with_traits(Traits::OPAQUE.keeping("x").computing(elementwise::cast).laid_out(infer_layout::elementwise)),
     Schema::new(
         "wrap_param",
         "A parameter kept in another dtype than it is used in. Passes move the conversion to where weights are \
@@ -29,9 +29,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         |call| cast(call, "data"),
     )
     .taking(&[Param::tensor("data", "The parameter."), Param::dtype("dtype", "float32", "The dtype to compute with.")])
-    .lowered_by(loops::astype)
+    .lowered_by(compute::astype)
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("data").computing(elementwise::cast)),
+    .with_traits(Traits::OPAQUE.keeping("data").computing(elementwise::cast)),
 ];
 
 fn cast(call: &CallInfo<'_>, name: &'static str) -> Result<StructInfo, Problem> {

@@ -1,13 +1,13 @@
 //! Elementwise operators of one tensor: schemas and struct-info rules.
 
-use super::loops::elementwise as loops;
+use super::compute::elementwise as compute;
 use super::values::elementwise as values;
 use crate::arguments;
 use crate::call::{CallInfo, Problem, Rule};
 use crate::cost::Cost;
+use crate::infer_layout;
 use crate::operands::{Floats, require_float};
-use crate::relayout;
-use crate::schema::{Flow, Param, ParamKind, Schema};
+use crate::schema::{Param, ParamKind, Schema, Traits};
 use rx_base::DType;
 use rx_ir::StructInfo;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ const X: &[Param] = &[Param::tensor("x", "The input.")];
 const FLOAT_X: &[Param] = &[Param::tensor("x", "The input, of a float dtype.")];
 
 const fn unary(name: &'static str, doc: &'static str, infer: Rule) -> Schema {
-    Schema::new(name, doc, infer).taking(X).lowered_by(loops::unary).costing(Cost::PerOutput(1))
+    Schema::new(name, doc, infer).taking(X).lowered_by(compute::unary).costing(Cost::PerOutput(1))
 }
 
 /// Creates an operator that accepts any dtype.
 const fn any(name: &'static str, doc: &'static str) -> Schema {
-    unary(name, doc, same).flowing(Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise))
+    unary(name, doc, same).with_traits(Traits::OPAQUE.computing(values::unary).laid_out(infer_layout::elementwise))
 }
 
 /// Creates an operator that requires a float dtype.
@@ -31,7 +31,7 @@ const fn float(name: &'static str, doc: &'static str) -> Schema {
 
 /// Creates an operator with a boolean result.
 const fn check(name: &'static str, doc: &'static str) -> Schema {
-    unary(name, doc, boolean).flowing(Flow::OPAQUE.laid_out(relayout::elementwise))
+    unary(name, doc, boolean).with_traits(Traits::OPAQUE.laid_out(infer_layout::elementwise))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -50,9 +50,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand("min", ParamKind::Prim, "The smallest value of the result."),
             Param::operand("max", ParamKind::Prim, "The largest value of the result."),
         ])
-        .lowered_by(loops::clip)
+        .lowered_by(compute::clip)
         .costing(Cost::PerOutput(1))
-        .flowing(Flow::OPAQUE.computing(values::clip)),
+        .with_traits(Traits::OPAQUE.computing(values::clip)),
     float("cos", "The cosine of each element, taken in radians."),
     float("cosh", "The hyperbolic cosine of each element."),
     float("erf", "The Gauss error function of each element."),

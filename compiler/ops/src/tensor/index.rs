@@ -1,14 +1,14 @@
 //! `take`, which picks slices along an axis: schema and struct-info rule.
 
-use super::loops::pick as loops;
+use super::compute::pick as compute;
 use super::operands::{IndexKind, check_index_dtype, int_attr, scalar_dtype};
 use super::values::pick;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
-use crate::flow::{self, Site};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema, Traits};
+use crate::traits::{self, Site};
 use rx_base::{Code, DType, Dim, counted, one_of};
 use rx_ir::{Shape, StructInfo};
 
@@ -33,14 +33,14 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
          modulo the length, `nan` gives NaN and needs float data.",
     ),
 ])
-.lowered_by(loops::take)
+.lowered_by(compute::take)
 .costing(Cost::Gather)
-.flowing(Flow::OPAQUE.keeping("x").indexing(sites).computing(pick::take))];
+.with_traits(Traits::OPAQUE.keeping("x").indexing(sites).computing(pick::take))];
 
 /// Lists the access of `take`. Only mode `fast` does not define the result of an index out of bounds.
 fn sites(call: &CallInfo<'_>) -> Vec<Site> {
     let guarded = call.str("mode").is_some_and(|mode| mode != "fast");
-    vec![Site { guarded, ..flow::along_axis(call, "indices", "x") }]
+    vec![Site { guarded, ..traits::along_axis(call, "indices", "x") }]
 }
 
 fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,15 +1,15 @@
 //! Operators that join several tensors into one (`concat`, `stack`) or make several (`split`, `meshgrid`): schemas and
 //! struct-info rules.
 
+use super::compute::join as compute;
 use super::join_layout;
-use super::loops::join as loops;
 use super::operands::{ceil_div, common_vdevice, int_attr, ints_attr, tensors};
 use super::values::{arrange, join};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Schema, Traits};
 use rx_base::{Answer, Code, DType, Dim, counted};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
@@ -30,9 +30,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "The axis along which to join; `None` joins tensors of one dimension.",
             ),
         ])
-        .lowered_by(loops::concat)
+        .lowered_by(compute::concat)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::concat)),
+        .with_traits(Traits::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::concat)),
     Schema::new("stack", "Joins tensors along a new axis.", stack)
         .taking(&[
             Param::operand("tensors", ParamKind::Tensors, "The tensors, all of one shape and dtype."),
@@ -42,9 +42,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "Where the new axis stands in the result; in front when left out.",
             ),
         ])
-        .lowered_by(loops::stack)
+        .lowered_by(compute::stack)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::stack)),
+        .with_traits(Traits::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::stack)),
     Schema::new("split", "Cuts a tensor along an axis into a tuple of parts.", split)
         .taking(&[
             Param::tensor("x", "The input."),
@@ -56,9 +56,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
             ),
             Param::int("axis", 0, "The axis along which to cut."),
         ])
-        .lowered_by(loops::split)
+        .lowered_by(compute::split)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("x").computing(arrange::split).laid_out(join_layout::split)),
+        .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::split).laid_out(join_layout::split)),
     Schema::new(
         "meshgrid",
         "For each of n coordinate vectors, a tensor of n dimensions that repeats it along the other axes.",
@@ -72,9 +72,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
             "`ij` for matrix order, which it is when left out, `xy` for Cartesian order.",
         ),
     ])
-    .lowered_by(loops::meshgrid)
+    .lowered_by(compute::meshgrid)
     .costing(Cost::Copy)
-    .flowing(Flow::OPAQUE.keeping("tensors").computing(join::meshgrid)),
+    .with_traits(Traits::OPAQUE.keeping("tensors").computing(join::meshgrid)),
 ];
 
 /// The common dtype, device and rank of the joined tensors.

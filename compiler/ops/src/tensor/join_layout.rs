@@ -10,8 +10,8 @@
 //! Reference: TVM src/relax/op/tensor/manipulate.cc.
 
 use crate::axes::normalize_axis;
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, axis_attr, letter, place};
 use crate::layout::Layout;
-use crate::relayout::{Laid, LaidOut, LayoutCall, axis_attr, letter, place};
 use rx_ir::{Attr, StructInfo};
 
 /// Returns the layouts of the joined tensors; `None` if one of them has none.

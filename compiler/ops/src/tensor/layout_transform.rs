@@ -1,7 +1,7 @@
 //! `layout_transform`, which moves each element to the index that an index map gives: schema and struct-info rule.
 
+use super::compute::layout as compute;
 use super::index_map::IndexMap;
-use super::loops::layout as loops;
 use crate::cost::Cost;
 
 use crate::call::{CallInfo, Problem};
@@ -38,7 +38,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
         "Where the dims of `x` part into axes of memory; no value depends on it. TVM up to 0.25.",
     ),
 ])
-.lowered_by(loops::layout_transform)
+.lowered_by(compute::layout_transform)
 .costing(Cost::Copy)];
 
 fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,6 +1,6 @@
 //! Products of matrices and vectors: schemas and struct-info rules.
 
-use super::loops::products;
+use super::compute::products;
 use super::operands::common_vdevice;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};

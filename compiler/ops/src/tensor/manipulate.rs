@@ -1,6 +1,6 @@
 //! Operators that insert, remove, reorder, reverse or repeat axes: schemas and struct-info rules.
 
-use super::loops::manipulate as loops;
+use super::compute::manipulate as compute;
 use super::manipulate_layout;
 use super::operands::{IndexKind, check_index_dtype, differ, element_count, int_attr, ints_attr};
 use super::values::arrange;
@@ -8,9 +8,9 @@ use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
+use crate::infer_layout;
 use crate::operands::{rank_like, require_ndim, tensor_like};
-use crate::relayout;
-use crate::schema::{AttrKind, Flow, Param, Schema};
+use crate::schema::{AttrKind, Param, Schema, Traits};
 use rustc_hash::FxHashSet;
 use rx_base::{Code, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -27,7 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ])
         .computed_as(Compute::View("x"))
         .costing(Cost::Nothing)
-        .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::expand_dims)),
+        .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::expand_dims)),
     Schema::new(
         "squeeze",
         "Removes axes of length 1. A given axis of a constant length other than 1 is kept; one of symbolic length \
@@ -40,7 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .computed_as(Compute::View("x"))
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::squeeze)),
+    .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::squeeze)),
     Schema::new("permute_dims", "Reorders the axes: the transpose.", permute_dims)
         .taking(&[
             Param::tensor("x", "The input."),
@@ -50,9 +50,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "For each axis of the result, the axis of `x` it is; without it, the axes are reversed.",
             ),
         ])
-        .lowered_by(loops::permute_dims)
+        .lowered_by(compute::permute_dims)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("x").computing(arrange::permute).laid_out(manipulate_layout::permute_dims)),
+        .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::permute).laid_out(manipulate_layout::permute_dims)),
     Schema::new("repeat", "Repeats each element: `[a, b]` twice is `[a, a, b, b]`.", repeat)
         .taking(&[
             Param::tensor("data", "The input."),
@@ -63,9 +63,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "The axis along which to repeat; without it, `data` is flattened first.",
             ),
         ])
-        .lowered_by(loops::repeat)
+        .lowered_by(compute::repeat)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::repeat).laid_out(manipulate_layout::repeat)),
+        .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::repeat).laid_out(manipulate_layout::repeat)),
     Schema::new("tile", "Repeats the tensor as a whole: `[a, b]` twice is `[a, b, a, b]`.", tile)
         .taking(&[
             Param::tensor("data", "The input."),
@@ -75,17 +75,17 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "Copies along each axis, ≥ 0, for the last axes; more numbers than axes add leading axes.",
             ),
         ])
-        .lowered_by(loops::tile)
+        .lowered_by(compute::tile)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::tile).laid_out(manipulate_layout::tile)),
+        .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::tile).laid_out(manipulate_layout::tile)),
     Schema::new("flip", "Reverses the order of the elements along an axis.", flip)
         .taking(&[
             Param::tensor("data", "The input."),
             Param::required_attr("axis", AttrKind::Int, "The axis to reverse."),
         ])
-        .lowered_by(loops::flip)
+        .lowered_by(compute::flip)
         .costing(Cost::Copy)
-        .flowing(Flow::OPAQUE.keeping("data").computing(arrange::flip).laid_out(relayout::along_axis)),
+        .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::flip).laid_out(infer_layout::along_axis)),
     Schema::new(
         "reverse_sequence",
         "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
@@ -97,9 +97,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::int("seq_axis", 1, "The axis along which elements are reversed."),
         Param::int("batch_axis", 0, "The axis that `seq_lengths` runs along."),
     ])
-    .lowered_by(loops::reverse_sequence)
+    .lowered_by(compute::reverse_sequence)
     .costing(Cost::Copy)
-    .flowing(Flow::OPAQUE.keeping("data").computing(arrange::reordered)),
+    .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::reordered)),
 ];
 
 fn expand_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

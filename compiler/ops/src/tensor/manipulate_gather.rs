@@ -1,16 +1,16 @@
 //! Operators that pick elements by index tensors: schemas and struct-info rules.
 
-use super::loops::{manipulate, pick};
+use super::compute::{manipulate, pick};
 use super::operands::{IndexKind, agree, check_index_dtype, check_same_rank, int_attr, retyped, scalar, tensors};
 use super::values::{arrange, pick as picked};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
-use crate::flow::{self, Part, Site};
+use crate::infer_layout::{self, LaidOut, LayoutCall};
 use crate::layout::Layout;
 use crate::operands::{rank_like, tensor_like};
-use crate::relayout::{self, LaidOut, LayoutCall};
-use crate::schema::{AttrKind, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Param, ParamKind, Schema, Traits};
+use crate::traits::{self, Part, Site};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -28,10 +28,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .lowered_by(manipulate::gather_elements)
     .costing(Cost::Gather)
-    .flowing(
-        Flow::OPAQUE
+    .with_traits(
+        Traits::OPAQUE
             .keeping("data")
-            .indexing(|call| vec![flow::along_axis(call, "indices", "data")])
+            .indexing(|call| vec![traits::along_axis(call, "indices", "data")])
             .computing(picked::gather_elements)
             .laid_out(gather_elements_layouts),
     ),
@@ -43,7 +43,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ])
         .lowered_by(pick::gather_nd)
         .costing(Cost::Gather)
-        .flowing(Flow::OPAQUE.keeping("data").indexing(gather_nd_sites).computing(arrange::some)),
+        .with_traits(Traits::OPAQUE.keeping("data").indexing(gather_nd_sites).computing(arrange::some)),
     Schema::new(
         "index_tensor",
         "Advanced indexing, `data[i, j, …]` with tensors of indices. The indices' common shape replaces the \
@@ -56,7 +56,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .lowered_by(pick::index_tensor)
     .costing(Cost::Gather)
-    .flowing(Flow::OPAQUE.keeping("data").indexing(|call| flow::by_axis(call, false)).computing(arrange::some)),
+    .with_traits(Traits::OPAQUE.keeping("data").indexing(|call| traits::by_axis(call, false)).computing(arrange::some)),
     Schema::new("one_hot", "Turns each index into a vector that is on at that place and off elsewhere.", one_hot)
         .taking(&[
             Param::tensor("indices", "Which place along the new axis is on; integers."),
@@ -67,13 +67,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ])
         .lowered_by(pick::one_hot)
         .costing(Cost::PerOutput(0))
-        .flowing(Flow::OPAQUE.indexing(one_hot_sites).computing(picked::one_hot)),
+        .with_traits(Traits::OPAQUE.indexing(one_hot_sites).computing(picked::one_hot)),
 ];
 
 /// Lists the accesses of `gather_nd`, whose index tuples apply to the axes after the batch axes.
 fn gather_nd_sites(call: &CallInfo<'_>) -> Vec<Site> {
     let batch = call.int("batch_dims").and_then(|batch| usize::try_from(batch).ok());
-    flow::by_tuples(call, batch.unwrap_or(0))
+    traits::by_tuples(call, batch.unwrap_or(0))
 }
 
 /// Lists the access of `one_hot`. An index outside the depth is defined: it sets no element.
@@ -98,7 +98,7 @@ fn gather_elements_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let initial = Layout::initial(call.ndim("data")?)?;
     let of_indices = *call.layout("data")? == initial && *call.layout("indices")? != initial;
     let layout = if of_indices { call.whole("indices")? } else { call.whole("data")? };
-    relayout::along(call, layout, &["data", "indices"])
+    infer_layout::along(call, layout, &["data", "indices"])
 }
 
 fn gather_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -8,8 +8,8 @@
 //! Reference: TVM src/relax/op/tensor/manipulate.cc.
 
 use crate::axes::{normalize_axes, normalize_axis};
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, behind_others, letter, place, places};
 use crate::layout::Layout;
-use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, behind_others, letter, place, places};
 use rx_base::Dim;
 use rx_ir::Attr;
 

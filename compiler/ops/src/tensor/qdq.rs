@@ -1,8 +1,8 @@
 //! Quantization and dequantization, which represent real numbers as integers or small floats with a scale and a zero
 //! point: schemas and struct-info rules.
 
+use super::compute::quantize as compute;
 use super::elementwise::with_dtype;
-use super::loops::quantize as loops;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
@@ -56,7 +56,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             "The dtype to quantize to: an 8 or 16-bit integer, `float8_e4m3fn` or `float8_e5m2`.",
         ),
     ])
-    .lowered_by(loops::quantize)
+    .lowered_by(compute::quantize)
     .costing(Cost::PerOutput(3)),
     Schema::new("dequantize", "The reals behind quantized values: `scale * (data - zero_point)`.", |call| {
         infer(call, DEQUANTIZED_FROM, REALS)
@@ -68,7 +68,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         AXIS,
         Param::dtype("out_dtype", "float32", "The dtype of the reals."),
     ])
-    .lowered_by(loops::dequantize)
+    .lowered_by(compute::dequantize)
     .costing(Cost::PerOutput(2)),
 ];
 

@@ -1,14 +1,14 @@
 //! Operators that give the elements another shape (`reshape`, `flatten`), repeat them (`broadcast_to`) or sum them
 //! (`collapse_sum`): schemas and struct-info rules.
 
-use super::loops::manipulate as loops;
+use super::compute::manipulate as compute;
 use super::operands::{agree, differ, element_count, shape, tuple_text};
 use super::values::arrange;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Flow, Param, ParamKind, Schema};
+use crate::schema::{Param, ParamKind, Schema, Traits};
 use rx_base::{Code, Dim, counted};
 use rx_ir::{ExprKind, Shape, StructInfo, TensorInfo};
 
@@ -31,7 +31,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .computed_as(Compute::View("x"))
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
+    .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::same)),
     Schema::new(
         "flatten",
         "The elements of `x` as a tensor of one dimension. A scalar becomes a tensor of one element.",
@@ -40,7 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .taking(&[Param::tensor("x", "The input.")])
     .computed_as(Compute::View("x"))
     .costing(Cost::Nothing)
-    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::same)),
+    .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::same)),
     Schema::new(
         "broadcast_to",
         "Repeats `x` along axes of length 1 and along new leading axes until it has the given shape.",
@@ -50,9 +50,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("x", "The input."),
         Param::operand("shape", ParamKind::Shape, "The shape to repeat `x` into, of at least as many dimensions."),
     ])
-    .lowered_by(loops::broadcast_to)
+    .lowered_by(compute::broadcast_to)
     .costing(Cost::PerOutput(0))
-    .flowing(Flow::OPAQUE.keeping("x").computing(arrange::broadcast)),
+    .with_traits(Traits::OPAQUE.keeping("x").computing(arrange::broadcast)),
     Schema::new(
         "collapse_sum_to",
         "Sums `data` over the axes along which a tensor of the given shape would be broadcast to it. \
@@ -63,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("data", "The input."),
         Param::operand("shape", ParamKind::Shape, "The shape to sum into; `data` must be a broadcast of it."),
     ])
-    .lowered_by(loops::collapse_sum)
+    .lowered_by(compute::collapse_sum)
     .costing(Cost::PerInput(1)),
     Schema::new(
         "collapse_sum_like",
@@ -74,7 +74,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("data", "The input."),
         Param::tensor("collapse_target", "A tensor of the shape to sum into; its elements are not used."),
     ])
-    .lowered_by(loops::collapse_sum)
+    .lowered_by(compute::collapse_sum)
     .costing(Cost::PerInput(1)),
 ];
 

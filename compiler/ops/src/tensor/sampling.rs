@@ -1,11 +1,11 @@
 //! Sampling from a multinomial distribution: schema and struct-info rule.
 
-use super::loops::sample as loops;
+use super::compute::sample as compute;
 use super::operands::{IndexKind, agree, check_index_dtype, retyped};
 use super::values::pick;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::operands::require_ndim;
-use crate::schema::{Flow, Param, Schema};
+use crate::schema::{Param, Schema, Traits};
 use rx_base::dtype::TypeCode;
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -21,8 +21,8 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
     Param::tensor("sample_indices", "The row of `prob` that each sample draws from, `(n, 1)`; signed integers."),
     Param::dtype("dtype", "int64", "The dtype of the result."),
 ])
-.lowered_by(loops::multinomial_from_uniform)
-.flowing(Flow::OPAQUE.computing(pick::multinomial))];
+.lowered_by(compute::multinomial_from_uniform)
+.with_traits(Traits::OPAQUE.computing(pick::multinomial))];
 
 fn multinomial_from_uniform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let prob = call.tensor("prob")?;

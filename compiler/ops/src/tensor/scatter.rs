@@ -1,6 +1,6 @@
 //! Operators that write elements to positions given by indices: schemas and struct-info rules.
 
-use super::loops::scatter as loops;
+use super::compute::scatter as compute;
 use super::operands::{
     IndexKind, agree, ceil_div, check_index_dtype, check_same_dtype, check_same_rank, differ, int_attr, integer_value,
     scalar, tensor_or_tensors, tuple_text,
@@ -9,11 +9,11 @@ use super::values::join;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
-use crate::flow::{self, Site};
+use crate::infer_layout::{self, Laid, LaidOut, LayoutCall};
 use crate::layout::Layout;
 use crate::operands::{computed_from, tensor_like};
-use crate::relayout::{self, Laid, LaidOut, LayoutCall};
-use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Schema};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Schema, Traits};
+use crate::traits::{self, Site};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
 
@@ -42,10 +42,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::int("axis", 0, "The axis that `indices` point along."),
         REDUCTION,
     ])
-    .lowered_by(loops::scatter_elements)
+    .lowered_by(compute::scatter_elements)
     .costing(Cost::PerOutput(0))
-    .flowing(
-        Flow::OPAQUE.indexing(scatter_elements_sites).computing(join::overwritten).laid_out(scatter_elements_layouts),
+    .with_traits(
+        Traits::OPAQUE.indexing(scatter_elements_sites).computing(join::overwritten).laid_out(scatter_elements_layouts),
     ),
     Schema::new(
         "scatter_nd",
@@ -58,11 +58,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("updates", "The elements or slices to write: `indices.shape[:-1] + data.shape[k:]`."),
         REDUCTION,
     ])
-    .lowered_by(loops::scatter_nd)
+    .lowered_by(compute::scatter_nd)
     .costing(Cost::PerOutput(0))
-    .flowing(
-        Flow::OPAQUE
-            .indexing(|call| flow::by_tuples(call, 0))
+    .with_traits(
+        Traits::OPAQUE
+            .indexing(|call| traits::by_tuples(call, 0))
             .computing(join::overwritten)
             .laid_out(scatter_nd_layouts),
     ),
@@ -75,9 +75,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand("step", ParamKind::Prim, "The distance between places, ≥ 1."),
             Param::int("axis", 0, "The axis of the slice."),
         ])
-        .lowered_by(loops::slice_scatter)
+        .lowered_by(compute::slice_scatter)
         .costing(Cost::PerOutput(0))
-        .flowing(Flow::OPAQUE.computing(join::overwritten)),
+        .with_traits(Traits::OPAQUE.computing(join::overwritten)),
     Schema::new("index_put", "A copy of `data` in which `values` are written at `data[indices]`.", index_put)
         .taking(&[
             Param::tensor("data", "The tensor to start from."),
@@ -85,9 +85,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::tensor("values", "The values to write, of the dtype of `data`."),
             Param::flag("accumulate", false, "Whether to add to what is there instead of replacing it."),
         ])
-        .lowered_by(loops::index_put)
+        .lowered_by(compute::index_put)
         .costing(Cost::PerOutput(0))
-        .flowing(Flow::OPAQUE.indexing(|call| flow::by_axis(call, true)).computing(join::overwritten)),
+        .with_traits(Traits::OPAQUE.indexing(|call| traits::by_axis(call, true)).computing(join::overwritten)),
 ];
 
 /// Reports a warning for a reduction that cannot be lowered. The type does not depend on it.
@@ -102,7 +102,7 @@ fn warn_of_reduction(call: &CallInfo<'_>) {
 }
 
 fn scatter_elements_sites(call: &CallInfo<'_>) -> Vec<Site> {
-    vec![Site { from_end: true, ..flow::along_axis(call, "indices", "data") }]
+    vec![Site { from_end: true, ..traits::along_axis(call, "indices", "data") }]
 }
 
 /// Layout rule of `scatter_elements` (TVM's `InferLayoutScatterElements`): all operands get the layout of `data`, or
@@ -110,7 +110,7 @@ fn scatter_elements_sites(call: &CallInfo<'_>) -> Vec<Site> {
 fn scatter_elements_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
     let (indices, updates) = (call.layout("indices")?, call.layout("updates")?);
     let layout = if indices == updates { call.whole("indices")? } else { call.whole("data")? };
-    relayout::along(call, layout, &["data", "indices", "updates"])
+    infer_layout::along(call, layout, &["data", "indices", "updates"])
 }
 
 /// Layout rule of `scatter_nd` (TVM's `InferLayoutScatterND`): `updates` gets the layout of `data` if it has the same

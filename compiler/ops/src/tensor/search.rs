@@ -1,6 +1,6 @@
 //! Operators that return positions of elements (`argmax`, `argmin`, `bucketize`): schemas and struct-info rules.
 
-use super::loops::pick as loops;
+use super::compute::pick as compute;
 use super::operands::{int_attr, retyped};
 use super::values::pick;
 use crate::arguments::MAX_WRITTEN_RANK;
@@ -8,7 +8,7 @@ use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
 use crate::cost::Cost;
 use crate::operands::{computed_from, rank_like, require_ndim};
-use crate::schema::{AttrKind, Flow, Param, Schema};
+use crate::schema::{AttrKind, Param, Schema, Traits};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -25,14 +25,14 @@ const PARAMS: &[Param] = &[
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new("argmax", "The place of the largest element along an axis, as int64.", arg_extremum)
         .taking(PARAMS)
-        .lowered_by(loops::arg_extremum)
+        .lowered_by(compute::arg_extremum)
         .costing(Cost::PerInput(1))
-        .flowing(Flow::OPAQUE.computing(pick::arg_extremum)),
+        .with_traits(Traits::OPAQUE.computing(pick::arg_extremum)),
     Schema::new("argmin", "The place of the smallest element along an axis, as int64.", arg_extremum)
         .taking(PARAMS)
-        .lowered_by(loops::arg_extremum)
+        .lowered_by(compute::arg_extremum)
         .costing(Cost::PerInput(1))
-        .flowing(Flow::OPAQUE.computing(pick::arg_extremum)),
+        .with_traits(Traits::OPAQUE.computing(pick::arg_extremum)),
     Schema::new("bucketize", "For each value, the index of the bucket it falls in.", bucketize)
         .taking(&[
             Param::tensor("input_tensor", "The values to place."),
@@ -40,8 +40,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::flag("out_int32", false, "Whether the result is int32, not int64."),
             Param::flag("right", false, "Whether a value equal to a bound belongs to the bucket above it."),
         ])
-        .lowered_by(loops::bucketize)
-        .flowing(Flow::OPAQUE.computing(pick::bucketize)),
+        .lowered_by(compute::bucketize)
+        .with_traits(Traits::OPAQUE.computing(pick::bucketize)),
 ];
 
 fn arg_extremum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

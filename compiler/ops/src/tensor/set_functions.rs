@@ -6,7 +6,7 @@ use crate::axes::normalize_axis;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Default, Flow, Param, ParamKind, Schema};
+use crate::schema::{Default, Param, ParamKind, Schema, Traits};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -35,7 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ),
     ])
     .computed_as(Compute::Host)
-    .flowing(Flow::OPAQUE.computing(pick::unique)),
+    .with_traits(Traits::OPAQUE.computing(pick::unique)),
     Schema::new(
         "nonzero",
         "The indices of the elements that are not 0, as int64: one row for each axis, one column for each element.",
@@ -43,7 +43,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     )
     .taking(&[Param::tensor("x", "The input.")])
     .computed_as(Compute::Host)
-    .flowing(Flow::OPAQUE.computing(pick::nonzero)),
+    .with_traits(Traits::OPAQUE.computing(pick::nonzero)),
 ];
 
 /// Returns whether a flag is set. Its value must be constant.

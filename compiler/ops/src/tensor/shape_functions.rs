@@ -1,13 +1,13 @@
 //! Conversions between tensors and shapes: schemas and struct-info rules.
 
-use super::loops::create as loops;
+use super::compute::create as compute;
 use super::operands::shape;
 use super::values::create as values;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, rank_like, require_known_ndim, tensor_type};
-use crate::schema::{Flow, Param, ParamKind, Schema};
+use crate::schema::{Param, ParamKind, Schema, Traits};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -17,18 +17,18 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .costing(Cost::Nothing),
     Schema::new("size", "The number of elements of a tensor, as an `int64` tensor without dimensions.", size)
         .taking(&[Param::tensor("expr", "The tensor.")])
-        .lowered_by(loops::size)
+        .lowered_by(compute::size)
         .costing(Cost::Nothing)
-        .flowing(Flow::OPAQUE.computing(values::size)),
+        .with_traits(Traits::OPAQUE.computing(values::size)),
     Schema::new("tensor_to_shape", "A shape value whose dims are the elements of a vector.", tensor_to_shape)
         .taking(&[Param::tensor("expr", "The dims, a vector of integers.")])
         .computed_as(Compute::Host)
         .costing(Cost::Nothing),
     Schema::new("shape_to_tensor", "The dims of a shape value, as an `int64` vector.", shape_to_tensor)
         .taking(&[Param::operand("expr", ParamKind::ShapeValue, "The shape value.")])
-        .lowered_by(loops::shape_to_tensor)
+        .lowered_by(compute::shape_to_tensor)
         .costing(Cost::Nothing)
-        .flowing(Flow::OPAQUE.computing(values::shape_to_tensor)),
+        .with_traits(Traits::OPAQUE.computing(values::shape_to_tensor)),
 ];
 
 fn shape_of(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,6 +1,6 @@
 //! Strided slices: schemas and struct-info rules.
 
-use super::loops::slice as loops;
+use super::compute::slice as compute;
 use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
 use super::slice_layout;
 use super::values::arrange;
@@ -9,7 +9,7 @@ use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Flow, Param, ParamKind, Schema};
+use crate::schema::{Param, ParamKind, Schema, Traits};
 use crate::values::ValueCall;
 use rx_base::{Answer, Code, DType, Diagnostic, Dim, Fix, Name, counted};
 use rx_ir::{Elements, ExprKind, Shape, StructInfo, TensorInfo};
@@ -34,13 +34,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "For each axis, the distance between places, not 0; all 1 when left out.",
             ),
             Param::flag("assume_inbound", false, "A promise that `begin` and `end` lie within the axes, which spares counting from the end and clamping."),
-        ]).lowered_by(loops::strided_slice).costing(Cost::Copy).flowing(Flow::OPAQUE.keeping("x").computing(arrange::strided_slice).laid_out(slice_layout::strided)),
+        ]).lowered_by(compute::strided_slice).costing(Cost::Copy).with_traits(Traits::OPAQUE.keeping("x").computing(arrange::strided_slice).laid_out(slice_layout::strided)),
     Schema::new("dynamic_strided_slice", "Takes a slice whose bounds are computed at run time. Only the rank of the result is known.", dynamic_strided_slice).taking(&[
             Param::tensor("x", "The tensor to slice."),
             Param::tensor("begin", "For each axis, the first place; an int64 tensor with one element for each axis."),
             Param::tensor("end", "For each axis, the place before which to stop; as `begin`."),
             Param::tensor("strides", "For each axis, the distance between places; as `begin`."),
-        ]).computed_as(Compute::Host).costing(Cost::Copy).flowing(Flow::OPAQUE
+        ]).computed_as(Compute::Host).costing(Cost::Copy).with_traits(Traits::OPAQUE
             .keeping("x")
             .computing(arrange::some)
             .finding(dynamic_bounds)

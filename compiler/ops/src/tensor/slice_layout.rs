@@ -8,7 +8,7 @@
 
 use super::slice::{Entries, constant_axes, entries};
 use crate::axes::normalize_axes;
-use crate::relayout::{Laid, LaidOut, LayoutCall, places};
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, places};
 use rx_base::{DType, Dim};
 use rx_ir::{Argument, Expr, ExprKind, PrimInfo, PrimValue, StructInfo};
 

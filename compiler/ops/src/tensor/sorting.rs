@@ -1,12 +1,12 @@
 //! Sorting along an axis: schemas and struct-info rules.
 
-use super::loops::sort as loops;
+use super::compute::sort as compute;
 use super::operands::{int_attr, retyped};
 use super::values::{pick, sort};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Flow, Param, Schema};
+use crate::schema::{Param, Schema, Traits};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -18,12 +18,12 @@ const INDEX_DTYPE: Param = Param::dtype("dtype", "int32", "The dtype of the indi
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new("sort", "Sorts the elements along an axis.", sort)
         .taking(&[Param::tensor("x", "The input."), AXIS, DESCENDING])
-        .lowered_by(loops::sort)
-        .flowing(Flow::OPAQUE.keeping("x").computing(sort::sort)),
+        .lowered_by(compute::sort)
+        .with_traits(Traits::OPAQUE.keeping("x").computing(sort::sort)),
     Schema::new("argsort", "The indices that sort the elements along an axis.", argsort)
         .taking(&[DATA, AXIS, DESCENDING, INDEX_DTYPE])
-        .lowered_by(loops::argsort)
-        .flowing(Flow::OPAQUE.computing(sort::argsort)),
+        .lowered_by(compute::argsort)
+        .with_traits(Traits::OPAQUE.computing(sort::argsort)),
     Schema::new("topk", "The `k` largest or smallest elements along an axis, sorted, and their places.", topk)
         .taking(&[
             DATA,
@@ -38,8 +38,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::flag("largest", true, "Whether to take the largest or the smallest."),
             INDEX_DTYPE,
         ])
-        .lowered_by(loops::topk)
-        .flowing(Flow::OPAQUE.computing(pick::topk)),
+        .lowered_by(compute::topk)
+        .with_traits(Traits::OPAQUE.computing(pick::topk)),
 ];
 
 /// Returns the axis, if the rank is known. TVM only checks it when it lowers the call.

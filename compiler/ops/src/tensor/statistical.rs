@@ -1,6 +1,6 @@
 //! Reductions and scans: schemas and struct-info rules.
 
-use super::loops::statistical as loops;
+use super::compute::statistical as compute;
 use super::operands::element_count;
 use super::values::{pick, reduce};
 use crate::arguments::MAX_WRITTEN_RANK;
@@ -8,10 +8,10 @@ use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, Problem};
 use crate::compute::Loops;
 use crate::cost::Cost;
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, axes_attr, letter};
 use crate::layout::Layout;
 use crate::operands::{Element, rank_like, tensor_type};
-use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, letter};
-use crate::schema::{AttrKind, Flow, Param, Schema};
+use crate::schema::{AttrKind, Param, Schema, Traits};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use rx_tir::BinaryOp;
@@ -39,7 +39,7 @@ const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schem
         .taking(REDUCTION)
         .lowered_by(loops)
         .costing(Cost::PerInput(1))
-        .flowing(Flow::OPAQUE.computing(reduce::reduction).laid_out(reduction_layouts))
+        .with_traits(Traits::OPAQUE.computing(reduce::reduction).laid_out(reduction_layouts))
 }
 
 /// Creates a cumulative operator (scan).
@@ -48,18 +48,18 @@ const fn cumulative(name: &'static str, doc: &'static str, loops: Loops) -> Sche
         .taking(SCAN)
         .lowered_by(loops)
         .costing(Cost::PerInput(1))
-        .flowing(Flow::OPAQUE.computing(reduce::scan))
+        .with_traits(Traits::OPAQUE.computing(reduce::scan))
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
     cumulative("cumprod", "The product of all elements up to each one, along an axis.", |lowering| {
-        loops::scan(lowering, BinaryOp::Mul)
+        compute::scan(lowering, BinaryOp::Mul)
     }),
     cumulative("cumsum", "The sum of all elements up to each one, along an axis.", |lowering| {
-        loops::scan(lowering, BinaryOp::Add)
+        compute::scan(lowering, BinaryOp::Add)
     }),
-    reduction("max", "The largest element over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Max)),
-    reduction("mean", "The mean over some axes, or all.", loops::mean),
+    reduction("max", "The largest element over some axes, or all.", |lowering| compute::fold(lowering, BinaryOp::Max)),
+    reduction("mean", "The mean over some axes, or all.", compute::mean),
     Schema::new(
         "median",
         "The median over some axes, or all. Over exactly one axis the result is a tuple: the medians, and their \
@@ -67,21 +67,21 @@ pub(crate) static OPERATORS: &[Schema] = &[
         median,
     )
     .taking(REDUCTION)
-    .lowered_by(loops::median)
-    .flowing(Flow::OPAQUE.computing(pick::median)),
-    reduction("min", "The smallest element over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Min)),
-    reduction("prod", "The product over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Mul)),
+    .lowered_by(compute::median)
+    .with_traits(Traits::OPAQUE.computing(pick::median)),
+    reduction("min", "The smallest element over some axes, or all.", |lowering| compute::fold(lowering, BinaryOp::Min)),
+    reduction("prod", "The product over some axes, or all.", |lowering| compute::fold(lowering, BinaryOp::Mul)),
     reduction(
         "std",
         "The standard deviation over some axes, or all; the mean of squares is not corrected for bias.",
-        loops::std,
+        compute::std,
     )
     .costing(Cost::PerInput(4)),
-    reduction("sum", "The sum over some axes, or all.", |lowering| loops::fold(lowering, BinaryOp::Add)),
+    reduction("sum", "The sum over some axes, or all.", |lowering| compute::fold(lowering, BinaryOp::Add)),
     reduction(
         "variance",
         "The variance over some axes, or all; the mean of squares is not corrected for bias.",
-        |lowering| loops::deviation(lowering, |variance| variance),
+        |lowering| compute::deviation(lowering, |variance| variance),
     )
     .costing(Cost::PerInput(4)),
 ];

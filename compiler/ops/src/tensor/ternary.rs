@@ -1,17 +1,17 @@
 //! Elementwise operators of three tensors: schemas and struct-info rules.
 
-use super::loops::elementwise as loops;
+use super::compute::elementwise as compute;
 use super::operands::{common_vdevice, tuple_text};
 use super::values::elementwise;
 use crate::broadcast::{RULE, broadcast_shapes, larger_rank};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
+use crate::infer_layout::{Laid, LaidOut, LayoutCall};
 use crate::layout::Layout;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, rank_like, require_equal, require_proved_equal, tensor_type,
 };
-use crate::relayout::{Laid, LaidOut, LayoutCall};
-use crate::schema::{Flow, Param, Schema};
+use crate::schema::{Param, Schema, Traits};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -26,9 +26,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("x2", "The right factor, of the shape and dtype of `x1`."),
         Param::tensor("x3", "The summand, of the shape and dtype of `x1`."),
     ])
-    .lowered_by(loops::ewise_fma)
+    .lowered_by(compute::ewise_fma)
     .costing(Cost::PerOutput(2))
-    .flowing(Flow::OPAQUE.laid_out(ewise_fma_layouts)),
+    .with_traits(Traits::OPAQUE.laid_out(ewise_fma_layouts)),
     Schema::new(
         "where",
         "Elements of `x1` where the condition holds, of `x2` elsewhere. All three are broadcast together.",
@@ -39,9 +39,9 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::tensor("x1", "Taken where the condition holds."),
         Param::tensor("x2", "Taken elsewhere."),
     ])
-    .lowered_by(loops::choose)
+    .lowered_by(compute::choose)
     .costing(Cost::PerOutput(1))
-    .flowing(Flow::OPAQUE.computing(elementwise::choose))
+    .with_traits(Traits::OPAQUE.computing(elementwise::choose))
     .declared_in("TVM src/relax/op/tensor/search.cc"),
 ];
 

@@ -120,10 +120,10 @@ fn follow_values(dice: &mut Dice, call: &CallInfo<'_>, result: &StructInfo) {
         })
         .collect();
     let _ = infer(call, &operands, result);
-    if let Some(findings) = call.schema.flow.findings {
+    if let Some(findings) = call.schema.traits.findings {
         findings(&ValueCall { call, operands: &operands, result });
     }
-    for site in call.schema.flow.sites.map(|sites| sites(call)).unwrap_or_default() {
+    for site in call.schema.traits.sites.map(|sites| sites(call)).unwrap_or_default() {
         let at = call.schema.params.iter().position(|param| param.name == site.indices);
         let (indices, ty) = part_of(call, &at.and_then(|at| operands[at].clone()), &site);
         if let Some(extent) = &site.extent {

@@ -3,7 +3,7 @@
 
 use super::Operand;
 use crate::call::CallInfo;
-use crate::flow::{Part, Site};
+use crate::traits::{Part, Site};
 use rx_base::Dim;
 use rx_base::symbolic::prove::at_least;
 use rx_base::symbolic::{Answer, Atom, Bounds};

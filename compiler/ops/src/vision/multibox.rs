@@ -1,6 +1,6 @@
 //! `vision.multibox_transform_loc`: decodes boxes from anchors, as single-shot detectors (SSD) require.
 
-use super::loops::multibox as loops;
+use super::compute::multibox as compute;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::operands::{AxisOf, clash, rank_like, require_equal, require_extent, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Default, Param, Schema};
@@ -28,7 +28,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
     Param::flag("keep_background", true, "Whether the scores of class 0 are kept."),
     Param::flag("apply_softmax", true, "Whether scores pass a softmax over the classes first."),
 ])
-.lowered_by(loops::transform_loc)];
+.lowered_by(compute::transform_loc)];
 
 /// Infers the result type (TVM `InferTypeMultiboxTransformLoc`).
 fn multibox_transform_loc(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,6 +1,6 @@
 //! Region-of-interest pooling: schemas and struct-info rules.
 
-use super::loops::roi as loops;
+use super::compute::roi as compute;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::operands::{AxisOf, rank_like, require_extent, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Param, Schema};
@@ -45,7 +45,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::layout("layout", "NCHW", "Axes of `data` and the result: `NCHW` or `NHWC`."),
         Param::choice("mode", &["avg", "max"], "avg", "How the samples of an output element are pooled."),
     ])
-    .lowered_by(loops::align),
+    .lowered_by(compute::align),
     Schema::new(
         "vision.roi_pool",
         "Pools regions of interest to a fixed size by their maximum. See <https://arxiv.org/abs/1504.08083>.",
@@ -58,7 +58,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         SPATIAL_SCALE,
         Param::layout("layout", "NCHW", "Axes of `data` and the result: `NCHW`."),
     ])
-    .lowered_by(loops::pool)
+    .lowered_by(compute::pool)
     .declared_in("TVM src/relax/op/vision/roi_pool.cc"),
 ];
 

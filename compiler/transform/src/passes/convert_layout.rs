@@ -85,7 +85,7 @@ fn wanted(given: &Value) -> Result<Wanted, String> {
         let texts: Option<Vec<&str>> = layouts.as_array().and_then(|texts| texts.iter().map(Value::as_str).collect());
         let texts = texts.ok_or_else(|| format!("the layouts of `{operator}` are a list of strings"))?;
         let rule =
-            schema.flow.layout.ok_or_else(|| format!("`{operator}` takes its operands as typed, in no layout"))?;
+            schema.traits.layout.ok_or_else(|| format!("`{operator}` takes its operands as typed, in no layout"))?;
         let layouts = rule.wanted(schema, &texts).map_err(|why| format!("`{operator}` {why}"))?;
         Ok((name(schema.name), layouts))
     });
@@ -205,7 +205,7 @@ impl Converter<'_> {
 
     /// Applies the operator's layout rule to a call. Returns `None` if the rule does not apply.
     fn planned(&self, schema: &'static Schema, call: &Call, result: &StructInfo) -> Option<LaidOut> {
-        let rule = schema.flow.layout?;
+        let rule = schema.traits.layout?;
         let mut laid = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
             laid.push(match argument {

@@ -74,7 +74,7 @@ fn sequence(of: &mut Sequence, mut facts: Facts, fresh: &mut FreshNames) -> Resu
                     rewritten.push(VarBinding::new(binding.origin, table, product));
                     binding.value = BoundValue::Expr(value(Expr::var(table, ty))?);
                 }
-                facts.learn(&binding);
+                facts.record(&binding);
             }
             rewritten.push(binding);
         }
@@ -121,7 +121,7 @@ impl Facts {
         Ok(Some((product, pick)))
     }
 
-    fn learn(&mut self, binding: &VarBinding) {
+    fn record(&mut self, binding: &VarBinding) {
         let BoundValue::Expr(value) = &binding.value else { return };
         let known = self.of(value);
         if let Some(picked) = self.picked_columns(value) {
@@ -179,7 +179,8 @@ impl Facts {
     /// Whether every index of a call is proved to be in bounds, or its mode defines out-of-bounds accesses.
     fn is_in_bounds(&self, value: &Expr) -> bool {
         let (Some(call), Some(operator)) = (value.as_call(), value.as_op()) else { return false };
-        let Some((schema, sites)) = rx_ops::find(name(operator)).and_then(|schema| Some((schema, schema.flow.sites?)))
+        let Some((schema, sites)) =
+            rx_ops::find(name(operator)).and_then(|schema| Some((schema, schema.traits.sites?)))
         else {
             return false;
         };

@@ -243,7 +243,7 @@ fn operators_that_follow_layouts_are_those_of_tvm() {
     let of_tvm = listed["ops"].as_array().into_iter().flatten();
     let of_tvm = of_tvm.filter(|row| row["FRelaxInferLayout"].as_bool() == Some(true));
     let of_tvm: BTreeSet<&str> = of_tvm.filter_map(|row| row["name"].as_str()?.strip_prefix("relax.")).collect();
-    let own = rx_ops::all().filter(|schema| schema.flow.layout.is_some()).map(|schema| schema.name);
+    let own = rx_ops::all().filter(|schema| schema.traits.layout.is_some()).map(|schema| schema.name);
     assert_eq!(own.collect::<BTreeSet<&str>>(), of_tvm);
 }
 

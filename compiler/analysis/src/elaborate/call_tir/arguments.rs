@@ -4,7 +4,7 @@
 use super::fixes::needed_type;
 use super::parts::{CallState, Passed, shown};
 use crate::elaborate::checker::Checker;
-use crate::elaborate::vague::vague;
+use crate::elaborate::underspecified::underspecified;
 use crate::entry::{Place, mistake};
 use crate::unify::{Bindings, Equality, Given};
 use rx_base::symbolic::Answer;
@@ -53,8 +53,8 @@ impl Checker<'_> {
         } else if let Some(dtype) = dtype.filter(|dtype| *dtype != buffer.dtype) {
             Some(format!("has the wrong dtype: {dtype}, the buffer needs {}", buffer.dtype))
         } else {
-            let vague = vague(Some(buffer.shape.len()), Some(buffer.dtype), tensor);
-            vague.map(|what| format!("does not fit: {what}"))
+            let underspecified = underspecified(Some(buffer.shape.len()), Some(buffer.dtype), tensor);
+            underspecified.map(|what| format!("does not fit: {what}"))
         };
         if let Some(says) = wrong {
             self.buffer_mismatch(passed, &says, buffer, &state.bindings);

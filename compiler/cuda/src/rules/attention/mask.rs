@@ -40,7 +40,7 @@ impl Bounds {
             casts.push(*dtype);
         }
         if let Some((condition, seen, then)) = masked(score)
-            && bounds.learn(condition, seen, problem.key.var)
+            && bounds.add_bounds(condition, seen, problem.key.var)
         {
             bounds.inside = casts.iter().rev().fold(then.clone(), |value, dtype| value.cast(*dtype));
         }
@@ -53,18 +53,18 @@ impl Bounds {
 
     /// Adds the bounds that a condition implies. The condition holds for the keys that a row sees if `seen`, otherwise
     /// for the masked ones. Returns whether the bounds are the whole condition, so that every key within them is seen.
-    fn learn(&mut self, condition: &Expr, seen: bool, key: VarId) -> bool {
+    fn add_bounds(&mut self, condition: &Expr, seen: bool, key: VarId) -> bool {
         let (op, left, right) = match (condition, seen) {
             (Expr::Binary { op: BinaryOp::And, left, right }, true)
             | (Expr::Binary { op: BinaryOp::Or, left, right }, false) => {
-                let left = self.learn(left, seen, key);
-                return self.learn(right, seen, key) && left;
+                let left = self.add_bounds(left, seen, key);
+                return self.add_bounds(right, seen, key) && left;
             }
-            (Expr::Unary { op: UnaryOp::Not, value }, _) => return self.learn(value, !seen, key),
-            (Expr::Cast { value, .. }, _) if value.dtype().is_bool() => return self.learn(value, seen, key),
+            (Expr::Unary { op: UnaryOp::Not, value }, _) => return self.add_bounds(value, !seen, key),
+            (Expr::Cast { value, .. }, _) if value.dtype().is_bool() => return self.add_bounds(value, seen, key),
             (Expr::Compare { op, left, right }, _) if left.dtype().is_int() => {
                 if let Some((inner, holds)) = truth(*op, left, right) {
-                    return self.learn(inner, holds == seen, key);
+                    return self.add_bounds(inner, holds == seen, key);
                 }
                 // A bound is a difference, which would wrap below 0 in an unsigned dtype.
                 if left.dtype().code != TypeCode::Int {

@@ -21,7 +21,7 @@ use super::super::row_pipeline::print::Printer;
 use super::super::row_pipeline::vectors::{Way, when};
 use super::super::row_pipeline::{Item, Kind, MANY_BLOCKS, Stages};
 use super::layout::{Layout, WORDS};
-use super::{Declined, Frame, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, stands_apart};
+use super::{Declined, Frame, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, is_strided};
 use crate::printer::Kernel;
 use crate::rules::Scratch;
 use crate::source::LaunchShape;
@@ -53,7 +53,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = of_one_reduction(task)?;
     let items = stages.items();
     let held = Held::of(&stages, &items);
-    let is_apart = stands_apart(&stages);
+    let is_apart = is_strided(&stages);
     let rows = stages
         .row_count()
         .as_int()

@@ -9,7 +9,7 @@ use rx_ir::{TensorValues, Values};
 /// Returns the operand that supplies the result's elements, if anything is known about it. Drops its dims if its
 /// elements are unknown, since only known elements need positions.
 fn source(call: &ValueCall<'_>) -> Option<Operand> {
-    let param = call.call.schema.flow.kept?;
+    let param = call.call.schema.traits.kept?;
     call.known(param)?;
     let mut operand = call.operand(param);
     if operand.elements.is_none() {

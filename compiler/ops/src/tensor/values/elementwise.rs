@@ -185,7 +185,7 @@ fn limit_elements(x: &Elements, min: Option<&Elements>, max: Option<&Elements>) 
 
 /// Value rule of `astype` and `wrap_param`.
 pub(crate) fn cast(call: &ValueCall<'_>) -> Option<Values> {
-    let param = call.call.schema.flow.kept?;
+    let param = call.call.schema.traits.kept?;
     let x = call.operand(param);
     let dtype = call.dtype()?;
     if let Some(elements) = &x.elements {

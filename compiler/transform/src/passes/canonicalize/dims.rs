@@ -62,7 +62,7 @@ impl Settling {
             binding.ty = ty;
         }
         if let BoundValue::Expr(Expr { kind: ExprKind::MatchCast(value), ty: wanted, .. }) = &mut binding.value {
-            self.learn(wanted, &value.ty);
+            self.record(wanted, &value.ty);
             *wanted = self.renaming(|renaming| renaming.ty(wanted));
             binding.ty = self.renaming(|renaming| renaming.ty(&binding.ty));
         }
@@ -74,7 +74,7 @@ impl Settling {
     }
 
     /// Records the values of the symbols that a cast to `wanted` binds first, taken from the type of its value.
-    fn learn(&mut self, wanted: &StructInfo, given: &StructInfo) {
+    fn record(&mut self, wanted: &StructInfo, given: &StructInfo) {
         let mut dims = NameMap::default();
         unify(wanted, given, &mut dims);
         for symbol in wanted.symbols() {

@@ -1,10 +1,10 @@
-//! The data-flow description of an operator: facts about its result's values, the operands that are indices and the
+//! The data-traits description of an operator: facts about its result's values, the operands that are indices and the
 //! axes that they index, and its layout rule.
 
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace};
-use crate::relayout::{self, LayoutRule};
+use crate::infer_layout::{self, LayoutRule};
 use crate::values::{ValueCall, ValueRule};
 use rx_base::{Diagnostic, Dim};
 use rx_ir::StructInfo;
@@ -12,9 +12,9 @@ use rx_ir::StructInfo;
 /// A rule that reports diagnostics about a call from the known values of its operands.
 pub type FindingsRule = fn(&ValueCall<'_>) -> Vec<Diagnostic<ParamPlace>>;
 
-/// The data-flow rules of an operator, as part of its schema.
+/// The data-traits rules of an operator, as part of its schema.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow {
+pub struct Traits {
     /// The operand (a tensor or a tuple of tensors) that supplies all elements of the result. Elements may be moved,
     /// copied, omitted or rounded to another dtype, but not computed.
     pub kept: Option<&'static str>,
@@ -28,38 +28,38 @@ pub struct Flow {
     pub layout: Option<LayoutRule>,
 }
 
-impl Flow {
+impl Traits {
     /// An operator about whose values nothing is known and that has no index operands.
-    pub const OPAQUE: Flow = Flow { kept: None, values: None, findings: None, sites: None, layout: None };
+    pub const OPAQUE: Traits = Traits { kept: None, values: None, findings: None, sites: None, layout: None };
 
     /// Declares that all elements of the result come from this operand.
-    pub const fn keeping(self, operand: &'static str) -> Flow {
-        Flow { kept: Some(operand), ..self }
+    pub const fn keeping(self, operand: &'static str) -> Traits {
+        Traits { kept: Some(operand), ..self }
     }
 
     /// Sets the rule for the values of the result.
-    pub const fn computing(self, rule: ValueRule) -> Flow {
-        Flow { values: Some(rule), ..self }
+    pub const fn computing(self, rule: ValueRule) -> Traits {
+        Traits { values: Some(rule), ..self }
     }
 
     /// Sets the rule that reports diagnostics from operand values.
-    pub const fn finding(self, rule: FindingsRule) -> Flow {
-        Flow { findings: Some(rule), ..self }
+    pub const fn finding(self, rule: FindingsRule) -> Traits {
+        Traits { findings: Some(rule), ..self }
     }
 
     /// Sets the rule that lists accesses by indices.
-    pub const fn indexing(self, sites: fn(&CallInfo<'_>) -> Vec<Site>) -> Flow {
-        Flow { sites: Some(sites), ..self }
+    pub const fn indexing(self, sites: fn(&CallInfo<'_>) -> Vec<Site>) -> Traits {
+        Traits { sites: Some(sites), ..self }
     }
 
     /// Sets the layout rule of an operator that follows the layouts of its operands.
-    pub const fn laid_out(self, rule: relayout::Rule) -> Flow {
+    pub const fn laid_out(self, rule: infer_layout::Rule) -> Traits {
         self.laid_out_as(&[], rule)
     }
 
     /// Sets the layout rule of an operator whose layouts a program can request, by the names of its layout attributes.
-    pub const fn laid_out_as(self, choices: &'static [&'static str], rule: relayout::Rule) -> Flow {
-        Flow { layout: Some(LayoutRule { choices, rule }), ..self }
+    pub const fn laid_out_as(self, choices: &'static [&'static str], rule: infer_layout::Rule) -> Traits {
+        Traits { layout: Some(LayoutRule { choices, rule }), ..self }
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn kept_operand_is_a_tensor_parameter() {
         let kept: Vec<(&str, &str)> =
-            crate::all().filter_map(|schema| Some((schema.name, schema.flow.kept?))).collect();
+            crate::all().filter_map(|schema| Some((schema.name, schema.traits.kept?))).collect();
         assert!(kept.contains(&("concat", "tensors")) && kept.contains(&("strided_slice", "x")));
         for (operator, operand) in kept {
             let schema = crate::find(operator.into()).expect("it is in the registry");

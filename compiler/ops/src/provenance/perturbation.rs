@@ -37,7 +37,7 @@ impl Facet {
 }
 
 /// Returns the facts among `arguments` that have the same kind as `target`, with their locations.
-pub(super) fn knobs(schema: &Schema, arguments: &[Argument], target: &Fact) -> Vec<(Input, Fact)> {
+pub(super) fn perturbations(schema: &Schema, arguments: &[Argument], target: &Fact) -> Vec<(Input, Fact)> {
     let mut found = Vec::new();
     for (param, argument) in arguments.iter().enumerate() {
         let mut facets = Vec::new();

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 impl Checker<'_> {
     /// Returns the types that the value of a variable may have, where these are more precise than its type `ty`.
-    pub(super) fn ways_of(&mut self, value: &IrExpr, ty: &StructInfo) -> Option<Arc<[StructInfo]>> {
+    pub(super) fn branch_types_of(&mut self, value: &IrExpr, ty: &StructInfo) -> Option<Arc<[StructInfo]>> {
         let known = match value.kind {
             IrKind::Var(variable) => match self.lookup(variable) {
-                Some(Entry::Value { ways, .. }) => ways,
+                Some(Entry::Value { branch_types, .. }) => branch_types,
                 _ => None,
             },
             _ => None,
@@ -25,18 +25,24 @@ impl Checker<'_> {
     }
 
     /// Returns the span of the first branch whose type contradicts the declared return type.
-    pub(super) fn unlike_return(&mut self, ways: &[(StructInfo, Span)]) -> Option<Span> {
+    pub(super) fn unlike_return(&mut self, branch_types: &[(StructInfo, Span)]) -> Option<Span> {
         let declared = self.function_context()?.ret.clone()?;
-        let (_, span) = ways.iter().find(|(way, _)| reconcile(&declared, way, &self.bounds).clash.is_some())?;
+        let (_, span) = branch_types
+            .iter()
+            .find(|(branch_type, _)| reconcile(&declared, branch_type, &self.bounds).clash.is_some())?;
         Some(*span)
     }
 
     /// Checks the branch types of a returned variable against the declared return type.
     pub(super) fn check_ways(&mut self, declared: &StructInfo, value: &IrExpr) {
         let IrKind::Var(variable) = value.kind else { return };
-        let Some(Entry::Value { ways: Some(ways), .. }) = self.lookup(variable) else { return };
-        let clash = |way: &StructInfo| reconcile(declared, way, &self.bounds).clash;
-        let Some((way, clash)) = ways.iter().find_map(|way| Some((way, clash(way)?))) else { return };
+        let Some(Entry::Value { branch_types: Some(branch_types), .. }) = self.lookup(variable) else { return };
+        let clash = |branch_type: &StructInfo| reconcile(declared, branch_type, &self.bounds).clash;
+        let Some((branch_type, clash)) =
+            branch_types.iter().find_map(|branch_type| Some((branch_type, clash(branch_type)?)))
+        else {
+            return;
+        };
         let code = if clash.kind == ClashKind::Dtype { Code::DtypeMismatch } else { Code::ReturnShapeMismatch };
         let message = format!(
             "the function is declared to return {declared}, but here {}, not {}",
@@ -45,7 +51,7 @@ impl Checker<'_> {
         );
         let place = self.definition_of(variable);
         let mut diagnostic = Diagnostic::new(code, place, message)
-            .with_primary_label(format!("`{variable}` may be {way}"))
+            .with_primary_label(format!("`{variable}` may be {branch_type}"))
             .with_label(Place::Here(value.span), "returned here");
         if self.nesting == 0 {
             let header = self.definition_of(name(FUNCTION_CONTEXT));

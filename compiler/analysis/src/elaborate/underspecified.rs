@@ -8,20 +8,22 @@ use rx_base::DType;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
 /// Describes the part of `wanted` that the type `actual` leaves unknown, if the call is rejected for it.
-pub(super) fn vague_part(wanted: &StructInfo, actual: &StructInfo) -> Option<String> {
+pub(super) fn underspecified_part(wanted: &StructInfo, actual: &StructInfo) -> Option<String> {
     match (wanted, actual) {
         (StructInfo::Object | StructInfo::Error | StructInfo::Function(_), _) => None,
         (wanted, StructInfo::Object) => Some(format!("all that is known of it is R.Any, {wanted} is needed")),
-        (StructInfo::Tensor(wanted), StructInfo::Tensor(actual)) => vague(wanted.shape.ndim(), wanted.dtype, actual),
+        (StructInfo::Tensor(wanted), StructInfo::Tensor(actual)) => {
+            underspecified(wanted.shape.ndim(), wanted.dtype, actual)
+        }
         (StructInfo::Tuple(wanted), StructInfo::Tuple(actual)) => {
-            wanted.iter().zip(actual.iter()).find_map(|(wanted, actual)| vague_part(wanted, actual))
+            wanted.iter().zip(actual.iter()).find_map(|(wanted, actual)| underspecified_part(wanted, actual))
         }
         _ => None,
     }
 }
 
-/// Like [`vague_part`], for a tensor that must have this rank and dtype.
-pub(super) fn vague(rank: Option<usize>, dtype: Option<DType>, actual: &TensorInfo) -> Option<String> {
+/// Like [`underspecified_part`], for a tensor that must have this rank and dtype.
+pub(super) fn underspecified(rank: Option<usize>, dtype: Option<DType>, actual: &TensorInfo) -> Option<String> {
     if actual.readings.is_some() || actual.shape == Shape::Error || actual.dtype_error {
         return None;
     }

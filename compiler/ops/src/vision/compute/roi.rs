@@ -17,7 +17,7 @@ use crate::compute::{Lowering, Operand, Unsupported};
 use crate::image::taps::{self, Lets};
 use crate::layout::{Layout, layout_attr};
 use crate::reduction::identity;
-use crate::tensor::loops::{at_most, either, greater, index};
+use crate::tensor::compute::{at_most, either, greater, index};
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, IterKind, KernelBuilder, LoopKind, Stmt};
 

@@ -9,7 +9,7 @@
 //! Requires: the operands' types stay those of the original program, with axes called A, B, C, ….
 //! Guarantees: the changed call computes the same elements in the layouts that the rule returns.
 //! Reference: TVM's `FRelaxInferLayout`, src/relax/transform/infer_layout_utils.h. An operator's rule is part of its
-//! [`Flow`](crate::Flow). This module defines the input and output of rules, and the rules that many operators share.
+//! [`Traits`](crate::Traits). This module defines the input and output of rules, and the rules that many operators share.
 
 use crate::axes::normalize_axis;
 use crate::call::CallInfo;
@@ -95,7 +95,7 @@ impl Laid {
 /// if all keep the layouts of their types.
 pub type Rule = fn(&LayoutCall<'_>) -> Option<LaidOut>;
 
-/// The layout behavior of an operator, as part of its [`Flow`](crate::Flow).
+/// The layout behavior of an operator, as part of its [`Traits`](crate::Traits).
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutRule {
     /// The layout attributes that a program may request, in TVM's order. Empty for an operator that follows the layouts
@@ -323,7 +323,7 @@ mod tests {
     fn layouts_are_requested_by_attributes() {
         let wanted = |operator: &str, texts: &[&str]| {
             let schema = crate::find(name(operator)).unwrap_or_else(|| panic!("no operator {operator}"));
-            let rule = schema.flow.layout.unwrap_or_else(|| panic!("{operator} has no rule"));
+            let rule = schema.traits.layout.unwrap_or_else(|| panic!("{operator} has no rule"));
             rule.wanted(schema, texts).map(|layouts| layouts.len())
         };
         assert_eq!(wanted("nn.conv2d", &["NHWC", "OHWI"]), Ok(2));

@@ -11,7 +11,7 @@
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce, reduce_rows};
-use crate::tensor::loops::index;
+use crate::tensor::compute::index;
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder};
 

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The scope at a byte offset in a segment, as an [`Outer`] that answers lookups from the recorded results.
-pub struct Before<'a> {
+pub struct PositionScope<'a> {
     results: &'a [Arc<SegmentResult>],
     segment: usize,
     offset: u32,
@@ -23,7 +23,7 @@ pub struct Before<'a> {
     found: RefCell<NameMap<Option<Entry>>>,
 }
 
-impl<'a> Before<'a> {
+impl<'a> PositionScope<'a> {
     /// Creates the scope before byte `offset` of segment `segment`; `signatures` returns the signatures of the
     /// module's items.
     pub fn new(
@@ -31,8 +31,8 @@ impl<'a> Before<'a> {
         segment: usize,
         offset: u32,
         signatures: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
-    ) -> Before<'a> {
-        Before { results: &check.segments, segment, offset, signatures, found: RefCell::default() }
+    ) -> PositionScope<'a> {
+        PositionScope { results: &check.segments, segment, offset, signatures, found: RefCell::default() }
     }
 
     /// Returns the blocks that are open at the start of the segment.
@@ -60,7 +60,7 @@ impl<'a> Before<'a> {
     }
 }
 
-impl Outer for Before<'_> {
+impl Outer for PositionScope<'_> {
     fn lookup(&self, name: Name) -> Option<Entry> {
         if let Some(found) = self.found.borrow().get(&name) {
             return found.clone();
@@ -82,7 +82,12 @@ impl Outer for Before<'_> {
 
 /// Elaborates `statements` as if they were written at the position of `before`, inside the dataflow block with the
 /// ordinal `dataflow` if one is open there.
-pub fn suppose(statements: &[String], before: &Before<'_>, dataflow: Option<u32>, file: &FileContext) -> SegmentResult {
+pub fn suppose(
+    statements: &[String],
+    before: &PositionScope<'_>,
+    dataflow: Option<u32>,
+    file: &FileContext,
+) -> SegmentResult {
     // The statements are indented by four columns, since the default state has the function header in column 0.
     let dataflow_count = dataflow.map_or(0, |ordinal| ordinal.saturating_add(1));
     let dataflow = dataflow.map(|ordinal| (0, ordinal));

@@ -35,7 +35,7 @@ impl Checker<'_> {
 
     /// Adds facts that hold from here to the end of the innermost block; `span` is the code that establishes them. A
     /// statement with a syntax error adds none.
-    pub(super) fn learn(&mut self, span: Span, add: impl FnOnce(&mut Bounds)) {
+    pub(super) fn refine(&mut self, span: Span, add: impl FnOnce(&mut Bounds)) {
         if self.is_broken() {
             return;
         }
@@ -78,21 +78,21 @@ impl Checker<'_> {
     }
 
     /// Records pairs of dims that are equal from here on, since the program checks this.
-    pub(super) fn learn_all(&mut self, equalities: &[(Dim, Dim)], span: Span) {
+    pub(super) fn refine_all(&mut self, equalities: &[(Dim, Dim)], span: Span) {
         if equalities.iter().any(|(a, b)| a != b) {
-            self.learn(span, |bounds| equalities.iter().for_each(|(a, b)| bounds.learn_equal(a, b)));
+            self.refine(span, |bounds| equalities.iter().for_each(|(a, b)| bounds.assume_equal(a, b)));
         }
     }
 
     /// Records that a value of the type `is` has the type `declared`, so corresponding dims are equal.
-    pub(super) fn learn_types(&mut self, declared: &StructInfo, is: &StructInfo, span: Span) {
+    pub(super) fn refine_types(&mut self, declared: &StructInfo, is: &StructInfo, span: Span) {
         let mut equalities = Vec::new();
         pair_dims(declared, is, &mut equalities);
-        self.learn_all(&equalities, span);
+        self.refine_all(&equalities, span);
     }
 
     /// Records that the dims of a checked type are not negative: `n - 3` implies `n >= 3`.
-    pub(super) fn learn_extents(&mut self, ty: &StructInfo, span: Span) {
+    pub(super) fn refine_extents(&mut self, ty: &StructInfo, span: Span) {
         let mut extents = Vec::new();
         each_dim(ty, &mut |dim| {
             if prove::lower(dim, &Bounds::default()).is_none_or(|low| low < 0) && !dim.is_error() {
@@ -100,7 +100,7 @@ impl Checker<'_> {
             }
         });
         if !extents.is_empty() {
-            self.learn(span, |bounds| extents.iter().for_each(|dim| bounds.learn_at_least(dim, &Dim::constant(0))));
+            self.refine(span, |bounds| extents.iter().for_each(|dim| bounds.assume_at_least(dim, &Dim::constant(0))));
         }
     }
 

@@ -4,7 +4,7 @@ use rx_ir::{Expr, ExprKind};
 use rx_ops::provenance::{Facet, Part};
 
 /// Describes a part: `axis 2`, `axis 0 of field 1`, `the dtype`.
-pub(crate) fn part_words(facet: &Facet) -> String {
+pub(crate) fn describe_part(facet: &Facet) -> String {
     let part = match facet.part {
         Part::Dim(axis) => format!("axis {axis}"),
         Part::Rank => "the rank".to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn part_words(facet: &Facet) -> String {
 }
 
 /// Describes a value: `` `x` ``, `` `x[1]` ``, or `what` if it has no name.
-pub(super) fn value_words(expr: &Expr, what: &str) -> String {
+pub(super) fn describe_value(expr: &Expr, what: &str) -> String {
     match named(expr) {
         Some(name) => format!("`{name}`"),
         None => what.to_owned(),

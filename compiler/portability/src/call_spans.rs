@@ -5,12 +5,12 @@ use rx_syntax::ast::{Argument, ExprKind};
 use rx_syntax::{Cursor, Segment};
 
 /// A call in the source text.
-pub(super) struct WrittenCall<'a> {
+pub(super) struct SourceCall<'a> {
     pub cursor: Cursor<'a>,
     pub arguments: &'a [Argument],
 }
 
-impl WrittenCall<'_> {
+impl SourceCall<'_> {
     /// Returns the span of the argument for a parameter, given by keyword or as the argument number `position`. Returns
     /// `None` if it is omitted.
     pub fn argument(&self, keyword: &str, position: Option<usize>) -> Option<Span> {
@@ -22,8 +22,8 @@ impl WrittenCall<'_> {
 }
 
 /// Returns the call at `span` in the text of a segment.
-pub(super) fn call_at(segment: &Segment, span: Span) -> Option<WrittenCall<'_>> {
+pub(super) fn call_at(segment: &Segment, span: Span) -> Option<SourceCall<'_>> {
     let (cursor, call) = segment.call_at(span)?;
     let ExprKind::Call { arguments, .. } = &call.kind else { return None };
-    Some(WrittenCall { cursor, arguments })
+    Some(SourceCall { cursor, arguments })
 }

@@ -19,7 +19,7 @@ const NEAREST: i64 = 6;
 
 /// A suggested value of one attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Repair {
+pub struct Suggestion {
     /// The attribute.
     pub param: &'static str,
     /// The value that would fit.
@@ -27,9 +27,9 @@ pub struct Repair {
 }
 
 /// Returns the attributes for which a change of one alone gives the call the type `wanted`, nearest values first.
-pub fn repairs(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Repair> {
+pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> {
     let mut runs = MOST_RUNS;
-    let mut found: Vec<(i64, Repair)> = Vec::new();
+    let mut found: Vec<(i64, Suggestion)> = Vec::new();
     for (at, param) in call.schema.params.iter().enumerate() {
         let ParamKind::Attr(kind) = param.kind else { continue };
         let given = match call.args.get(at) {
@@ -41,13 +41,13 @@ pub fn repairs(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Repair> {
             let Some(left) = runs.checked_sub(1) else { break };
             runs = left;
             if gives(call, at, &value, wanted) {
-                found.push((distance, Repair { param: param.name, value }));
+                found.push((distance, Suggestion { param: param.name, value }));
                 break;
             }
         }
     }
     found.sort_by_key(|(distance, _)| *distance);
-    found.into_iter().map(|(_, repair)| repair).collect()
+    found.into_iter().map(|(_, suggestion)| suggestion).collect()
 }
 
 /// Whether the call has the type `wanted` if argument `at` is `value`.
@@ -147,15 +147,15 @@ fn shape_fits(shape: &Shape, wanted: &Shape, bounds: &Bounds) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::repairs;
+    use super::suggestions;
     use crate::tests::{Given, call_of, dims, numbers, tensor, text};
     use rx_base::DType;
     use rx_ir::StructInfo;
 
     fn found(operator: &str, args: &[(&str, Given)], wanted: &str) -> Vec<String> {
         let wanted = StructInfo::tensor(dims(wanted), Some(DType::FLOAT32));
-        let repairs = call_of(operator, args, |call| repairs(call, &wanted));
-        repairs.into_iter().map(|repair| format!("{}={}", repair.param, repair.value)).collect()
+        let suggestions = call_of(operator, args, |call| suggestions(call, &wanted));
+        suggestions.into_iter().map(|suggestion| format!("{}={}", suggestion.param, suggestion.value)).collect()
     }
 
     #[test]
