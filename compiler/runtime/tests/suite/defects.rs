@@ -9,13 +9,24 @@ use rx_runtime::cuda::Simulated;
 use rx_runtime::{Backend, Fault, Limits, Output, RunError, cpu::Cpu, interp::Interpreter};
 use rx_tensor::{Tensor, compare, random};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The value of every symbol, and the value for programs that need more rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
-/// The maximal number of loop iterations on the interpreter and on simulated CUDA: a few hundred times fewer than the
-/// largest convolutions need, which only the CPU runs.
-const MOST_ITERATIONS: u64 = 1 << 24;
+/// The maximal numbers of loop iterations of a program on devices other than the CPU. Longer programs only run on the
+/// CPU.
+#[derive(Clone, Copy)]
+struct Longest {
+    interpreter: u64,
+    simulated: u64,
+}
+
+/// The limits of the usual sweep: a few hundred times fewer iterations than the largest convolutions need.
+const SHORT: Longest = Longest { interpreter: 1 << 24, simulated: 1 << 24 };
+
+/// The limits of the long sweep: every program runs as CUDA as well, which is compiled C++ on the host.
+const LONG: Longest = Longest { interpreter: 1 << 28, simulated: 1 << 36 };
 
 /// A program of the corpus: its name, its text, and the kind of its defect, `-` if it is correct.
 struct Defect {
@@ -113,43 +124,50 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn correct_programs_agree_on_all_devices() {
-    one_result_everywhere(MOST_ITERATIONS);
+    check_correct_programs(SHORT);
 }
 
 /// As above with the largest convolutions. Takes minutes.
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn large_correct_programs_agree_on_all_devices() {
-    one_result_everywhere(1 << 36);
+    check_correct_programs(LONG);
 }
 
-/// Runs the correct programs on the CPU and, if they need at most `iterations` iterations, on the interpreter and on
-/// simulated CUDA.
-fn one_result_everywhere(iterations: u64) {
+/// Runs the correct programs on all devices, with one thread for each core.
+fn check_correct_programs(longest: Longest) {
     let Some(defects) = defects() else { return };
     let simulated = rx_cuda::simulator::compiler().is_ok();
     if !simulated {
         println!("skipped: CUDA text, no C++ compiler");
     }
-    let mut table = Table::default();
-    for Defect { name, text, .. } in defects.iter().filter(|defect| defect.kind == "-") {
-        let (text, wrong) = read(text);
-        assert!(!wrong, "{name}");
-        let ended = table.add(name, &text, &arguments(&text), (iterations, simulated));
-        // A program may be correct for some values only and fail with an index error for the random ones. It must then
-        // fail on all devices, and succeed for zeros.
-        if !ended && !table.add(name, &text, &zeros(&text), (iterations, simulated)) {
-            table.failed.push(format!("{name}: ends with an error for zeros, too"));
+    let correct: Vec<&Defect> = defects.iter().filter(|defect| defect.kind == "-").collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut table = Table { longest, simulated, ran: 0, interpreted: 0, as_cuda: 0, failed: Vec::new() };
+        while let Some(defect) = correct.get(next.fetch_add(1, Ordering::Relaxed)) {
+            table.add(defect);
         }
-    }
-    let Table { ran, interpreted, as_cuda, failed } = table;
-    println!("{ran} run to an end on the CPU; {interpreted} on the interpreter and {as_cuda} as CUDA come to the same");
+        table
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let tables = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("every program is run")).collect::<Vec<_>>()
+    });
+    let [ran, interpreted, as_cuda] = tables.iter().fold([0; 3], |[ran, interpreted, as_cuda], table| {
+        [ran + table.ran, interpreted + table.interpreted, as_cuda + table.as_cuda]
+    });
+    println!("{ran} programs run on the CPU; {interpreted} of them agree with the interpreter, {as_cuda} with CUDA");
+    let failed: Vec<String> = tables.into_iter().flat_map(|table| table.failed).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 /// The counts of successful runs, and the failures.
-#[derive(Default)]
 struct Table {
+    longest: Longest,
+    /// Whether programs run as CUDA, too.
+    simulated: bool,
     ran: usize,
     interpreted: usize,
     as_cuda: usize,
@@ -157,24 +175,34 @@ struct Table {
 }
 
 impl Table {
-    /// Runs a program on all devices and compares the results. Returns whether the run on the CPU succeeded.
-    fn add(&mut self, name: &str, text: &Text, arguments: &[Tensor], (iterations, simulated): (u64, bool)) -> bool {
-        let compiled = outcome(text, Cpu::default(), arguments);
-        let mut others = Vec::new();
-        if let Some(other) = short(text, Interpreter::default(), arguments, iterations) {
-            self.interpreted += usize::from(compiled.is_ok());
-            others.push(("the interpreter", other));
-            if simulated {
-                self.as_cuda += usize::from(compiled.is_ok());
-                others.push(("CUDA", outcome(text, Simulated::default(), arguments)));
-            }
+    /// Runs a program with random arguments on all devices. It may be correct for some values only and fail with an
+    /// index error for the random ones. It must then fail on all devices, and succeed for zeros.
+    fn add(&mut self, Defect { name, text, .. }: &Defect) {
+        let (text, wrong) = read(text);
+        if wrong {
+            self.failed.push(format!("{name}: has errors"));
+        } else if !self.run(name, &text, &arguments(&text)) && !self.run(name, &text, &zeros(&text)) {
+            self.failed.push(format!("{name}: fails for zeros, too"));
         }
-        self.ran += usize::from(compiled.is_ok());
+    }
+
+    /// Runs a program on all devices and compares the results. Returns whether the run on the CPU succeeded.
+    fn run(&mut self, name: &str, text: &Text, arguments: &[Tensor]) -> bool {
+        let compiled = outcome(text, Cpu::default(), arguments);
         if let Err(error) = &compiled {
             println!("{name}: {error}");
         }
-        for (device, other) in others {
+        let succeeded = usize::from(compiled.is_ok());
+        self.ran += succeeded;
+        let mut compare = |device: &str, other: Option<Result<Vec<Tensor>, RunError>>| {
+            let Some(other) = other else { return 0 };
             self.failed.extend(same(&compiled, &other).err().map(|why| format!("{name}: {device}: {why}")));
+            succeeded
+        };
+        let interpreted = short(text, Interpreter::default(), arguments, self.longest.interpreter);
+        self.interpreted += compare("the interpreter", interpreted);
+        if self.simulated {
+            self.as_cuda += compare("CUDA", short(text, Simulated::default(), arguments, self.longest.simulated));
         }
         compiled.is_ok()
     }
@@ -211,23 +239,23 @@ fn an_index_that_is_refused_is_an_error_when_it_runs() {
                 .origin
                 .and_then(|origin| text.0.origin_span(text.0.first_module(text.1), origin))
                 .map(|span| line_of(source, span));
-            let told = error.to_string();
+            let message = error.to_string();
             let named = match &error.fault {
                 Fault::OutOfBounds { operator, buffer, index, extent, .. } => {
                     !(0..*extent).contains(index)
                         && [operator.as_str(), &index.to_string(), &extent.to_string()]
                             .iter()
-                            .all(|it| told.contains(it))
+                            .all(|it| message.contains(it))
                         // The line contains the operator of a call, or the buffer of a statement in a prim_func's
                         // block.
                         && line.is_some_and(|line| line.contains(operator.as_str()) || line.contains(buffer.as_str()))
                 }
                 // An out-of-bounds slice is reported by the operator's rule once its operands are known.
-                _ => told.contains("out of bounds") && told.starts_with("R.") && line.is_some(),
+                _ => message.contains("out of bounds") && message.starts_with("R.") && line.is_some(),
             };
             match named {
                 true => caught += 1,
-                false => failed.push(format!("{name} on {device}: {told}, in {line:?}")),
+                false => failed.push(format!("{name} on {device}: {message}, in {line:?}")),
             }
         }
     }
