@@ -3,18 +3,19 @@
 //! ```text
 //! for i, j: out[i, j] = f(x[i, j], y[j])
 //! →
-//! thread t: k = t * width                                     // width elements are 16 bytes
+//! thread t: k = t * width                                     // width elements are up to 16 bytes
 //!           load x[k .. k + width] as one vector, and y       // for several groups, all loads first
 //!           compute, store out[k .. k + width] as one vector
 //! ```
 //!
-//! Requires: elementwise statements (no reductions) over the same loops. Guarantees: axes that all accesses traverse as one are
-//! one index, so that most maps need no division. If a group of neighbours is aligned only for some arguments of the
-//! call, there are two kernels, and the host launches the one that fits (`stages/vectors`). If there is little data per
-//! element, a thread processes several groups, and issues all loads before the first use.
+//! Requires: elementwise statements (no reductions) over the same loops. Guarantees: axes that all accesses traverse as
+//! one are one index, so that most maps need no division. If a group of neighbours is aligned only for some arguments
+//! of the call, there are two kernels, and the host launches the one that fits ([`super::row_pipeline::vectors`]). If
+//! there are many elements with little data each, a thread processes several groups, and issues all loads before the
+//! first use.
 //!
-//! Consecutive independent maps, such as the parts of a concatenation, are one launch: each part has its range of
-//! blocks.
+//! Consecutive independent maps, such as the parts of a concatenation, are one launch of up to 32 maps: each map has
+//! its range of blocks.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/fallback.py` schedules such functions, without vectors.
 
@@ -41,9 +42,9 @@ pub(super) const RULE: Rule = Rule {
 /// The largest number of maps in one launch.
 const MOST_PARTS: usize = 32;
 
-/// Bytes that a thread loads before the first use. With 2048 threads this is more than a multiprocessor of an H100 or
-/// H200 must have in flight to keep its memory busy: a latency of about 600 ns times 1/132 of 4 TB/s, that is, 20 KB or
-/// more.
+/// Bytes that a thread should load before the first use, which limits the number of vector groups. With 2048 threads
+/// this is 128 KB, more than a multiprocessor of an H100 or H200 must have in flight to keep its memory busy: a latency
+/// of about 600 ns times 1/132 of 4 TB/s is about 18 KB.
 const BYTES_AT_ONCE: i64 = 64;
 
 /// The largest number of vector groups per thread.
@@ -71,8 +72,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let kernel = |is_plain, condition| -> Box<dyn KernelBody> {
         Box::new(MapKernel { parts: Rc::clone(&parts), is_plain, condition })
     };
-    // If a part's vectorization depends on the call's arguments, the launch has two kernels. In one all parts use their
-    // widest vectorization, in the other none does that depends on the arguments.
+    // If a part's vectorization depends on the call's arguments, there are two kernels, of which the host launches one.
+    // In the first, all parts use their widest vectorization; in the second, the one that is correct for all arguments.
     let conditions = parts.iter().filter_map(|part| part.ways.first()?.condition.clone());
     let kernels = match conditions.reduce(|all, one| all.and(one)) {
         Some(condition) => vec![kernel(false, Some(condition.clone())), kernel(true, Some(!condition))],
@@ -82,7 +83,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
 }
 
 /// Returns the map after the first `taken` statements and how many statements it has, if it can share their launch: it
-/// is independent of them, and no earlier rule takes it.
+/// is independent of them, no earlier rule takes it, and the launch has fewer than [`MOST_PARTS`] maps.
 fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)> {
     let func = &parts.last()?.stages.func;
     let task = Task { func, ..task.behind(taken).filter(|_| parts.len() < MOST_PARTS)? };
@@ -162,7 +163,7 @@ impl Part {
         blocks
     }
 
-    /// Emits the code of the map for a thread of the block numbered `block` within it.
+    /// Emits the code of the map for one thread. `block` is the text of the block's number among the map's blocks.
     fn print(&self, kernel: &mut Kernel<'_>, block: &str, is_plain: bool) -> Result<(), String> {
         let way = self.way(is_plain).ok_or("requires a vector width; found none")?;
         let (width, groups) = (way.width(), self.groups(way));
@@ -236,7 +237,7 @@ struct MapKernel {
     /// Whether the maps use the plain vectorization, which fits all calls.
     is_plain: bool,
     /// The condition on the call's arguments under which the host launches this kernel; otherwise it launches the other
-    /// one.
+    /// one. `None` if there is no other.
     condition: Option<Expr>,
 }
 

@@ -11,10 +11,10 @@
 //! E[m * N + n] = max(D_value, 0);                  // C and D are stored only if they are used elsewhere
 //! ```
 //!
-//! Requires: a front that writes every element of its buffer exactly once; statements that read the earlier results
-//! only at the element that they write, and write no buffer that the kernel reads or writes otherwise. Guarantees: each
-//! value is rounded to its buffer's dtype, as if it were stored. The rules `gemm`, `gemv`, `attention` and `window` use
-//! it.
+//! Requires: a front that writes every element of its buffer exactly once; statements that read of each earlier result
+//! only the element that the thread has in a register, and write no buffer that the kernel reads or writes otherwise.
+//! The element that a statement writes may have other indices, as in a transpose. Guarantees: each value is rounded to
+//! its buffer's dtype, as if it were stored. The rules `gemm`, `gemv`, `attention` and `window` use this module.
 //!
 //! Reference: TVM's primitive `reverse_compute_inline` (`src/s_tir/schedule/primitive/compute_inline.cc`).
 
@@ -88,9 +88,9 @@ pub(crate) struct Packs {
     names: Vec<Option<String>>,
 }
 
-/// Whether every `count` values of a loop from a multiple of `count` on are contiguous in memory, at an address that is
-/// a multiple of `count` elements. For example, the address `64 * y + x` with an extent of 32 for `x` is in chunks of
-/// up to 32 along `x`; `33 * y + x` is in chunks of 1 only.
+/// Whether a loop splits into whole groups of `count` values that are contiguous in memory, each at an address that is
+/// a multiple of `count` elements. For example, with an extent of 32 for `x`, the address `64 * y + x` is in chunks of
+/// 2, 4, 8, 16 and 32 along `x`; `33 * y + x` is in chunks of 1 only.
 pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -> bool {
     let even = |dim: &Dim| {
         dim.constant_part() % count == 0 && dim.terms().iter().all(|(_, coefficient)| coefficient % count == 0)
@@ -102,8 +102,8 @@ pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -
 }
 
 impl Epilogue {
-    /// Collects the elementwise statements of the task that follow the front, which are the statements that compute the
-    /// result. The loops of the front write `buffer[indices]`: `elements` different elements, each once.
+    /// Collects the elementwise statements of the task that follow the front, up to the first that cannot be fused. The
+    /// loops of the front write `buffer[indices]`: `elements` different elements, each once.
     pub(crate) fn of(
         task: &Task<'_>,
         func: &PrimFunc,
@@ -215,7 +215,7 @@ impl Epilogue {
 
     /// Declares vector registers of `width` elements along the loop `last`, for the steps whose elements are contiguous
     /// and aligned along it. `which` is the CUDA text of the current element's position. Returns `None` if there are no
-    /// such steps.
+    /// such steps, if `last` is `None`, or if the front's condition depends on that loop.
     pub(crate) fn packs(
         &self,
         kernel: &mut Kernel<'_>,
@@ -317,7 +317,7 @@ impl Epilogue {
 
     /// Returns the buffers that are not passed to the second kernel of a split reduction. That kernel adds the partial
     /// sums of the first `own` statements and computes the epilogue, so it needs neither the buffers that never reach
-    /// memory nor those that only these statements use.
+    /// memory nor those that only these statements use, other than the front's result.
     pub(crate) fn kept_behind(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);

@@ -39,7 +39,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note: note.to_owned(), ..Schedule::single(1, PlainKernel { threads, body }) })
 }
 
-/// Returns the perfectly nested loops around a statement, outermost first, and that statement.
+/// Splits a loop nest into its perfectly nested outer loops, outermost first, and the statement inside of them.
 pub(super) fn loops_of(stmt: &Stmt) -> (Vec<(Loop, LoopKind)>, &Stmt) {
     let mut loops = Vec::new();
     let mut body = stmt;

@@ -12,10 +12,10 @@
 //!
 //! Requires: a sum of products, each loop of which has one role ([`rx_loops::ProductNest`]), and at least one M loop
 //! and one N loop. A loop is batch if both factors and the result use it, M or N if the result and one factor use it,
-//! and K if both factors but not the result use it. For example, in a convolution the batch and spatial loops are M,
-//! the output channels N, and the input channels and the taps K. All loops of a role form one linear index, from which
-//! the loops' values are computed; a factor is any expression of those values. So operands may be transposed, cast,
-//! dequantized or padded.
+//! and K if both factors but not the result use it. For example, in an NHWC convolution the batch and spatial loops are
+//! M, the output channels N, and the input channels and the taps K (for NCHW, M and N are exchanged). All loops of a
+//! role form one linear index, from which the loops' values are computed; a factor is any expression of those values.
+//! So operands may be transposed, cast, dequantized or padded.
 //!
 //! Guarantees:
 //! - Sums of 16-bit floats accumulate in `float32` and round once, even where the function rounds after each term. The
@@ -26,13 +26,14 @@
 //!
 //! A transposed convolution with a stride is one product per phase, where a phase is the outputs that use the same taps
 //! ([`rx_loops::by_phases`]). Phases are a batch loop. If the definition first computes all products and then
-//! gathers them, the two statements become one product, and the gathered values never reach memory.
+//! gathers them, the two statements become one product where that pays ([`source`]), and the gathered values then never
+//! reach memory.
 //!
-//! Addresses are separable where possible ([`separable`]): a thread keeps the row part (the offset, and the distances to
-//! the edges of the data) in registers and decodes only the K part for each tile. Then an element of a padded window
-//! costs one addition and one comparison per edge.
+//! Addresses are separable where possible ([`separable`]): a thread keeps the row part (the offset, and the distances
+//! to the edges of the data) in registers and decodes only the K part for each tile. Then the bounds check of an
+//! element of a padded window costs one addition and one comparison for each padded axis.
 //!
-//! Limit: overlapping windows do not share tiles.
+//! Limit: an input that several overlapping windows contain is loaded to shared memory once for each of them.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/matmul.py` (the same normalization of loops to batch, M, N, K);
 //! CUTLASS's `include/cutlass/gemm/threadblock/mma_multistage.h` (the multistage pipeline).

@@ -4,19 +4,20 @@
 //! ```text
 //! for f < 8, n, k: C[f, n] += A[f, k] * B[k, n]
 //!
-//! B contiguous along k (a warp per row):          B contiguous along n (a lane per row or rows):
-//!     row n = warp                                    rows n = lane * wide + j
-//!     for k = lane * wide; k += 32 * wide:            for k = warp; k += 8:
-//!         load wide neighbours of B as one vector         load wide neighbours of B as one vector
-//!         sums[f] += A[f, k + j] * B[k + j, n]            sums[f][j] += A[f, k] * B[k, n + j]
-//!     add the lanes' sums by shuffles                 add the warps' sums in shared memory
+//! B contiguous along k or neither (a warp per row): B contiguous along n only (a lane per row or rows):
+//!     row n = warp                                      rows n = lane * wide + j
+//!     for k = lane * wide; k += 32 * wide:              for k = warp; k += 8:
+//!         load wide neighbours of B as one vector           load wide neighbours of B as one vector
+//!         sums[f] += A[f, k + j] * B[k + j, n]              sums[f][j] += A[f, k] * B[k, n + j]
+//!     add the lanes' sums by shuffles                   add the warps' sums in shared memory
 //! ```
 //!
-//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix whose elements are not those of padded
-//! windows. Guarantees: each element of the matrix is read once; partial sums are added in a fixed order.
+//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix whose elements are not selected by a
+//! condition, as those of padded windows are. Guarantees: each element of the matrix is read once for each product of
+//! the batch; partial sums are added in a fixed order.
 //!
-//! In this file *rows* are the long axis of the matrix, and *vectors* are the few rows of the other factor. Vectors are
-//! reread from the cache.
+//! In this file, the *matrix* is the factor with many rows, *rows* are its M or N axis, and *vectors* are the few rows
+//! or columns of the other factor. Vectors are reread from the cache.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/gemv.py` and `python/tvm/s_tir/dlight/gpu/low_batch_gemv.py`.
 
@@ -39,7 +40,7 @@ const MOST: i64 = 8;
 /// Warps per block.
 const WARPS: i64 = 8;
 
-/// Elements of a row that a lane processes per iteration, if they are not loaded as one vector.
+/// Elements along K that a lane processes per iteration if a warp computes a row and they are not loaded as one vector.
 const COMPUTED: i64 = 8;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -64,7 +65,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let along = if by_rows { rows } else { &problem.k };
     let bytes = i64::try_from(matrix.narrow.dtype().bytes()).unwrap_or(1).max(1);
     let mut wide = match by_rows {
-        // As many adjacent rows per lane as leave at least one block for each multiprocessor.
+        // As many adjacent rows per lane as leave at least one block for each multiprocessor, up to 16 bytes; 2 if the
+        // number of rows is not a constant.
         true => {
             rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes))
         }
@@ -100,7 +102,8 @@ struct FewRows {
     wide: i64,
     /// Whether these elements are loaded as one vector.
     is_vector: bool,
-    /// Whether the elements of the other factor are loaded as one vector as well.
+    /// Whether the same number of elements of each vector (a row or column of the other factor) is loaded at once as
+    /// well.
     in_packs: bool,
 }
 

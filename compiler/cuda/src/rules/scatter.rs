@@ -8,9 +8,11 @@
 //!
 //! Several iterations may store to the same element, so they cannot be threads. Each thread executes all iterations in
 //! order, but only the stores to elements that it owns: those whose position modulo the number of owners is the
-//! thread's number. All threads of a warp load the same indices, and no thread waits for another.
+//! thread's number. All threads of a warp load the same indices (if no other loop is parallel), and no thread waits for
+//! another. Loops that are proved parallel become additional threads; then there are fewer owners than 4096.
 //!
-//! Requires a single store whose value reads the buffer only at the stored element. Guarantees the results of the
+//! Requires a block with a single store whose value reads the buffer only at the stored element; at least 16 serial
+//! iterations if their number is a constant; at most 2048 parallel ones if theirs is. Guarantees the results of the
 //! serial loops to the bit, also for sums. The exception are products and sums that the device compiler contracts to
 //! fused multiply-adds (`--fmad`), which are rounded once.
 
@@ -70,7 +72,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         None => USUAL_OWNERS,
     };
     Declined::when(owners < 2, "requires few parallel iterations; found enough for the device")?;
-    // An axis whose index only depends on the threads separates their elements already.
+    // An axis whose index depends only on the parallel loops and on scalars separates the elements of those threads
+    // already, so it does not count for the owner.
     let own: Vec<VarId> = threads.iter().map(|one| one.var).chain(uniform.iter().copied()).collect();
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
         [(_, indices)] => {
@@ -96,7 +99,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note, ..Schedule::single(1, ScatterKernel { func, threads, body }) })
 }
 
-/// Returns the number of iterations of nested loops; `None` if it is not a constant.
+/// Returns the number of iterations of nested loops, with an extent of 0 counted as 1; `None` if it is not a constant.
 fn count(loops: &[Loop]) -> Option<i64> {
     loops.iter().try_fold(1i64, |all, one| all.checked_mul(one.extent.as_int()?.max(1)))
 }
@@ -109,7 +112,8 @@ fn spaces(loops: &[(Loop, LoopKind)]) -> Vec<Loop> {
 /// Returns the buffer of a statement's only store.
 ///
 /// # Errors
-/// There are other stores or effects, or the statement reads an element of the buffer other than the stored one.
+/// The statement has no store or several, a `while` loop, an assertion or an evaluated call; or it reads the buffer
+/// anywhere but at the stored element in the stored value.
 fn only_store(stmt: &Stmt) -> Result<BufferId, Declined> {
     let mut stores = Vec::new();
     let mut is_plain = true;

@@ -8,9 +8,10 @@
 //!                   out[i0 + y, j0 + threadIdx.x] = f(tile[threadIdx.x][y])     // coalesced along j
 //! ```
 //!
-//! Requires: elementwise statements; an input that is contiguous along another axis than the result's last one; both
-//! axes at least 8 long, where their extents are constants. Guarantees: reads and writes are both coalesced;
-//! elementwise operations are fused where the result is written.
+//! Requires: elementwise statements; an input that uses the result's last axis but is contiguous along another one;
+//! both axes at least 8 long, where their extents are constants; results that are contiguous along their last axis; at
+//! most 24 KB of tiles. Guarantees: the reads to tiles and the writes are both coalesced; elementwise operations are
+//! fused where the result is written. Other inputs are read directly.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/transpose.py`.
 

@@ -1,4 +1,4 @@
-//! Schedule rule `window`: sliding-window reductions for which a matrix product does not pay, that is depthwise
+//! Schedule rule `window`: sliding-window reductions for which a matrix product does not pay, mainly depthwise
 //! convolutions, grouped convolutions with few channels, and poolings.
 //!
 //! ```text
@@ -13,19 +13,21 @@
 //! ```
 //!
 //! Requires: a sum, maximum or minimum over a window ([`rx_loops::SlidingWindow`]) of at most 128 taps, with a constant
-//! initial value; at most 8 output channels that read the same windows, otherwise `gemm` is faster.
+//! initial value; at most 8 output channels that read the same windows, otherwise `gemm` is faster; without a weight,
+//! windows that overlap, or at most 64 iterations per output.
 //!
 //! Guarantees: sums of 16-bit floats accumulate in `float32` and round once; sums of integers wrap like the function's.
 //!
 //! Neighbouring threads have neighbours along the axis that is contiguous in the result. A thread has several outputs
 //! along another axis, and loads the positions that their windows share once, to registers. For example, 4 outputs of a
-//! 3 x 3 window with stride 1 load 18 elements for 36 products. If channels are contiguous, a thread has as many as fit
-//! into 16 bytes. If several output channels read the same windows, a thread has all of them.
+//! 3 x 3 window with stride 1 load 18 elements for 36 products. If channels are contiguous and aligned, a thread has 8,
+//! 4 or 2 of them, as fit into 16 bytes. If several output channels read the same windows, a thread has all of them,
+//! unless they are contiguous in the result.
 //!
 //! No tile is kept in shared memory. Elements that other threads load again come from the L1 cache, by whole cache
 //! lines. With several outputs in registers, a 3 x 3 window needs less bandwidth from L1 than L1 has in the time in
 //! which memory delivers each element once. A tile would need a barrier and as many loads from shared memory. Edges
-//! need no separate kernel: taps are unrolled, so the padding is one comparison per position.
+//! need no separate kernel: the loops over a small window are unrolled, so the padding is one comparison per position.
 //!
 //! - [`problem`]: the matched reduction, and the choice of the outputs per thread.
 //! - [`kernel`]: the CUDA text.

@@ -19,12 +19,12 @@ enum Seen {
     FromStart,
     /// The keys up to the query's own position, where the last query is at the last key.
     FromEnd,
-    /// The last keys, this many, up to the query's own position.
+    /// The last keys, this many, up to the query's own position, where the last query is at the last key.
     Window(i64),
     /// All keys for even queries, and none for odd ones. The softmax of this case is 0 for a row without keys.
     NotAll,
-    /// The keys from the query's own position on. The mask is additive: it adds the lowest finite number to the other
-    /// scores.
+    /// The keys from the query's own position on. The mask is additive: it adds a finite number near the lowest to the
+    /// scores of the other keys.
     FromOwn,
 }
 
@@ -262,7 +262,7 @@ fn attention_agrees_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&cases());
 }
 
-/// Returns the operators' own cases.
+/// Returns the cases of the operators `nn.attention…` in `tests/operators`.
 fn of_operators() -> Vec<Case> {
     let families = crate::operators::families().into_iter();
     families.flat_map(|(_, cases)| cases).filter(|case| case.name.contains("nn.attention")).collect()

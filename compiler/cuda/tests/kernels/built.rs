@@ -173,7 +173,7 @@ fn sum_all() -> PrimFunc {
     builder.finish()
 }
 
-/// Returns a running sum: rows are threads, and the elements of a row are a loop.
+/// Returns a running sum: the axis of the rows is spatial, and the axis along a row is ordered.
 fn cumulative_sum() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("cumsum"));
     let (x, out) = (builder.param("x", &dims(&[3, 6]), F32), builder.param("out", &dims(&[3, 6]), F32));
@@ -187,7 +187,7 @@ fn cumulative_sum() -> PrimFunc {
     builder.finish()
 }
 
-/// Returns `out[|indices[i]| % 5] = updates[i]`: of several updates of an element, the last one wins.
+/// Returns `out[indices[i] % 5] = updates[i]` (floor modulo): of several updates of an element, the last one wins.
 fn scatter() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("scatter"));
     let indices = builder.param("indices", &[n()], DType::INT64);
@@ -236,7 +236,7 @@ fn argmax() -> PrimFunc {
     builder.finish()
 }
 
-/// Returns all divisions, with nonzero divisors.
+/// Returns the floor and truncating divisions and remainders, with nonzero divisors.
 fn quotients(dtype: DType) -> PrimFunc {
     let ops = [BinaryOp::FloorDiv, BinaryOp::FloorMod, BinaryOp::TruncDiv, BinaryOp::TruncMod];
     pairs("quotients", dtype, &ops, |b| {
@@ -276,7 +276,7 @@ fn pairs(operator: &str, dtype: DType, ops: &[BinaryOp], of_b: impl Fn(Expr) -> 
     builder.finish()
 }
 
-/// Returns four intrinsics and operators on the bits of integers.
+/// Returns the count of leading zeros, the population count, the absolute value and the bitwise complement of integers.
 fn bits() -> PrimFunc {
     let mut builder = KernelBuilder::new(name("bits"));
     let dtype = DType::INT16;

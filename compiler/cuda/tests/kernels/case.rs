@@ -161,8 +161,8 @@ impl Case {
     }
 }
 
-/// Returns numbers between -2 and 2 in steps of 1/8, or integers between -16 and 16, without a period that could hide a
-/// wrong index.
+/// Returns floats between -2 and 2 in steps of 1/8, signed integers between -16 and 16, unsigned ones between 0 and 16,
+/// or booleans, without a period that could hide a wrong index.
 fn tensor(seed: u64, dtype: DType, shape: &[i64]) -> Tensor {
     let mut tensor = Tensor::zeros(dtype, shape).expect("a small tensor");
     for at in 0..tensor.len() {

@@ -5,7 +5,8 @@ use rx_cuda::rules::Target;
 use rx_tir::PrimFunc;
 use std::collections::BTreeMap;
 
-/// The number of kernels of each rule, and the reasons why the other rules declined statements that the fallback took.
+/// The number of kernels of each rule, and for statements that the fallback took, how often each reason of another rule
+/// for declining is the most relevant one.
 #[derive(Default)]
 struct Table {
     kernels: BTreeMap<&'static str, usize>,
@@ -63,7 +64,7 @@ fn most_kernels_of_operators_have_a_dedicated_rule() {
     }
 }
 
-/// The lowered prim_funcs of models (`models/stages`).
+/// Prints the table of the prim_funcs of models (`models/stages` and `models/mlc`).
 #[test]
 fn kernels_of_models_by_rule() {
     let Some(funcs) = crate::corpus::of_models() else { return };

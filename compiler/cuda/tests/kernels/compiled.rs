@@ -4,7 +4,7 @@ use crate::case::{Case, Failure};
 use rx_cpu::{Argument, CpuModule, Scratch};
 use rx_tensor::Tensor;
 
-/// The limits of compiled code for one function that is too long for the interpreter.
+/// The limits of compiled code for one function, which may be too long for the interpreter.
 const COMPILED: rx_cpu::Limits = rx_cpu::Limits { iterations: 1 << 31, bytes: 1 << 30 };
 
 /// Returns the result of a case on the CPU.

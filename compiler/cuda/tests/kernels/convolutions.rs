@@ -21,7 +21,7 @@ struct Convolution {
     stride: i64,
     dilation: i64,
     padding: i64,
-    /// Whether it is transposed: `data[i]` contributes to `out[o]` where `i * stride = o + padding - k`.
+    /// Whether it is transposed: `data[i]` contributes to `out[o]` where `i * stride = o + padding - k * dilation`.
     is_transposed: bool,
     batch: i64,
     channels: [i64; 2],
@@ -247,8 +247,8 @@ fn transposed(plain: Convolution) -> Vec<(Case, i64)> {
             let mut case = |what: &str, convolution: Convolution, phases: i64| {
                 let text = format!("transposed convolution {what} of {text}, {layout}");
                 cases.push((convolution.case(&text), phases));
-                // The gathered form is added, except for 32-bit dtypes if the stride does not divide the taps: then
-                // most terms of a phase may be absent.
+                // The gathered form is added where the rule takes it as one product. If the stride does not divide the
+                // taps, that may have too many terms for 32-bit dtypes: 3 x 3 taps in steps of 2 are 16 terms, not 9.
                 let is_gathered = convolution.taps[0] % convolution.stride == 0 || dtype.bits < 32;
                 if convolution.dilation == 1 && is_gathered {
                     cases.push((convolution.gathered(&format!("{text}, gathered")), phases));

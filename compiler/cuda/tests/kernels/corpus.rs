@@ -19,7 +19,8 @@ use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The value of every symbol and scalar argument. It is no power of two, so that dividing extents leaves remainders.
+/// The value of every symbol and numeric scalar argument. It is no power of two, so that dividing extents leaves
+/// remainders.
 const EXTENT: i64 = 9;
 
 /// The maximum size of all arguments of a function that is run, in bytes.
@@ -92,7 +93,8 @@ fn once(found: impl Iterator<Item = Found>) -> Vec<Found> {
     found.filter(|found| known.insert(format!("{:?}", found.func))).collect()
 }
 
-/// Returns the prim_funcs of models, without duplicates and with checked indices.
+/// Returns the prim_funcs of models, without duplicates within each of the two folders and with checked indices.
+/// Returns `None` if `RX_CASES` is not set.
 pub fn of_models() -> Option<Vec<PrimFunc>> {
     let folder = cases()?;
     let found = of_files(&folder.join("models/stages"), "rx", FileKind::Rx).into_iter().chain(of_files(
@@ -157,8 +159,8 @@ impl Table {
         *self.reasons.entry(format!("{what}: {short}")).or_default() += 1;
     }
 
-    /// Checks that an outcome is the expected one. Accepts every outcome if the expected one depends on uninitialized
-    /// memory.
+    /// Checks that an outcome is the expected one. If sums of 16-bit floats are involved, also accepts the result of
+    /// sums in `float32`. Accepts every outcome if the expected one depends on uninitialized memory.
     fn agrees(
         &mut self,
         case: &Case,
@@ -199,8 +201,8 @@ impl Table {
     }
 }
 
-/// Returns a case of the function with small arguments. Integers are 0 or 1, as most of them are indices. The case is
-/// named by its place.
+/// Returns a case of the function with small arguments. The elements of integer tensors are 0 or 1, as most of them are
+/// indices. The case is named by its place.
 fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
     let mut shapes = Vec::new();
     let mut bytes = 0i64;
@@ -286,7 +288,8 @@ type Judged = (Case, Expected);
 /// Values, or the check that failed.
 type Expected = Result<Vec<Tensor>, Failure>;
 
-/// Runs some cases as simulated CUDA. If the process exits early, runs the halves separately, down to single cases.
+/// Runs some cases as simulated CUDA. If they cannot be printed, compiled or run together (for example because the
+/// process exits early), runs the halves separately, down to single cases.
 fn as_cuda(cases: &[Judged], table: &mut Table) {
     let funcs: Vec<&PrimFunc> = cases.iter().map(|(case, _)| &case.func).collect();
     let built = module(&funcs, &Target::default()).map_err(|error| error.to_string());
@@ -381,7 +384,8 @@ fn run_all(corpus: &str, found: Vec<Found>) -> Table {
     table
 }
 
-/// Panics if fewer than `percent` percent of the functions agree on the CPU or as CUDA, or if any result differs.
+/// Panics if any result differs, or if fewer than `percent` percent of the functions agree on the CPU, or as CUDA.
+/// Functions that only the CPU executes count as agreeing for both.
 #[track_caller]
 fn hold(table: &Table, percent: usize) {
     assert!(table.disagreements.is_empty(), "{}", table.disagreements.join("\n"));

@@ -1,4 +1,4 @@
-//! Runs every case on a GPU, the most informative groups first.
+//! Runs the cases of the other modules on a GPU, the most informative groups first.
 //!
 //! A kernel that faults or does not end makes the device unusable for its process. So the test process opens no device:
 //! it starts this binary again as a worker, which reports what it begins and each result as lines of JSON on its
@@ -179,7 +179,7 @@ fn agree(test: &str, groups: fn(u32) -> Vec<Group>) {
     }
 }
 
-/// Opens a device. Returns `None` if there is no device, or no NVRTC.
+/// Opens a device. Returns `None` if there is no NVRTC, no driver or no device, or if the driver is too old.
 fn device() -> Option<Device> {
     if !crate::nvrtc::is_found() {
         return None;
@@ -194,7 +194,8 @@ fn device() -> Option<Device> {
     }
 }
 
-/// Starts workers until all cases were run, then panics with all cases that do not agree.
+/// Starts workers until all cases were run or skipped, or [`MOST_WORKERS`] have exited early. Then panics if there are
+/// failures, and lists them.
 fn watch(test: &str) {
     let mut report = Report::open();
     let mut from = Some(Place::START);
@@ -246,8 +247,8 @@ impl Report {
         }
     }
 
-    /// Runs a worker until it exits or its device is lost. Returns the group it was in and the place where the next
-    /// worker continues, or `None` if all cases were run.
+    /// Runs a worker until it exits, its device is lost, or it has written nothing for the time [`SILENCE`]. Returns
+    /// the group it was in and the place where the next worker continues, or `None` if all cases were run.
     fn worker(&mut self, test: &str, from: Place) -> Option<(String, Place)> {
         let binary = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
         let mut worker = Command::new(binary)
@@ -330,7 +331,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Returns the failure of the work that was begun, after the process exited by itself.
+    /// Returns the failure of the work that was begun, after the process ended without reporting its result.
     fn ended(&self, test: &str, status: ExitStatus) -> Value {
         let begun = self.begun.as_ref();
         let [group, case] = [("group", test), ("case", "between cases")]

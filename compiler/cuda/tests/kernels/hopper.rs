@@ -130,12 +130,12 @@ fn heads_between_rows_and_sums() -> Case {
     Case::new("heads between rows and sums", builder.finish(), &shapes).within(1e-4)
 }
 
-/// Returns products that are large enough for the largest tiles.
+/// Returns the products whose tiles TMA loads, then those whose tiles all threads load.
 pub fn cases() -> Vec<Case> {
     copied().into_iter().chain(brought()).collect()
 }
 
-/// Returns products of `float32`.
+/// Returns a product of `float32`, for targets on which tensor cores multiply it as tf32.
 pub(crate) fn of_tf32() -> Vec<Case> {
     vec![along_sums(product(F32, F32, [125, 250, 100])).case("tf32", [125, 250, 100]).within(1e-2)]
 }
@@ -186,7 +186,7 @@ fn machine_code_has_the_expected_instructions_and_no_spills() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the first kernel of each case with its source text, and whether TMA loads its tiles.
+/// Returns the name of the first kernel of each case, the source text, and whether TMA must load the kernel's tiles.
 fn texts() -> Vec<(String, String, bool)> {
     let mut all = Vec::new();
     let tf32 = Target { tf32: true, ..hopper(1) };
@@ -214,7 +214,8 @@ fn tma_tiles_agree_in_every_order() {
     crate::simulated::agree_for(&copied(), &hopper(1));
 }
 
-/// Returns products whose rows do not begin at multiples of 16 bytes, so that threads must load their tiles.
+/// Returns products with an operand that is no dense view, so that threads must load the tiles: rows that need not
+/// begin at multiples of 16 bytes (a symbolic or odd length), a convolution, computed values, and windows that overlap.
 fn brought() -> Vec<Case> {
     let mut cases = Vec::new();
     for (how, transposed) in [("k, n", [false, false]), ("n, k and A as k, m", [true, true])] {
@@ -248,8 +249,8 @@ fn float32_is_multiplied_as_tf32_where_the_target_lets_it() {
     crate::simulated::agree_for(&cases, &target);
 }
 
-/// The launch passes tensor maps for the tensors of the call. They are part of the sequence that a graph is replayed
-/// for.
+/// The launch passes tensor maps for the tensors of the call, here of `x` and `w`, with their extents and boxes,
+/// innermost first. For example, `72 x 120 by 64 x 128` describes 120 rows of 72 elements, in boxes of 128 rows of 64.
 #[test]
 fn launch_passes_tensor_maps_of_the_call() {
     let recorder = Recorder::default();

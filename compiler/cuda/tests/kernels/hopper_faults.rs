@@ -1,5 +1,6 @@
-//! Kernels of `sm_90a` with one injected fault each, for which the simulator must not give the right result. It
-//! completes asynchronous copies and products as late as allowed, and reads the layout of a matrix from its descriptor.
+//! Kernels of `sm_90a` with one injected fault each, for which the simulator must not give the right result. The first
+//! entry of each list changes nothing, and its result must be right. The simulator completes asynchronous copies and
+//! products as late as allowed, and reads the layout of a matrix from its descriptor.
 
 use crate::case::Case;
 use crate::convolutions::large as large_convolution;
@@ -8,7 +9,7 @@ use crate::products::product;
 use rx_base::DType;
 use rx_cuda::simulator::{Call, Options, Order, Simulator, SimulatorError};
 
-/// Returns the simulator's verdict on a case whose kernel has `from` replaced by `to`, or `None` if there is no
+/// Returns the simulator's verdict on a case whose kernel has `from` replaced by `to`, or `None` if there is no C++
 /// compiler.
 fn says(case: &Case, from: &str, to: &str) -> Option<String> {
     let mut source = crate::source_for(std::slice::from_ref(case), &hopper(1));

@@ -224,8 +224,8 @@ fn dependent_launches_with_unknown_conditions_are_separate_kernels() {
 #[test]
 fn launch_in_a_loop_has_the_threads_of_its_iteration() {
     let params = "n: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
-    // The first body has at most 16 threads in its inner launch, which follows from the loop; the second has at most
-    // 96, which its text states. If `n` is 0, there are no threads, and the `init` is not executed.
+    // The launch in a loop of the first body has at most 16 threads, `min(16, s * 4)`; the second launch of the second
+    // body has at most 96, `min(96, n)`. If `n` is 0, that launch has no threads, and the `init` is not executed.
     let host_loops = "\
 for b in T.thread_binding(2, thread=\"blockIdx.x\"):
     for t in T.thread_binding(32, thread=\"threadIdx.x\"):

@@ -52,8 +52,8 @@ fn source_for(cases: &[Case], target: &Target) -> rx_cuda::CudaSource {
     rx_cuda::module(&funcs, target).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns a target with one multiprocessor. On it every problem is large enough for the largest tiles and for the
-/// maximum of outputs per thread.
+/// Returns a target with one multiprocessor. Few blocks and threads occupy it, so products and windows of moderate size
+/// get the larger tiles and several outputs per thread.
 fn small_device() -> Target {
     Target { units: 1, ..Target::default() }
 }

@@ -1,4 +1,4 @@
-//! Compiles kernels with NVRTC, for the oldest and the newest supported architecture.
+//! Compiles kernels with NVRTC, for `sm_80` and `sm_90a`.
 
 use crate::case::Case;
 use rx_cuda::CudaSource;
@@ -18,7 +18,7 @@ pub fn is_found() -> bool {
     }
 }
 
-/// Panics if a text does not compile.
+/// Panics if a text does not compile for `sm_80` and `sm_90a`.
 pub fn compiles(text: &str) {
     for arch in [80, 90] {
         let cubin = compile(text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));

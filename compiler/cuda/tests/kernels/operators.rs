@@ -20,7 +20,7 @@ type Symbols = BTreeMap<String, i64>;
 /// The tensors of the operands, each with its parameter and its index in a tuple.
 type Data = Vec<(String, Option<usize>, Tensor)>;
 
-/// Returns the cases of each file, except those of operators without loops.
+/// Returns the cases of each file, except those of operators without loops and those that cannot be lowered.
 pub fn families() -> Vec<(String, Vec<Case>)> {
     let folder = folder();
     let mut paths: Vec<_> = std::fs::read_dir(&folder)
@@ -53,7 +53,7 @@ fn folder() -> PathBuf {
     found.filter(|_| !built.is_dir()).unwrap_or(built)
 }
 
-/// Reads a case. Returns `None` for a call without loops.
+/// Reads a case. Returns `None` for an operator that computes nothing: a view or an identity.
 fn read(case: &Value, place: String) -> Result<Option<Case>, String> {
     let operator = case["operator"].as_str().ok_or("no operator")?;
     let schema = rx_ops::find(name(operator)).ok_or("no such operator")?;

@@ -10,12 +10,13 @@ use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// The layout of a product's operands, and its epilogue.
+/// A product: its dtypes and extents, the layout of its operands, and its epilogue.
 #[derive(Clone, Copy)]
 pub struct Product {
     pub dtype: DType,
     pub sum: DType,
-    /// The extents: batches, rows, columns, summed values. An extent of 0 is a symbol.
+    /// The number of batches; with 1, the tensors have no batch axis. The next three are the numbers of rows, columns
+    /// and summed values; 0 is a symbol.
     pub batch: i64,
     pub m: i64,
     pub n: i64,
@@ -30,7 +31,7 @@ pub enum Behind {
     Nothing,
     Cast,
     BiasAndRelu,
-    /// gelu, then the sum with another tensor. The product itself is an output, too.
+    /// `gelu(product)`, which is an output as well, then `gelu(product) + residual * product`.
     GeluAndResidual,
 }
 
@@ -219,8 +220,8 @@ pub fn narrow_cases() -> Vec<Case> {
     cases
 }
 
-/// Returns `out[m, n] = Σ x[m, k] * ((w[n, k / 8] >> k % 8 * 4 & 15) - 7) * scale[n, k / 32]`, the form of MLC-LLM's
-/// 4-bit weights.
+/// The product `out[m, n] = Σ x[m, k] * ((w[n, k / 8] >> k % 8 * 4 & 15) - 7) * scale[n, k / 32]`, the form of
+/// MLC-LLM's 4-bit weights.
 struct Dequantised {
     rows: i64,
 }

@@ -245,7 +245,7 @@ fn across() -> Vec<Ruled> {
     ]
 }
 
-/// Returns `out = f(x, bias)`, where the bias has a range of the axes of `x`.
+/// Returns `out = max(s, 0) * s` and `flags = 0 < s` for `s = x + bias`, where the bias has a range of the axes of `x`.
 pub fn biased(shape: &[Dim], (from, to): (usize, usize), dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("biased"));
     let x = builder.param("x", shape, dtype);

@@ -1,4 +1,5 @@
-//! Running sums and their like: rows of every length, along every axis, as operators and as programs write them.
+//! Scans (running sums, products, maxima and others): rows of many lengths, along several axes, as operators are
+//! lowered and as programs write them.
 
 use crate::case::Case;
 use crate::script::function;
@@ -9,15 +10,15 @@ use rx_tir::{BinaryOp, Expr, IterKind, KernelBuilder, PrimFunc};
 
 const F32: DType = DType::FLOAT32;
 
-/// A scan: of what, along which axis and how.
+/// A scan along an axis.
 #[derive(Clone, Copy)]
 struct Scan<'s> {
     shape: &'s [i64],
-    /// Whether the extents are in the text; else the call says them.
+    /// Whether the extents are constants; otherwise they are symbols.
     is_known: bool,
     axis: usize,
     dtype: DType,
-    /// The dtype of the running value, which is cast behind where it is another.
+    /// The dtype of the running value. If it is not `dtype`, a second statement casts the results.
     sum: DType,
     op: BinaryOp,
     is_exclusive: bool,
@@ -28,7 +29,7 @@ fn sum(shape: &[i64], axis: usize) -> Scan<'_> {
 }
 
 impl Scan<'_> {
-    /// As `cumsum` is lowered, with a factor of its own for every column.
+    /// Returns the scan as `cumsum` is lowered: the axis along the scan is ordered, the others are spatial.
     fn func(&self) -> PrimFunc {
         let mut builder = KernelBuilder::new(name("cumsum"));
         let symbols = (0..self.shape.len()).map(|at| rx_base::Dim::symbol(name(&format!("n{at}"))));
@@ -97,7 +98,7 @@ impl Scan<'_> {
     }
 }
 
-/// As programs write them.
+/// Returns scans as programs write them.
 fn written() -> Vec<Case> {
     let of = |name: &str, head: &str, shapes: &[&[i64]], body: &str| {
         Case::new(name, function(head, body), shapes).within(1e-5)
@@ -149,7 +150,7 @@ pub fn cases() -> Vec<Case> {
         all.push(sum(shape, axis).case());
         all.push(Scan { is_known: false, ..sum(shape, axis) }.case());
     }
-    // A row for several blocks.
+    // Rows that are long enough for several blocks.
     all.push(sum(&[40_001], 0).case());
     all.push(Scan { dtype: DType::FLOAT16, ..sum(&[2, 40_000], 1) }.case());
     all.push(Scan { is_exclusive: true, dtype: DType::INT64, sum: DType::INT64, ..sum(&[33_333], 0) }.case());
@@ -195,9 +196,10 @@ fn order_dependent_updates_are_declined() {
     let loops = "for i, k in T.grid(4, 40):\n    with T.sblock(\"scan\"):\n        vi = T.axis.spatial(4, i)\n        vk = T.axis.opaque(40, k)\n";
     let of = |value: &str| function(head, &format!("{loops}        out[vi, vk] = {value}"));
     let bodies = [
-        // A difference is no sum, and what comes after a NaN forgets it.
+        // A difference is not associative.
         ("T.if_then_else(vk == 0, x[vi, vk], x[vi, vk] - out[vi, vk - 1])", "requires an associative operation"),
-        // Factors behind a 0 are infinite among themselves.
+        // In order, factors after a 0 cannot overflow. Multiplied separately they may, and 0 * Inf is NaN. For the
+        // maximum, a number after a NaN replaces it, which depends on the grouping.
         ("T.if_then_else(vk == 0, x[vi, vk], out[vi, vk - 1] * x[vi, vk])", "requires an associative operation"),
         ("T.if_then_else(vk == 0, x[vi, vk], T.max(out[vi, vk - 1], x[vi, vk]))", "requires an associative operation"),
         (
@@ -205,7 +207,7 @@ fn order_dependent_updates_are_declined() {
             "requires one read of the result",
         ),
         ("T.if_then_else(vk < 2, x[vi, vk], out[vi, vk - 2] + x[vi, vk])", "requires a recurrence"),
-        // The first one has none before it: an index out of range.
+        // For the first element, the index of the previous one is out of range.
         ("out[vi, vk - 1] + x[vi, vk]", "requires an element before the first"),
     ];
     for (value, why) in bodies {

@@ -96,7 +96,7 @@ fn kernels_compile_and_keep_values_in_registers() {
 
 #[test]
 fn scatter_that_reads_other_elements_is_declined() {
-    // Each store depends on the previous store to an element whose index is data.
+    // Each iteration loads `out[i]`, to which an earlier iteration may have stored: the index of that store is data.
     let mut builder = KernelBuilder::new(name("chained"));
     let numbers = builder.param("numbers", &[Dim::from(64)], DType::INT64);
     let out = builder.param("out", &[Dim::from(64)], F32);

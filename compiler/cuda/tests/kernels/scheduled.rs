@@ -79,7 +79,7 @@ fn kernels_compile_and_keep_values_in_registers() {
     crate::nvrtc::have_no_stack(&cases);
 }
 
-/// Returns functions as people write them: a title, the parameters, their shapes and the body.
+/// Returns cases of functions as people write them.
 pub(crate) fn written() -> Vec<Case> {
     let of = |title: &str, params: &str, shapes: &[&[i64]], body: &str| {
         Case::new(title, script::function(&format!("own({params})"), body), shapes).within(1e-5)
@@ -161,7 +161,7 @@ for b in T.thread_binding(3, thread=\"blockIdx.x\"):
     ]
 }
 
-/// Returns sums over every choice of thread axes.
+/// Returns sums over one, two or three thread axes, of blocks of several sizes.
 pub(crate) fn sums() -> Vec<Case> {
     let mut all = Vec::new();
     for (sizes, over) in [

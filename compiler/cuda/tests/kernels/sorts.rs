@@ -170,8 +170,8 @@ pub(crate) fn long() -> Vec<Case> {
     ]
 }
 
-/// Returns a sort by counting, as programs write it: the rank of an element is the number of elements that are less, or
-/// equal and earlier.
+/// Returns an argsort by counting, as programs write it: the rank of an element is the number of elements that are
+/// less, or equal and earlier.
 fn written() -> Case {
     let head = "order(x: T.Buffer((4, 50), \"int32\"), out: T.Buffer((4, 50), \"int32\"))";
     let body = "\

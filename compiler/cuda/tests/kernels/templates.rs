@@ -16,8 +16,8 @@ struct Template {
     name: &'static str,
     case: Case,
     target: Target,
-    /// The rows and columns of a warp's tile, and the bytes of an element in shared memory; `None` for kernels without
-    /// such tiles.
+    /// For the table's operations per byte: the rows and columns that a warp (for `wgmma` a warpgroup) multiplies, and
+    /// the bytes of an element in shared memory. `None` if the table does not state them.
     warp: Option<[i64; 3]>,
     /// The instruction that its PTX must contain.
     instruction: &'static str,

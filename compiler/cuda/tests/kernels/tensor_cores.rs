@@ -1,10 +1,11 @@
-//! What warps do with fragments of tensor cores (`T.tvm_mma_sync` and its like), as people write it, against loops of one thread
-//! that do the same.
+//! Functions whose warps multiply fragments on tensor cores (`T.tvm_mma_sync` and related intrinsics), as people write
+//! them, compared with equivalent loops of one thread.
 
 use crate::case::Case;
 use crate::script;
 
-/// What each shows, its parameters with their shapes, the body on tensor cores, and that of one thread.
+/// A title, the parameters as (name, shape, dtype), a body for tensor cores, an equivalent body for one thread, and the
+/// rule that must take the first body.
 pub(crate) struct Pair {
     title: &'static str,
     params: &'static [(&'static str, &'static [i64], &'static str)],

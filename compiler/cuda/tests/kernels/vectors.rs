@@ -1,5 +1,5 @@
-//! Kernels with symbolic extents that load and store 16 bytes at once if the extents are multiples of the vector width.
-//! One text is used for all lengths.
+//! Kernels with symbolic extents that load vectors of 16 bytes (8 bytes of `int8`) if the extents are multiples of the
+//! vector width. One text is used for all lengths.
 
 use crate::case::Case;
 use crate::rows::{Axes, biased, layer_norm, reduction, softmax, symbols};
@@ -84,7 +84,7 @@ fn widened(shape: &[Dim]) -> PrimFunc {
     builder.finish()
 }
 
-/// Returns `out[i, j] = table[numbers[i], j]`, where the table has five rows.
+/// Returns `out[i, j] = table[numbers[i], j]`, where the table has five rows and the numbers are clamped to 0 to 4.
 fn picked(length: &Dim, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("picked"));
     let table = builder.param("table", &[Dim::from(5), length.clone()], dtype);

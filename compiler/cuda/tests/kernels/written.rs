@@ -268,7 +268,7 @@ fn narrow_indices() -> PrimFunc {
     hand.func
 }
 
-/// Returns a gather of rows at loaded indices: `(indices[i] + offset) // 4`, checked against the extent.
+/// Returns a gather of rows at loaded indices: `(indices[i] + offset) // 5`, checked against the extent.
 fn gather(offset: i64) -> PrimFunc {
     let mut hand = Hand::new("gather");
     let (n, rows) = hand.var("n", DType::INT64);

@@ -5,27 +5,29 @@
 //!      + (stores and loads of the slices + launch of the second kernel, if there is more than one slice)
 //! ```
 //!
-//! The throughputs are fractions of the multiprocessor's peak. For dense factors they follow from the times of the kernel
-//! table on an H100 (`docs/gpu.md`), except for `mma.sync` with 128 rows and TMA tiles with 128 columns, which are
-//! interpolated. For factors that are gathered (convolutions), they are the fractions with which the table was measured:
-//! larger than what these kernels reach, but their choices are the measured ones. The fractions decide between tilings,
-//! so on another device only their ratios matter.
+//! The throughputs are fractions of the multiprocessor's peak. For dense factors they follow from the times of the
+//! kernel table on an H100 (`docs/gpu.md`), except for `mma.sync` with 128 rows and TMA tiles with 128 columns, which
+//! are interpolated. For factors that are gathered (convolutions), they are the fractions with which the table was
+//! measured: larger than these kernels reach, but the tilings that they choose are those in the table. The fractions
+//! decide between tilings, so on another device only their ratios matter.
 
 use super::hopper;
 use super::problem::{Axis, Problem};
 use super::tiles::{Fragment, Mma, Tiling, Unit};
 use crate::rules::{Declined, Target, groups_of};
 
-/// The assumed extent of an axis whose extent is not a constant.
+/// The assumed extent of M, N or K if it is not a constant.
 pub(super) const UNKNOWN: i64 = 512;
 
-/// The fewest K values of a split-K slice; shorter slices do not pay.
+/// The fewest K values per split-K slice on average (the last slice may be shorter); shorter slices do not pay.
 const LEAST_SLICE: i64 = 256;
 
 /// The largest number of split-K slices.
 const MOST_SLICES: i64 = 32;
 
-/// Tiles per multiprocessor up to which K is split. More slices would add work without filling idle threads.
+/// The largest number of blocks per multiprocessor that split-K creates, where a block computes one slice of one tile.
+/// More slices would add work without filling idle threads. K is split only if there is at most one tile per
+/// multiprocessor.
 const TILES_EACH: i64 = 2;
 
 /// Elements of split-K slices that the device stores or loads in a microsecond.
@@ -169,7 +171,7 @@ mod tests {
         let tiling = Tiling { m: 128, n: 128, k: 64, stages: 6, unit };
         let sizes = |k| Sizes { m: 128, n: 128, k, batch: 1, is_known: true, text: String::new() };
         let time = |k, slices| sizes(k).time(&tiling, slices, 132, 3.0e6);
-        // Four slices of 1024 take as long as four of 769: each has four K tiles of 64.
+        // With four slices, K = 1024 takes as long as K = 769: each slice has four K tiles of 64 values.
         assert_eq!(time(1024, 4), time(769, 4));
         assert!(time(1025, 4) > time(1024, 4));
     }

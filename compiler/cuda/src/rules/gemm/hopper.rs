@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Requires: tiles with lines of 128 bytes along K or along the free axis, in the 128-byte swizzle: the 16-byte chunks
-//! of a line are permuted by the line's number, so that eight lines cover all banks. Lines along the free axis have 64
-//! elements; a wider tile is several such panels, one after the other. Only 16-bit elements may be MN-major.
+//! of a line are permuted by the line's number, so that the chunks at one position of eight lines are in different
+//! banks. Lines along the free axis have 64 elements; a wider tile is several such panels, one after the other. Only
+//! 16-bit elements may be MN-major.
 //! Guarantees: the accumulators have the layout of `mma.sync` ([`super::warps`]).
 //!
 //! `wgmma` truncates `float32` factors to tf32 (10 bits of fraction); it does not round them.
@@ -41,8 +42,9 @@ pub(super) const ROWS: i64 = 64;
 /// The only architecture that has `wgmma`; later ones do not have it.
 const ARCH: u32 = 90;
 
-/// Returns the tilings for a product on `sm_90a`: with TMA if both factors are dense views, otherwise the one that all
-/// threads load. Other architectures have none.
+/// Returns the tilings for a product on `sm_90a`: with TMA if both factors are dense views of elements as wide as the
+/// fragment's, and K-major unless these have 16 bits; otherwise the one that all threads load. Returns none for other
+/// architectures, and for dtypes without a [`Fragment`].
 pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
     let Some(kind) = Fragment::of(problem, target).filter(|_| target.arch == ARCH) else { return Vec::new() };
     let of = |m: i64, n: i64, stages: i64, mma: Mma| {
@@ -54,7 +56,7 @@ pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
             .is_ok_and(|view| view.element_bytes == kind.bytes() && (kind.bytes() == 2 || view.along == Major::K))
     };
     match fits(&problem.a.view) && fits(&problem.b.view) {
-        // As many stages as fit in shared memory: one block per multiprocessor, or two with the last tiling.
+        // The stages use 192 KB of a multiprocessor's shared memory: in one block, or in two with the last tiling.
         true => vec![
             of(128, 256, 4, Mma::WarpgroupTma),
             of(128, 128, 6, Mma::WarpgroupTma),

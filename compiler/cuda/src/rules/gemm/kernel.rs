@@ -56,7 +56,7 @@ impl TiledProduct {
         Ok(product)
     }
 
-    /// Returns the tiles of both factors.
+    /// Returns the operands: the tiles of both factors, and how they are loaded.
     fn operands(&self) -> Result<[Operand<'_>; 2], String> {
         let Problem { a, b, m, n, k, dtype, .. } = &*self.problem;
         Ok([
@@ -72,7 +72,8 @@ impl TiledProduct {
         tiles * Expr::int(self.slices)
     }
 
-    /// Returns the number of K tiles of each slice; `None` if the extent of K is unknown.
+    /// Returns the number of K tiles per slice, rounded up; `None` if the extent of K is unknown. The last slices may
+    /// have fewer that are within K.
     pub(super) fn tiles_of_part(&self) -> Option<i64> {
         let tiles = (self.problem.k.constant()? + self.tiling.k - 1) / self.tiling.k;
         Some((tiles + self.slices - 1) / self.slices)
@@ -238,7 +239,6 @@ impl TiledProduct {
             kernel.line(&format!("{block} %= {tiles_m} * {tiles_n};"));
             names.decode(kernel, &problem.batch, batch, &|_| true)?;
         }
-        // Blocks that run at the same time share factors in the L2 cache.
         kernel.line(&format!(
             "// Blocks go down {GROUP} tiles, then to the next column of tiles, so that neighbours share factors in the L2 cache."
         ));
@@ -384,7 +384,8 @@ pub(crate) fn finish_element(
     problem.epilogue.print(kernel, &problem.func, &total, packs)
 }
 
-/// The elements of a tile that one thread holds, and how they are finished.
+/// The context for emitting the code that finishes the elements of a tile that a thread holds: the epilogue, or the
+/// stores of partial sums.
 pub(crate) struct Elements<'p> {
     pub(crate) problem: &'p Problem,
     /// The names of the kernel's variables.
@@ -406,9 +407,9 @@ impl Elements<'_> {
         self.open(kernel, 1, column)
     }
 
-    /// Emits the epilogue, or the store of the partial sums, for `width` adjacent elements of a row. The first is in the
-    /// tile's column `first`; `sum` is the text of the sum of element `e`. Results that are adjacent in memory are
-    /// stored as one vector.
+    /// Emits the epilogue, or the store of the partial sums, for `width` adjacent elements of a row. The first is in
+    /// the tile's column `first`; `sum` is the text of the sum of element `e`. Results of the epilogue that are
+    /// adjacent and aligned in memory are stored as one vector.
     pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
         let (problem, epilogue) = (self.problem, &self.problem.epilogue);
         let even =

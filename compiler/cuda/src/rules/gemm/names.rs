@@ -1,5 +1,5 @@
 //! The names of the emitted kernel's variables, and the decoding of linear indices into loop values. All kernels of the
-//! rules `gemm` and `gemv` share it.
+//! rules `gemm` and `gemv` use this module.
 
 use super::narrow::NarrowIndices;
 use super::problem::{Axis, Factor, Problem};
@@ -17,7 +17,8 @@ pub(crate) const OWN_NAMES: &[&str] = &[
 /// The name table of an emitted kernel. Arrays of two have the entry of `A` first, then that of `B`.
 #[derive(Clone)]
 pub(crate) struct GemmNames {
-    /// The C type of linear indices: `int` if M, N and K are all less than 2^30, otherwise `long long`.
+    /// The C type of linear indices: `int` if the extents of M, N and K are constants less than 2^30, otherwise
+    /// `long long`.
     pub(crate) index: &'static str,
     /// The extents of M, N and K, as texts.
     pub(crate) ends: [String; 3],
@@ -31,7 +32,8 @@ pub(crate) struct GemmNames {
     pub(crate) sum_index: String,
     /// The end of the K axis, or of the block's split-K slice.
     pub(crate) sum_end: String,
-    /// Whether no K tile reaches beyond the end of the K axis, so that no bounds check is needed.
+    /// Whether the loads of tiles need no bounds check along K: no K tile reaches beyond the end of the K axis. Kernels
+    /// that do not load tiles with [`super::operand`] do not use it.
     pub(crate) sum_is_whole: bool,
     /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,
@@ -135,7 +137,8 @@ impl GemmNames {
     }
 
     /// Emits the values of an axis's loops at a linear index, in 64 bits and in 32, for the variables that `is_used`
-    /// accepts. For example, `y = index / 16 % 8` for a loop of extent 8 outside a loop of extent 16.
+    /// accepts. For example, `y = index / 16 % 8` for a loop of extent 8 directly outside the innermost loop, of extent
+    /// 16. The outermost loop has no remainder.
     pub(crate) fn decode(
         &self,
         kernel: &mut Kernel<'_>,

@@ -34,9 +34,11 @@ pub(crate) enum Major {
 /// How a chunk gets from global to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// `cp.async`, which bypasses registers. Requires 16 bytes that are contiguous in global memory.
+    /// `cp.async`, which bypasses registers. Requires 16 aligned bytes that are contiguous in global memory and need no
+    /// conversion.
     CpAsync,
-    /// One vector load to registers, stored to shared memory after the previous tile is multiplied.
+    /// One vector load to registers, stored to shared memory after the multiplication of the same iteration, which is
+    /// that of an earlier tile ([`super::kernel`]).
     Vectorized,
     /// As [`Load::Vectorized`], but the elements are computed or loaded one by one.
     Elementwise,
@@ -52,11 +54,11 @@ pub(crate) struct Operand<'p> {
     /// The tile's extent along the free axis. "Row" means an index on that axis, for `b` as well.
     pub(crate) rows: i64,
     sum: &'p Axis,
-    /// Elements of a chunk; 1 if elements are loaded one by one.
+    /// Elements of a chunk: 16 bytes, or 1 element for register tiles ([`Unit::Threads`]) without vector loads.
     pub(crate) chunk: i64,
     pub(crate) along: Major,
     way: Load,
-    /// Whether consecutive threads load consecutive rows; otherwise they load consecutive K values.
+    /// Whether consecutive threads load consecutive chunks along the free axis; otherwise they load them along K.
     rows_first: bool,
     /// The C type of an element in shared memory.
     pub(crate) element: &'static str,
@@ -90,7 +92,7 @@ impl<'p> Operand<'p> {
             Unit::Threads { .. } => {
                 let (ctype, bytes) = sum_type(dtype)?;
                 let axis = if along == Major::Mn { free } else { sum };
-                // A value that needs no conversion is loaded in vectors.
+                // Only values that need no conversion are loaded in vectors.
                 let plain = matches!(in_tile, Expr::Load { .. } | Expr::Select { .. }) && types::is_native_float(dtype);
                 if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
                     (way, chunk) = (Load::Vectorized, 16 / bytes);
@@ -128,8 +130,9 @@ impl<'p> Operand<'p> {
         Ok(Operand { side, factor, free, rows, sum, chunk, along, way, rows_first, element, tiling, storage })
     }
 
-    /// Returns the elements from one line of the tile to the next. A line has one K value if the layout is `[k][row]`,
-    /// otherwise one row.
+    /// Returns the number of elements of a line of the tile, padding included. A line has one K value if the layout is
+    /// `[k][row]`, otherwise one row. Lines follow each other, except in the panels of an MN-major tile of `wgmma`,
+    /// where a line is spread over all panels.
     pub(crate) fn line(&self) -> i64 {
         match (self.tiling.unit, self.along) {
             // 16 bytes of padding, so that consecutive lines begin in different banks.
@@ -186,9 +189,9 @@ impl<'p> Operand<'p> {
 
     /// Returns the offset of a chunk in its tile, in elements, as CUDA text. `line` is a name; `chunk` is the position
     /// on the line, in chunks. The tiles that tensor cores read are swizzled: the position is XORed with the line
-    /// number, so that the chunks of eight consecutive lines at one position are in different banks. For example, with
-    /// 8 chunks per line, chunk 3 of line 5 is at position 3 ^ 5 = 6. With 4 chunks per line, two lines cover all
-    /// banks, so the position is XORed with `line / 2 % 4`.
+    /// number modulo 8, so that the chunks of eight consecutive lines at one position are in different banks. For
+    /// example, with 8 chunks per line, chunk 3 of line 5 is at position 3 ^ 5 = 6. With 4 chunks per line, two lines
+    /// cover all banks, so the position is XORed with `line / 2 % 4`.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
         let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
         if let (Unit::Warps { mma: Mma::Warpgroup, .. }, Major::Mn) = (self.tiling.unit, self.along) {
@@ -377,13 +380,14 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Returns the tile's separable address (row part + K part, [`SeparableAddress`]) if the loads use it, and `None` if each
-    /// element's address is computed.
+    /// Returns the factor's separable address (row part + K part, [`SeparableAddress`]) if the loads use it, and `None`
+    /// if each chunk's or element's address is computed from the loops' values.
     fn separable(&self) -> Option<&'p SeparableAddress> {
         let factor = self.factor;
         let separable = factor.separable.as_ref()?;
-        // The address of a chunk's first element determines its neighbours along K. It determines its neighbours along
-        // rows only if the chunk is contiguous in memory or lies on one line of the data.
+        // A thread keeps the row part of a chunk's first element only. Elements along K have the same row part. Those
+        // along rows need no other row part if the chunk is contiguous in memory, or constant steps from the first one
+        // if it lies on one line of the data.
         let in_line = || separable.steps.is_some() && is_even(self.free, self.chunk);
         let told = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
         told.then_some(separable)

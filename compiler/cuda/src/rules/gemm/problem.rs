@@ -17,7 +17,8 @@ use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// A matched product `C[batch, m, n] = Σ_k A[batch, m, k] · B[batch, k, n]` and its epilogue.
 pub(crate) struct Problem {
-    /// The task's function, with new variables for loops that were split ([`rx_loops::ProductNest`]).
+    /// The task's function, with new variables: for loops that were split ([`rx_loops::ProductNest`],
+    /// [`rx_loops::by_phases`]), and for the int32 copies of loop variables.
     pub(crate) func: PrimFunc,
     /// The loops of independent products.
     pub(crate) batch: Axis,
@@ -112,13 +113,13 @@ impl Axis {
 
 /// A factor of the product.
 pub(crate) struct Factor {
-    /// The factor's value, cast to the dtype of the sum.
+    /// The factor's value in the dtype of the sum, including casts to that dtype.
     pub(crate) value: Expr,
     /// The same value without lossless casts: usually of the dtype in memory. For example, the `float16` element `x`
     /// for a factor `T.Cast("float32", x)`.
     pub(crate) narrow: Expr,
-    /// The element of memory that the factor is, possibly under a condition (then 0 elsewhere). `None` if the value is
-    /// computed from several elements.
+    /// The element of memory that the factor is, possibly under a condition (then 0 elsewhere). `None` for every other
+    /// value, such as one computed from several elements, and if the address is not affine.
     pub(crate) element: Option<Element>,
     /// The factor as a dense strided view, from which TMA can copy tiles; otherwise the reason why it is none.
     pub(crate) view: Result<View, String>,
@@ -151,8 +152,8 @@ impl Element {
         self.found.is_contiguous(var)
     }
 
-    /// Whether the axis splits into aligned groups of `count` values that are contiguous in memory
-    /// ([`FactorElement::is_in_chunks`]).
+    /// Whether the axis splits into aligned groups of `count` values that are contiguous in memory, and that all meet
+    /// or all fail the condition ([`FactorElement::is_in_chunks`]).
     pub(crate) fn is_in_chunks(&self, axis: &Axis, count: i64) -> bool {
         self.found.is_in_chunks(&axis.loops, count)
     }
@@ -178,7 +179,7 @@ impl Problem {
         let (mut a, mut b) = (Factor::of(left, &mut found, &func), Factor::of(right, &mut found, &func));
         let contiguous =
             |factor: &Factor, var: VarId| factor.element.as_ref().is_some_and(|one| one.is_contiguous(var));
-        // Innermost is the loop that is contiguous: for N in the result, for M and K in the factors.
+        // The innermost loop should be contiguous: that of N in the result, that of M in `a`, that of K in `a` or `b`.
         let target = &found.product.target;
         n.make_last(|var| target.stride(var).as_constant() == Some(1));
         m.make_last(|var| contiguous(&a, var));
@@ -244,7 +245,8 @@ fn axes(found: &mut ProductNest) -> Result<[Axis; 4], Declined> {
 }
 
 impl Factor {
-    /// Builds a factor without its view and separable address, which need the final order of the loops.
+    /// Builds a factor with 64-bit indices, and without its view and separable address, which need the final order of
+    /// the loops.
     fn of(value: Expr, found: &mut ProductNest, func: &PrimFunc) -> Factor {
         let narrow = without_casts(&value).clone();
         let element = FactorElement::of(&narrow, found, func).map(|found| Element {
@@ -278,7 +280,8 @@ impl Factor {
     }
 }
 
-/// Swaps the factors if the result's smallest stride belongs to an M loop, so that the columns are nearest in memory.
+/// Swaps the factors, and so M and N, if the result's smallest constant stride (absolute) over the M and N loops
+/// belongs to an M loop. Then consecutive columns are nearest in memory. Does nothing without M or N loops.
 fn orient(product: &mut Product) {
     let step = |var: VarId| product.target.stride(var).as_constant().map_or(i64::MAX, i64::abs);
     let nearest =

@@ -29,14 +29,14 @@ pub(crate) struct SeparableAddress {
     pub(crate) dtype: DType,
     /// The linear index of the element in the buffer.
     pub(crate) place: Split,
-    /// The constant step by which the address moves with the linear K index, if there is one. The K loops need not be
-    /// decoded then.
+    /// The positive constant step by which the address moves with the linear K index, if there is one. The address then
+    /// needs no values of the K loops.
     pub(crate) by_index: Option<i64>,
-    /// Conditions on the row alone.
+    /// Conditions that do not depend on K.
     pub(crate) of_row: Vec<Expr>,
-    /// Conditions on the K value alone.
+    /// Conditions that depend on K but not on the row.
     pub(crate) of_sum: Vec<Expr>,
-    /// Conditions on a sum of a row part and a K part.
+    /// Conditions that depend on both, as a sum of a row part and a K part.
     pub(crate) ranges: Vec<Bounded>,
     /// By how much the address, then the row part of each range, grows from one value of the innermost free loop to the
     /// next. `None` if one of them does not grow by a constant.
@@ -57,7 +57,7 @@ pub(crate) struct Split {
 pub(crate) struct Bounded {
     /// The sum that is compared.
     pub(crate) split: Split,
-    /// The inclusive upper bound, which depends on neither part; `None` if there is none.
+    /// The inclusive upper bound, which depends neither on the row nor on K; `None` if there is none.
     pub(crate) last: Option<Expr>,
 }
 
@@ -69,8 +69,10 @@ struct Parts {
 }
 
 impl SeparableAddress {
-    /// Separates the access `buffer[indices]`, which is read under `condition`, for the free axis and the K axis. Returns
-    /// `None` if a term depends on both, or an index is loaded from memory.
+    /// Separates the access `buffer[indices]`, which is read under `condition`, for the free axis and the K axis.
+    ///
+    /// Returns `None` if a term depends on both axes, if an index contains a load or a bounds check, if the condition
+    /// is not a conjunction of inequalities ([`Scope::exactly`]), or if the buffer has explicit strides.
     pub(super) fn of(
         found: &mut ProductNest,
         func: &PrimFunc,
@@ -207,7 +209,7 @@ impl Splitter<'_> {
         Some(Parts { row: dim - &sum, sum })
     }
 
-    /// Returns the constant by which `dim` grows with the linear index of the axis, if it does so everywhere.
+    /// Returns the positive constant `step` if `dim` is `step` times the linear index of the axis.
     fn by_index(&self, dim: &Dim, axis: &Axis) -> Option<i64> {
         let step = self.step(dim, axis.loops.last()?.0).filter(|step| *step > 0)?;
         let (mut linear, mut below) = (Dim::constant(0), Dim::constant(step));

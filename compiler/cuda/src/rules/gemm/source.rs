@@ -1,18 +1,19 @@
 //! Matching: the statements that form a product, with two rewrites for transposed convolutions.
 //!
 //! ```text
-//! Two statements: products[i, k] = Σ_c x[i, c] * w[k, c];  out[o] = Σ_k select(exists(o, k), products[i(o, k), k], 0)
+//! Two statements: products[i, k] = Σ_c x[i, c] * w[k, c]
+//!                 out[o] = Σ_k select(exists(o, k), products[i(o, k), k], 0)
 //! →               out[o] = Σ_k Σ_c select(exists, x[i(o, k), c], 0) * select(exists, w[k, c], 0)
 //! Phases:         out[o] = Σ_k over all taps, most of them 0 for a stride s
 //! →               out[s * q + phase] = Σ_k over the taps of this phase
 //! ```
 //!
 //! Here `i(o, k)` is the input that contributes to output `o` through tap `k`; it exists if the stride divides the
-//! position.
+//! position and the input is in bounds.
 //!
-//! Requires: for two statements, that nothing else reads `products`, and that the product has not many more terms than
-//! the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite applies, the product is the first statement as
-//! it is written.
+//! Requires: for two statements, that nothing else reads `products`, that the product splits into phases as well, and
+//! that it has not many more terms than the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite applies,
+//! the product is the first statement as it is written.
 
 use super::super::epilogue::Front;
 use crate::rules::{Declined, Task};
@@ -20,11 +21,11 @@ use rx_base::Dim;
 use rx_loops::{Nest, Phased, ProductNest, by_phases, composed};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc};
 
-/// The largest ratio of terms of the fused product to terms of the separate sums at which fusion pays, without tensor
-/// cores.
+/// The largest ratio of terms of the fused product to terms of the separate sums at which fusion pays, if the sums load
+/// no elements of less than 32 bits.
 const MORE_TERMS: f64 = 1.3;
-/// As [`MORE_TERMS`], with tensor cores: writing and rereading the sums then costs more than the additional terms,
-/// which are 0.
+/// As [`MORE_TERMS`], if the sums load elements of less than 32 bits, which tensor cores usually multiply: writing and
+/// rereading the sums then costs more than the additional terms, which are 0.
 const MORE_TERMS_OF_TENSOR_CORES: f64 = 2.0;
 
 /// A matched product and the statements that it replaces.
@@ -63,7 +64,9 @@ impl Source {
         }
     }
 
-    /// Matches a statement that gathers the sums of the statement before it, if nothing else reads those sums.
+    /// Matches a statement that gathers the sums of the statement before it. Returns `None` if the two statements do
+    /// not compose ([`composed`]), if anything else reads the sums, if there are no phases, or if the product has too
+    /// many terms.
     fn gathered(task: &Task<'_>) -> Option<Source> {
         let (first, second) = (task.nest(0).ok()?, task.nest(1).ok()?);
         let (nest, products) = composed(&first, &second)?;
@@ -92,8 +95,10 @@ impl Source {
     }
 }
 
-/// Whether the fused product has few enough terms, compared with the statements `first` and `second`. The taps that
-/// each output uses are counted as the extents of those axes of `products` whose index is a remainder.
+/// Whether the fused product has few enough terms, compared with the statements `first` and `second`. For each input,
+/// `first` computes one sum for each tap; the number of taps is the product of the extents of those axes of `products`
+/// whose index contains a remainder. The fused product has, for each input, the iterations of the reduction loops of
+/// `second` in each of the `phases`. For example, 5 taps with stride 2 are 2 phases of 3 taps, 6 terms instead of 5.
 fn is_worth(func: &PrimFunc, (first, second): (&Nest, &Nest), products: BufferId, phases: i64) -> bool {
     let Some(read) = second.reduction().map(|reduction| reduction.value) else { return false };
     let mut taps = 1.0;

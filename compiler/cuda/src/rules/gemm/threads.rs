@@ -18,7 +18,8 @@ use rx_base::DType;
 
 /// The elements of a tile that one thread computes. Its rows, and likewise its columns, are groups of up to 16
 /// contiguous bytes. The groups are spread evenly over the tile, so that consecutive threads read consecutive banks.
-/// For example, 8 `float` columns of a 128-wide tile are 4 at `4 * t` and 4 at `64 + 4 * t`.
+/// For example, of a tile with 128 `float` columns, the thread at position `t` along the row has the 8 columns
+/// `4 * t .. 4 * t + 4` and `64 + 4 * t .. 64 + 4 * t + 4`.
 struct Share {
     rows: Part,
     columns: Part,

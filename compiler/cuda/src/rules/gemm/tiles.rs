@@ -76,7 +76,8 @@ impl Fragment {
         }
     }
 
-    /// Returns the fragment for the dtypes of a product; `None` if tensor cores cannot multiply them.
+    /// Returns the fragment for the dtypes of a product. `None` if tensor cores do not multiply these factors to a sum
+    /// of this dtype, and for `float32` if the target does not allow tf32.
     pub(super) fn of(problem: &Problem, target: &Target) -> Option<Fragment> {
         let sums_in = |wanted: DType| problem.dtype == wanted;
         let of_floats = sums_in(DType::FLOAT32) || problem.dtype.is_float() && problem.dtype.bits == 16;
@@ -105,7 +106,7 @@ impl Tiling {
         }
     }
 
-    /// Returns the tilings for the dtypes of a product, the largest first.
+    /// Returns the tilings for the dtypes of a product, the largest first, without those of [`super::hopper`].
     pub(super) fn table(problem: &Problem, target: &Target) -> Vec<Tiling> {
         if let Some(kind) = Fragment::of(problem, target) {
             let warps = |m, n, warps_m, warps_n| {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! float sums[outputs] = {};
-//! for (sums, and all taps but the block's)          // taps unrolled
+//! for (sums, and all taps but the block's)          // taps unrolled if there are few updates
 //!     float values[positions] = {};
 //!     for (at < positions) values[at] = data at position `at`
 //!     for (tap of the block)
@@ -10,8 +10,8 @@
 //! for (i < outputs) epilogue(sums[i])
 //! ```
 //!
-//! Without a block, a thread has one output along each axis, and each tap's value is loaded when it is used. Sums also
-//! have dimensions for channels and for neighbours, if a thread has several: `sums[channels][outputs][width]`.
+//! Without a block, `outputs` is 1 and there is no array of positions: each tap's value is loaded when it is used. Sums
+//! also have dimensions for channels and for neighbours, if a thread has several: `sums[channels][outputs][width]`.
 
 use super::packs::Side;
 use super::problem::{Axis, Problem};
@@ -201,7 +201,7 @@ impl Text<'_> {
         Ok(Some(name))
     }
 
-    /// Emits the body of the loops over sums and taps: loads the values and adds them to the accumulators.
+    /// Emits the body of the loops over sums and taps: loads the values and combines them with the accumulators.
     fn combine(&self, kernel: &mut Kernel<'_>, sums: &str, limit: Option<&str>) -> Result<(), String> {
         let problem = self.problem;
         let ctype = kernel.ctype(problem.sum)?;

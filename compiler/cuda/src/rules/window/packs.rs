@@ -8,8 +8,8 @@
 //! for v in 0..4: value[v] = elements.at[v]
 //! ```
 //!
-//! Requires: loads, and the result's elements, that are contiguous along the last axis and aligned; conditions that do
-//! not depend on the last axis.
+//! Requires: the result's elements, and all loads that depend on the last axis, are contiguous along it and aligned;
+//! the conditions of these loads do not depend on the last axis.
 
 use super::problem::{Axis, target_is_in_chunks};
 use crate::printer::{Kernel, types};
@@ -94,7 +94,7 @@ impl Packing {
         Some(Packing { data, ..self.clone() })
     }
 
-    /// Returns the number of data values per thread and position: 1 if all channels read the same one.
+    /// Returns the number of data values per thread and position: 1 if the data does not depend on the last axis.
     pub(super) fn data_width(&self) -> i64 {
         self.width_of(Side::Data)
     }
@@ -151,7 +151,8 @@ impl Packing {
 }
 
 /// Collects the vector loads of an expression: all loads that depend on the last axis. Returns `None` if one of them is
-/// no vector, or if the same element is loaded under different conditions.
+/// no vector, if the same element is loaded under different conditions, or if an operand of `and` or `or`, or the
+/// alternative of a select, has a load.
 fn packs(
     found: &mut SlidingWindow,
     func: &mut PrimFunc,
@@ -179,7 +180,8 @@ struct Place<'p> {
 }
 
 impl Place<'_> {
-    /// Adds the vector loads of an expression to `all`. Returns whether all loads along the last axis are vectors.
+    /// Adds the vector loads of an expression to `all`. Returns `false` where [`packs`] returns `None`; `all` is then
+    /// incomplete.
     fn collect(&mut self, expr: &Expr, all: &mut Vec<Pack>) -> bool {
         match expr {
             Expr::Load { buffer, indices, dtype } => {

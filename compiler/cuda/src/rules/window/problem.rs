@@ -1,11 +1,13 @@
 //! The matched sliding-window reduction, and the outputs that each thread computes. [`super::kernel`] prints it.
 //!
 //! ```text
-//! out[x] = Σ_k data[x + k] · weight[k],  x < 100, k < 3
+//! out[x, c] = Σ_k data[x + k, c] · weight[k, c],  x < 51200, c < 32, k < 3, float32
 //! →
-//! axes:  x with 4 outputs per thread, so 25 threads
-//! block: tap k, positions 0 to 5 (6 loads instead of 12)
+//! axes:  x with 4 outputs per thread, c with 4 neighbours per thread, so 12800 · 8 threads
+//! block: tap k, positions 0 to 5 (6 vector loads of data instead of 12)
 //! ```
+//!
+//! Here the device has 132 multiprocessors: 8 outputs along `x` would leave 51200 threads, fewer than 132 · 512.
 
 use super::packs::Packing;
 use crate::rules::epilogue::{Epilogue, Front, is_in_chunks};
@@ -80,7 +82,8 @@ pub(super) struct Problem {
     pub(super) axes: Vec<Axis>,
     /// The axis along which a thread has several outputs with overlapping windows, if there is one.
     pub(super) block: Option<Block>,
-    /// The axis of the output channels that read the same windows, if there are several; a thread has all of them.
+    /// The position of an axis of output channels that read the same windows, if there are several and it is not the
+    /// last axis; a thread has all of them.
     pub(super) channels: Option<usize>,
     /// The loops over the window and their extents, without the block's tap.
     pub(super) taps: Vec<(VarId, i64)>,
@@ -90,7 +93,8 @@ pub(super) struct Problem {
     pub(super) combine: BinaryOp,
     /// The initial value of the reduction, a constant.
     pub(super) initial: Expr,
-    /// The value of the window's element. It is over the axes and taps, or with a block over the position in it.
+    /// The value of the window's element, as a function of the axes, taps and sums. With a block, the placeholders
+    /// [`Shared::first`] and [`Shared::position`] replace the block's axis and tap.
     pub(super) data: Expr,
     /// The factor that does not slide, if there is one: a convolution's weight.
     pub(super) weight: Option<Expr>,
@@ -98,7 +102,7 @@ pub(super) struct Problem {
     pub(super) packing: Packing,
     /// The dtype of the accumulators.
     pub(super) sum: DType,
-    /// Placeholders of this dtype for an accumulator, the data and the weight.
+    /// Placeholders of the dtype [`Problem::sum`] for an accumulator, the data and the weight.
     pub(super) values: [VarId; 3],
     /// The elementwise statements that follow and are fused.
     pub(super) epilogue: Epilogue,
@@ -196,7 +200,8 @@ impl Problem {
     }
 
     /// Gives each thread several outputs along an axis whose windows overlap, if registers and the number of threads
-    /// suffice. Tries inner axes first, and 8, 4 and 2 outputs.
+    /// suffice. The axis is neither the last one, nor that of the channels, nor one that the weight uses. Tries inner
+    /// axes first, and 8, 4 and 2 outputs.
     fn share(&mut self, found: &mut SlidingWindow, task: &Task<'_>) {
         let lane = self.axes.len() - 1;
         let of_axis = |slide: &WindowIndex| self.axes.iter().position(|axis| axis.var == slide.axis);
@@ -234,8 +239,8 @@ impl Problem {
         }
     }
 
-    /// Whether enough threads remain with this number of outputs per thread. Two outputs along a constant extent are
-    /// always accepted.
+    /// Whether enough threads remain with this number of outputs per thread. Two outputs along a constant extent of at
+    /// least 2 are always accepted; more outputs than a constant extent never are.
     fn is_worth(&self, axis: usize, outputs: i64, task: &Task<'_>) -> bool {
         let size = |extent: &Expr| extent.as_int().unwrap_or(UNKNOWN);
         let threads = self.axes.iter().enumerate().map(|(at, one)| {
@@ -264,7 +269,8 @@ impl Problem {
         self.block.as_ref().map_or(1, |block| self.axes[block.axis].own)
     }
 
-    /// Narrows the indices of data and weight to 32 bits where they fit.
+    /// Narrows the indices of data and weight to 32 bits where they fit, and replaces their vector loads by
+    /// placeholders ([`Packing::narrow`]).
     fn narrow(&mut self) {
         let int = |value: i64| Expr::int(value);
         let mut loops: Vec<(VarId, Expr)> = self.axes.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
@@ -326,7 +332,8 @@ fn elements(found: &mut SlidingWindow) -> Dim {
 
 impl Parts {
     /// Splits the reduced value into the factor that slides and one that does not. If the value is no such product, all
-    /// of it is `data`.
+    /// of it is `data`. Declines if the result has no loops, or if the value is a product of two factors that each use
+    /// an axis of the result that the other does not: a matrix product.
     fn of(found: &mut SlidingWindow, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
         Declined::when(order.is_empty(), "requires several outputs; found one")?;
@@ -346,8 +353,10 @@ impl Parts {
         Ok(Parts { data: value.cast(sum), weight: None })
     }
 
-    /// Finds the axis of the output channels that read the same windows: the weight uses it, the data does not. Gives
-    /// each thread all of its channels, and returns its position. Declines if a matrix product is faster.
+    /// Finds an axis of output channels that read the same windows: the weight uses it, the data does not, and it is
+    /// not the last axis. Gives each thread all of its channels, and returns its position; `None` if there is no such
+    /// axis or it has one channel. Declines if a matrix product is faster: with more than [`MOST_CHANNELS`] channels,
+    /// or with few outputs.
     fn channels(&self, axes: &mut [Axis], task: &Task<'_>) -> Result<Option<usize>, Declined> {
         let Some(weight) = &self.weight else { return Ok(None) };
         let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);

@@ -11,9 +11,11 @@
 //!                                                           epilogue
 //! ```
 //!
-//! Requires: both factors are dense views ([`View`]). Guarantees: the grid has as many blocks as fit on the device at
-//! once, and each block computes its tiles of C one after the other, so that the next tile's copies overlap the
-//! epilogue.
+//! In the first iteration of a tile of C no slot is released; after the last one, the last slot is.
+//!
+//! Requires: both factors are dense views ([`View`]). Guarantees: the grid has at most as many blocks as fit on the
+//! device at once, and each block computes its tiles of C one after the other, so that the next tile's copies overlap
+//! the epilogue.
 //!
 //! Reference: PTX ISA, `cp.async.bulk.tensor` and `mbarrier`; CUTLASS's
 //! `include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_cooperative.hpp`.
@@ -105,7 +107,7 @@ impl TmaProduct {
             return Err("requires a tile for tensor cores; found another tile".to_owned());
         };
         let view = factor.view.as_ref().map_err(Clone::clone)?;
-        // A line of a box has 128 bytes, so an MN-major tile needs several boxes.
+        // A line of a box has 128 bytes, so an MN-major tile wider than that needs several boxes.
         let of_box = if view.along == Major::Mn { LINE / kind.bytes() } else { rows };
         let map = view.map(kernel, &format!("map_{name}"), of_box, self.product.tiling.k)?;
         Ok(Side { view, rows, of_box, element: storage_of(kind, name), map })
@@ -243,8 +245,8 @@ impl KernelBody for TmaProduct {
         let mut frame = self.product.frame();
         let [blocks, ..] = &mut frame.shape.grid;
         *blocks = blocks.clone().min(Expr::int(self.units * self.per_unit()));
-        // The factors are passed as tensor maps. They are passed as pointers too only if the initial value or the
-        // epilogue reads them.
+        // The factors are passed as tensor maps. A factor is passed as a pointer too only if the initial value or the
+        // epilogue reads it, or if its buffer is that of the result.
         let starts_with = |id: BufferId| match &problem.initial {
             Initial::Value(value) => reads(value, id),
             _ => false,

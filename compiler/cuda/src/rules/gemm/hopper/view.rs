@@ -112,7 +112,7 @@ impl View {
     /// Adds a tensor map with boxes of `rows` by `depth` elements to the kernel's parameters, and returns its name.
     ///
     /// # Errors
-    /// The host does not pass the buffer.
+    /// The host does not pass the buffer, or a size does not fit 32 bits.
     pub(crate) fn map(&self, kernel: &mut Kernel<'_>, name: &str, rows: i64, depth: i64) -> Result<String, String> {
         let extent = |extent: i64| u32::try_from(extent).map_err(|error| error.to_string());
         let (free, sum) = ((&self.free, extent(rows)?), (&self.sum, extent(depth)?));

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! // Once per thread, for a padded 3 x 3 convolution (H x W inputs, padding 1, one channel):
-//! a_row = (oy - 1) * W + (ox - 1);  a_edge0 = oy - 1;  a_edge1 = ox - 1;
+//! a_row = (oy - 1) * W + (ox - 1);  a_edge0 = ox - 1;  a_edge1 = oy - 1;
 //! // Per tile and chunk, from the K index alone (ky, kx):
 //! value = 0;
-//! if ((unsigned)(a_edge0 + ky) <= H - 1 && (unsigned)(a_edge1 + kx) <= W - 1) value = x[a_row + ky * W + kx];
+//! if ((unsigned)(a_edge0 + kx) <= W - 1 && (unsigned)(a_edge1 + ky) <= H - 1) value = x[a_row + (ky * W + kx)];
 //! ```
 //!
 //! Requires: `Operand::separable` found a separable address. Guarantees: the same elements as the general path of
@@ -19,7 +19,8 @@ use crate::rules::gemm::tiles::Unit;
 use rx_base::DType;
 use rx_tir::Expr;
 
-/// A sentinel for rows that must not be read: added to any K part, it is outside every range.
+/// A sentinel for rows that must not be read: its sum with a K part of less than 2^30 is negative, so it is outside the
+/// range.
 const FAR: &str = "-(1 << 30)";
 
 impl Operand<'_> {
@@ -108,8 +109,8 @@ impl Operand<'_> {
         Ok(())
     }
 
-    /// Whether a separate flag excludes rows that must not be read: those after the end of a ragged tile, and those
-    /// whose row-only conditions fail.
+    /// Whether a separate flag excludes rows that must not be read: those beyond the end of the free axis, and those
+    /// whose conditions without K fail.
     fn is_row(&self, separable: &SeparableAddress) -> bool {
         (self.is_ragged() || !separable.of_row.is_empty()) && !self.tells_by_range(separable)
     }
@@ -194,7 +195,8 @@ impl Operand<'_> {
         Ok(())
     }
 
-    /// Emits the values of the K loops that the K parts use, at the K index named `sum`.
+    /// Emits the values of the K loops that the K parts and the conditions on K use, at the K index named `sum`. The
+    /// address uses none if it moves by a constant step with the K index.
     fn decode_sum(
         &self,
         kernel: &mut Kernel<'_>,
