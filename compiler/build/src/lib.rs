@@ -1,8 +1,8 @@
 //! Builds programs from checked files: lowers a function ([`program`]), runs the steps of the pass pipeline, converts
 //! the result of each step to a readable module ([`to_module`]), and prints the kernels ([`listing`]).
 //!
-//! - [`program`] and [`watched_program`] lower a function for a [`Device`]. A construct that has no lowering is a
-//!   diagnostic at its statement.
+//! - [`program`] lowers a function for a [`Device`], and [`watched_program`] for an interpreter that reports the values
+//!   of variables. A construct that has no lowering is a diagnostic at its statement.
 //! - [`pipeline`] runs passes and steps on a module, and checks the module after each. [`passes`] prints their results
 //!   as one text.
 //! - [`listing`] prints the kernels of a program as loops and as CUDA C, with the statements that each comes from.

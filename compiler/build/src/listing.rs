@@ -20,10 +20,10 @@ pub struct Listing {
     pub parts: Vec<Part>,
 }
 
-/// The lines of one kernel; in a listing of passes, of one binding.
+/// The lines of one kernel; in a listing of passes, of one binding or prim_func.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The name of the kernel or variable.
+    /// The name of the kernel, variable or prim_func.
     pub name: String,
     /// The lines in the text, from 0.
     pub lines: Range<usize>,
@@ -89,7 +89,7 @@ pub fn loops(workspace: &Workspace, module: ModuleId, program: &Program) -> List
     Listing::of_groups(String::new(), (workspace, module), &groups, texts)
 }
 
-/// Prints the kernels of a program as CUDA C. A kernel that cannot be compiled is a comment with the reason.
+/// Prints the kernels of a program as CUDA C. A kernel that cannot be printed is a comment with the reason.
 pub fn cuda(workspace: &Workspace, module: ModuleId, program: &Program, target: &Target) -> Listing {
     let groups = groups(program);
     let rx_cuda::Listing { head, functions, .. } = cuda_text(workspace, &groups, target);
@@ -119,8 +119,8 @@ pub fn comment(mark: &str, text: &str) -> String {
     format!("{mark} {}\n", text.chars().map(clean).collect::<String>())
 }
 
-/// Returns the statements that kernels come from, in source order: the statements that call them, and those of
-/// prim_funcs in their loops.
+/// Returns the statements that kernels come from, in source order and without duplicates: the statements that call
+/// them, and the statements of prim_funcs that their loops come from.
 fn places(statements: &Statements<'_>, group: &Group<'_>) -> Vec<Span> {
     let mut origins: Vec<_> = group.kernels.iter().flat_map(|kernel| &kernel.origins).copied().collect();
     // All kernels of a group have equal loops, so the first is enough.

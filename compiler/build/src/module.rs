@@ -10,9 +10,9 @@
 //! closure                                    R.make_closure(cls.inner, (captured, …))
 //! ```
 //!
-//! Each kernel becomes one prim_func. A nested function becomes a function of the module whose last parameters are the
-//! captured values, as after TVM's `LambdaLift`. The module's text has no errors, and computes the same values as the
-//! program.
+//! Kernels with equal functions become one prim_func. A nested function becomes a function of the module whose last
+//! parameters are the captured values, as after TVM's `LambdaLift`. The module's text has no errors, and computes the
+//! same values as the program.
 
 mod function;
 mod types;

@@ -13,7 +13,7 @@ pub struct Passes<'w> {
     /// The workspace of the source, for the positions of statements.
     workspace: &'w Workspace,
     module: ModuleId,
-    /// The text so far. Its parts are bindings.
+    /// The text so far. Its parts are the bindings and prim_funcs that come from statements of the source.
     pub listing: Listing,
     /// The module before the first pass, followed by the result of each pass.
     pub stages: Vec<Stage>,
@@ -24,9 +24,10 @@ pub struct Passes<'w> {
 pub struct Stage {
     /// The name of the pass; `None` for the module before the first one.
     pub pass: Option<&'static str>,
-    /// Whether the pass changed the text.
+    /// Whether the pass changed the text; true for the module before the first one.
     pub changed: bool,
-    /// The lines that contain the module, from 0.
+    /// The lines that contain the module, from 0. If the pass changed nothing or was not applied, these are the lines
+    /// of the stage before.
     pub lines: Range<usize>,
     /// The reason why the pass could not be applied.
     pub problem: Option<String>,
@@ -109,7 +110,7 @@ impl<'w> Passes<'w> {
         self.listing.lines += 2;
     }
 
-    /// Appends the current module.
+    /// Appends a heading and the current module.
     fn add(&mut self, pipeline: &Pipeline, pass: Option<&'static str>) {
         self.head(pass.unwrap_or("the module"));
         let start = self.listing.lines;

@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// Constants of the metadata section, by key and index, for a text without their data.
 pub type GivenConstants = HashMap<(Name, u32), Tensor>;
 
-/// A callback after each step. Its arguments are the step's name, the pipeline, and the outcome; an error ends the
-/// steps.
+/// A callback after each step. Its arguments are the step's name, the pipeline, and the outcome. After an error it is
+/// not called again.
 pub type EachStep<'e, E> = dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E> + 'e;
 
 /// A module, with its text in the syntax of TVM 0.27.
@@ -30,8 +30,8 @@ pub struct Pipeline {
     text: String,
     /// The origins of the lines of the text.
     parts: Vec<Part>,
-    /// The functions whose numbers of statements differ between the source's syntax and that of TVM 0.27. Their origins
-    /// cannot be mapped.
+    /// The functions whose number of statements differs between the source and the module's text by itself. Their
+    /// origins cannot be mapped.
     recounted: NameSet,
     operators: Arc<Operators>,
 }
@@ -74,7 +74,8 @@ impl Pipeline {
         Ok(Pipeline { module, text, parts, recounted, operators })
     }
 
-    /// Removes `tir_vars` from calls that do not need them, for text that TVM 0.27 can parse.
+    /// Moves the scalars that calls pass by `tir_vars` to their arguments where that is possible, for text that TVM
+    /// 0.27 can parse.
     #[must_use]
     pub fn without_tir_vars(mut self) -> Pipeline {
         pass_scalars_among_arguments(&mut self.module);
@@ -82,7 +83,7 @@ impl Pipeline {
         self
     }
 
-    /// Adds the data of constants that the text lacks.
+    /// Adds the data of constants that the text lacks, and infers the types that depend on them.
     ///
     /// # Errors
     /// Returns an error if the module has errors with these constants.
@@ -131,7 +132,8 @@ impl Pipeline {
         &self.text
     }
 
-    /// Returns the origins of the text's lines: statements of the original source.
+    /// Returns the origins of the text's lines: statements of the original source. Functions whose origins cannot be
+    /// mapped have none.
     pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
         self.parts.iter().cloned().map(|mut part| {
             part.origins.retain(|origin| !self.recounted.contains(&origin.item));
@@ -157,11 +159,11 @@ impl Pipeline {
     }
 
     /// Lowers a function of the module and runs the back end's steps. After lowering (`LegalizeOps`) and after each
-    /// step, the pipeline's module is the program as a module. `each` gets the step's name and the outcome; it may end
-    /// the steps.
+    /// step, the program as a module replaces the pipeline's module, unless it has errors. `each` gets the step's name
+    /// and the outcome. After an error of `each` it is not called again, and the module does not change any more.
     ///
     /// # Errors
-    /// Returns the reason why the function has no program, or the error of `each`.
+    /// Returns the reason why the function has no program; the inner result is the error of `each`.
     pub fn lower<E>(
         &mut self,
         entry: Name,

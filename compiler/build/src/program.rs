@@ -9,14 +9,15 @@ use rx_lower::Program;
 use rx_lower::steps::Step;
 use std::sync::Arc;
 
-/// A program, or a diagnostic for each construct without a lowering.
+/// A program, or the diagnostics that say why there is none.
 pub type Lowered = Result<Arc<Program>, Vec<Diagnostic<Span>>>;
 
-/// Returns the program of the function `entry`, with planned memory. `entry` is a Relax function of a module without
-/// errors, or otherwise a prim_func, whose program is that kernel alone.
+/// Returns the program of the function `entry`: for a Relax function of a module without errors, the program with
+/// planned memory; otherwise for a prim_func, a program of that kernel alone.
 ///
 /// # Errors
-/// Returns a diagnostic at each statement that has no lowering.
+/// Returns a diagnostic at each statement that has no lowering, the errors of prim_funcs that the program needs, or a
+/// diagnostic that there is no function `entry`.
 pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &Device) -> Lowered {
     let db = workspace.database();
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
@@ -28,8 +29,8 @@ pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &De
     reported(workspace, module, lowered)
 }
 
-/// Returns the program of a Relax function for the interpreter that reports the values of variables. No step removes
-/// values.
+/// Returns the program of a Relax function that reports the values of variables, for the interpreter. Only the steps of
+/// a reference run are applied, so no value is removed.
 ///
 /// # Errors
 /// Like [`program`].
@@ -50,8 +51,9 @@ pub fn function_kind(workspace: &Workspace, module: ModuleId, name: Name) -> Opt
 /// The name of the step that makes one kernel of each operator, after TVM's pass.
 pub const LOWERING: &str = "LegalizeOps";
 
-/// Lowers a Relax function ([`LOWERING`]) and runs the steps for a device. `after` is called with the name of each step
-/// and the program after it. `origins` maps the statements of the module to those that are shown instead.
+/// Lowers a Relax function ([`LOWERING`]) and runs the steps for a device. `after` is called with the name of each
+/// step, first [`LOWERING`], and the program after it. `origins` maps the statements of the module to those that are
+/// shown instead; without one, the origin is removed.
 ///
 /// # Errors
 /// Like [`program`].
@@ -77,7 +79,8 @@ fn missing(entry: Name) -> Diagnostic<Span> {
     Diagnostic::new(Code::NoLowering, Span::default(), format!("the module has no function `{entry}`"))
 }
 
-/// Converts the errors of lowering to diagnostics at their statements.
+/// Converts the errors of lowering to diagnostics at their statements, after the errors of the prim_funcs that were
+/// requested.
 fn reported<T>(
     workspace: &Workspace,
     module: ModuleId,

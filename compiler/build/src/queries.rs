@@ -55,7 +55,7 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, devic
     Ok(Arc::new(program))
 }
 
-/// Builds the program that consists of one prim_func.
+/// Builds the program that consists of one prim_func. Returns `None` if the module has no such prim_func.
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Made> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
@@ -63,7 +63,8 @@ pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimize
     Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept::new(db, &Device::Interp)))))
 }
 
-/// Returns the loops of a prim_func of the source, or the message why it has none.
+/// Returns the loops of a prim_func of the source, or the message why it has none. Returns `None` if the module has no
+/// such prim_func.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> Option<Result<Loops, String>> {
     let read = scope.prim_func(db, name)?;
@@ -90,7 +91,7 @@ impl<'db> Kept<'db> {
     }
 }
 
-/// Returns the known result for a key, otherwise the result of `ask`.
+/// Returns the known result for a key, otherwise that of `ask`, which is then known.
 fn once<Q: Clone + Eq + Hash, A: Clone>(known: &Answers<Q, A>, question: &Q, ask: impl FnOnce() -> A) -> A {
     if let Some(answer) = known.borrow().get(question) {
         return answer.clone();
@@ -160,7 +161,7 @@ pub(crate) struct LoopsKey<'db> {
     loops: Loops,
 }
 
-/// Prints the loops of a kernel as TVMScript, under the function's own name.
+/// Prints the loops of a kernel as TVMScript. The result can be given the kernel's name without printing it again.
 #[salsa::tracked(returns(clone), no_eq)]
 pub(crate) fn loops_text<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>) -> Arc<Script> {
     Arc::new(Script::of(key.loops(db)))
@@ -176,7 +177,8 @@ pub(crate) fn scheduled<'db>(
     Arc::new(rx_cuda::schedule(&rx_cuda::prepared(key.loops(db)), &target))
 }
 
-/// Whether the CUDA backend schedules a function with several reductions as one kernel.
+/// Whether the CUDA back end covers a function by one schedule, which keeps temporaries out of global memory
+/// ([`TargetInfo::can_schedule_as_one_kernel`]).
 #[salsa::tracked(returns(copy), no_eq)]
 fn can_schedule_as_one_kernel<'db>(db: &'db dyn salsa::Database, key: LoopsKey<'db>, target: CudaTarget) -> bool {
     target.can_schedule_as_one_kernel(key.loops(db))

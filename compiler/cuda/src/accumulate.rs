@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Requires that all iterations of the loops update the same element. Used by the printer, which holds the element in a
-//! local variable, and by the fused row pipelines (`rules::row_pipeline`), for reductions that begin in their first
-//! iteration.
+//! local variable. The fused row pipelines (`rules::row_pipeline`) use only [`starts_once`].
 
 use rustc_hash::FxHashSet;
 use rx_loops::poly::{Atom, Poly};
@@ -38,8 +37,10 @@ pub(crate) struct Reduction<'s> {
 
 /// Matches a statement as a reduction of one element.
 ///
-/// Requires loops around a block with one store, whose indices the loops do not change. If the block has an `init`, all
-/// its reduction axes must be at their starts in the first iteration and in no other one.
+/// Requires loops around a block without allocations whose body is one store. The store's indices and the block's
+/// predicate load nothing and do not depend on the loops, and every load of the buffer in the stored value has the same
+/// indices. An `init` must store to the same indices a value that does not depend on the loops or the buffer, and all
+/// reduction axes must be at their starts in the first iteration and in no other one.
 pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
     let mut loops = Vec::new();
     let mut inner = stmt;
@@ -77,8 +78,8 @@ pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
     Some(Reduction { loops, block, buffer: *buffer, indices: element, predicate, initial, value, site: *site })
 }
 
-/// Initializes the reductions that may have no iterations. Those that match [`reduction`] do not change: the variable
-/// that holds their element is always initialized.
+/// Initializes the reductions that may have no iterations. A nest that matches [`reduction`], with or without its outer
+/// loops, does not change: the variable that holds the element is always initialized.
 pub(crate) fn begun(func: &PrimFunc) -> PrimFunc {
     rx_tir::begin_empty_reductions_of(func, &|nest| {
         let mut inner = nest;
@@ -118,8 +119,9 @@ fn loads_of(expr: &Expr) -> impl Iterator<Item = (BufferId, &[Expr])> {
 }
 
 /// Whether all reduction axes are at their starts in the first iteration of the loops and in no other. Requires that
-/// every loop begins at 0 and occurs, with a positive factor, in the binding of a reduction axis that begins at 0. For
-/// example, `k = ko * 4 + ki` with the loops `ko` and `ki`.
+/// every loop begins at 0 and occurs, with a positive factor, in the binding of a reduction axis that begins at 0, and
+/// that each reduction axis is bound to such a sum of loops or to its start. For example, `k = ko * 4 + ki` with the
+/// loops `ko` and `ki`.
 pub(crate) fn starts_once(loops: &[&Stmt], block: &Block) -> bool {
     let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let mut counted = FxHashSet::default();

@@ -1,14 +1,16 @@
 //! Runs kernels on a GPU through the CUDA driver.
 //!
-//! All work goes through one stream, so it runs in the order in which it is submitted. Launches are asynchronous;
-//! errors of kernels are reported when a buffer is read or [`Module::finish`] is called. Calls of the driver go through
-//! the trait [`driver::Driver`], so that everything except these calls is tested without a device, by a mock driver
+//! All work goes through one stream, so it runs in the order in which it is submitted. Launches are asynchronous; an
+//! error of a kernel is reported by a later call, at the latest when a buffer is read or [`Device::synchronize`] is
+//! called. [`Module::finish`] also reports checks that failed in kernels. Calls of the driver go through the trait
+//! [`driver::Driver`], so that everything except these calls is tested without a device, by a mock driver
 //! ([`recorder::Recorder`]).
 //!
 //! - Freed memory stays in a pool for later allocations (`memory`).
 //! - A sequence of launches that repeats is captured once as a CUDA graph and replayed (`queue`).
-//! - After an error that invalidates the driver's context every call returns that error immediately. The process and
-//!   the other devices continue to work.
+//! - After an error that invalidates the driver's context, or a kernel that exceeds the time limit, every call that
+//!   needs the device returns [`DeviceError::Lost`] with that error's message. The process and the other devices
+//!   continue to work.
 
 mod core;
 pub mod driver;
@@ -43,7 +45,7 @@ impl Device {
     /// Opens the first device.
     ///
     /// # Errors
-    /// If there is no driver or no supported device; the error names what is missing.
+    /// If there is no driver or no supported device, or if the driver fails; the error names what is missing.
     pub fn probe() -> Result<Device, DeviceError> {
         Ok(Device::of(Live::probe()?))
     }
@@ -79,13 +81,13 @@ impl Device {
         self.core.driver.room().ok()
     }
 
-    /// Returns the peak of the allocated device memory, in bytes.
+    /// Returns the peak of the device memory that buffers use, in bytes, without idle blocks of the pool.
     pub fn peak_bytes(&self) -> u64 {
         self.core.pool.peak()
     }
 
     /// Returns the time that the device worked since the last call of this function, by the device's clock: the sum of
-    /// the intervals from a first launch to the point where the host waited.
+    /// the intervals from the first launch after a wait of the host to the next wait.
     pub fn busy(&self) -> Duration {
         self.core.busy.take()
     }
@@ -93,7 +95,7 @@ impl Device {
     /// Allocates a buffer with undefined contents.
     ///
     /// # Errors
-    /// If the device does not have enough memory.
+    /// If the device does not have enough memory or is lost, or if the driver fails.
     pub fn allocate(&self, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
         self.core.allocate(bytes)
     }
@@ -102,7 +104,7 @@ impl Device {
     /// last of them.
     ///
     /// # Errors
-    /// If the device does not have enough memory.
+    /// If the device does not have enough memory or is lost, or if the driver fails.
     pub fn allocate_together(&self, sizes: &[usize]) -> Result<Vec<DeviceBuffer>, DeviceError> {
         self.core.allocate_together(sizes)
     }
@@ -110,7 +112,7 @@ impl Device {
     /// Copies bytes of the host to a new buffer.
     ///
     /// # Errors
-    /// If the device does not have enough memory.
+    /// If the device does not have enough memory or is lost, or if the driver fails.
     pub fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer, DeviceError> {
         let buffer = self.allocate(bytes.len())?;
         if !bytes.is_empty() {
@@ -122,7 +124,8 @@ impl Device {
     /// Copies a buffer to the host, after all work that was submitted before.
     ///
     /// # Errors
-    /// If a kernel that was submitted before failed.
+    /// If a kernel that was submitted before failed or exceeded the time limit, if the device is lost, or if the copy
+    /// fails.
     pub fn download(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>, DeviceError> {
         let mut bytes = vec![0; buffer.bytes()];
         self.core.copy_down(buffer, &mut bytes)?;
@@ -132,7 +135,7 @@ impl Device {
     /// Waits for all submitted work.
     ///
     /// # Errors
-    /// If a kernel failed.
+    /// If a kernel failed or exceeded the time limit, or if the device is lost.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.core.wait()
     }
@@ -140,7 +143,7 @@ impl Device {
     /// Measures the device time of the work that `work` submits, in milliseconds.
     ///
     /// # Errors
-    /// The errors of `work` and of the driver.
+    /// The errors of `work`, of kernels and of the driver.
     pub fn milliseconds(&self, work: impl FnOnce() -> Result<(), DeviceError>) -> Result<f32, DeviceError> {
         let mark = || {
             self.core.flush()?;
@@ -175,7 +178,8 @@ impl Device {
     /// Loads compiled kernels: the result of [`images::compile`] for the source and this device.
     ///
     /// # Errors
-    /// If the driver rejects the code, or if no image contains a kernel of the source.
+    /// If the driver rejects the code, if a kernel of the source is in no image, or if the device is lost or has not
+    /// enough memory.
     pub fn load_images(&self, source: CudaSource, images: &[Image]) -> Result<Module, DeviceError> {
         let driver = &*self.core.driver;
         self.core.works()?;
@@ -203,7 +207,8 @@ impl Device {
     }
 }
 
-/// The size in bytes of the error cell: the number of the check, the index and the extent.
+/// The size in bytes of the error cell: three 64-bit integers, which are the number of the check plus 1, the index and
+/// the extent.
 const CELL_BYTES: usize = 24;
 
 /// Loaded kernels of a device.
@@ -224,10 +229,11 @@ impl Module {
     }
 
     /// Launches the kernels of a function. `buffers` are the buffer parameters, outputs included; `values` are those of
-    /// [`crate::CudaFunction::plan`]. Does not wait: [`Module::finish`] reports whether the kernels succeeded.
+    /// [`crate::CudaFunction::plan`]. Does not wait for the kernels: [`Module::finish`] reports whether they succeeded.
     ///
     /// # Errors
-    /// If the arguments do not match the function, or if the driver rejects a launch.
+    /// If the arguments do not match the function, if the launches cannot be planned, if the driver rejects a launch,
+    /// or if the device is lost or has not enough memory.
     pub fn launch(
         &self,
         function: usize,
@@ -292,10 +298,10 @@ impl Module {
         Ok(KernelLaunch { kernel, grid, block, shared_bytes, arguments, tensors })
     }
 
-    /// Waits for the launches.
+    /// Waits for all submitted work, and resets the error cell if a check failed.
     ///
     /// # Errors
-    /// The check of a kernel that failed first, or an error of the driver.
+    /// [`DeviceError::Fault`] with the check that failed first, or an error of a kernel or of the driver.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let mut bytes = [0; CELL_BYTES];
         self.core.copy_down(&self.cell, &mut bytes)?;

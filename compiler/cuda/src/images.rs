@@ -1,10 +1,10 @@
 //! Compiles a source to machine code with NVRTC: splits it into parts, compiles them in parallel, and caches the result
 //! of each on disk.
 //!
-//! The cache key is a hash of the text, the architecture and the compiler version. A failure of the cache folder is
-//! never an error, and a corrupted file is compiled again. A kernel that spills registers is compiled a second time
-//! with a launch bound of one block per multiprocessor: without it the compiler limits the registers so that more
-//! blocks fit.
+//! The cache key is a hash of the text, the architecture, the compiler version and the options. A failure of the cache
+//! folder is never an error, and a part whose file is corrupted is compiled again. A part with kernels that spill
+//! registers is compiled a second time, in which the launch bounds of these kernels ask for one block per
+//! multiprocessor: without that the compiler limits the registers so that more blocks fit.
 
 pub mod resources;
 
@@ -25,7 +25,8 @@ use std::time::SystemTime;
 /// small kernels.
 const LARGE_KERNEL: usize = 4 << 10;
 
-/// The size at which a part of small kernels is complete, in bytes of text: about a tenth of a second of compilation.
+/// The size above which a part of small kernels is complete, in bytes of text: about a tenth of a second of
+/// compilation.
 const PART_BYTES: usize = 16 << 10;
 
 /// The maximum size of the cache folder, in bytes. Above it the least recently used images are removed.
@@ -34,7 +35,9 @@ const KEPT_BYTES: u64 = 1 << 30;
 /// The newest architecture that every supported NVRTC knows. A device that NVRTC does not know is newer.
 const KNOWN_ARCH: u32 = 90;
 
-/// The newest architecture whose PTX newer devices accept: PTX of `sm_90a` runs on that architecture only.
+/// The architecture of the PTX that is compiled for devices that NVRTC does not know: they accept PTX of older
+/// architectures. It is not 90, since that is compiled as `sm_90a` ([`nvrtc::suffix`]), whose PTX runs on that
+/// architecture only.
 const LASTING_ARCH: u32 = 89;
 
 /// A compilation unit: a text that compiles by itself, with some of a source's kernels.
@@ -108,7 +111,7 @@ impl Listing {
     /// function number.
     ///
     /// # Errors
-    /// If NVRTC is not found.
+    /// If NVRTC is not found or lacks a function.
     pub fn resources(&self, arch: u32, kept: &Kept) -> Result<ListedResources, NvrtcError> {
         let version = nvrtc::probe()?;
         let mut listed = ListedResources::default();
@@ -146,10 +149,10 @@ pub struct ListedResources {
 }
 
 /// Compiles a source for an architecture, on as many threads as the machine has cores. `progress` is called with the
-/// number of compiled parts and the number of all parts.
+/// number of finished parts, compiled or cached, and the number of all parts.
 ///
 /// # Errors
-/// If NVRTC is not found, or if it rejects a part.
+/// If NVRTC is not found or lacks a function, or if it rejects a part.
 pub fn compile(
     source: &CudaSource,
     arch: u32,
@@ -196,14 +199,14 @@ fn each(
                 while let Some((at, part)) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, parts.get(at)?)))
                 {
-                    // The receiver is gone, because another part has failed.
+                    // Sending fails if the receiver is gone, because `take` returned false.
                     if sender.send((at, image(part, arch, version, kept))).is_err() {
                         return;
                     }
                 }
             });
         }
-        // The receiver is dropped here, which ends the workers.
+        // This loop owns the receiver. A return drops it, which ends the workers.
         for (at, image) in receiver {
             if !take(at, image) {
                 return;
@@ -225,9 +228,10 @@ fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Ima
     Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
 }
 
-/// Recompiles a text whose kernels spill with a launch bound of one block per multiprocessor, and returns that code if
-/// it spills less. Without the bound the compiler limits the registers so that more blocks fit. Kernels that do not
-/// spill keep their limit, since fewer registers allow more blocks to run at the same time.
+/// Recompiles a text if some of its kernels spill registers. Their launch bounds then ask for one block per
+/// multiprocessor. Returns the new code if it spills less in total, otherwise `cubin`. Without the bound the compiler
+/// limits the registers so that more blocks fit. Kernels that do not spill keep their limit, since fewer registers
+/// allow more blocks to run at the same time.
 fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     let spilling = |cubin: &[u8]| -> BTreeMap<String, u32> {
         resources::of(cubin)
@@ -270,8 +274,9 @@ fn with_all_registers(text: &str, names: &BTreeMap<String, u32>) -> String {
     changed
 }
 
-/// Compiles a text to PTX, for a device newer than NVRTC; the driver compiles it further. If that fails too, returns
-/// the first error.
+/// Compiles a text to PTX for a device that NVRTC does not know; the driver compiles it further. `error` is that of the
+/// compilation to machine code: it is returned if the device is not newer than [`KNOWN_ARCH`], or if this compilation
+/// fails, too.
 fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> {
     if arch <= KNOWN_ARCH {
         return Err(error);
@@ -312,9 +317,9 @@ impl Kept {
         Kept { folder: Some(folder) }
     }
 
-    /// Returns the cache: the folder `images` in `RX_CACHE` (no cache if that is empty). If `RX_CACHE` is not set, it is
-    /// in the folder `rx` of the first of these that is set and not empty: `XDG_CACHE_HOME`, `%LOCALAPPDATA%`,
-    /// `~/.cache`.
+    /// Returns the cache of the user: the folder `images` in `RX_CACHE` (no cache if that is empty). If `RX_CACHE` is
+    /// not set, it is the folder `rx/images` in the first of these that is set and not empty: `XDG_CACHE_HOME`,
+    /// `%LOCALAPPDATA%`, `~/.cache`.
     pub fn of_user() -> Kept {
         let var = |name: &str| std::env::var_os(name);
         let folder = match var("RX_CACHE") {

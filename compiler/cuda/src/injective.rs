@@ -18,7 +18,7 @@ pub(crate) struct Loop {
 /// Returns, for each of `loops`, whether its value is determined by the values of `expressions`. The expressions may
 /// only have variables of `loops` and variables that are uniform over all threads.
 ///
-/// For example, `i * 4 + j` determines `i` and `j` if `j` has 4 values; `i * 3 + j` determines neither.
+/// For example, if `j` has 4 values, `i * 4 + j` determines `i` and `j`, and `i * 3 + j` determines neither.
 pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
     let mut known = vec![false; loops.len()];
     let sums: Vec<Vec<i64>> = expressions.iter().filter_map(|expr| factors(expr, loops)).collect();
@@ -53,8 +53,8 @@ fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
     loops.iter().map(factor).collect()
 }
 
-/// Whether a sum determines the loops `wanted`: in ascending order, each factor is larger than the maximum of the sum
-/// before it.
+/// Whether a sum determines the loops `wanted`: in ascending order of the absolute factors, each factor is larger than
+/// the sum of `factor * (extent - 1)` over the loops before it.
 fn are_splits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     let mut order = wanted.to_vec();
     order.sort_by_key(|at| sum[*at].unsigned_abs());

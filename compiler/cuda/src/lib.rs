@@ -9,7 +9,7 @@
 //! With the feature `driver`, which crates that run kernels enable:
 //!
 //! - `nvrtc` compiles the text for an architecture; `images` does so in parallel parts, and caches them.
-//!   `images::resources` reads their registers and memory, `sass` disassembles them.
+//!   `images::resources` reads the resource usage of compiled kernels, `sass` disassembles them.
 //! - `device` runs them on a GPU.
 //! - `simulator` runs the same text on the CPU, compiled by a C++ compiler with a fiber for each thread.
 //!
@@ -19,11 +19,12 @@
 //!   `device::live` and `nvrtc` only.
 //! - A rule that takes statements and then cannot print them counts as having declined. So a function that the fallback
 //!   can print never fails because of another rule.
-//! - The order of the additions of a sum depends on extents alone, so every run gives the same bits. A second kernel
-//!   adds the slices of a sum, in order. No result is accumulated by atomics; attention computes the key range of a
-//!   block by integer atomics in shared memory, whose result does not depend on the order.
-//! - In a kernel whose threads synchronize, a thread whose check fails records the error and continues with an index in
-//!   range, so that no barrier waits for a thread that has exited.
+//! - The order of the additions of a sum depends on the extents and the [`rules::Target`] alone, so every run gives the
+//!   same bits. If several blocks compute slices of a sum, a second kernel adds the slices, in order. No result is
+//!   accumulated by atomics; attention computes the key range of a block by integer atomics in shared memory, whose
+//!   result does not depend on the order.
+//! - In a kernel whose threads synchronize, a thread whose check fails records the error and continues with a valid
+//!   value (index 0, divisor 1), so that no barrier waits for a thread that has exited.
 //! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in
 //!   multiples of 512 bytes.
 //! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by
@@ -62,8 +63,8 @@ pub use source::{
 pub use statements::Unsupported;
 pub use work::LaunchSize;
 
-/// Returns the function in the form that rules take: without 4-bit dtypes, and with checks of the indices that are not
-/// proved to be in bounds.
+/// Returns the function in the form that rules take: 4-bit dtypes are replaced where [`rx_loops::legalize_sub_byte`]
+/// does so, and indices that are not proved to be in bounds are checked.
 pub fn prepared(func: &rx_tir::PrimFunc) -> rx_tir::PrimFunc {
     rx_loops::guards(&rx_loops::legalize_sub_byte(func)).0
 }

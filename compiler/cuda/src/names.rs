@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-/// Names that no variable may have: the reserved words of C++ and CUDA, and the functions that the text calls.
+/// Names that no variable may have: the reserved words of C++, names that CUDA, C++ compilers or the headers of the
+/// simulator predefine, and functions that the text calls.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",

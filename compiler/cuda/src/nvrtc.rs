@@ -77,7 +77,7 @@ fn candidates() -> Vec<OsString> {
     match std::env::var_os("RX_NVRTC").filter(|path| !path.is_empty()) {
         Some(path) => vec![path],
         None if cfg!(windows) => ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"].map(OsString::from).to_vec(),
-        // A driver only loads code of a compiler that is not newer than the driver.
+        // A driver does not load code of a compiler of a newer major version.
         None if crate::device::driver_version().is_some_and(|(major, _)| major < 13) => {
             ["libnvrtc.so.12", "libnvrtc.so", "libnvrtc.so.13"].map(OsString::from).to_vec()
         }
@@ -155,10 +155,11 @@ pub fn suffix(arch: u32) -> String {
 /// Compiles a text for an architecture, given by its number: 80 for `sm_80`, 90 for `sm_90a`. PTX is compiled for the
 /// virtual architecture, for example `compute_80`.
 ///
-/// The returned PTX has no zero byte at its end; [`crate::device`] loads a cubin as it is.
+/// The returned PTX has no zero byte at its end, which [`crate::device`] needs to load it. A cubin is loaded as it is.
 ///
 /// # Errors
-/// If NVRTC is not found, or if it rejects the text; the error contains its log.
+/// If NVRTC is not found, if a call of it fails, if the text contains a zero byte, or if NVRTC rejects the text; that
+/// error contains its log.
 pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, NvrtcError> {
     compile_and_tell(source, arch, output).map(|(code, _)| code)
 }

@@ -1,13 +1,13 @@
 //! Finds the loops of a nest whose iterations are independent, so that threads can execute them.
 //!
-//! There are two proofs. A loop that neither proof covers remains a loop inside the thread.
+//! There are two proofs, and the one that covers more loops is used. The other loops remain loops inside the thread.
 //!
 //! - *By slices*: all accesses to a buffer that the nest writes have the same indices on some axes, and these indices
 //!   determine the loops. So different threads access different elements. For example,
 //!   `out[i, 0] = x[i]; out[i, 1] = out[i, 0]` has `i` in common.
-//! - *By declaration*: the nest is one block whose spatial axes determine the loops, and it reads an element that it
-//!   writes only at the indices of a store. `T.axis.spatial` guarantees that different spatial instances write
-//!   different elements.
+//! - *By declaration*: the nest is one block whose spatial axes determine the loops, and the other axes do not use
+//!   these loops. Every load from a buffer that the nest writes has the indices of a store to it, and no index of a
+//!   store is loaded. `T.axis.spatial` guarantees that different spatial instances write different elements.
 
 use crate::injective::{Loop, determined};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,8 +31,8 @@ pub(crate) fn parallel_loops(loops: &[Loop], body: &Stmt, is_uniform: &dyn Fn(Va
     if count(&by_declaration) > count(&by_slices) { by_declaration } else { by_slices }
 }
 
-/// Returns the loops that the common indices of every written buffer determine. Removing a loop also removes the
-/// indices that contain it, so this repeats until nothing changes.
+/// Returns, for each loop, whether it is in `chosen` and the common indices of every written buffer determine it.
+/// Removing a loop also removes the indices that contain it, so this repeats until nothing changes.
 fn by_slices(
     loops: &[Loop],
     mut chosen: Vec<bool>,
@@ -63,7 +63,8 @@ fn keep_determined(chosen: &mut [bool], loops: &[Loop], expressions: &[Expr], is
     }
 }
 
-/// Returns the loops that the block's spatial axes determine, if its accesses fit the declaration.
+/// Returns, for each loop, whether it is in `chosen`, the block's spatial axes determine it, and no other axis uses it.
+/// The result is empty if the accesses do not fit the declaration.
 fn by_declaration(
     loops: &[Loop],
     mut chosen: Vec<bool>,
@@ -143,7 +144,7 @@ impl Accesses {
         })
     }
 
-    /// Returns the indices that all accesses to a buffer have in common.
+    /// Returns the indices that are equal in all accesses to a buffer, on the same axis.
     fn common_indices(&self, buffer: BufferId) -> Vec<Expr> {
         let mut all =
             self.stores.iter().chain(&self.loads).filter(|(one, _)| *one == buffer).map(|(_, indices)| indices);

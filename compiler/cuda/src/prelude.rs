@@ -13,7 +13,7 @@ mod tensor_cores;
 use products::Product;
 use std::borrow::Cow;
 
-/// A part of the text, which may need other parts.
+/// A helper, which may need other helpers.
 #[derive(Clone, Copy)]
 struct Helper<'t> {
     /// The name that kernels and other helpers use for it. Some helpers define a family of functions under one name.

@@ -50,7 +50,7 @@ pub(crate) struct Kernel<'m> {
     temporaries: FxHashMap<BufferId, usize>,
     buffer_params: FxHashMap<BufferId, usize>,
     written: FxHashSet<BufferId>,
-    /// The extents of buffers that the host passes. They are never negative.
+    /// The variables that are extents of buffer parameters. They are never negative.
     symbols: FxHashSet<VarId>,
     /// The variables in scope that are known to be nonnegative.
     natural: FxHashSet<VarId>,
@@ -93,7 +93,7 @@ impl<'m> Kernel<'m> {
         sites: &'m mut Sites,
     ) -> Kernel<'m> {
         let mut names = Names::default();
-        // The frame of every kernel declares this name.
+        // Kernels with one thread per element declare this name.
         names.fresh("thread");
         let symbols = func.buffer_params().flat_map(|id| &func.buffer(id).shape).filter_map(|extent| match extent {
             Expr::Var { var, .. } => Some(*var),
@@ -177,8 +177,8 @@ impl<'m> Kernel<'m> {
         self.threads = threads;
     }
 
-    /// Declares the buffers as parameters: those of the function in its order, then the temporaries. So a kernel reads
-    /// like a call.
+    /// Declares the buffers that the statements use, except `kept`, as parameters: those of the function in its order,
+    /// then the temporaries. So a kernel reads like a call.
     fn pass_buffers_in_order(&mut self, statements: &[&Stmt], kept: &[BufferId]) {
         let mut used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
         used.retain(|id| !kept.contains(id));
@@ -198,8 +198,8 @@ impl<'m> Kernel<'m> {
         });
     }
 
-    /// Declares the index of the thread, and the loop variables that are computed from it. For example, for loops of 8
-    /// and 4 iterations:
+    /// Declares the index of the thread, exits the threads beyond the last iteration, and declares the loop variables.
+    /// For example, for loops of 8 and 4 iterations, after the exit:
     ///
     /// ```text
     /// const long long i = thread / 4;

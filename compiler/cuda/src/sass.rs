@@ -21,7 +21,7 @@ pub enum SassError {
 /// Checks that the disassembler can be run.
 ///
 /// # Errors
-/// If it is not found.
+/// If it is not found or fails.
 pub fn probe() -> Result<(), SassError> {
     run(&["--version"]).map(drop)
 }
@@ -29,7 +29,7 @@ pub fn probe() -> Result<(), SassError> {
 /// Returns the instructions of a cubin, by kernel.
 ///
 /// # Errors
-/// If the disassembler is not found or rejects the code.
+/// If the disassembler is not found or rejects the code, or if the temporary file cannot be written.
 pub fn disassemble(cubin: &[u8]) -> Result<BTreeMap<String, String>, SassError> {
     let file = Written::new(cubin)?;
     let text = run(&["-c", &file.0.to_string_lossy()])?;
@@ -50,7 +50,8 @@ fn run(arguments: &[&str]) -> Result<String, SassError> {
     }
 }
 
-/// Splits the output of the disassembler by the sections `.text.NAME`. Lines that only delimit a section are dropped.
+/// Returns the sections `.text.NAME` in the output of the disassembler, by `NAME`. Empty lines and `.section`
+/// directives are dropped.
 fn kernels(text: &str) -> BTreeMap<String, String> {
     let mut kernels = BTreeMap::new();
     let mut open: Option<&mut String> = None;

@@ -48,13 +48,15 @@ pub enum SimulatorError {
     /// A file or the process could not be read, written or started.
     #[error("simulator: {0}")]
     Io(#[from] std::io::Error),
-    /// The process exited early, because of a sanitizer's report or a barrier that not all threads reach: its messages.
+    /// The process exited early, for example because of a sanitizer's report or a barrier that not all threads reach:
+    /// its messages.
     #[error("the simulated kernels ended early:\n{0}")]
     Run(String),
     /// The launches of a call cannot be planned.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// A call has a wrong number of buffers, or a buffer of a wrong size.
+    /// A call names no function of the source, has a wrong number of buffers, or has a buffer of a wrong size; or the
+    /// buffers are too large for the host.
     #[error("{0}")]
     Buffer(String),
 }
@@ -97,7 +99,7 @@ impl Drop for Simulator {
     }
 }
 
-/// Returns the C++ compiler: `CXX`, or the first of the usual names that can be run.
+/// Returns the C++ compiler: the first that can be run of `CXX`, `g++`, `clang++` and `c++`.
 ///
 /// # Errors
 /// If none is found.
@@ -114,7 +116,7 @@ impl Simulator {
     /// Compiles a source.
     ///
     /// # Errors
-    /// If there is no compiler, or if it rejects the text.
+    /// If there is no compiler, if it rejects the text, or if a file cannot be written.
     pub fn build(source: &CudaSource, options: Options) -> Result<Simulator, SimulatorError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let compiler = compiler()?;
@@ -168,7 +170,8 @@ impl Simulator {
     /// Executes the calls in order, each with separate copies of its buffers.
     ///
     /// # Errors
-    /// If a call does not match its function, or if the process exits early.
+    /// If a call does not match its function, if its launches cannot be planned, or if the process cannot be started or
+    /// exits early.
     pub fn run(&self, calls: &[Call<'_>]) -> Result<Vec<Outcome>, SimulatorError> {
         let mut input = Vec::new();
         let plans = calls.iter().map(|call| self.request(call, &mut input)).collect::<Result<Vec<_>, _>>()?;

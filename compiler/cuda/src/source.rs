@@ -24,13 +24,13 @@ pub const MOST_LAUNCHES: usize = 1 << 16;
 /// The CUDA C of a list of functions, to be compiled.
 #[derive(Clone, Debug)]
 pub struct CudaSource {
-    /// The text: the helpers that are used, then the kernels. It includes no header.
+    /// The text: the helpers that are used, then the kernels. It has no `#include`.
     pub text: String,
     /// The length in bytes of the part before the kernels.
     pub head_bytes: usize,
     /// The functions, in the order in which they were passed.
     pub functions: Vec<CudaFunction>,
-    /// The checks in the text. A failed check writes its index plus 1 to the error cell.
+    /// The checks in the text. The first one that fails writes its index in this list, plus 1, to the error cell.
     pub sites: Vec<CheckSite>,
     /// The scheduling remarks of the functions' statements, in order.
     pub choices: Vec<Choice>,
@@ -41,15 +41,16 @@ pub struct CudaSource {
 pub struct Choice {
     /// The index of the function.
     pub function: usize,
-    /// The names of the blocks that the statements hold.
+    /// The names of the TIR blocks in the statements.
     pub blocks: Vec<String>,
     /// The name of the rule that took them ([`crate::rules`]).
     pub rule: &'static str,
-    /// The names of its kernels.
+    /// The names of the kernels that the rule made of the statements.
     pub kernels: Vec<String>,
-    /// The rule's remark about its choice, for example of tile sizes; may be empty.
+    /// The rule's remark about its choice, for example of tile sizes, and the host loops and the condition of the
+    /// launches, if there are any; may be empty.
     pub note: String,
-    /// The rules that were tried before, each with its reason for declining.
+    /// The rules that were tried before, each with the reason why it declined the statements or could not print them.
     pub declined: Vec<(&'static str, String)>,
 }
 
@@ -60,13 +61,14 @@ pub struct Listing {
     pub head: String,
     /// For each function the text of its kernels, or the reason why it has none.
     pub functions: Vec<Result<String, Unsupported>>,
-    /// For each function its kernels, in order; empty if it has none. Their ranges are those of the function's text.
+    /// For each function its kernels, in order; empty if it has none. [`KernelInfo::text`] is here a range in the
+    /// function's text.
     pub kernels: Vec<Vec<KernelInfo>>,
     /// The scheduling remarks of the functions' statements, in order.
     pub choices: Vec<Choice>,
 }
 
-/// A compiled function: a call allocates its temporaries and launches its kernels in order.
+/// A function that was printed as kernels: a call allocates its temporaries and launches its kernels in order.
 #[derive(Clone, Debug)]
 pub struct CudaFunction {
     /// The function's name.
@@ -99,19 +101,20 @@ pub struct HostLoop {
 /// A kernel of a function: its text and its launch.
 #[derive(Clone, Debug)]
 pub struct KernelInfo {
-    /// The name in the text.
+    /// The kernel's name in the CUDA C text.
     pub name: String,
-    /// The byte range in the source's text.
+    /// The byte range of the kernel and its comment in [`CudaSource::text`]; in a [`Listing`], in the text of the
+    /// function.
     pub text: Range<usize>,
     /// The host loops around the launch, outermost first.
     pub host_loops: Vec<HostLoop>,
-    /// The condition of the launch, over scalars, symbols and the variables of host loops; `None` if it is always
-    /// launched.
+    /// The condition of the launch, over scalars, symbols and the variables of host loops; `None` if there is no
+    /// condition.
     pub guard: Option<Expr>,
     /// The launch: grid, block and dynamic shared memory.
     pub shape: LaunchShape,
-    /// The number of iterations of the innermost loops of its statements before scheduling: an `int64` over scalars,
-    /// symbols and the variables of host loops.
+    /// The number of iterations of the innermost loops of its statements before scheduling, unless the rule gives
+    /// another number: an `int64` over scalars, symbols and the variables of host loops.
     pub work: Expr,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
@@ -120,8 +123,8 @@ pub struct KernelInfo {
 }
 
 /// A tensor whose tiles a kernel of `sm_90a` copies by TMA: the arguments of `cuTensorMapEncodeTiled` at the launch. In
-/// shared memory a tile has lines of 128 bytes whose 16-byte chunks are permuted by the line's number
-/// (`CU_TENSOR_MAP_SWIZZLE_128B`). Elements out of bounds are filled with 0.
+/// shared memory a tile has lines of 128 bytes whose 16-byte chunks are permuted: chunk `c` of line `l` is at position
+/// `c ^ (l % 8)` (`CU_TENSOR_MAP_SWIZZLE_128B`). Elements out of bounds are filled with 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorMap {
     /// The buffer that contains the tensor.
@@ -130,9 +133,9 @@ pub struct TensorMap {
     pub offset: Expr,
     /// The size of an element, in bytes.
     pub element_bytes: u32,
-    /// The axes, innermost first: extent and stride in bytes. At most five.
+    /// The axes, innermost first, at most five: the extent in elements and the stride in bytes.
     pub axes: Vec<(Expr, Expr)>,
-    /// The extents of a tile, one for each axis.
+    /// The extents of a tile in elements, one for each axis, innermost first.
     pub tile: Vec<u32>,
 }
 
@@ -166,7 +169,7 @@ impl LaunchShape {
         LaunchShape::blocks(blocks, BLOCK_SIZE)
     }
 
-    /// Whether the launch has one thread for all extents.
+    /// Whether the launch has a single thread, whatever the extents of the call are.
     pub fn is_single(&self) -> bool {
         self.block == [1, 1, 1] && self.grid.iter().all(|blocks| blocks.as_int() == Some(1))
     }
@@ -190,7 +193,8 @@ pub enum Argument<S = VarId> {
     Error,
 }
 
-/// A buffer through which the kernels of a function pass an intermediate result.
+/// A buffer in device memory that is allocated for a call: an intermediate result that kernels pass to each other, or a
+/// buffer of each thread that is too large for local memory.
 #[derive(Clone, Debug)]
 pub struct Temporary {
     /// The name.
@@ -204,7 +208,7 @@ pub struct Temporary {
 pub struct CheckSite {
     /// The index of the function.
     pub function: usize,
-    /// The statement that contains it.
+    /// The operator and the statement of the program that the check comes from.
     pub site: Site,
     /// The condition that is checked.
     pub check: Check,
@@ -220,7 +224,7 @@ pub enum Check {
         /// The axis of the buffer.
         axis: u32,
     },
-    /// An integer divisor is not 0.
+    /// An integer divisor is not 0, and no power of 0 has a negative integer exponent.
     Divisor,
     /// An assertion of the program holds; with its message.
     Assert(Name),
@@ -235,7 +239,7 @@ pub struct Fault {
     pub at: CheckSite,
     /// The index, if the check is a [`Check::Index`].
     pub index: i64,
-    /// The extent, which the index must be less than.
+    /// The extent of the axis, if the check is a [`Check::Index`]: the index must be at least 0 and less than it.
     pub extent: i64,
 }
 
@@ -275,7 +279,7 @@ pub struct Plan {
     pub temporaries: Vec<u64>,
     /// The required size of each buffer parameter, in bytes.
     pub buffers: Vec<u64>,
-    /// The launches, in order, without those of empty grids.
+    /// The launches, in order, without those whose condition is false or whose grid is empty.
     pub launches: Vec<Launch>,
 }
 
@@ -312,11 +316,11 @@ pub struct TensorMapValue {
 pub struct TensorForm {
     /// The size of an element, in bytes.
     pub element_bytes: u32,
-    /// The extents, innermost first.
+    /// The extents in elements, innermost first.
     pub extents: Vec<u64>,
-    /// The stride of each axis, in bytes.
+    /// The stride of each axis in bytes, innermost first.
     pub strides: Vec<u64>,
-    /// The extents of a tile.
+    /// The extents of a tile in elements, innermost first.
     pub tile: Vec<u32>,
 }
 
@@ -326,7 +330,8 @@ pub type ArgumentValue = Argument<i64>;
 /// The reason why a call cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// An extent of a buffer or a number of blocks cannot be evaluated, or is too large.
+    /// A scalar has no value, or a size has no value or is too large: of a buffer, a temporary, a host loop, a grid or
+    /// a tensor map.
     #[error("the size of {0} is not known or too large")]
     Extent(String),
     /// The condition of a launch cannot be evaluated: it divides by zero, for example.
@@ -350,7 +355,8 @@ impl CudaFunction {
     /// floats as the bits of their dtype.
     ///
     /// # Errors
-    /// If an extent or a condition cannot be evaluated, or if a limit is exceeded.
+    /// If a size, a condition or a scalar has no value, if a size is too large, or if [`MOST_BLOCKS`] or
+    /// [`MOST_LAUNCHES`] is exceeded.
     pub fn plan(&self, values: &[Option<i64>]) -> Result<Plan, PlanError> {
         let value_of = |var: VarId| values.get(var.0 as usize).copied().flatten();
         let evaluate = |expr: &Expr| evaluate_index(expr, &value_of);
@@ -391,8 +397,8 @@ impl Launcher<'_> {
         evaluate_index(expr, &|var| self.value_of(var))
     }
 
-    /// Launches kernels in order, inside the first `depth` of their host loops. Consecutive kernels with the same next
-    /// loop run in it together.
+    /// Plans the launches of kernels in order, inside the first `depth` of their host loops. Consecutive kernels with
+    /// the same next loop run in it together.
     fn kernels(&mut self, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
         let function = self.function;
         let host_loop = |at: usize| function.kernels.get(at).and_then(|kernel| kernel.host_loops.get(depth));
@@ -411,7 +417,7 @@ impl Launcher<'_> {
         Ok(())
     }
 
-    /// Runs a host loop around kernels.
+    /// Plans the launches of all iterations of a host loop around kernels.
     fn launches_of_host_loop(
         &mut self,
         host_loop: &HostLoop,
@@ -486,7 +492,8 @@ impl Launcher<'_> {
 const LEAST_STRIDE: u64 = 16;
 
 impl TensorMap {
-    /// Evaluates the expressions. Returns `None` if one of them has no value or is out of range.
+    /// Evaluates the expressions. Returns `None` if one of them has no value or is out of range, or if
+    /// [`TensorMap::buffer`] is a scalar or the error cell.
     fn value(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Option<TensorMapValue> {
         let bytes = |expr: &Expr| u64::try_from(evaluate(expr)?).ok();
         // Coordinates are 32-bit integers. A tensor map needs extents of at least 1; no tile of an empty axis is ever
@@ -513,7 +520,7 @@ impl TensorMap {
 }
 
 impl KernelInfo {
-    /// Returns the buffers of the arguments and tensor maps, among other arguments.
+    /// Returns all arguments, scalars and the error cell included, and the buffers of the tensor maps.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = Argument> {
         self.arguments.iter().copied().chain(self.maps.iter().map(|map| map.buffer))
     }
@@ -533,7 +540,7 @@ impl KernelInfo {
     }
 }
 
-/// Checks of a source, numbered; equal ones share a number.
+/// The checks of a function, numbered from 0; equal ones share a number.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub(crate) list: Vec<CheckSite>,
@@ -541,7 +548,7 @@ pub(crate) struct Sites {
 }
 
 impl Sites {
-    /// The number of a check among those of its function.
+    /// Returns the number of a check among those of its function. A new check is added with the next number.
     pub(crate) fn number(&mut self, site: Site, check: Check) -> usize {
         *self.known.entry((site, check)).or_insert_with(|| {
             self.list.push(CheckSite { function: 0, site, check });

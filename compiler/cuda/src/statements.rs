@@ -1,20 +1,20 @@
 //! Splits a function into the statements that schedule rules turn into kernels.
 //!
 //! ```text
-//! for r in range(n):                          statement                       host loops   guard
-//!     for i in range(m): A[i] = …        →    for i in range(m): A[i] = …     r            none
-//!     if m > 4:                               for j in range(m): B[j] = …     r            m > 4
-//!         for j in range(m): B[j] = …
+//! for r in range(n):                              statement                         host loops   guard
+//!     for i in blocks(m): A[i] = …           →    for i in blocks(m): A[i] = …      r            none
+//!     if m > 4:                                   for j in blocks(m): B[j] = …      r            m > 4
+//!         for j in blocks(m): B[j] = …
 //! ```
 //!
-//! Loops around launches (`r`, if the function binds its loops to blocks) run on the host: a statement has the loops
-//! and the condition of its launch, and `CudaFunction::plan` enumerates the launches. A rule is given statements of the
-//! same host loops only.
+//! Here `blocks(m)` is a loop bound to `blockIdx.x`. Loops around launches (`r`) run on the host: a statement has the
+//! loops and the condition of its launch, and `CudaFunction::plan` enumerates the launches. A rule is given statements
+//! of the same host loops only.
 //!
 //! Requires that the host can evaluate the extents of such loops and the conditions: they depend on scalars, symbols
-//! and the variables of outer host loops. Guarantees that a loop over blocks is inside no other loop of its kernel,
-//! since the blocks of a launch cannot wait for each other. An intermediate result is live after a statement if a later
-//! iteration of a host loop reads it without writing it first.
+//! and the variables of outer host loops. Other loops and conditions remain in the statement. The loops run on the host
+//! because the blocks of a launch cannot wait for each other. An intermediate result counts as live after a statement
+//! if a statement of the same host loop uses it, and its contents survive into a later iteration of that loop.
 
 use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
@@ -43,7 +43,7 @@ pub(crate) struct Statement {
     pub(crate) guard: Option<Expr>,
     /// The host loops around the statement, outermost first.
     pub(crate) host_loops: Vec<HostLoop>,
-    /// The statement as a loop nest around one block, computed at the first use: every rule matches it.
+    /// The statement as a loop nest around one block, computed at the first use, since many rules match it.
     nest: OnceCell<Option<Nest>>,
 }
 
@@ -67,7 +67,8 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    /// Returns the statements from index `from` on that have the same host loops as the first of them.
+    /// Returns the statements from index `from` on, up to the first one whose host loops differ from those of the
+    /// statement at `from`.
     pub(crate) fn together(&self, from: usize) -> &[Statement] {
         let left = self.statements.get(from..).unwrap_or_default();
         let is_apart = |one: &Statement| left.first().is_some_and(|first| first.host_loops != one.host_loops);
@@ -151,7 +152,8 @@ impl Splitter<'_> {
 
     /// Splits the body of a host loop.
     fn count(&mut self, (var, start, extent): (VarId, &Expr, &Expr), body: &Stmt, guard: &Expr) {
-        // The loop variable is passed as a size, which must not be negative: a loop with another start counts from 0.
+        // The loop variable is passed as a size, which must not be negative: a loop whose start is not a nonnegative
+        // constant counts from 0.
         let is_size = start.as_int().is_some_and(|start| start >= 0);
         let (start, body) = match is_size {
             true => (start.clone(), body.clone()),
@@ -184,9 +186,9 @@ impl Splitter<'_> {
     }
 
     /// Whether the host runs a loop, with its launches in each iteration. The body must consist of launches that the
-    /// host can count, at most [`MOST_LAUNCHES`], and one of them must bind a loop to blocks, or to threads by an extent
-    /// that the host does not know before the loop. (Blocks synchronize only between launches.) A loop inside one block
-    /// becomes part of the kernel instead.
+    /// host can count, at most [`MOST_LAUNCHES`] (a loop of symbolic extent counts as one iteration), and one of them
+    /// must bind a loop to blocks, or to threads by an extent that the host does not know before the loop. (Blocks
+    /// synchronize only between launches.) A loop inside one block becomes part of the kernel instead.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
         let is_apart = stmt.any(&|part| match part {
             Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {
@@ -251,8 +253,8 @@ fn is_launch(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
 }
 
-/// Returns the body without loops of one iteration. Block axes whose binding is a variable or a constant are replaced
-/// by it.
+/// Returns the body without loops of one iteration. Block axes whose binding is a variable or a constant of the axis's
+/// dtype are replaced by it.
 fn without_unit_loops(func: &PrimFunc) -> Stmt {
     let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
     let stripped = strip(func, &func.body, &mut values);
@@ -260,7 +262,8 @@ fn without_unit_loops(func: &PrimFunc) -> Stmt {
     map_stmt(&stripped, &mut |expr| map_expr(&replace(expr, &values), &mut whole))
 }
 
-/// Folds an integer that is computed from float constants: TVM leaves `T.Cast("int64", T.ceil(T.log2(…)))` unfolded.
+/// Folds a cast of a constant float expression to `int32` or `int64`, if the value fits `int32`: TVM leaves
+/// `T.Cast("int64", T.ceil(T.log2(…)))` unfolded.
 fn whole(expr: Expr) -> Expr {
     match &expr {
         Expr::Cast { dtype: dtype @ (DType::INT32 | DType::INT64), value } if value.dtype().is_float() => {

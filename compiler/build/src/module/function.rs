@@ -279,7 +279,7 @@ impl<'p> Writer<'p> {
     }
 }
 
-/// Returns the bindings as a plain block, or no block if there are none.
+/// Returns the bindings as a block that is not a dataflow block, or no block if there are none.
 fn blocks(bindings: Vec<VarBinding>) -> Vec<Block> {
     if bindings.is_empty() { Vec::new() } else { vec![Block { outputs: None, bindings }] }
 }

@@ -19,8 +19,9 @@ pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     }
 }
 
-/// Removes the dims with symbols that are not in `known`: a result may only use the symbols of the parameters. For
-/// example, `R.Tensor((n, m), "float32")` becomes `R.Tensor(ndim=2, dtype="float32")` if only `n` is known.
+/// Replaces each shape by an unknown shape of the same rank if the type has a symbol that is not in `known`: a result
+/// may only use the symbols of the parameters. For example, if only `n` is known, `R.Tensor((n, m), "float32")` becomes
+/// `R.Tensor(ndim=2, dtype="float32")`.
 pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     if ty.symbols().is_subset(known) {
         return ty.clone();
@@ -36,8 +37,9 @@ pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     }
 }
 
-/// Combines two types of the same value into one that is as precise as both. For example, `R.Tensor((4,))` and
-/// `R.Tensor(ndim=1, dtype="float32")` give `R.Tensor((4,), "float32")`.
+/// Combines the known type of a value with the type of a `match_cast` of it: the shape or dtype that the cast leaves
+/// unknown is taken from `known`. For example, `R.Tensor((4,))` and `R.Tensor(ndim=1, dtype="float32")` give
+/// `R.Tensor((4,), "float32")`.
 pub(super) fn both(known: &StructInfo, cast: &StructInfo) -> StructInfo {
     match (known, cast) {
         (StructInfo::Tuple(a), StructInfo::Tuple(b)) if a.len() == b.len() => {

@@ -17,14 +17,15 @@ pub(super) struct Core {
     pub(super) pool: Pool,
     queue: RefCell<Queue>,
     staging: RefCell<Staging>,
-    /// The kernels launched since the host last waited, for the error message if one of them fails.
+    /// The last [`MOST_NAMED`] kernels launched since the host last waited, for the error message if one of them fails.
+    /// Repeated launches of one kernel are one entry.
     running: RefCell<VecDeque<Launched>>,
-    /// The error after which the device is lost.
+    /// The message of the error after which the device is lost; `None` if it is not lost.
     lost: RefCell<Option<String>>,
     /// The time that the host waits for kernels; `None` is no limit.
     pub(super) limit: Cell<Option<Duration>>,
-    /// The time that the device worked: the sum of the intervals from a first launch to the point where the host
-    /// waited.
+    /// The time that the device worked: the sum of the intervals from the first launch after a wait of the host to the
+    /// next wait.
     pub(super) busy: Cell<Duration>,
 }
 

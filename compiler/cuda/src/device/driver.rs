@@ -69,7 +69,8 @@ pub struct Refused {
 pub enum Refusal {
     /// There is not enough memory; after freeing some, the call may succeed.
     Memory,
-    /// A kernel failed, for example by an illegal address: the context is invalid, and every later call fails.
+    /// A kernel failed, for example by an illegal address, or the device did: the context is invalid, and every later
+    /// call fails.
     Lost,
     /// The work did not end within the time limit.
     TooLong,
@@ -110,7 +111,7 @@ pub trait Driver: fmt::Debug {
     /// Allocates memory with undefined contents.
     ///
     /// # Errors
-    /// [`Refusal::Memory`] if there is not enough memory.
+    /// [`Refusal::Memory`] if there is not enough memory, or another error of the driver.
     fn allocate(&self, bytes: usize) -> Result<Address, Refused>;
 
     /// Frees memory when the stream reaches this point.
@@ -124,8 +125,8 @@ pub trait Driver: fmt::Debug {
         Ok(())
     }
 
-    /// Marks the device as lost: its work will not end, or has failed. No other call follows, and dropping the driver
-    /// waits for nothing.
+    /// Marks the device as lost: its work will not end, or has failed. Afterwards the driver need not free memory, code
+    /// or graphs, and dropping it waits for nothing.
     fn give_up(&self) {}
 
     /// Sets bytes to zero.
@@ -134,7 +135,7 @@ pub trait Driver: fmt::Debug {
     /// An error of the driver.
     fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused>;
 
-    /// Copies bytes to the device. After the return the caller may change them.
+    /// Copies bytes to the device, and may wait for the copy. After the return the caller may change them.
     ///
     /// # Errors
     /// An error of the driver.
@@ -149,13 +150,13 @@ pub trait Driver: fmt::Debug {
     /// Allocates a pinned buffer of the host, for asynchronous copies.
     ///
     /// # Errors
-    /// [`Refusal::Memory`] if there is not enough memory.
+    /// [`Refusal::Memory`] if there is not enough memory, or another error of the driver.
     fn pin(&self, bytes: usize) -> Result<Pinned, Refused>;
 
     /// Writes the first bytes of a pinned buffer. The caller guarantees that no copy from it is running.
     ///
     /// # Errors
-    /// If the buffer is smaller.
+    /// If the buffer is smaller than `bytes` or does not exist.
     fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused>;
 
     /// Copies the first bytes of a pinned buffer to the device, asynchronously.
@@ -173,7 +174,7 @@ pub trait Driver: fmt::Debug {
     /// Reads the first bytes of a pinned buffer. The caller guarantees that no copy to it is running.
     ///
     /// # Errors
-    /// If the buffer is smaller.
+    /// If the buffer is smaller than `into` or does not exist.
     fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused>;
 
     /// Loads a cubin, or PTX that ends in a zero byte.
@@ -203,7 +204,7 @@ pub trait Driver: fmt::Debug {
     /// An error of the driver.
     fn mark(&self) -> Result<Mark, Refused>;
 
-    /// Waits for an event, at most for the time `limit`. Returns whether the event has occurred.
+    /// Waits for an event, at most for the time `limit` (`None` is no limit). Returns whether the event has occurred.
     ///
     /// # Errors
     /// An error of the work before the event.

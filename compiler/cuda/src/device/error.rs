@@ -36,7 +36,7 @@ pub enum DeviceError {
     /// The device does not have enough free memory.
     #[error("the device has not enough memory: {} are needed{}", shown(*.bytes), free(.room.as_ref()))]
     Memory {
-        /// The requested size in bytes.
+        /// The requested size in bytes; 0 if it is not known.
         bytes: u64,
         /// The free and the total memory, if the driver reports them.
         room: Option<Room>,
@@ -70,13 +70,13 @@ pub enum DeviceError {
     /// The device is lost because of an earlier error, whose message this is.
     #[error("the device cannot be used any more in this process: {0}")]
     Lost(String),
-    /// The kernels could not be compiled.
+    /// NVRTC was not found, or could not compile the kernels.
     #[error("{0}")]
     Nvrtc(#[from] NvrtcError),
     /// A call cannot be launched.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// A call passes a wrong number of buffers, or a buffer that is too small.
+    /// A call names no function of the source, passes a wrong number of buffers, or passes a buffer that is too small.
     #[error("{0}")]
     Buffer(String),
     /// A check in a kernel failed.
@@ -90,17 +90,17 @@ pub const MOST_NAMED: usize = 8;
 /// A launched kernel, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// The name in the text.
+    /// The kernel's name in the CUDA C text.
     pub kernel: String,
     /// The function that the kernel belongs to.
     pub function: Name,
-    /// A Relax statement that the function computes.
+    /// The first Relax statement that the function computes.
     pub origin: Option<Origin>,
 }
 
 impl DeviceError {
-    /// Returns the kernel that failed, or another kernel of the same function. Returns `None` if the function is not
-    /// known.
+    /// Returns the kernel that failed, or another kernel of the same function. Returns `None` if the error names no
+    /// kernel, or kernels of several functions.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),

@@ -39,7 +39,8 @@ pub(super) struct Live {
     marks: RefCell<Vec<Option<CudaEvent>>>,
     graphs: RefCell<Vec<Option<CudaGraph>>>,
     pinned: RefCell<Vec<(*mut u8, usize)>>,
-    /// Whether the device is lost: running work will not end, so nothing waits for it.
+    /// Whether the device is lost: running work has failed or will not end, so nothing waits for it or frees its
+    /// memory.
     is_given_up: Cell<bool>,
 }
 
@@ -53,7 +54,8 @@ impl Live {
     /// Opens the driver of the first device.
     ///
     /// # Errors
-    /// If there is no driver, no device, or no supported device; the error names what is missing.
+    /// If there is no driver, no device or no supported device, or if a call of the driver fails; the error names what
+    /// is missing.
     pub(super) fn probe() -> Result<Live, DeviceError> {
         // SAFETY: this only loads the driver's library, by the names that NVIDIA gives it.
         let is_present = catch_unwind(|| unsafe { cudarc::driver::sys::is_culib_present() });
@@ -108,7 +110,8 @@ impl Live {
         })
     }
 
-    /// Converts the error of a failed module load. If the driver is older than NVRTC, the message names both versions.
+    /// Converts the error of a failed module load. If the driver does not accept the code, the message names the CUDA
+    /// versions of the driver and of NVRTC, since the driver may be too old.
     fn not_loaded(error: DriverError) -> Refused {
         use CUresult as Code;
         let mut refused = refused(error);
@@ -170,7 +173,7 @@ fn refused(error: DriverError) -> Refused {
     use CUresult as Code;
     let kind = match error.0 {
         Code::CUDA_ERROR_OUT_OF_MEMORY => Refusal::Memory,
-        // For each of these errors the driver's documentation says that the context cannot be used any more.
+        // After these errors the context cannot be used any more, or its state is not known.
         Code::CUDA_ERROR_ILLEGAL_ADDRESS
         | Code::CUDA_ERROR_LAUNCH_TIMEOUT
         | Code::CUDA_ERROR_ASSERT

@@ -54,21 +54,23 @@ impl Drop for Block {
     }
 }
 
-/// The alignment in bytes of buffers within a block; the driver aligns blocks the same.
+/// The alignment in bytes of buffers within a block, and the unit of the sizes of blocks.
 const ALIGNMENT: usize = 512;
 
-/// A block may be larger than the request by this fraction: an eighth.
+/// The reciprocal of the slack. A request is rounded up by at most an eighth, or to [`ALIGNMENT`]; an idle block is
+/// reused for it if it is larger than the rounded size by at most another eighth.
 const SPARE: usize = 8;
 
 /// Rounds a size up to that of the block to allocate, so that requests of similar size reuse each other's blocks.
 /// Returns `None` in case of overflow.
 pub(super) fn size_of(bytes: usize) -> Option<usize> {
-    // Steps of an eighth of the power of two below.
+    // The steps are an eighth of the power of two below, and at least `ALIGNMENT`.
     let step = bytes.checked_next_power_of_two()? / (2 * SPARE);
     bytes.max(1).checked_next_multiple_of(step.max(ALIGNMENT))
 }
 
-/// Returns the offsets of buffers of these sizes in one block, and the size of the block.
+/// Returns the offsets of buffers of these sizes in one block, and the size of the block. Returns `None` in case of
+/// overflow.
 pub(super) fn arena(sizes: &[usize]) -> Option<(Vec<usize>, usize)> {
     let mut end = 0usize;
     let mut offsets = Vec::with_capacity(sizes.len());
@@ -79,7 +81,7 @@ pub(super) fn arena(sizes: &[usize]) -> Option<(Vec<usize>, usize)> {
     Some((offsets, end))
 }
 
-/// The idle blocks by size, and the number of bytes in use.
+/// The idle blocks by size, and the number of bytes in use with its peak.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     idle: RefCell<BTreeMap<usize, Vec<Address>>>,
@@ -88,8 +90,9 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Takes an idle block of this size or a slightly larger one. Blocks are reused last in, first out, so that the
-    /// same sequence of calls gets the same addresses, which the replay of graphs relies on.
+    /// Takes the smallest idle block of this size or at most an eighth more, and returns its address and size. Blocks
+    /// of equal size are reused last in, first out, so that the same sequence of calls gets the same addresses, which
+    /// the replay of graphs relies on.
     pub(super) fn take(&self, size: usize) -> Option<(Address, usize)> {
         let mut idle = self.idle.borrow_mut();
         let (have, blocks) =

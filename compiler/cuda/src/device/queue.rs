@@ -35,12 +35,13 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     asked: Vec<KernelLaunch>,
-    /// The number of them that are submitted to the driver.
+    /// The number of launches in `asked` that are submitted to the driver.
     sent: usize,
     known: VecDeque<Known>,
-    /// The indices of the remembered sequences that begin with these launches.
+    /// The indices of the sequences in `known` that begin with the launches in `asked`.
     candidates: Vec<usize>,
-    /// Whether the driver has failed to capture a graph; then no further capture is tried.
+    /// Whether the driver has failed to capture a graph, or the device is lost. No launch is delayed then, and no
+    /// sequence is remembered.
     is_plain: bool,
     /// The event before the first launch since the last call of [`Queue::started`].
     start: Option<Mark>,
@@ -101,7 +102,8 @@ impl Queue {
         done
     }
 
-    /// Replays a remembered sequence, and captures its graph the first time.
+    /// Replays a remembered sequence, and captures its graph the first time. If that fails, submits the launches one by
+    /// one.
     fn replay(&mut self, driver: &dyn Driver, at: usize) -> Result<(), Refused> {
         let Some(mut known) = self.known.remove(at) else { return Ok(()) };
         if known.graph.is_none() {
@@ -119,7 +121,8 @@ impl Queue {
         }
     }
 
-    /// Remembers the sequence that ends. A sequence of one launch is not: a graph of it is no faster.
+    /// Remembers the sequence that ends. A sequence of one launch is not remembered, since a graph of it is no faster;
+    /// nor is one of more than [`LONGEST`] launches.
     fn remember(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         if self.is_plain || !(2..=LONGEST).contains(&self.asked.len()) {
             return Ok(());
@@ -134,7 +137,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Records the event before the first launch.
+    /// Records the event before the first launch, if it is not recorded yet.
     fn starts(&mut self, driver: &dyn Driver) {
         // If the event cannot be recorded, only the measured time is missing.
         self.start = self.start.or_else(|| driver.mark().ok());
@@ -145,13 +148,13 @@ impl Queue {
         self.start.take()
     }
 
-    /// Forgets the current sequence, because the device is lost.
+    /// Forgets the current and all remembered sequences, because the device is lost.
     pub(super) fn forget(&mut self) {
         *self = Queue { is_plain: true, ..Queue::default() };
     }
 }
 
-/// Captures launches as a graph. Returns `None` if the driver cannot capture one.
+/// Captures launches as a graph. Returns `None` if a call of the driver fails.
 fn capture(driver: &dyn Driver, launches: &[KernelLaunch]) -> Option<Graph> {
     driver.begin_capture().ok()?;
     let launched = launches.iter().try_for_each(|launch| driver.launch(launch));

@@ -8,15 +8,16 @@ use std::time::Duration;
 /// The size of a piece, in bytes.
 const PIECE: usize = 4 << 20;
 
-/// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device uses a slot: from
-/// pageable memory the driver may still read after the call returned ("API synchronization behavior" of the CUDA driver
-/// API). A smaller copy from the device uses no pinned memory.
+/// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device uses a slot.
+/// Without one the host would have to wait for the copy: from pageable memory the driver may still read after the call
+/// returned ("API synchronization behavior" of the CUDA driver API). A smaller copy from the device uses no pinned
+/// memory.
 const LEAST: usize = 64 << 10;
 
 /// The maximum number of small copies to the device that are in flight.
 const SLOTS: usize = 16;
 
-/// Two pieces and up to [`SLOTS`] slots of pinned memory, each allocated when it is first needed.
+/// Two pieces and up to [`SLOTS`] slots of pinned memory, allocated when they are first needed.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     pieces: Option<[Piece; 2]>,
@@ -82,7 +83,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a new slot, or the least recently used slot if there are [`SLOTS`] already.
+    /// Returns a new slot, or the least recently used one if there are [`SLOTS`] already or an earlier allocation
+    /// failed. Returns `None` if there is no slot.
     fn slot(&mut self, driver: &dyn Driver) -> Option<&mut Piece> {
         if self.slots.len() < SLOTS && !self.is_refused {
             match driver.pin(LEAST) {

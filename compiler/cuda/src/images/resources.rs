@@ -39,16 +39,16 @@ const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
 
 /// The attribute of the section `.nv.info.NAME` that annotates instructions, as a list of pairs (kind, address). It is
-/// not documented. Observation: the number of pairs of kind 1 is the number of spill stores and loads that `ptxas -v`
-/// (12.9) reports, and there is no list if it reports none.
+/// not documented. Observation: the list begins with pairs of kind 1, whose number is the number of spill stores and
+/// loads that `ptxas -v` (12.9) reports, and there is no list if it reports none.
 const NOTES: u8 = 0x55;
 const SPILL: u32 = 1;
 
 /// The form of an attribute whose value follows its size; other forms have a value of two bytes in place of the size.
 const SIZED: u8 = 4;
 
-/// The shared memory that the system reserves in each block, in bytes. Cubins for `sm_90` and
-/// later include it in the size of a kernel's shared memory.
+/// The shared memory that the system reserves in each block, in bytes. Cubins for `sm_90` and later, which have a
+/// section `.nv.shared.reserved.0`, include it in the size of a kernel's shared memory.
 const RESERVED: u32 = 1024;
 
 /// Returns the resource usage of the kernels in a cubin, by name. Returns an empty map for PTX and other files.
@@ -65,7 +65,7 @@ fn read(code: &[u8]) -> object::Result<BTreeMap<String, Resources>> {
     }
     for section in file.sections() {
         if let Some(name) = section.name()?.strip_prefix(".text.") {
-            // The same number as in `.nv.info`, which older compilers do not write.
+            // This is the number that the attribute `REGISTERS` of `.nv.info` has, which older compilers do not write.
             let registers = section.elf_section_header().sh_info(end) >> 24;
             kernels.insert(name.to_owned(), Resources { registers, ..Resources::default() });
         }
@@ -139,7 +139,8 @@ const WARP: u32 = 32;
 const ALL_REGISTERS: u32 = 65_536;
 /// The allocation unit of registers for a warp.
 const REGISTER_PORTION: u32 = 256;
-/// The allocation unit of shared memory for a block, in bytes. The unit includes the memory that the system reserves.
+/// The allocation unit of shared memory for a block, in bytes. The memory that the system reserves is included before
+/// rounding up.
 const SHARED_PORTION: u32 = 128;
 /// The schedulers of a multiprocessor; each has a quarter of the registers.
 const SCHEDULERS: u32 = 4;

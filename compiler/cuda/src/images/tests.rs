@@ -47,7 +47,7 @@ fn image_key_depends_on_all_inputs() {
     assert!(keys.iter().enumerate().all(|(at, one)| !keys[..at].contains(one)), "{keys:?}");
 }
 
-/// Returns an empty folder that only the test `name` uses.
+/// Returns the path of a folder that only the test `name` uses. Creates no folder.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("rx-images-{name}-{}", std::process::id()))
 }

@@ -1,5 +1,5 @@
-//! Helpers for run-time checks: of indices that are not proved to be in bounds, and of divisors that are not proved to
-//! be nonzero.
+//! Helpers for run-time checks: of indices that are not proved to be in bounds, of divisors that are not proved to be
+//! nonzero, of assertions, and of the iterations of a `while`.
 
 use super::Helper;
 

@@ -1,6 +1,8 @@
-//! Helpers for `sm_90a`: frames of products of four warps (`wgmma`), and tiles that are copied past the threads (TMA).
+//! Helpers for `sm_90a`: matrix descriptors, fences and waits of `wgmma`, registers of a warpgroup (`setmaxnreg`),
+//! barriers in shared memory (`mbarrier`), and tile copies by TMA.
 //!
-//! On a CPU the header `rx_cuda_hopper.h` does what the PTX ISA says of each.
+//! On a CPU the header `rx_cuda_hopper.h` implements these instructions as the PTX ISA describes them, except
+//! `setmaxnreg`, which does nothing there.
 
 use super::Helper;
 

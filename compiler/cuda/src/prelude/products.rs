@@ -1,5 +1,5 @@
-//! Generates the helpers for tensor-core products: of one warp (`mma.sync`) and of a warpgroup (`wgmma`), one helper
-//! for each pair of operand types.
+//! Generates the helpers for tensor-core products: for each pair of operand types one helper for a warp (`mma.sync`),
+//! and two for a warpgroup (`wgmma`), of 128 and of 256 columns.
 //!
 //! On a CPU the headers `rx_cuda_cpu.h` and `rx_cuda_hopper.h` implement these instructions as the PTX ISA describes
 //! them.
@@ -114,7 +114,7 @@ impl Kind {
     }
 }
 
-/// Returns the name of an operand type in comments.
+/// Returns the name of a PTX operand type for comments in the text.
 fn c_name(factor: &str) -> &str {
     match factor {
         "f16" => "float16",
@@ -125,7 +125,8 @@ fn c_name(factor: &str) -> &str {
     }
 }
 
-/// Returns a C++ lambda that decodes an element from the bits of a register, for `rx_cpu_mma` and `rx_cpu_wgmma`.
+/// Returns a C++ lambda that decodes an element from its bits, for `rx_cpu_mma` and `rx_cpu_wgmma`. For `tf32`, which
+/// only `rx_cpu_wgmma` reads with it, it truncates a `float` to 10 fraction bits.
 fn read(factor: &str) -> &'static str {
     match factor {
         "f16" => "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",

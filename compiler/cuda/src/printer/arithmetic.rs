@@ -1,7 +1,8 @@
 //! Prints binary operations.
 //!
-//! Index arithmetic, which is over loop variables and extents, uses C's operators. With data, signed integers may
-//! overflow and divisors may be zero, so these operations are calls of helpers that wrap and check.
+//! Index arithmetic, which is over loop variables and extents, uses C's operators, except for floor division and modulo
+//! of operands that may be negative. With data, signed integers may overflow and divisors may be zero, so these
+//! operations are calls of helpers that wrap and check.
 
 use super::expr::{AND, BIT_AND, BIT_OR, BIT_XOR, Bound, OR, POSTFIX, PRODUCT, SUM, UNARY};
 use super::{Kernel, stmt, types};
@@ -141,8 +142,8 @@ impl Kernel<'_> {
         Ok((format!("{wrapping}({}, {})", self.argument(left)?, self.argument(right)?), POSTFIX))
     }
 
-    /// Prints a division or a remainder: C's operator if the signs of the operands cannot make a difference, otherwise
-    /// the helper.
+    /// Prints an integer division or remainder. It is C's operator if the operands are unsigned or known to be
+    /// nonnegative, or if it truncates and does not depend on data; otherwise it is a call of `helper`.
     fn divide(
         &mut self,
         symbol: &str,
@@ -204,7 +205,7 @@ impl Kernel<'_> {
             Expr::Int { value, .. } if dtype == DType::INT64 && *value >= 0 && i32::try_from(*value).is_ok() => {
                 Ok(format!("{text}LL"))
             }
-            // C gives literals the type `int`.
+            // C gives literals, and selections of literals, the type `int`.
             Expr::Int { .. } | Expr::Select { .. } if dtype.is_int() => Ok(format!("({})({text})", self.ctype(dtype)?)),
             _ => Ok(text),
         }

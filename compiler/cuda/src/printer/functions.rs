@@ -23,7 +23,7 @@ use std::ops::Range;
 /// unchecked. Strides of buffers are ignored, as in the interpreter: every buffer is dense and row-major.
 ///
 /// # Errors
-/// If a function has a dtype, an intrinsic or a statement that cannot be printed.
+/// If no rule can print a statement of a function, for example because CUDA C has no type for its dtype.
 pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupported> {
     let mut module = Module::default();
     let mut functions = Vec::with_capacity(funcs.len());
@@ -200,13 +200,13 @@ impl<'f> Function<'f> {
         Function { func, target, temporaries, result, texts, choices, helpers: Vec::new(), sites: Sites::default() }
     }
 
-    /// Returns the arguments of its kernels.
+    /// Returns the arguments of its kernels, and the buffers of their tensor maps.
     fn passed(&self) -> FxHashSet<Argument> {
         self.result.kernels.iter().flat_map(|kernel| kernel.buffers()).collect()
     }
 
     /// Schedules the statements from index `at` on by the first rule that takes them and can print them. Returns the
-    /// number of statements that it took.
+    /// number of statements that it took. An error is the reason of the last rule.
     fn schedule(&mut self, parts: &Statements, at: usize) -> Result<usize, String> {
         let left = parts.together(at);
         let Some(first) = left.first() else { return Ok(0) };
@@ -234,7 +234,8 @@ impl<'f> Function<'f> {
         Err(declined.pop().map_or_else(|| "requires a schedule rule; found none".to_owned(), |(_, why)| why))
     }
 
-    /// Prints the kernels of a schedule and returns their range. On an error the function is unchanged.
+    /// Prints the kernels of a schedule and returns their range. On an error the function keeps nothing of it but the
+    /// numbers of checks.
     fn print(
         &mut self,
         rule: &'static str,
@@ -287,7 +288,7 @@ fn noted(func: &PrimFunc, (note, host_loops): (&str, &[HostLoop]), is_guarded: b
     note.into_iter().chain(each).chain(guarded).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the names of the blocks in a statement, without duplicates.
+/// Returns the names of the TIR blocks in a statement, without duplicates.
 pub(super) fn blocks_of(stmt: &Stmt) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     stmt.walk(&mut |part| {

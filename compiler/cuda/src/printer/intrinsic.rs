@@ -118,7 +118,8 @@ impl Kernel<'_> {
     }
 }
 
-/// Returns the name of CUDA's function for `double`; the one for `float` has the suffix `f`.
+/// Returns the name of CUDA's function for `double`; the one for `float` has the suffix `f`, except `isfinite`, `isinf`
+/// and `isnan`.
 fn float_name(function: Intrinsic) -> Option<&'static str> {
     Some(match function {
         Intrinsic::Abs => "fabs",

@@ -27,7 +27,8 @@ impl Kernel<'_> {
         self.func.var_expr(var)
     }
 
-    /// Declares a buffer that the host passes as a parameter, if it is not declared yet.
+    /// Returns the name and shape of a buffer. A buffer that the host passes is declared as a parameter at the first
+    /// use. Returns `None` for other buffers without a name, and for dtypes without a C type.
     pub(crate) fn global_buffer(&mut self, id: BufferId) -> Option<BufferText> {
         if let Some(known) = self.buffers.get(&id) {
             return Some(known.clone());
@@ -90,14 +91,15 @@ impl Kernel<'_> {
         self.func.var(var).dtype
     }
 
-    /// Names a variable that is declared here.
+    /// Gives a variable an unused name, and returns it: the caller prints the declaration.
     pub(crate) fn bind(&mut self, var: VarId) -> String {
         let name = self.names.fresh(&self.func.var(var).name);
         self.vars.insert(var, name.clone());
         name
     }
 
-    /// Returns the text of a variable. A variable that no statement declares is a scalar that the host passes.
+    /// Returns the text of a variable. A variable that no statement declares must be a scalar or symbol that the host
+    /// passes, and is declared as a parameter.
     pub(super) fn var(&mut self, var: VarId) -> Result<String, String> {
         if let Some(name) = self.vars.get(&var) {
             return Ok(name.clone());

@@ -7,8 +7,8 @@
 //! NVRTC contracts a product and a sum to a fused multiply-add (`--fmad`), which is rounded once, so the last bit can
 //! differ from the interpreter's. If the sum is then rounded to an integer, converted to one, divided with a whole
 //! quotient or compared, the result can be a different one: for example, `resize2d` with `nearest_neighbor` would read
-//! the next row. `__fmul_rn` and `__dmul_rn` are never contracted. Accumulators of reductions are not affected, since
-//! their products do not occur in such an expression.
+//! the next row. `__fmul_rn` and `__dmul_rn` are never contracted. Accumulators of sums are not affected, since their
+//! products do not occur in such an expression.
 //!
 //! Reference: CUDA C++ Programming Guide, "Mathematical Functions", on `__fmul_rn`.
 
@@ -18,7 +18,8 @@ use super::types;
 use rustc_hash::FxHashSet;
 use rx_tir::{BinaryOp, Expr, Intrinsic, Stmt, UnaryOp, VarId};
 
-/// Whether an expression has a discrete result that depends on float operands.
+/// Whether an expression rounds, converts to an integer, divides with a whole quotient or compares floats: a difference
+/// in the last bit of an operand can then change the result by a whole step.
 pub(super) fn decides(expr: &Expr) -> bool {
     match expr {
         Expr::Cast { dtype, value } => value.dtype().is_float() && !dtype.is_float(),
@@ -35,7 +36,8 @@ fn rounds(function: Intrinsic) -> bool {
     matches!(function, Ceil | Floor | Fmod | NearbyInt | Round | Trunc)
 }
 
-/// Adds the variables of a statement's `let`s whose values reach such an operand.
+/// Adds the float variables that occur in operands of expressions that [`decides`] accepts, directly or through the
+/// values of `let`s.
 pub(super) fn add_deciding_vars(stmt: &Stmt, vars: &mut FxHashSet<VarId>) {
     // The uses of a variable are in the body, so the body is visited before the value.
     for child in stmt.children() {

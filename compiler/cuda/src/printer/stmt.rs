@@ -92,7 +92,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Opens a `while` loop, with a counter that reports an error after [`MOST_ITERATIONS`] iterations.
+    /// Opens a `while` loop, with a counter that reports an error after [`MOST_ITERATIONS`] iterations and ends the
+    /// loop or, without barriers, the thread.
     pub(crate) fn open_while(&mut self, condition: &Expr) -> Result<(), String> {
         let site: Site = self.site;
         let number = check_number(self.sites.number(site, Check::Iterations));
@@ -114,8 +115,8 @@ impl Kernel<'_> {
         self.close();
     }
 
-    /// Opens a `for` loop. An end that depends on memory is evaluated once, before the loop, since the body may change
-    /// it.
+    /// Opens a `for` loop. An end with a load or a check is evaluated once, before the loop, since the body may change
+    /// the memory that it depends on.
     pub(crate) fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
         let ctype = self.ctype(dtype)?;
@@ -302,7 +303,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Declares a temporary with one part for each thread, and a pointer to this thread's part.
+    /// Declares a temporary with one part for each thread, and a pointer to this thread's part. A kernel of one thread
+    /// has one part.
     fn scratch(&mut self, buffer: &BufferText, storage: &str, bytes: Expr) -> Result<(), String> {
         let is_passed =
             |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
@@ -376,7 +378,8 @@ fn is_rounded(value: &Expr) -> bool {
     }
 }
 
-/// Whether a value depends on buffers, on intrinsics or on scalar arguments.
+/// Whether one of the values depends on a load, on an intrinsic call, or on a scalar argument that is not the extent of
+/// a buffer.
 pub(super) fn is_data(exprs: &[&Expr], kernel: &Kernel<'_>) -> bool {
     let is_data = |part: &Expr| match part {
         Expr::Load { .. } | Expr::Call { .. } => true,

@@ -30,13 +30,14 @@ impl<'a> From<&'a PrimFunc> for Named<'a> {
 /// The text of a kernel without its name.
 #[derive(Clone, Debug)]
 pub(super) struct KernelText {
-    /// The names of the blocks that it computes.
+    /// The names of the TIR blocks that it computes.
     pub(super) blocks: Vec<String>,
     /// The operators of its stores, with their statements.
     pub(super) sources: Vec<String>,
     /// Further lines of its comment.
     pub(super) notes: Vec<String>,
-    /// The arguments of its `__launch_bounds__`: the threads of a block, and the minimum of blocks on a multiprocessor.
+    /// The arguments of its `__launch_bounds__`: the threads of a block and, if the rule gives it, the minimum of
+    /// blocks on a multiprocessor.
     pub(super) bound: String,
     pub(super) parameters: Vec<String>,
     /// Its lines, with check numbers relative to the function, as [`check_number`] writes them.

@@ -12,7 +12,8 @@ use rx_transform::make;
 use std::sync::Arc;
 
 impl Writer<'_> {
-    /// Converts a kernel instruction: to `R.call_tir`, or to a call that writes into tensors if memory is planned.
+    /// Converts a kernel instruction: to `R.call_tir`, or to a call that writes into tensors if the memory of an output
+    /// is planned.
     pub(super) fn kernel(&mut self, kernel: KernelId, inputs: &[Register], outputs: &[Output], scalars: &[Scalar]) {
         let function = self.program.kernel(kernel).name;
         let mut arguments: Vec<Expr> = inputs.iter().map(|input| self.operand(*input)).collect();
@@ -123,8 +124,8 @@ impl Writer<'_> {
         self.bind(to, Expr::new(ExprKind::Call(Arc::new(call)), self.type_of(to)));
     }
 
-    /// Emits a call of a function value. A variable with a known function type is called directly, a closure through
-    /// `R.invoke_pure_closure`.
+    /// Emits a call of a function value. A variable with a known function type is called directly, any other value
+    /// through `R.invoke_pure_closure`.
     pub(super) fn call_closure(&mut self, to: Register, closure: Register, arguments: &[Register]) {
         let function = self.operand(closure);
         if matches!(&function.ty, StructInfo::Function(_)) && matches!(function.kind, ExprKind::Var(_)) {
