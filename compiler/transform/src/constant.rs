@@ -4,8 +4,8 @@ use rx_base::DType;
 use rx_ir::{ConstantData, Constants, Expr, ExprKind, Literal};
 use rx_tensor::{Scalar, Tensor, TensorError};
 
-/// Whether an expression is a constant whose elements are known: a scalar literal, a list of elements, or an entry of
-/// `constants`.
+/// Whether an expression is a constant whose elements are known: a literal or a list of elements, of known dtype, or an
+/// entry of `constants` with data.
 pub fn is_known(expr: &Expr, constants: &Constants) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Elements(_) => {
@@ -16,8 +16,9 @@ pub fn is_known(expr: &Expr, constants: &Constants) -> bool {
     }
 }
 
-/// Returns the value of a constant expression as a tensor; `None` if the expression is not a constant, if its elements
-/// are unknown, or if the tensor is too large to allocate.
+/// Returns the value of a constant expression as a tensor. Returns `None` if the expression is not a constant, if its
+/// dtype, extents or data are unknown, if it is a single literal of a type of rank 1 or more, or if the tensor cannot
+/// be created: its dtype is not supported, or it is too large.
 pub fn tensor(expr: &Expr, constants: &Constants) -> Option<Tensor> {
     let ty = expr.ty.as_tensor();
     match &expr.kind {
@@ -66,7 +67,8 @@ fn number(literal: &Literal) -> Scalar {
     literal.as_integer().map_or_else(|| Scalar::Float(literal.as_float()), Scalar::Int)
 }
 
-/// Returns a constant expression for a tensor: a literal if it is a scalar, otherwise a new entry of `constants`.
+/// Returns a constant expression for a tensor: a literal if it is a scalar that a literal represents exactly, otherwise
+/// a new entry of `constants`.
 pub fn expression(tensor: &Tensor, constants: &mut Constants) -> Expr {
     let data = ConstantData { shape: tensor.shape().to_vec(), dtype: tensor.dtype(), bytes: tensor.bytes().into() };
     let ty = data.ty();
@@ -76,7 +78,8 @@ pub fn expression(tensor: &Tensor, constants: &mut Constants) -> Expr {
     }
 }
 
-/// Converts a tensor of rank 0 to a literal that reads back as the same bits; `None` if there is none.
+/// Converts a tensor of rank 0 to a literal that reads back as the same bits; `None` for another rank, or if no literal
+/// does.
 fn scalar(tensor: &Tensor) -> Option<Literal> {
     if !tensor.shape().is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! Which expressions have effects besides computing a value. Passes use this to decide whether a call may be dropped,
-//! duplicated or moved.
+//! Analysis of the effects that expressions have besides computing a value. Passes use it to decide whether a call may
+//! be dropped, duplicated or moved.
 
 use crate::Module;
 use rx_base::Name;

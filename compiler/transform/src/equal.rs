@@ -1,9 +1,10 @@
 //! Structural equality of modules up to names, like TVM's `StructuralEqual` with `map_free_vars`.
 //!
 //! Both modules are brought to a canonical form that does not depend on names, and then compared. The canonical form
-//! numbers variables and symbolic dims in the order in which they are bound, and drops source positions and origins.
-//! Public functions are matched by name, private functions by the order in which public ones first refer to them. For
-//! example, `lv = R.exp(x)` and `y = R.exp(a)` both become `v1 = R.exp(v0)`.
+//! numbers variables in the order in which they are bound and symbolic dims in the order in which they first occur, and
+//! drops source positions and origins. Public functions are matched by name, private functions by the order in which
+//! public ones first refer to them. For example, in functions of one parameter, `lv = R.exp(x)` and `y = R.exp(a)` both
+//! become `v1 = R.exp(v0)`.
 
 use crate::{Module, walk};
 use rx_base::name::{NameMap, name};
@@ -23,8 +24,9 @@ pub fn structurally_equal(a: &Module, b: &Module) -> bool {
     first_difference(a, b).is_none()
 }
 
-/// Returns the canonical name of a function that differs (`<private 0>` for a private one that others refer to), or a
-/// message that only one module has it. Returns `None` if the modules are equal.
+/// Returns the canonical name of a function that differs, or a message that only one module has it; `None` if the
+/// modules are equal. The name is `<private 0>` and so on for a private function that others refer to, and the
+/// position, as in `<3>`, for a statement without a name.
 pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     let (a, b) = (canonical(a), canonical(b));
     let missing = |from: &Canonical, of: &Canonical| from.keys().find(|name| !of.contains_key(*name)).cloned();
@@ -44,7 +46,7 @@ pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
         let mut function = function.clone();
         let mut numbering = Numbering::new(&globals, &constants);
         numbering.function(&mut function);
-        // In the canonical form all constants look alike; `numbers` maps them to their identities.
+        // The canonical form has numbers instead of constants; `numbers` maps each constant to its number.
         (function, numbering.numbers)
     };
     let ((a, of_a), (b, of_b)) = (canonical(a), canonical(b));
@@ -59,8 +61,8 @@ enum CanonicalItem {
     /// A Relax function, and the data of the constants that it uses, in order of first use; `None` for a constant whose
     /// data is unknown.
     Relax(Box<RelaxFunction>, Vec<Option<ConstantData>>),
-    /// A prim_func: its attributes, its loops printed without names, and its source text without the decorator. The
-    /// text is empty for a prim_func that a pass made.
+    /// A prim_func: its attributes, its loops printed without names (`None` if the loop-level IR cannot represent
+    /// them), and its source text from the parameters on. The text is empty for a prim_func without source text.
     Loops { attributes: Vec<(Arc<str>, Attr)>, loops: Option<String>, text: String },
     /// Another statement of the module, as text.
     Text(String),
@@ -127,8 +129,8 @@ fn canonical_loops(function: &LoopFunction<PrimFunc>) -> CanonicalItem {
     CanonicalItem::Loops { attributes, loops: function.loops().map(|loops| nameless(loops)), text }
 }
 
-/// Prints a prim_func with its variables, buffers and blocks renamed by number, so that the text does not depend on
-/// names.
+/// Prints a prim_func with its variables and buffers renamed by number, and with the same name for all blocks, so that
+/// the text does not depend on names.
 pub(crate) fn nameless(loops: &PrimFunc) -> String {
     let mut loops = rx_tir::renumber::renumber(loops);
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
@@ -139,7 +141,7 @@ pub(crate) fn nameless(loops: &PrimFunc) -> String {
     rx_tir::print::script_with(&loops, &header)
 }
 
-/// Normalizes the extents of buffers, so that `n * 2` and `2 * n` are printed alike.
+/// Normalizes the `int64` extents of buffers, so that `n * 2` and `2 * n` are printed alike.
 fn settle_extents(loops: &mut PrimFunc) {
     let vars: NameMap<rx_tir::Expr> =
         (0..).zip(&loops.vars).map(|(at, var)| (var.name, loops.var_expr(rx_tir::VarId(at)))).collect();
@@ -159,7 +161,7 @@ fn settle_extents(loops: &mut PrimFunc) {
 }
 
 /// Returns the canonical name of every function. A public function keeps its name. A private one is numbered in the
-/// order in which public functions, and then the private ones found, first refer to it.
+/// order in which public functions, sorted by name, and then the private ones found, first refer to it.
 fn global_names(module: &Module) -> NameMap<Name> {
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut names = NameMap::default();
@@ -179,7 +181,7 @@ fn global_names(module: &Module) -> NameMap<Name> {
             }
         }
     }
-    // A private function that no other function refers to keeps its name.
+    // A private function that no public function reaches keeps its name.
     module.items.iter().filter_map(Item::name).for_each(|own| {
         names.entry(own).or_insert(own);
     });
@@ -215,8 +217,8 @@ impl<'a> Numbering<'a> {
         Numbering { globals, variables, symbols, constants, numbers: HashMap::new(), data: Vec::new() }
     }
 
-    /// Numbers a constant, and drops its type and the types of expressions that have it as an operand. The types are
-    /// dropped because they cannot be inferred where the constant's data is unknown.
+    /// Numbers a constant, and drops its type and the types of expressions that have it, or a tuple with it, as an
+    /// operand. The types are dropped because they cannot be inferred where the constant's data is unknown.
     fn constant(&mut self, expr: &mut Expr) {
         if let ExprKind::Metadata { key, index } = &mut expr.kind {
             let next = self.data.len();

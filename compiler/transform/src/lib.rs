@@ -1,28 +1,29 @@
 //! TVM's passes over Relax modules, a printer of TVMScript, and structural equality of modules.
 //!
 //! A [`pass::Pass`] is a function from module to module. It has TVM's name, and takes the arguments of TVM's Python
-//! constructor as JSON. Each pass is one file in `passes`; [`pass::ALL`] lists them. This crate does not parse text:
-//! `rx-db` builds the modules (`Workspace::module`).
+//! constructor as JSON. Each pass is one module in `passes`, except that `decompose` holds three; [`pass::ALL`] lists
+//! all passes. This crate does not parse text: `rx-db` builds the modules (`Workspace::module`).
 //!
 //! - [`make`] builds operator calls, with types from the operators' inference rules. [`names`] generates unused names.
 //!   [`emit`] inserts new bindings before the binding that needs them. [`substitute`] replaces names, values and dims.
 //! - [`mod@print`] prints a module with TVM's spelling and layout. [`equal`] is TVM's `StructuralEqual`.
-//! - `passes::fuse_ops` groups the calls of each dataflow block by TVM's fusion rules. It splits a group if merging its
-//!   calls would change the order of a read and a write. `passes::fuse_tir` merges the loops of each group with
-//!   `rx_tir::rewrite::import`, as `rx-lower` does for kernels; a group with a call that has no loop-level body stays a
-//!   function.
+//! - `passes::fuse_ops` groups the calls of each dataflow block by TVM's fusion rules. It dissolves a group into single
+//!   calls if merging them would move an in-place write before a read of the overwritten value, or if groups would
+//!   depend on each other. `passes::fuse_tir` merges the loops of each group with `rx_tir::rewrite::import`, as
+//!   `rx-lower` does for kernels; a group that cannot become one prim_func, for example because a called prim_func has
+//!   no loop-level body, stays a function.
 //! - A pass that needs computed values, such as constant folding, calls [`pass::Evaluate`], which the caller supplies.
 //!
 //! # Invariants
 //!
 //! - A printed module has no errors and parses back to the same module, up to names. Constants keep their exact bits.
-//!   The metadata section holds exactly the constants that functions use, and is printed unchanged if the input's
-//!   section did so already.
-//! - No pass relies on another pass having run. The caller checks the module after each pass.
+//!   The metadata section is rewritten to hold exactly the constants that functions use. It is printed unchanged if it
+//!   did so already, or if it cannot be rewritten (unknown data, entries that are not tensors, references from text).
+//! - No pass needs another pass to have run in order to be correct. The caller checks the module after each pass.
 //! - A call with an effect is never moved, dropped or duplicated ([`effects`] defines which calls have effects). A pass
 //!   adds writes and kills only where they are allowed.
-//! - The bodies of the prim_funcs that passes create are the operators' compute definitions, which `rx-lower` runs as
-//!   well. Prim_funcs that differ only in names are shared.
+//! - The bodies of the prim_funcs that `LegalizeOps` creates are the operators' compute definitions, which `rx-lower`
+//!   runs as well. Prim_funcs that differ only in names are shared.
 //! - Two tensors share a storage (`passes::static_plan`) only if the first is dead before the second is passed to a
 //!   call.
 

@@ -13,10 +13,11 @@ use rx_ops::{Arg, CallInfo, ParamKind, Problem};
 use std::sync::Arc;
 
 /// Builds a call of an operator, with the type that the operator's rule infers. Arguments are given by parameter name;
-/// the others get their defaults.
+/// parameters without one get their defaults.
 ///
 /// # Errors
-/// There is no such operator or parameter, a required argument is missing, or the rule rejects the call.
+/// There is no such operator or parameter, a required argument is missing, the rule rejects the call, or the type of an
+/// operand is unknown.
 pub fn call(operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassError> {
     typed(untyped(operator, given)?)
 }
@@ -24,7 +25,7 @@ pub fn call(operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassEr
 /// Builds a call of an operator without inferring its type. Arguments are given as for [`call`].
 ///
 /// # Errors
-/// Those of [`call`], except for the rule's.
+/// Those of [`call`], except for those of the type inference.
 pub fn untyped(operator: &str, given: Vec<(&str, Argument)>) -> Result<Call, PassError> {
     let callee = name(operator);
     let schema = rx_ops::find(callee).ok_or_else(|| PassError(format!("there is no operator `{operator}`")))?;
@@ -73,8 +74,8 @@ pub fn integer(dim: Dim) -> Expr {
     Expr::new(ExprKind::Prim(PrimValue::Int(dim)), ty)
 }
 
-/// Returns the operands that a call of `operator` passes for `params`; `None` if the value is another expression, or if
-/// an operand is missing.
+/// Returns the operands that a call of `operator` passes for `params`; `None` if `value` is not a call of `operator`,
+/// or if one of `params` has no operand.
 pub fn operands<'a, const N: usize>(value: &'a Expr, operator: &str, params: [&str; N]) -> Option<[&'a Expr; N]> {
     let schema = rx_ops::find(name(operator)).filter(|_| value.as_op() == Some(operator))?;
     let call = value.as_call()?;
@@ -82,12 +83,14 @@ pub fn operands<'a, const N: usize>(value: &'a Expr, operator: &str, params: [&s
     found.try_into().ok()
 }
 
-/// Returns the attribute that an operator call passes for `param`; `None` if it is absent or is Python's `None`.
+/// Returns the attribute that an operator call passes for `param`; `None` if it is absent or is Python's `None`, or if
+/// `value` is not an operator call.
 pub fn attr<'a>(value: &'a Expr, param: &str) -> Option<&'a Attr> {
     rx_ops::find(name(value.as_op()?))?.attr(value.as_call()?, param)
 }
 
-/// Returns the types that an operator call passes for `param`, which is `out_ty` or `ty_args`.
+/// Returns the types that an operator call passes for `param`, which is `out_ty` or `ty_args`; `None` if it passes no
+/// types.
 pub fn types<'a>(value: &'a Expr, param: &str) -> Option<&'a [StructInfo]> {
     match rx_ops::find(name(value.as_op()?))?.argument(value.as_call()?, param)? {
         Argument::Types(types) => Some(types),
@@ -126,8 +129,8 @@ pub fn infer_known(call: &Call) -> Result<Option<StructInfo>, PassError> {
     }
 }
 
-/// Whether a function with these parameters can declare `ty` as its return type. It can if the type has no shape
-/// variable and every symbolic dim occurs in a parameter's type.
+/// Whether a function with these parameters can declare `ty` as its return type. It can if the type is known, has no
+/// shape variable, and every symbolic dim in it occurs in a parameter's type.
 fn can_be_returned(ty: &StructInfo, params: &[(Name, StructInfo)]) -> bool {
     let says_variable =
         |ty: &StructInfo| ty.as_tensor().is_some_and(|tensor| matches!(tensor.shape, Shape::Var { .. }));
@@ -143,7 +146,8 @@ fn can_be_returned(ty: &StructInfo, params: &[(Name, StructInfo)]) -> bool {
 }
 
 /// Updates the declared return type after the type of the body's result has changed from `before`, if the function
-/// declared exactly `before`. Any other declaration is less specific than the result's type and stays valid.
+/// declared exactly `before` and can declare the new type. Any other declaration is kept: it was usually less specific
+/// than `before`.
 pub fn follow_result(function: &mut RelaxFunction, before: &StructInfo) {
     let now = &function.body.result.ty;
     if function.ret == *before && now != before && can_be_returned(now, &function.params) {
@@ -155,10 +159,11 @@ pub fn follow_result(function: &mut RelaxFunction, before: &StructInfo) {
 pub type Changed = NameMap<StructInfo>;
 
 /// Infers the types of a sequence's bindings again, in order, from the new types of variables in `changed`. Adds every
-/// variable whose type changes to `changed`. The types of function calls and of casts do not change.
+/// variable whose type changes to `changed`. A declared type that is more specific than the inferred one is kept. The
+/// types of function calls and of casts do not change.
 ///
 /// # Errors
-/// An operator's rule rejects operands of the new types.
+/// An operator's rule rejects operands of the new types, or a call with such operands is of an unknown operator.
 pub fn infer_again(sequence: &mut Sequence, changed: &mut Changed) -> Result<(), PassError> {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         let ty = match &mut binding.value {
@@ -218,7 +223,8 @@ pub fn expr_again(expr: &mut Expr, changed: &Changed) -> Result<Option<StructInf
     Ok(ty)
 }
 
-/// Infers the type of an `if` again. Returns the type of its branches if they agree and it changed.
+/// Infers the type of an `if` again. Returns the type of its branches if they agree and the type of the first branch
+/// changed.
 fn branches_again(branches: &mut Branches, changed: &mut Changed) -> Result<Option<StructInfo>, PassError> {
     expr_again(&mut branches.condition, changed)?;
     let before = branches.then.result.ty.clone();

@@ -10,7 +10,7 @@ use rx_tensor::Tensor;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// A pass: a function from module to module, with its name and arguments in TVM.
+/// A pass: a function from module to module, with its name and parameters in TVM.
 pub struct Pass {
     /// TVM's name, for example `DeadCodeElimination`.
     pub name: &'static str,
@@ -18,7 +18,7 @@ pub struct Pass {
     pub parameters: &'static [Parameter],
     /// The documentation, of one or more sentences; lists of passes show only the first.
     pub doc: &'static str,
-    /// The path of the file in TVM that implements the pass.
+    /// The path of the file in TVM that implements the pass; for a pass that TVM does not have, a text that says so.
     pub reference: &'static str,
     /// The implementation. It requires a module without errors.
     pub run: fn(Module, &Arguments) -> Result<Module, PassError>,
@@ -204,7 +204,8 @@ impl fmt::Debug for Step {
 /// `FuseOps,ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})`.
 ///
 /// # Errors
-/// No pass has a given name, or the arguments are not JSON or do not match the parameters of the pass.
+/// No pass has a given name, a bracket is not closed, or the arguments are not JSON or do not match the parameters of
+/// the pass.
 pub fn parse(text: &str) -> Result<Vec<Step>, PassError> {
     let parts = at_commas(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
     parts.map(step).collect()
@@ -226,8 +227,8 @@ fn step(text: &str) -> Result<Step, PassError> {
     Ok(Step { pass, arguments: Arguments::bind(pass, given)? })
 }
 
-/// Builds the error for an unknown pass name: either TVM has this pass and rx does not, or no such pass exists and the
-/// message suggests the nearest name.
+/// Builds the error for an unknown pass name: either TVM has this pass and rx does not, or no such pass exists. In the
+/// second case the message suggests a similar name, of a pass of rx or else of TVM, if there is one.
 fn unknown(name: &str) -> PassError {
     if let Some(namespace) = tvm_passes::namespace_of(name) {
         let own = name.rsplit('.').next().unwrap_or(name);

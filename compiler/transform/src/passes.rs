@@ -1,4 +1,4 @@
-//! The implementations of the passes, one module each; `crate::pass::ALL` lists them.
+//! The implementations of the passes, one module each (`decompose` holds three); `crate::pass::ALL` lists them.
 
 pub mod annotate_tir_op_pattern;
 pub mod bind_params;

@@ -1,7 +1,8 @@
 //! Printing of a module as TVMScript, in the spelling of TVM 0.27 on Python before 3.12.
 //!
-//! The layout is that of `tvm_script` (TVM `src/relax/script/printer`): every binding has a type annotation, unless the
-//! call states its type by `out_ty`. The printed text parses back to the same module, up to names. For example:
+//! The layout is that of `tvm_script` (TVM `src/relax/script/printer`): every binding has a type annotation, except
+//! calls that state their type by `out_ty`, calls printed as bare statements, and nested functions. The printed text
+//! parses back to the same module, up to names. For example:
 //!
 //! ```text
 //! @R.function
@@ -29,12 +30,14 @@ use rx_tir::print::Header;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A range of lines in a printed module that belongs to one binding, or to one prim_func that a pass made.
+/// A range of lines in a printed module that belongs to one binding of an expression, or to one prim_func that was
+/// built as loops instead of read from source text. An `if` or a nested function has no part; the bindings inside have
+/// parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The name of the variable or of the prim_func.
     pub name: Name,
-    /// The line numbers, from 0.
+    /// The line numbers, from 0, with an exclusive end.
     pub lines: Range<usize>,
     /// The statements of the original source text from which the lines derive.
     pub origins: Vec<Origin>,
@@ -45,7 +48,7 @@ pub fn print(module: &Module) -> String {
     printed(module).out
 }
 
-/// Prints a module; also returns its bindings and prim_funcs with their lines and origins, in order.
+/// Prints a module; also returns its [`Part`]s, in the order of the text.
 pub fn print_with_parts(module: &Module) -> (String, Vec<Part>) {
     let printer = printed(module);
     // The printer records byte offsets; convert them to line numbers.
@@ -141,8 +144,8 @@ fn printed(module: &Module) -> Printer {
 }
 
 /// Returns the prelude (the text before the module) with the imports added that the printed module needs. If the
-/// prelude imports `R` from TVM, adds missing imports of `T` and `I`, which the output of passes may need. A prelude
-/// without imports is returned unchanged: its reader is assumed to know these names.
+/// prelude imports `R` from TVM, adds missing imports of `T` and `I`, which the output of passes may need. Any other
+/// prelude is returned unchanged: its reader is assumed to know these names.
 fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
     let imports = |line: &str, dialect: &str| {
         let line = line.trim();
@@ -220,7 +223,8 @@ struct Printer {
     indent: usize,
     /// The enclosing class, to which functions refer as `cls`.
     class: Option<Name>,
-    /// Whether the current function has a variable called `cls`. The class is then referred to by its own name.
+    /// Whether the current function, or one nested in it, defines the name `cls`. The class is then referred to by its
+    /// own name.
     hides_class: bool,
 }
 
@@ -352,7 +356,8 @@ impl Printer {
     }
 }
 
-/// Applies `change` to the parts of a text that are outside of string literals. Printed texts use double quotes only.
+/// Applies `change` to the parts of a text that are outside of string literals in double quotes, the only ones in text
+/// that this crate generates. Literals in single quotes, as source text may contain, are changed as well.
 fn outside_strings(text: &str, change: impl Fn(&str) -> String) -> String {
     let (mut out, mut start, mut quoted, mut escaped) = (String::with_capacity(text.len()), 0, false, false);
     for (at, c) in text.char_indices() {
@@ -376,8 +381,8 @@ fn says_less(whole: &StructInfo, branch: &StructInfo) -> bool {
     whole != branch && !matches!(branch, StructInfo::Error)
 }
 
-/// Whether a call bound to `_` can be printed as a bare statement. TVM accepts one as a statement only if it is
-/// evaluated for its effect.
+/// Whether a value bound to `_` can be printed as a bare statement. TVM accepts a call as a statement only if it is
+/// evaluated for its effect: if its type is the empty tuple, an object or a string.
 fn may_stand_alone(value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Call(_))
         && match &value.ty {
@@ -386,7 +391,8 @@ fn may_stand_alone(value: &Expr) -> bool {
         }
 }
 
-/// Whether `out_ty` states the type of a call, so that TVM prints no annotation.
+/// Whether the `out_ty` of a `call_tir` or `call_dps_packed` states the declared type, so that TVM prints no
+/// annotation.
 fn says_its_type(value: &Expr, declared: &StructInfo) -> bool {
     matches!(value.as_op(), Some("call_tir" | "call_dps_packed")) && value.ty == *declared
 }

@@ -13,8 +13,9 @@
 //! R.call_tir(cls.f, (x, n), out_ty=R.Tensor((4,), "float32"))
 //! ```
 //!
-//! Requires that all uses of the prim_func are such calls, and that all pass the same number of arguments and of
-//! scalars. Other calls do not change.
+//! Requires a prim_func with loops that the loop-level IR represents and with trailing scalar parameters. All its uses
+//! must be such calls, with the same numbers of arguments and of scalars, and with tensors or scalars as arguments.
+//! Other calls do not change.
 
 use crate::{Module, make, walk};
 use rx_base::name::NameMap;

@@ -6,8 +6,9 @@ use rx_ir::rewrite::Renaming;
 use rx_ir::{Block, BoundValue, Expr, ExprKind, Sequence, Shape, StructInfo, VarBinding};
 use std::sync::Arc;
 
-/// Binds the symbolic dims of the type `wanted` to the corresponding dims of `given`. For example, `(n, 4)` against `(m
-/// * 2, 4)` gives `n = m * 2`. A dim that `dims` binds already keeps its value.
+/// Binds the dims of the type `wanted` that are a single symbol to the corresponding dims of `given`. For example,
+/// `(n, 4)` against `(m * 2, 4)` gives `n = m * 2`; `(n * 2,)` against `(8,)` gives nothing. A symbol that `dims` binds
+/// already keeps its value.
 pub fn unify(wanted: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
     let mut of_shapes = |wanted: &Shape, given: &Shape| {
         for (wanted, given) in wanted.dims().into_iter().flatten().zip(given.dims().into_iter().flatten()) {
@@ -55,7 +56,7 @@ pub fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
     renaming.expr(&mut sequence.result);
 }
 
-/// Replaces variables with values. A field of a tuple that is written out becomes the field's value: `(a, b)[1]`
+/// Replaces variables with values. A field access of a tuple that is written out then becomes the field: `(a, b)[1]`
 /// becomes `b`.
 pub fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
     if values.is_empty() {
@@ -76,8 +77,8 @@ pub fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
     });
 }
 
-/// Returns a variable, a tuple or a tuple field with each variable replaced by `current` of it, and with the type that
-/// follows from the replacements. Returns other expressions unchanged.
+/// Returns a variable, a tuple or a tuple field with each variable replaced by the result of `current`, if any, and
+/// with the type that follows from the replacements. Returns other expressions unchanged.
 pub fn retyped(expr: &Expr, current: &dyn Fn(Name) -> Option<Expr>) -> Expr {
     match &expr.kind {
         ExprKind::Var(variable) => current(*variable).unwrap_or_else(|| expr.clone()),

@@ -60,8 +60,8 @@ const PASSES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the Python module of TVM that has the pass `name`, which may be qualified, if rx does not implement the pass;
-/// `None` for all other names. For example,
+/// Returns the Python module of TVM that has the pass `name`, which may be qualified, if rx does not implement the
+/// pass; `None` for all other names. Only the last component of `name` is compared. For example, the result is
 /// `tvm.relax.transform` for `LambdaLift` and for `relax.transform.LambdaLift`.
 pub fn namespace_of(name: &str) -> Option<&'static str> {
     let own = name.rsplit('.').next().unwrap_or(name);

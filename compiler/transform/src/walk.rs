@@ -72,8 +72,9 @@ pub fn globals(function: &RelaxFunction) -> Vec<Name> {
     found
 }
 
-/// Returns the functions of a module that are used as values, not only called. A pass must not change their signatures,
-/// since it cannot find all their calls.
+/// Returns the functions of a module that are used as values, not only called directly. These include prim_funcs that
+/// an operator such as `call_tir` takes as an operand. A pass must not change the signature of a Relax function among
+/// them, since it cannot find all its calls.
 pub fn function_values(module: &Module) -> NameSet {
     let mut found = NameSet::default();
     for function in module.functions() {
@@ -86,8 +87,8 @@ pub fn function_values(module: &Module) -> NameSet {
     found
 }
 
-/// Whether an expression that is kept as source text mentions a variable or a dim of the function. Uses of that name
-/// are then not all known, and it must not be renamed or removed.
+/// Whether an expression that is kept as source text mentions a variable or a dim of the function, or an expression is
+/// erroneous. The uses of the function's names are then not all known, and none of the names may be changed or removed.
 pub fn names_in_text(function: &RelaxFunction) -> bool {
     let mut found = false;
     let mut own: Option<NameSet> = None;

@@ -2,9 +2,14 @@
 //!
 //! ```text
 //! BindParams("main", {"w": [2.0]})
-//! def main(x: R.Tensor((n,)), w: R.Tensor((n,))):   →   def main(x: R.Tensor((1,))):
-//!     y = R.add(x, w)                                       y = R.add(x, R.const([2.0], "float32"))
+//! def main(x: R.Tensor((n,), "float32"), w: R.Tensor((n,), "float32")):
+//!     y = R.add(x, w)
+//! →
+//! def main(x: R.Tensor((1,), "float32")):
+//!     y = R.add(x, metadata["ir.GenericConst"][0])      # the constant [2.0]
 //! ```
+//!
+//! A tensor of rank 0 becomes a literal, as in `R.const(2.0, "float32")`.
 //!
 //! Requires that no function of the module calls the function, since its callers may pass other values. Guarantees that
 //! symbolic dims that the shape of a tensor determines, such as `n`, are replaced throughout the function.
@@ -74,7 +79,8 @@ pub struct Bound {
     pub tensors: NameMap<Tensor>,
 }
 
-/// Returns the tensors that a step of a pipeline binds; `None` if the step is another pass or would fail.
+/// Returns the tensors that a step of a pipeline binds; `None` if the step is another pass, if the module has no such
+/// function, or if a tensor cannot be read.
 pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
     let (Value::String(wanted), Value::Object(params)) = (step.arguments.get(0), step.arguments.get(1)) else {
         return None;
@@ -132,7 +138,8 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
 /// Returns the values of the symbolic dims that the shapes of the tensors determine.
 ///
 /// # Errors
-/// A tensor's dtype or shape does not match its parameter.
+/// A parameter is not a tensor, a tensor's dtype or shape does not match its parameter, or two extents differ that
+/// belong to the same symbolic dim.
 fn settled(function: &RelaxFunction, tensors: &NameMap<Tensor>) -> Result<NameMap<i64>, PassError> {
     let mut dims: NameMap<i64> = NameMap::default();
     let shapes = |visit: &mut dyn FnMut(Name, &Tensor, &StructInfo) -> Result<(), PassError>| {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Rewrites `call_tir`, `call_tir_inplace` and `call_dps_packed`. Requires outputs of a known shape and dtype on the
-//! default device. An argument that a `call_tir_inplace` overwrites must not be used after the call. Calls that do not
-//! meet these requirements stay.
+//! default device. An argument that a `call_tir_inplace` overwrites must be a variable that is not used after the call.
+//! Calls that do not meet these requirements stay.
 //!
 //! Guarantees that effects are declared: a dataflow block with a rewritten call becomes a plain block, and every pure
 //! function with one, including nested functions, gets the attribute `relax.force_pure`.
@@ -69,8 +69,8 @@ fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), Pa
     Ok(())
 }
 
-/// Turns dataflow blocks with writing calls into plain blocks, and marks the functions that contain them, including
-/// nested ones, with `relax.force_pure`.
+/// Turns dataflow blocks with writing calls into plain blocks, and marks the pure functions that contain such calls,
+/// including nested functions, with `relax.force_pure`.
 fn settle(function: &mut RelaxFunction, effects: &Effects) {
     if open_blocks(&mut function.body, effects) {
         force_pure(function);
@@ -187,7 +187,8 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// Returns the fields of a tuple. A tuple that is not written out gives `t[0]`, `t[1]`, and so on.
+/// Returns the fields of a tuple. A tuple that is not written out gives `t[0]`, `t[1]`, and so on. A value that is not
+/// a tuple is its only field.
 fn fields(tuple: &Expr) -> Vec<Expr> {
     match (&tuple.kind, tuple.ty.as_tuple()) {
         (ExprKind::Tuple(fields), _) => fields.clone(),

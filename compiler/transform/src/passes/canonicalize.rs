@@ -11,8 +11,9 @@
 //!
 //! The pass first replaces symbolic dims that a cast binds to a known dim with that dim ([`dims`]). It then replaces
 //! variables that are bound to a variable, to a field of a tuple that is written out, to a tuple rebuilt from all
-//! fields of another, or to a constant. Dataflow outputs that are not used outside their block stop being outputs
-//! ([`plan`]). A binding whose annotation is more specific than the type of its value stays.
+//! fields of another tuple, or to a constant; the binding of a constant itself stays. Dataflow outputs that are not
+//! used outside their block stop being outputs ([`plan`]). A binding whose annotation is more specific than the type of
+//! its value stays.
 //!
 //! Requires nothing. Guarantees the same results and effects.
 //!
@@ -72,7 +73,7 @@ fn apply(plan: &Plan, function: &mut RelaxFunction) -> Result<(), PassError> {
     infer_again(&mut function.body, &mut changed)
 }
 
-/// Returns the variables whose values use a variable that is replaced.
+/// Returns the variables, by their new names, whose values use a renamed variable.
 fn touched(sequence: &Sequence, plan: &Plan) -> NameSet {
     let mut found = NameSet::default();
     walk::each_binding(sequence, &mut |binding| {
@@ -100,7 +101,7 @@ fn sharpen(sequence: &mut Sequence, touched: &NameSet, changed: &mut Changed) {
     }
 }
 
-/// Removes the bindings of replaced variables, and outputs that are no longer used outside.
+/// Removes the bindings of aliases, outputs that are not used outside their dataflow block, and empty blocks.
 fn remove(sequence: &mut Sequence, plan: &Plan) {
     for block in &mut sequence.blocks {
         block.bindings.retain(|binding| !plan.removed.contains(&binding.variable));

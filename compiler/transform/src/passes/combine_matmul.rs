@@ -9,12 +9,14 @@
 //!                            k = s[1]
 //! ```
 //!
-//! If all products have a bias, the biases are concatenated as well; if all have the same activation, it is applied
-//! once. The new product is computed before the first binding that it replaces.
+//! If all products have a bias of the same rank and of the width of the matrix, the biases are concatenated as well. If
+//! all have such a bias or none has any bias, and all have the same activation, the activation is applied once. The new product is
+//! computed before the first binding that it replaces.
 //!
-//! Requires products in one dataflow block whose right-hand sides have the same rank, dtype and leading dims. A matrix
-//! or bias that is bound after the new product is left out. At most one matrix may have a width that is not constant;
-//! it comes last. Guarantees the same values.
+//! Requires products in one dataflow block of variables whose right-hand sides have the same rank, dtype and leading
+//! dims. A product whose matrix or bias is bound after the first binding to replace is left out. At most one matrix may
+//! have a width that is not constant; it comes last, and products with further such matrices are left out. Guarantees
+//! the same values.
 //!
 //! Reference: TVM `src/relax/transform/combine_parallel_matmul.cc`.
 
@@ -142,7 +144,7 @@ fn in_block(block: &Block) -> Vec<Group> {
     found
 }
 
-/// Groups the products of a block by their left-hand side; groups and products are in reading order.
+/// Groups the products of two variables in a block by their left-hand side; groups and products are in reading order.
 fn products(block: &Block) -> Vec<(&Expr, Vec<Product<'_>>)> {
     let mut users: NameMap<Vec<(&VarBinding, &Expr)>> = NameMap::default();
     for binding in &block.bindings {
@@ -215,7 +217,7 @@ impl Product<'_> {
 }
 
 /// Selects the branches that can be combined, and the binding before which to compute the combined product. Returns
-/// `None` if fewer than two branches fit.
+/// `None` if fewer than two branches are left, or if their dtypes or leading dims differ.
 fn fitting(mut branches: Vec<Branch>, places: &NameMap<usize>) -> Option<(Name, Vec<Branch>)> {
     let place = |variable: Name| places.get(&variable).copied();
     let at = branches.iter().filter_map(|branch| place(branch.replaced)).min()?;
@@ -297,7 +299,7 @@ fn dims(value: &Expr) -> Option<&[Dim]> {
     value.ty.as_tensor()?.shape.dims()
 }
 
-/// Returns the number of dims; 0 if it is unknown.
+/// Returns the number of dims; 0 if the dims are unknown.
 fn rank(value: &Expr) -> usize {
     dims(value).map_or(0, <[Dim]>::len)
 }

@@ -8,7 +8,7 @@
 //! →
 //! lv = R.permute_dims(x, axes=[0, 2, 3, 1])
 //! lv1 = R.permute_dims(w, axes=[0, 2, 3, 1])
-//! y = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
+//! y = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI", out_layout="NHWC")
 //! lv2 = R.nn.relu(y)
 //! z = R.permute_dims(lv2, axes=[0, 3, 1, 2])
 //! ```
@@ -102,7 +102,7 @@ fn in_function(function: &mut RelaxFunction, wanted: &Wanted) -> Result<(), Pass
     })
 }
 
-/// Collects the variables of dataflow blocks that are used after their block, or in branches or nested functions.
+/// Collects the variables that are outputs of dataflow blocks, or that an `if` or a nested function uses.
 fn seen_outside(sequence: &Sequence, found: &mut NameSet) {
     for block in &sequence.blocks {
         found.extend(block.outputs.iter().flatten().copied());
@@ -153,7 +153,8 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// Returns a value with its operands in their current layouts, and its layout.
+    /// Converts a value to the current layouts of its operands, and returns it with its own layout. A value that cannot
+    /// take these layouts gets its operands in the layout of the source.
     fn value(&self, value: &Expr, kept: bool, emitter: &mut Emitter<'_>) -> Result<(Expr, Laid), PassError> {
         match &value.kind {
             ExprKind::Call(call) => match call.callee {
@@ -203,7 +204,9 @@ impl Converter<'_> {
         }
     }
 
-    /// Applies the operator's layout rule to a call. Returns `None` if the rule does not apply.
+    /// Applies the operator's layout rule to a call. Returns `None` if the operator has no rule, if the rank of an
+    /// operand is unknown, if the rule declines the call, or if the layout of its result does not suit the type
+    /// `result`.
     fn planned(&self, schema: &'static Schema, call: &Call, result: &StructInfo) -> Option<LaidOut> {
         let rule = schema.traits.layout?;
         let mut laid = Vec::with_capacity(call.arguments.len());

@@ -181,7 +181,7 @@ fn is_needed(binding: &VarBinding, effects: &Effects, used: &Used) -> bool {
     }
 }
 
-/// Removes the unused bindings inside of the value, and records the names that the rest uses.
+/// Removes the unused bindings inside of a binding's value, and records the names that the remaining value uses.
 fn use_value(binding: &mut VarBinding, effects: &Effects, used: &mut Used) {
     binding.ty.each_symbol(&mut |symbol| {
         used.symbols.insert(symbol);

@@ -1,5 +1,5 @@
-//! `DecomposeOpsForInference`, `DecomposeOpsForTraining` and `DecomposeOps`: expand operators that behave differently
-//! in training and in inference into primitive operators.
+//! `DecomposeOpsForInference`, `DecomposeOpsForTraining` and `DecomposeOps`: expand composite operators, mainly
+//! `nn.batch_norm`, into primitive operators.
 //!
 //! ```text
 //! y = R.nn.batch_norm(x, gamma, beta, mean, var, axis=1)
@@ -15,10 +15,10 @@
 //! For inference, a batch norm uses its running statistics. For training, it uses the statistics of the batch and
 //! returns updated running statistics. The first two passes choose one of these for all calls, regardless of the
 //! attribute `training`. `DecomposeOps` exists only in rx and follows the attribute `training` of each call, so it
-//! keeps the values.
+//! keeps the values. All three also expand `tensor_to_shape`, and `DecomposeOpsForTraining` expands `nn.layer_norm`.
 //!
-//! Requires a known rank and dtype; other calls stay. Guarantees that types which depend on a decomposed call are
-//! inferred again.
+//! Requires a known rank and dtype, and for a layer norm axes in ascending order; other calls stay. Guarantees that
+//! types which depend on a decomposed call are inferred again.
 //!
 //! Reference: TVM `src/relax/transform/decompose_ops.cc`.
 
@@ -216,8 +216,8 @@ fn batch_norm(
     Ok(Expr::tuple(vec![out, mean, variance]))
 }
 
-/// Emits a batch norm that uses the statistics of the batch, and updates the running ones to `(1 - momentum) * running
-/// + momentum * batch`.
+/// Emits a batch norm that uses the statistics of the batch, and updates the running statistics to
+/// `(1 - momentum) * running + momentum * batch`.
 fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     let axes = ints(other_axes(composed.axis(data.ndim)?, data.ndim));
     let mut of_batch = Vec::new();
@@ -238,8 +238,8 @@ fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitt
 }
 
 /// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the normalized axes. If these are not the last
-/// ones, the scale and the offset are expanded to them, which TVM does not do. Returns `None` if they are not in
-/// ascending order.
+/// ones, the scale and the offset are expanded to the rank of the data, which TVM does not do. Returns `None` if they
+/// are not in ascending order.
 fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
     let Some(others) = composed.axes_beside(data.ndim) else { return Ok(None) };
     let along = |value: &Expr, emitter: &mut Emitter<'_>| match others.as_slice() {
@@ -256,8 +256,8 @@ fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -
     Ok(Some(emitter.unbound(out)))
 }
 
-/// Emits `centered / sqrt(variance + epsilon) * gamma + beta`. The function `along` expands the scale and the offset to
-/// the data's axes.
+/// Emits `centered / sqrt(variance + epsilon) * gamma + beta`. The function `along` expands the scale `gamma` and the
+/// offset `beta` to the data's axes. The scale is left out without the attribute `scale`, the offset without `center`.
 fn scaled(
     composed: &Composed<'_>,
     data: &Data,
@@ -325,7 +325,7 @@ fn binary(operator: &str, left: &Expr, right: &Expr, emitter: &mut Emitter<'_>) 
     emitter.call(operator, vec![("x1", operand(left)), ("x2", operand(right))])
 }
 
-/// Returns a scalar constant rounded to its dtype, like TVM's `MakeConstantScalar`.
+/// Returns a scalar constant, like TVM's `MakeConstantScalar`. For `float32`, the value is rounded to that dtype.
 fn scalar(value: f64, dtype: DType) -> Expr {
     let rounded = if dtype == DType::FLOAT32 { f64::from(value as f32) } else { value };
     Expr::new(ExprKind::Constant(Literal::Float(rounded)), StructInfo::tensor(Vec::new(), Some(dtype)))

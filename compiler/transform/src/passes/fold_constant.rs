@@ -5,9 +5,10 @@
 //! b = R.multiply(x, a)
 //! ```
 //!
-//! `R.call_tir` of tensor constants is folded everywhere, pure operators only in dataflow blocks. An operator without
-//! tensor operands, such as `R.zeros`, is folded if the result has at most [`MAX_CREATED`] elements. Known shapes
-//! replace variables in operator calls, and `R.tensor_to_shape` of a constant becomes a shape.
+//! `R.call_tir` of tensor constants is folded everywhere, pure operators only in dataflow blocks, and `R.nn.dropout`
+//! nowhere. An operator without tensor operands, such as `R.zeros`, is folded if the result has at most [`MAX_CREATED`]
+//! elements. Known shapes replace variables in operator calls except `R.call_tir`, and `R.tensor_to_shape` of a
+//! constant in a dataflow block becomes a shape.
 //!
 //! Requires that the caller supplies a function that computes values ([`Evaluate`]). Guarantees the same values: a call
 //! whose evaluation fails or takes too long stays.
@@ -77,7 +78,7 @@ struct Folding {
     constants: Constants,
     /// The variables bound to constants, shapes, or tuples of constants, with their values.
     known: NameMap<Expr>,
-    /// The variables whose type has become more specific, for updating their uses.
+    /// The variables whose type has changed, for updating their uses.
     changed: Changed,
 }
 
@@ -141,7 +142,8 @@ impl Folding {
         }
     }
 
-    /// Replaces variables with constants, and with shapes where an operator takes them as operands.
+    /// Replaces variables with constants, fields of known tuples with the field, and variables that are operands of an
+    /// operator other than `call_tir` with known shapes.
     fn substitute(&self, expr: &mut Expr) {
         let takes_shapes = !matches!(expr.as_op(), None | Some("call_tir"));
         expr.each_mut(&mut |expr| match &expr.kind {
@@ -172,7 +174,8 @@ impl Folding {
         }
     }
 
-    /// Returns the constant, or the tuple of constants, that a call evaluates to; `None` if the call is not folded.
+    /// Returns the constant, the tuple of constants, or the shape that a call evaluates to; `None` if the call is not
+    /// folded.
     fn folded(&mut self, value: &Expr, dataflow: bool) -> Option<Expr> {
         let call = value.as_call()?;
         let Callee::Op(operator) = call.callee else { return None };
@@ -218,7 +221,7 @@ impl Folding {
         }
     }
 
-    /// Returns the function that `R.call_tir` calls, if all its arguments are tensor constants.
+    /// Returns the function that `R.call_tir` calls, if all arguments are tensor constants and there are no `tir_vars`.
     fn kernel(&self, call: &rx_ir::Call) -> Option<Item<rx_tir::PrimFunc>> {
         let schema = rx_ops::find(name("call_tir"))?;
         let ExprKind::Global(callee) = schema.operand(call, "gvar")?.kind else { return None };
@@ -246,7 +249,8 @@ impl Folding {
         all_known.then_some(takes)
     }
 
-    /// Evaluates a call. The call becomes the body of a temporary function that takes the constants as parameters.
+    /// Evaluates a call. The call becomes the body of a temporary function that takes the constants, except for single
+    /// literals, as parameters.
     fn evaluated(&self, value: &Expr, callee: Option<Item<rx_tir::PrimFunc>>) -> Option<Vec<Tensor>> {
         let own = name("evaluated");
         let mut params: Vec<(Name, StructInfo)> = Vec::new();

@@ -98,7 +98,7 @@ fn is_done(function: &RelaxFunction) -> bool {
     is_primitive(function) || function.attribute("Codegen").is_some()
 }
 
-/// Whether a function has the attribute `Primitive`, by which it becomes one kernel.
+/// Whether a function has the attribute `Primitive`, which marks it as a group that `FuseTIR` turns into one prim_func.
 pub(super) fn is_primitive(function: &RelaxFunction) -> bool {
     function.is_set("Primitive")
 }
@@ -198,7 +198,8 @@ fn in_function(function: &mut RelaxFunction, callees: &Callees, made: &mut Funct
 
 struct Fuser<'a> {
     callees: &'a Callees,
-    /// The parameters that are weights. Taking a field from a tuple of weights is not fused.
+    /// The parameters that are weights: those after the first `num_input`; none without that attribute. Taking a field
+    /// from a tuple of weights is not fused.
     weights: NameSet,
     /// The values of the variables, by name.
     values: NameMap<Expr>,
@@ -277,7 +278,7 @@ impl Fuser<'_> {
     }
 
     /// Emits the call of a group's function, and bindings of the outputs to its results. Emits nothing for a group
-    /// without outputs.
+    /// without outputs, and the members unchanged if the function cannot be built.
     fn call(&mut self, members: &[&VarBinding], outputs: &[Name], bindings: &mut Vec<VarBinding>) {
         let Some(last) = members.last().filter(|_| !outputs.is_empty()) else { return };
         let Some(grouped) = grouped(members, outputs, self.callees, &self.values, &mut self.fresh) else {

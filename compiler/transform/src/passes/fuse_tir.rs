@@ -17,12 +17,14 @@
 //! gv = R.call_tir(cls.fused_add_exp, (x, y), out_ty=…)
 //! ```
 //!
-//! The prim_func contains the loops of the called prim_funcs, one after the other ([`kernel`]). Its calls become
-//! `call_tir`, or `call_tir_inplace` if it overwrites arguments. As in TVM, tuple parameters are expanded and unused
-//! parameters removed before, and dead code is removed afterwards.
+//! The prim_func contains the loops of the called prim_funcs, one after the other ([`kernel`]). The calls of the
+//! function become `call_tir`, or `call_tir_inplace` if the prim_func overwrites arguments. As in TVM, tuple parameters
+//! are expanded and unused parameters removed before, and dead code is removed afterwards.
 //!
-//! Requires that rx's loop-level IR can represent the called prim_funcs. A function stays if it cannot, or if one
-//! kernel cannot return the result: a nested tuple, the same buffer twice, or a cast. Guarantees the same values.
+//! Requires that rx's loop-level IR can represent the called prim_funcs. A function stays if one of them cannot be
+//! represented, if the function is used as a value, if the shape or dtype of an argument or result is unknown, or if
+//! one kernel cannot compute the result: for example a nested tuple, the same buffer twice, a cast, or only unchanged
+//! arguments. Guarantees the same values.
 //!
 //! Reference: TVM `src/relax/transform/fuse_tir.cc`.
 
@@ -79,8 +81,8 @@ fn fuse(module: &mut Module) -> Result<(), PassError> {
     Ok(())
 }
 
-/// Returns the functions that become prim_funcs, by name. All calls of such a function must be able to pass the
-/// prim_func's arguments.
+/// Returns the functions that become prim_funcs, by name. Such a function is not used as a value, and all its calls can
+/// pass the prim_func's arguments.
 fn kernels(module: &Module) -> NameMap<Kernel> {
     let values = walk::function_values(module);
     let callees: NameMap<_> = module.prim_funcs().map(|function| (function.name, function)).collect();
@@ -121,8 +123,9 @@ struct Passing<'k> {
 }
 
 impl<'k> Passing<'k> {
-    /// Matches a call of `kernel`; `None` if a dim of an argument or result is unknown, or if the numbers of arguments
-    /// or results differ.
+    /// Matches a call of `kernel`. Returns `None` if an argument is not a tensor, a scalar or a shape of known rank, if
+    /// a result is not a tensor of known shape and dtype, if the numbers of arguments or results differ, or if the type
+    /// is a tuple of one field.
     fn of(kernel: &'k Kernel, call: &Call, ty: &StructInfo) -> Option<Passing<'k>> {
         let mut passed = Vec::new();
         let mut arguments = Vec::new();
@@ -148,8 +151,8 @@ impl<'k> Passing<'k> {
         is_fit.then(|| Passing { kernel, passed, arguments, types, ty: ty.clone() })
     }
 
-    /// Emits the call of the prim_func, and returns the value of the original call. If the function returns some of its
-    /// arguments unchanged, the value is a tuple of these and of the call's results.
+    /// Returns the value of the original call: the call of the prim_func. If the function returns some of its arguments
+    /// unchanged, emits that call, and returns a tuple of these arguments and of the call's results.
     fn call(self, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
         let own = |given: &Given| !matches!(given, Given::Argument(_));
         let written: Vec<(&Given, &StructInfo)> =

@@ -199,7 +199,8 @@ fn fits_dataflow(body: &Sequence, effects: &Effects) -> bool {
     })
 }
 
-/// Appends the callee's blocks after the bindings of the open block.
+/// Appends the callee's blocks after the bindings of the open block. If a plain block is open, each dataflow block of
+/// the callee stays a block: it is added to `done`, after the open bindings before it.
 fn splice(done: &mut Vec<Block>, open: &mut Block, blocks: Vec<Block>) {
     for block in blocks {
         if open.outputs.is_some() || block.outputs.is_none() {

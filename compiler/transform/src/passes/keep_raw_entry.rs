@@ -16,9 +16,9 @@
 //!
 //! The transform function is marked with [`ONCE`], by which its result is memoized for the same weights.
 //!
-//! Requires a public function with the attribute `num_input`, and a transform function whose results match its other
-//! parameters. Guarantees that the new `main` has the parameters that `main` had before `LiftTransformParams`. The pass
-//! exists only in rx.
+//! Requires a public function with the attribute `num_input`, and a transform function that takes one tuple and returns
+//! as many tensors as the public function has parameters after the first `num_input`. Guarantees that the new `main`
+//! has the parameters that `main` had before `LiftTransformParams`. The pass exists only in rx.
 
 use crate::Module;
 use crate::names::FreshNames;
@@ -64,9 +64,10 @@ pub struct Renamed {
 }
 
 impl Renamed {
-    /// Updates the function's attributes for the new name.
+    /// Updates the function's attributes: removes the `global_symbol` if the name changes, and sets [`ONCE`] if the
+    /// result is memoized.
     pub fn state(&self, attributes: &mut Attributes) {
-        // The `global_symbol` would still be the old name.
+        // Its value would still be the old name.
         if self.from != self.to {
             attributes.retain(|(key, _)| &**key != "global_symbol");
         }
@@ -188,7 +189,7 @@ fn entry(runs: &RelaxFunction, prepares: &RelaxFunction, callee: Name, transform
     Some(entry)
 }
 
-/// Returns the name that the transform gives to the raw weight at index `at`.
+/// Returns the name that the transform gives to the raw weight at index `at`; `weight{at}` if it binds none.
 fn weight_name(prepares: &RelaxFunction, given: Name, at: usize) -> Name {
     let mut own = None;
     walk::each_own_binding(&prepares.body, &mut |binding| {

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! Requires a function that may have effects (`pure=False` or `relax.force_pure`), since a kill is an effect; other
-//! functions do not change. Guarantees that a killed variable is not used later. Kills follow a dataflow block, since
-//! none may be inside; variables that are not outputs of the block are not killed. A variable that a nested function
-//! captures is not killed, because a later call of that function may use it.
+//! functions get no kills. `CanonicalizeBindings` runs first, on all functions. Guarantees that a killed variable is
+//! not used later. Kills follow a dataflow block, since none may be inside; variables that are not outputs of the block
+//! are not killed. A variable that a nested function captures is not killed, because a later call of that function may
+//! use it.
 //!
 //! Reference: TVM `src/relax/transform/kill_after_last_use.cc`.
 
@@ -127,7 +128,8 @@ fn killed(of: &Sequence) -> NameSet {
     found
 }
 
-/// Returns the call that kills a variable; `None` if its value owns no memory: a constant, function, shape or scalar.
+/// Returns the call that kills a variable; `None` for `_`, and if the value owns no memory: a constant, a function, a
+/// shape, a scalar or an empty tuple.
 fn kill(binding: &VarBinding) -> Option<Expr> {
     let value = match &binding.value {
         BoundValue::Expr(value) => Some(value),

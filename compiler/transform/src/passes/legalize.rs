@@ -4,11 +4,12 @@
 //! gv = R.add(x, y)   →   gv = R.call_tir(cls.add, (x, y), out_ty=R.Tensor((4,), dtype="float32"))
 //! ```
 //!
-//! The loops are the operators' compute definitions, which `rx-lower` runs as well. An existing prim_func of the module
-//! with the same loops is called again.
+//! The loops are the operators' compute definitions, which `rx-lower` runs as well. An existing private prim_func of
+//! the module with the same loops and attributes is called instead of a new one.
 //!
 //! Requires known types; a call whose types are too weak stays. Calls that the runtime implements (`R.unique`,
-//! `R.print`) and calls that other passes lower (`R.to_vdevice`, `R.ccl.*`) stay as well. Guarantees the same values.
+//! `R.print`), calls that other passes lower (`R.to_vdevice`, `R.ccl.*`), and calls with distributed tensors stay as
+//! well. Guarantees the same values.
 //!
 //! Reference: TVM `src/relax/transform/legalize_ops.cc`.
 

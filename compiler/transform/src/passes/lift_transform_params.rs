@@ -3,12 +3,16 @@
 //!
 //! ```text
 //! def main(x, w):                          def main_transform_params(model_params):
-//!     R.func_attr({"num_input": 1})            w = model_params[0]
-//!     with R.dataflow():                       wt = R.permute_dims(w)
-//!         wt = R.permute_dims(w)               return (wt,)
-//!         y = R.matmul(x, wt)         →    def main(x, wt):
-//!         R.output(y)                          R.func_attr({"num_input": 1})
-//!     return y                                 with R.dataflow():
+//!     R.func_attr({"num_input": 1})            R.func_attr({"num_input": 0})
+//!     with R.dataflow():                       with R.dataflow():
+//!         wt = R.permute_dims(w)                   w = model_params[0]
+//!         y = R.matmul(x, wt)         →            wt = R.permute_dims(w)
+//!         R.output(y)                              output_tuple = (wt,)
+//!     return y                                     R.output(output_tuple)
+//!                                              return output_tuple
+//!                                          def main(x, wt):
+//!                                              R.func_attr({"num_input": 1})
+//!                                              with R.dataflow():
 //!                                                  y = R.matmul(x, wt)
 //!                                                  R.output(y)
 //!                                              return y

@@ -1,4 +1,4 @@
-//! `ToMixedPrecision`: computes products and convolutions with 16-bit floats.
+//! `ToMixedPrecision`: computes matmuls and convolutions with 16-bit floats.
 //!
 //! ```text
 //!                              lv = R.astype(x, dtype="float16")
@@ -7,11 +7,13 @@
 //! ```
 //!
 //! The policy of an operator ([`precision`]) decides: some operators always take 16-bit floats, some only if all of
-//! their operands are such, and others keep their dtypes. A tensor that is used only by operators of the first kind is
-//! stored with 16 bits ([`needs`]); others are cast at each use.
+//! their operands are 16-bit floats already, and others keep their dtypes. The result of an operator of the first kind
+//! is cast to 16 bits, unless it is used outside its block, as `y` is in the example. A tensor that is used only by
+//! operators of the first kind is stored with 16 bits ([`needs`]); other tensors are cast at each use.
 //!
 //! Requires dataflow blocks; other bindings do not change. Guarantees that a variable that is used outside its block,
-//! or by a nested function, keeps its dtype. TVM also casts products of integers and of 64-bit floats; here they stay.
+//! or by a nested function, keeps its dtype. TVM also casts the operands of matmuls of integers and of 64-bit floats;
+//! here they stay.
 //!
 //! Reference: TVM `src/relax/transform/to_mixed_precision.cc`.
 
@@ -207,7 +209,8 @@ impl Rewriter<'_> {
         self.keep_narrow(variable, &ty, open)
     }
 
-    /// If a variable is needed only with 16 bits, emits a 16-bit copy that replaces it in later bindings.
+    /// If a variable, or a field of a tuple variable, has 32 bits and is needed only with 16, emits a 16-bit copy of
+    /// the variable that replaces it in later bindings.
     fn keep_narrow(&mut self, variable: Name, ty: &StructInfo, open: &mut Open) -> Result<(), PassError> {
         let current = open.current.get(&variable).cloned().unwrap_or_else(|| Expr::var(variable, ty.clone()));
         let need = self.needs.get(variable).narrow_parts();
@@ -370,7 +373,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// Returns an expression with its variables replaced by their current versions.
+/// Returns a variable, a tuple or a tuple field with its variables replaced by their current versions. Returns other
+/// expressions unchanged.
 fn replaced(expr: &Expr, open: &Open) -> Expr {
     retyped(expr, &|variable| open.current.get(&variable).cloned())
 }
@@ -414,7 +418,7 @@ fn needed_for(ty: &StructInfo) -> Need {
     }
 }
 
-/// Whether a type has the needed dtypes.
+/// Whether a type has the needed dtypes. A tensor that is neither `float16` nor `float32` has any needed dtype.
 fn has(ty: &StructInfo, need: &Need) -> bool {
     match (ty, need) {
         (StructInfo::Tuple(fields), Need::Tuple(needs)) => fields.iter().zip(needs).all(|(ty, need)| has(ty, need)),

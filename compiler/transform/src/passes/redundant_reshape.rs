@@ -6,8 +6,8 @@
 //! c = R.reshape(b, R.shape([4, 6]))         c = R.reshape(x, R.shape([4, 6]))
 //! ```
 //!
-//! First, a reshape of a reshape becomes a reshape of the first tensor. If that tensor already has the shape, the result is
-//! the binding `y = x`. Unused reshapes such as `a` remain, for dead-code elimination.
+//! First, a reshape of a reshape becomes a reshape of the tensor that the first one takes. If that tensor already has
+//! the shape, the result is the binding `y = x`. Unused reshapes such as `a` remain, for dead-code elimination.
 //!
 //! Requires nothing. Guarantees that no binding gets a weaker type.
 //!
@@ -79,7 +79,8 @@ fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(),
     Ok(())
 }
 
-/// Returns the operand and the target shape of a reshape, with every dim of the shape known.
+/// Returns the operand and the target shape of a reshape; `None` if the dims of the result are unknown. A target shape
+/// that is not a variable is returned with all its dims known.
 fn reshape(value: &Expr) -> Option<(&Expr, Argument)> {
     let [source, shape] = operands(value, "reshape", ["x", "shape"])?;
     // `-1` and `0` in a target shape depend on the operand's shape, so the inferred result shape replaces them.

@@ -11,7 +11,7 @@
 //! `R.Shape([n])`.
 //!
 //! Requires a function that is only called, not used as a value, and calls that determine such dims. Other functions
-//! stay. Guarantees that no call passes an unused argument.
+//! stay. Guarantees that no call of a changed function passes an unused argument.
 //!
 //! Reference: TVM `src/relax/transform/remove_unused_parameters.cc`.
 
@@ -140,7 +140,8 @@ impl Reduced {
         Some(Reduced { before: function.params.clone(), kept, dims, params })
     }
 
-    /// Returns the new arguments of a call; `None` if the call does not determine a dim.
+    /// Returns the new arguments of a call; `None` if the call does not determine one of `dims`, or if its arguments do
+    /// not match the parameters.
     fn arguments(&self, call: &Call) -> Option<Vec<Argument>> {
         let operands: Vec<&Expr> = call.arguments.iter().map(Argument::as_operand).collect::<Option<_>>()?;
         if operands.len() != self.before.len() {

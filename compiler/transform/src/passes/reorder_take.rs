@@ -6,9 +6,9 @@
 //! y = R.matmul(x, w)                    →    y = R.take(y_table, indices, axis=1)
 //! ```
 //!
-//! Requires indices that are proved to be within the table, or a `mode` that defines out-of-bounds accesses. TVM has no
-//! such requirement, but an out-of-bounds index would read different values before and after. Guarantees the same mode
-//! and dtype.
+//! Requires a vector of indices into the last axis of the table. They must be proved to be in bounds, or the `mode`
+//! must define out-of-bounds accesses. TVM does not require this, but an out-of-bounds index would read different
+//! values before and after. Guarantees the same mode and dtype.
 //!
 //! Reference: TVM `src/relax/transform/reorder_take_after_matmul.cc`.
 
@@ -94,7 +94,8 @@ type Pick = Box<dyn FnOnce(Expr) -> Result<Expr, PassError>>;
 
 impl Facts {
     /// Returns the product with the whole table, and the function that selects columns from it; `None` if the value is
-    /// not a product with selected columns.
+    /// not a product with selected columns, if the rank of the product is unknown, or if the mode is `nan` and the
+    /// product is not a float.
     fn reordered(&self, value: &Expr, ty: &StructInfo) -> Result<Option<(Expr, Pick)>, PassError> {
         let Some([left, right]) = operands(value, "matmul", ["x1", "x2"]) else { return Ok(None) };
         let Some(picked) = right.as_var().and_then(|right| self.picked.get(&right)).cloned() else { return Ok(None) };

@@ -45,7 +45,8 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The attribute that requests storages for tensors that outlive their block as well.
+/// The attribute that requests storages for the tensors of symbolic shape that are not planned as well, such as results
+/// of the function.
 const PLAN_OUTPUTS: &str = "relax.memory_plan_dynamic_func_output";
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {

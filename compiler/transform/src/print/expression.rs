@@ -102,8 +102,8 @@ fn rows(elements: &[Literal], dims: &[usize]) -> String {
     format!("[{}]", rows.join(", "))
 }
 
-/// Prints a scalar. An `int64` or a `bool` is printed as a plain Python value, which reads back as that dtype. Scalars
-/// of other dtypes are printed with it, for example `T.float32(1.0)`.
+/// Prints a scalar. An `int64` or a `bool` is printed as a plain Python value, which reads back as that dtype. A scalar
+/// of another dtype is printed with its dtype, for example `T.float32(1.0)`; of unknown dtype, as a plain value.
 fn prim(value: &PrimValue, info: &StructInfo) -> String {
     let dtype = match info {
         StructInfo::Prim(prim) => prim.dtype,
@@ -124,8 +124,8 @@ fn prim(value: &PrimValue, info: &StructInfo) -> String {
     }
 }
 
-/// Prints a call of an operator, a function or a value. For operators, operands are positional and attributes are
-/// keyword arguments, in the order of the schema.
+/// Prints a call of an operator, a function or a value. For operators, the arguments are in the order of the schema.
+/// Leading operands and variadic operands are positional; later operands, attributes and types are keyword arguments.
 fn call(call: &Call) -> String {
     let callee = match &call.callee {
         Callee::Op(op) => return operator(op.as_str(), call),

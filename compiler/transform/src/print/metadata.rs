@@ -1,9 +1,9 @@
 //! The metadata section of a printed module: the constants that it holds, their indices, and its text.
 //!
-//! A section that holds exactly the constants in use is printed unchanged. Otherwise a new section is written in the
-//! format of TVM 0.27 (`json_writer.cc` of tvm-ffi), with the constants that functions use, in the order of their first
-//! use. For example, if a pass removes the only use of `metadata["ir.GenericConst"][0]`, the former constant 1 becomes
-//! constant 0.
+//! A section that holds exactly the constants in use, or that cannot be rewritten, is printed unchanged. Otherwise a
+//! new section is written in the format of TVM 0.27 (`json_writer.cc` of tvm-ffi), with the constants that functions
+//! use, in the order of their first use. For example, if a pass removes the only use of
+//! `metadata["ir.GenericConst"][0]`, the former constant 1 becomes constant 0.
 
 use crate::{Module, constant, walk};
 use rx_base::Name;
@@ -41,8 +41,8 @@ pub(super) fn numbered(module: &Module) -> (Cow<'_, Module>, Cow<'_, str>) {
     (Cow::Owned(module), text)
 }
 
-/// Renames a constant to its index in the section. A constant that a pass made and that has no index is printed as the
-/// list of its elements.
+/// Renames a constant to its index in the section. A constant that a pass made and that has no index becomes the list
+/// of its elements, if literals can represent these.
 fn rename(expr: &mut Expr, indices: &HashMap<(Name, u32), Option<u32>>, constants: &Constants) {
     let ExprKind::Metadata { key, index } = &expr.kind else { return };
     match (indices.get(&(*key, *index)), constants.get(*key, *index)) {
@@ -89,7 +89,7 @@ fn can_be_written_anew(module: &Module, used: &[(Name, u32)]) -> bool {
         && used.iter().all(|(key, index)| module.constants.get(*key, *index).is_some())
 }
 
-/// A JSON graph of nodes that represents the section; equal nodes are shared.
+/// A JSON graph of nodes that represents the section; equal nodes are shared, except for tensor data.
 #[derive(Default)]
 struct Writer {
     nodes: Vec<String>,
@@ -123,7 +123,7 @@ impl Writer {
         self.object("ir.PrimType", &[("span", none.to_string()), ("dtype", format!("\"{dtype}\""))])
     }
 
-    /// Adds a tensor and returns its index; `None` if TVM has no code for its dtype.
+    /// Adds a tensor and returns its index; `None` if a section cannot store its dtype.
     fn constant(&mut self, data: &ConstantData) -> Option<u32> {
         let encoded = saved_tensor::write(&data.shape, data.dtype, &data.bytes)?;
         let index = u32::try_from(self.constants.len()).ok()?;

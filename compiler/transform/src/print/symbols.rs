@@ -27,7 +27,7 @@ pub(super) fn declared_in(prelude: &str) -> NameSet {
 }
 
 /// Returns the dims in the signatures of the module's Relax functions, including nested ones, in order of first
-/// occurrence.
+/// occurrence. Dims that a scalar parameter or an enclosing function declares are not included.
 pub(super) fn of_signatures(module: &Module) -> Vec<Name> {
     let mut found = Ordered::default();
     module.functions().for_each(|function| of_signature(function, &NameSet::default(), &mut found));

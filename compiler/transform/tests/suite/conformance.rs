@@ -60,7 +60,7 @@ fn printed_modules_read_back() {
     assert!(mistakes.is_empty(), "{shown:#?}");
 }
 
-/// Passes that create prim_funcs. Their printed output must parse back to the same module.
+/// The passes whose printed output must parse back to the same module: `LegalizeOps`, since it prints new prim_funcs.
 const READ_BACK: &[&str] = &["LegalizeOps"];
 
 /// Returns the passes that can run on any module: those without required arguments, and `ConvertLayout` with some
@@ -138,8 +138,8 @@ struct Tally {
     mistakes: Vec<String>,
 }
 
-/// Returns the passes of a row with their arguments; `None` if rx lacks one of them, or if an argument is a Python
-/// function.
+/// Returns the passes of a row with their arguments; `None` if rx lacks one of them, if a positional argument is a
+/// Python function, or if the arguments do not match the parameters.
 fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;
@@ -163,7 +163,7 @@ fn holds_function(argument: &Value) -> bool {
     }
 }
 
-/// Replaces symbolic dims that are Python objects in an argument with their names.
+/// Replaces the keys of an argument that are symbolic dims, as Python objects, with the names of these dims.
 fn by_name(argument: Value) -> Value {
     let named =
         |key: &str| key.strip_prefix("{'__expr__': '").and_then(|rest| rest.strip_suffix("'}")).map(str::to_owned);
@@ -184,7 +184,8 @@ fn is_usable(row: &Value) -> bool {
     is("usable") || unread && !is("expected_roundtrip")
 }
 
-/// Runs the passes on a row's input and counts the result; returns a message if the output differs from TVM's.
+/// Runs the passes on a row's input and counts the result. Returns a message if a pass fails, if the output has errors,
+/// or if the output differs from TVM's. Rows whose input or expected output has errors are not counted.
 fn transformed(steps: &[Step], row: &Value, tally: &mut Tally) -> Result<(), String> {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
     let Some(before) = read(text("before")) else { return Ok(()) };
@@ -267,9 +268,10 @@ fn passes_refuse_what_tvm_refuses() {
 /// `BindSymbolicVars`: one of two rows refers to a dim by its Python object, which distinguishes dims of the same name
 /// in different functions. In JSON, a name refers to the dim in every function.
 ///
-/// (`ConvertLayout` equals TVM's output in all rows but those of `test_conv2d_matchcast_bias_sub_indexed`. There TVM
-/// splits the axis of a bias of unknown extent, although the extent may be 1, so that the axis is repeated, not split.
-/// In `test_conv2d_repeat_flatten` TVM takes the elements in another order; rx restores the order first.)
+/// (`ConvertLayout` is not listed: it equals TVM's output in all rows but those of two tests. In
+/// `test_conv2d_matchcast_bias_sub_indexed`, TVM splits the axis of a bias of unknown extent, although the extent may
+/// be 1, in which case the axis is broadcast and cannot be split. In `test_conv2d_repeat_flatten`, TVM takes the
+/// elements in another order; rx restores the order first.)
 ///
 /// `LegalizeOps`: the loops are rx's own compute definitions, which sometimes differ in form from TVM's. Tests of
 /// `rx-driver` compare the values.

@@ -155,7 +155,7 @@ fn unused_constants_are_dropped_and_the_others_counted_anew() {
 #[test]
 fn a_section_is_printed_as_it_was_read() {
     let mut text = print(&made("BindParams(\"main\", {\"a\": [1, 2], \"b\": [3, 4], \"c\": [5, 6]})", read(THREE)));
-    // A section that another release wrote, with other white space.
+    // The text is like that of a section that another release wrote, with other white space.
     text = text.replace("0.27.0", "0.26.9").replace("      \\\"data\\\"", " \\\"data\\\"");
     assert_eq!(print(&read(&text)), text);
 }

@@ -83,7 +83,7 @@ fn values(module: &Module, function: &str, inputs: &[&[f32]]) -> Vec<Vec<f32>> {
     outputs.iter().map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
 }
 
-/// Checks that each of the passes keeps the values.
+/// Checks that `FuseOps`, `FuseTIR` and `StaticPlanBlockMemory` keep the values.
 fn keeps_values(module: &Module, function: &str, inputs: &[&[f32]]) {
     let before = values(module, function, inputs);
     for passes in ["FuseOps", "FuseOps, FuseTIR", "FuseOps, FuseTIR, CallTIRRewrite, StaticPlanBlockMemory"] {
@@ -188,7 +188,7 @@ def main(x: V) -> R.Tuple(V, V):
 
 #[test]
 fn values_used_outside_a_group_are_returned_in_a_tuple() {
-    // `a` is used after the block, and by `sort`.
+    // In the group of `a`, `b` and `c`, `c` is used after the block, and `b` by the cast.
     let diamond = "\
 @R.function
 def main(x: V) -> R.Tuple(V, V):
@@ -323,7 +323,7 @@ def main(x: V) -> V:
 
 #[test]
 fn read_before_an_in_place_write_is_not_fused_after_it() {
-    // `a` and `c` could be fused, but `a` reads `x` before it is overwritten.
+    // `a` and `c` could be fused, but `a` must read `x` before `b` overwrites `x`.
     let module = module(
         "\
 @R.function
@@ -416,7 +416,8 @@ def main(x: V, y: V) -> V:
     assert!(reduced.contains("cls.second(y)"), "{reduced}");
 }
 
-/// Runs `StaticPlanBlockMemory` on calls of prim_funcs that write, with vectors of four elements.
+/// Runs `StaticPlanBlockMemory` on a function `main` with these further attributes and this body. Its parameters are
+/// `x`, a vector of `n` elements, and `c`, a boolean.
 fn planned(attributes: &str, body: &str) -> String {
     let text = format!(
         "@R.function\ndef main(x: V, c: R.Tensor((), dtype=\"bool\")) -> V:\n    R.func_attr({{\"relax.force_pure\": True{attributes}}})\n    cls = Module\n{body}"

@@ -44,7 +44,7 @@ const CONV_NCHW4C: [&str; 3] = [
     "lv1 = R.layout_transform(w, index_map=T.index_map(lambda i0, i1, i2, i3: (i0 // 4, i1, i2, i3, i0 % 4)))",
     "a = R.nn.conv2d(lv, lv1, data_layout=\"NCHW4c\", kernel_layout=\"OIHW4o\", out_layout=\"NCHW4c\")",
 ];
-/// The conversion of its result back to the original layout.
+/// The conversion of the result of [`CONV_NHWC`] back to the original layout.
 const BACK: &str = "lv2 = R.permute_dims(a, axes=[0, 3, 1, 2])";
 const JOINED: &str =
     "lv2 = R.layout_transform(a, index_map=T.index_map(lambda i0, i1, i2, i3, i4: (i0, i1 * 4 + i4, i2, i3)))";
@@ -86,7 +86,7 @@ fn axes_are_split_where_extents_can_be() {
 fn split_axis_is_merged_before_unsupported_operators() {
     let kept = ("b = R.sum(a, axis=1, keepdims=True)", "b = R.sum(lv2, axis=[1], keepdims=True)");
     let cut = ("b = R.split(a, [3], axis=1)", "b = R.split(lv2, indices_or_sections=[3], axis=1)");
-    // The axis of the bias that would be split may have extent 1, in which case it is repeated.
+    // The axis of the bias that would be split may have extent 1, in which case it is broadcast.
     let added = ("b = R.add(a, y)", "b = R.add(lv2, y)");
     for (line, wanted) in [kept, cut, added] {
         check(NCHW4C, &with("y: R.Tensor((2, n, 1, 1), \"float32\")"), &[line], &[JOINED, wanted]);

@@ -5,7 +5,8 @@ use crate::common::{apply, read};
 use rx_loops::op_pattern::{is_spatial, op_pattern};
 use rx_transform::Module;
 
-/// Returns a prim_func with these parameters, which are small buffers, and these statements.
+/// Returns a module with a prim_func of these statements. Its parameters are buffers: `A:4,8` is `A` with 4 × 8
+/// elements.
 fn prim_func(params: &str, body: &str) -> String {
     let params: Vec<String> = params
         .split_whitespace()

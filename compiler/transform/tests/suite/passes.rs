@@ -275,7 +275,8 @@ def main(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32
     check("CanonicalizeBindings", before, after);
 }
 
-/// Returns a function of `x` and the parameters `params`, whose dataflow block has these lines and returns `out`.
+/// Returns a function with the parameters `params` and the return type `out`. Its dataflow block has these lines, and
+/// the function returns the variable `out` of the block.
 fn dataflow(params: &str, lines: &str, out: &str) -> String {
     let lines: String = lines.lines().map(|line| format!("        {}\n", line.trim())).collect();
     format!(
@@ -383,8 +384,8 @@ fn columns_are_picked_from_the_product_with_mode_and_dtype_kept() {
         out_table: R.Tensor((2, 64), dtype=\"float32\") = R.matmul(x, table, out_dtype=\"float32\")
         out: R.Tensor((2, 32), dtype=\"float32\") = R.take(out_table, at, axis=1, mode=\"clip\")";
     check("ReorderTakeAfterMatmul", &dataflow(params, before, out), &dataflow(params, after, out));
-    // An index that is not proved may be out of bounds. The element after the table differs from the element after the
-    // product.
+    // An index that is not proved to be in bounds may be out of bounds. In the mode `fast` it then reads an element
+    // after the table, or an element after the product if the calls are reordered, and these differ.
     let unproved = before.replace("clip", "fast");
     check("ReorderTakeAfterMatmul", &dataflow(params, &unproved, out), &dataflow(params, &unproved, out));
     let proved = "at1: R.Tensor((32,), dtype=\"int64\") = R.arange(0, 64, 2, dtype=\"int64\")\n";

@@ -1,4 +1,4 @@
-//! Tests that TVM 0.27 can parse the printed text.
+//! Tests of details of the printed text, mainly of those that TVM 0.27 requires to parse it.
 
 use crate::common::{apply, read};
 

@@ -9,7 +9,8 @@ use std::path::Path;
 /// The largest nesting depth of lists.
 const MAX_RANK: usize = 64;
 
-/// Reads a tensor for a parameter of type `ty`. If `value` has no dtype, the parameter's is used.
+/// Reads a tensor for a parameter of type `ty`. Lists and numbers get the parameter's dtype. A tensor from a file is
+/// converted to that dtype if files store it in another one, for example `bfloat16` in `uint16`.
 ///
 /// # Errors
 /// A message why `value` is not a tensor.

@@ -73,7 +73,8 @@ impl Settling {
         Ok(())
     }
 
-    /// Records the values of the symbols that a cast to `wanted` binds first, taken from the type of its value.
+    /// Records the values of the symbols that a cast to `wanted` is the first to bind, taken from `given`, the type of
+    /// the cast's operand.
     fn record(&mut self, wanted: &StructInfo, given: &StructInfo) {
         let mut dims = NameMap::default();
         unify(wanted, given, &mut dims);
@@ -104,7 +105,7 @@ impl Settling {
         Ok((expr.ty != before.ty).then(|| expr.ty.clone()))
     }
 
-    /// Processes both branches of an `if`. A value found in one branch does not hold outside of it.
+    /// Processes both branches of an `if`. The dims that one branch binds are not replaced outside of it.
     fn branches(&mut self, branches: &mut Branches) -> Result<Option<StructInfo>, PassError> {
         self.expr(&mut branches.condition)?;
         let before = branches.then.result.ty.clone();

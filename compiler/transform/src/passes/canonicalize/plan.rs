@@ -12,7 +12,8 @@ pub(super) struct Plan {
     renamed: NameMap<Name>,
     /// The variables whose bindings are removed.
     pub removed: NameSet,
-    /// The variables used outside the block that binds them. A dataflow block must list these as outputs.
+    /// The variables used outside the dataflow block that binds them, which must list them as outputs. Variables that
+    /// no dataflow block binds may be included.
     pub outputs: NameSet,
     /// The variables bound to constants, which replace their uses.
     pub constants: NameMap<Expr>,
@@ -65,7 +66,7 @@ struct Facts {
     blocks: usize,
     homes: NameMap<Home>,
     types: NameMap<StructInfo>,
-    /// Variables bound more than once, in the branches of an `if`.
+    /// Variables bound more than once, as in the branches of an `if`.
     rebound: NameSet,
     /// Variables used outside the dataflow block that binds them.
     outside: NameSet,
@@ -240,7 +241,7 @@ impl Facts {
         }
         plan.outputs = self.outside;
         plan.constants = std::mem::take(&mut self.constants);
-        // Such a constant is now bound to the other variable's name, which stays an output.
+        // A renamed variable of a constant now has the name of an output, whose uses refer to the binding.
         plan.constants.retain(|variable, _| !plan.renamed.contains_key(variable));
         plan
     }

@@ -1,5 +1,6 @@
-//! Construction of the function for a group of bindings. Its parameters are the variables that the bindings use and do
-//! not bind. For example, the group `lv = add(x, y); gv = exp(lv)` becomes a function of `x` and `y`.
+//! Construction of the function for a group of bindings. Its parameters are mainly the variables that the bindings use
+//! and do not bind; constants that are tensors, and dims that no parameter determines, are passed as well. For example,
+//! the group `lv = add(x, y); gv = exp(lv)` becomes a function of `x` and `y`.
 
 use super::Callees;
 use crate::names::FreshNames;
@@ -20,8 +21,9 @@ pub(super) struct Grouped {
 }
 
 /// Builds the function that binds the variables of `members` and returns `outputs`, which are among them. Returns
-/// `None` if no binding is left. `callees` are the prim_funcs that may be called, `values` the values of the variables
-/// in the enclosing function, and `fresh` generates names for parameters.
+/// `None` if a member binds no expression, if an output is not among the members, or if all members are fields of
+/// tuples from outside, which become parameters. `callees` are the prim_funcs that may be called, `values` the values
+/// of the variables in the enclosing function, and `fresh` generates names for parameters.
 pub(super) fn grouped(
     members: &[&VarBinding],
     outputs: &[Name],
@@ -134,7 +136,8 @@ struct Signature<'a> {
     slots: Vec<Slot>,
     /// The variables that the function binds.
     bound: NameSet,
-    /// The number of arguments so far that are not variables.
+    /// The number of arguments so far that are neither variables nor symbolic dims, without repeated constants. It
+    /// numbers the parameters `param_0`, `param_1`, ….
     constants: usize,
     values: &'a NameMap<Expr>,
     fresh: &'a mut FreshNames,
@@ -149,8 +152,9 @@ enum Slot {
 }
 
 impl Signature<'_> {
-    /// Adds a parameter for an argument of a call in the group. A variable keeps its name; any other argument is
-    /// replaced with its parameter.
+    /// Adds a parameter for an argument of a call in the group, unless the group binds the argument or has a parameter
+    /// for it already. A parameter for a variable has the variable's name; any other argument is replaced with its
+    /// parameter. Known scalars and shapes are written out in the group instead, also for variables bound to them.
     fn argument(&mut self, argument: &mut Expr) {
         if let ExprKind::Var(variable) = argument.kind {
             if self.bound.contains(&variable) || self.passes(variable) {
@@ -193,8 +197,9 @@ impl Signature<'_> {
         }
     }
 
-    /// Adds a parameter for a tuple field if the tuple is bound outside of the group. The parameter has the name of the
-    /// variable that the field is bound to. Returns whether it did so.
+    /// Adds a parameter for a tuple field if the tuple is a variable that is bound outside of the group and is not a
+    /// parameter itself. The parameter has the name of the variable that the field is bound to. Returns whether it was
+    /// added.
     fn field(&mut self, tuple: &Expr, at: usize, binding: &VarBinding) -> bool {
         let is_known = |variable: &Name| self.bound.contains(variable) || self.passes(*variable);
         let Some(variable) = tuple.as_var().filter(|variable| !is_known(variable)) else { return false };
@@ -217,7 +222,7 @@ impl Signature<'_> {
         })
     }
 
-    /// Returns the value of a variable if that is written out at each use, as scalars and shapes are.
+    /// Returns the value of a variable if that is written out at each use, as known scalars and shapes are.
     fn constant_of(&self, variable: Name) -> Option<Expr> {
         let mut value = self.values.get(&variable)?;
         // This ends, since each variable is bound to an earlier one.

@@ -16,8 +16,10 @@ pub(super) struct Step {
     pub(super) outputs: Option<Vec<Name>>,
 }
 
-/// Orders the groups topologically. Groups that do not depend on each other keep the order of their first bindings.
-/// `group_of` gives the group of each binding. Dissolves groups that cannot be ordered into single bindings.
+/// Orders the groups topologically: in the order of their first bindings, with the groups that a group needs before it.
+/// For example, if group 0 needs group 2, the order is 2, 0, 1. `group_of` gives the group of each binding, as the
+/// index of one of its bindings. Groups that depend on each other, or that would move an in-place write before a read,
+/// are dissolved into single bindings.
 pub(super) fn plan(bindings: &[VarBinding], outputs: &NameSet, mut group_of: Vec<usize>) -> Vec<Step> {
     let reads = Reads::of(bindings);
     loop {

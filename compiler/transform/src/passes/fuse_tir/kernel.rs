@@ -16,7 +16,7 @@ pub(super) struct Kernel {
     /// The prim_func. Its parameters are the function's tensors and scalars in order, with each shape replaced by its
     /// dims, followed by the output buffers.
     pub(super) loops: PrimFunc,
-    /// The number of parameters that a call passes; the others are outputs.
+    /// The number of parameters that a call passes; the parameters after these are outputs.
     pub(super) inputs: usize,
     /// The results of the function, in order.
     pub(super) given: Vec<Given>,
@@ -68,9 +68,10 @@ struct Maker {
     symbols: NameMap<VarId>,
     /// The buffers of Relax variables; for a tuple, those of its fields.
     buffers: NameMap<Vec<BufferId>>,
-    /// The buffers that are not parameters, in order.
+    /// The internal buffers and the outputs of the calls, in order; those that are results become parameters at the
+    /// end.
     made: Vec<BufferId>,
-    /// The buffers that a call overwrites.
+    /// The buffers that a call overwrites in place.
     written: HashSet<BufferId>,
     statements: Vec<Stmt>,
 }
@@ -107,7 +108,8 @@ impl Maker {
         Some(())
     }
 
-    /// Adds a scalar parameter, which is also the symbolic dim of the same name.
+    /// Adds a scalar parameter, which is also the symbolic dim of the same name. Returns `None` if it is a parameter
+    /// already, or if the dim has another dtype.
     fn scalar(&mut self, own: Name, dtype: DType) -> Option<()> {
         let known = self.symbols.get(&own).copied();
         let var = known.unwrap_or_else(|| self.func.add_var(own, dtype));
@@ -298,7 +300,8 @@ impl Matched {
         }
     }
 
-    /// Binds a callee's buffer to one of the kernel. Its extents determine the callee's dims.
+    /// Binds a callee's buffer to one of the kernel, whose extents determine the callee's dims. Returns `None` if the
+    /// ranks or dtypes differ.
     fn buffer(&mut self, callee: &PrimFunc, theirs: BufferId, func: &PrimFunc, own: BufferId) -> Option<()> {
         let (wanted, given) = (callee.buffer(theirs), func.buffer(own));
         if wanted.shape.len() != given.shape.len() || wanted.dtype != given.dtype {
@@ -333,7 +336,7 @@ fn places(call: &Expr, arguments: usize, outputs: usize) -> Option<Vec<usize>> {
     (places.len() == outputs).then_some(places)
 }
 
-/// Returns the number of tensors in a value of type `ty`.
+/// Returns the number of tensors in a value of type `ty`: the fields of tuples, without the tuples themselves.
 fn tensors(ty: &StructInfo) -> usize {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().map(tensors).sum(),

@@ -20,7 +20,8 @@ use rx_tir::func::{Param, VarId};
 /// result, and `variables` are the scalar variables of the function.
 ///
 /// # Errors
-/// A scalar has no value, or the type of the new call cannot be inferred; neither occurs for a valid `call`.
+/// A scalar has no value, an operand is missing, or the type of the new call cannot be inferred; none of these occurs
+/// for a valid `call`.
 pub(super) fn call(
     call: &CallInfo<'_>,
     kernel: Kernel,

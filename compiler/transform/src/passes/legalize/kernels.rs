@@ -81,8 +81,8 @@ impl Kernels {
         own
     }
 
-    /// Inserts the created prim_funcs that are called before the module's Relax functions. A module without a class
-    /// gets one, so that the functions can refer to each other.
+    /// Inserts those of the created prim_funcs that are called, before the first Relax function. If there are any, a
+    /// module without a class gets one, so that the functions can refer to each other.
     pub(super) fn into_module(self, module: &mut Module) {
         let Kernels { made, called, .. } = self;
         let made: Vec<_> = made.into_iter().filter(|function| called.contains(&function.name)).collect();

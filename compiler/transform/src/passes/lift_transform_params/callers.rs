@@ -17,7 +17,7 @@ pub(super) struct Lifted {
     pub(super) transform: Name,
     /// The functions, with the number of their parameters that are not weights.
     pub(super) inputs: Vec<(Name, usize)>,
-    /// The computations that were moved out of them, as a function.
+    /// The computations that were moved out of these functions, as a function.
     pub(super) prepares: Arc<RelaxFunction>,
     /// Whether a function that prepared the weights existed before, so that `transform` now does both steps.
     pub(super) is_composed: bool,
@@ -75,8 +75,8 @@ fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassErr
     })
 }
 
-/// Passes prepared weights. For example, `cls.main(x, w)` becomes `prepared = cls.main_transform_params((w,))` and
-/// `cls.main(x, prepared[0])`.
+/// Passes prepared weights. For example, `cls.main(x, w)` becomes `prepared = cls.main_transform_params((w,))`,
+/// `gv = prepared[0]` and `cls.main(x, gv)`.
 fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitter<'_>) -> Result<(), PassError> {
     let weights = call.arguments.split_off(inputs.min(call.arguments.len()));
     let tuple = Expr::tuple(weights.iter().filter_map(Argument::as_operand).cloned().collect());
@@ -90,7 +90,8 @@ fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitt
     Ok(())
 }
 
-/// Returns a type with its dims replaced by those known at the call. A shape with an unknown dim is left open.
+/// Returns a type with its dims replaced by those known at the call. Of a tensor or shape with an unknown dim, only the
+/// rank and the dtype are kept; any other type with an unknown dim becomes `R.Object`.
 fn known_here(ty: &StructInfo, dims: &NameMap<Dim>) -> StructInfo {
     match ty {
         StructInfo::Tuple(fields) => StructInfo::Tuple(fields.iter().map(|field| known_here(field, dims)).collect()),

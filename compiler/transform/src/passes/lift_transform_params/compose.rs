@@ -13,7 +13,8 @@ use rx_ir::{Block, RelaxFunction};
 /// Returns a function that passes the result of `first` to `second`.
 ///
 /// # Errors
-/// A function does not take a single tuple, or `second` does not take the result of `first`.
+/// A function does not have exactly one parameter, or an operator in `second` rejects the types of the result of
+/// `first`.
 pub(super) fn composed(first: &RelaxFunction, mut second: RelaxFunction) -> Result<RelaxFunction, PassError> {
     let ([_], [(given, _)]) = (&first.params[..], &second.params[..]) else {
         return Err(mistake(&format!("`{}` is there already, and takes not one tuple", first.name)));

@@ -19,15 +19,16 @@ use rx_ir::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Functions that take the same weights. Shared values are named as in the first function.
+/// Functions that take the same weights. Weights are named as in the first function. Shared values keep their names if
+/// there is only one function; otherwise they get unused names like those in the first function.
 pub(super) struct Group<'f> {
     members: Vec<Member<'f>>,
     effects: &'f Effects,
     /// The weights: the trailing parameters of the first function.
     weights: &'f [(Name, StructInfo)],
-    /// The bindings that all members compute from weights, in order.
+    /// The bindings that all members compute without their inputs, mainly from weights, in order.
     shared: Vec<VarBinding>,
-    /// The symbolic dims of weights that no prepared weight determines.
+    /// The symbolic dims of weights that a member needs and that neither its inputs nor the prepared weights determine.
     symbols: Vec<Name>,
     /// The prepared weights: first the weights that stay unchanged, then the computed values.
     outputs: Vec<(Name, StructInfo)>,
@@ -47,7 +48,7 @@ impl<'f> Group<'f> {
     /// Analyzes functions that have the attribute `num_input`.
     ///
     /// # Errors
-    /// The functions have different weights.
+    /// The functions have different weights, there is no function, or a `num_input` is wrong.
     pub(super) fn of(functions: &'f [Arc<RelaxFunction>], effects: &'f Effects) -> Result<Group<'f>, PassError> {
         let alone = functions.len() == 1;
         let mut members = Vec::new();
@@ -288,7 +289,7 @@ impl<'f> Member<'f> {
         Renaming { dim: &dim, variable: &|_| None }.ty(ty)
     }
 
-    /// Maps each variable to itself, for a group of one member. Returns the bindings to lift.
+    /// Maps each lifted variable to itself, for a group of one member. Returns the bindings to lift.
     fn keep_names(&mut self) -> Vec<VarBinding> {
         let lifted = self.found.liftable.iter().copied().cloned().collect::<Vec<_>>();
         self.called.extend(lifted.iter().map(|binding| (binding.variable, binding.variable)));
@@ -308,8 +309,8 @@ impl<'f> Member<'f> {
     }
 }
 
-/// Returns the bindings that all members compute from weights, in the group's names. Restricts the members to lifting
-/// these.
+/// Returns the bindings that all members compute without their inputs, in the group's names. Restricts the members to
+/// lifting these.
 fn share(members: &mut [Member<'_>], effects: &Effects, fresh: &mut FreshNames) -> Vec<VarBinding> {
     /// A value, and the members that compute it.
     struct Value {

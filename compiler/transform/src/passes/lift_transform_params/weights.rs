@@ -8,14 +8,15 @@ use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, VarBinding};
 
 /// The result of the analysis of a function.
 pub(super) struct Weights<'f> {
-    /// The bindings that depend on no input and have no effect, in order.
+    /// The bindings of dataflow blocks that depend on no input and can be lifted ([`Known::give`]), in order.
     pub(super) liftable: Vec<&'f VarBinding>,
     /// The weights, and the variables computed from them. A value that depends on no weight is computed in both
     /// functions instead of being passed.
     pub(super) of_weights: NameSet,
-    /// The variables that the remaining bindings use.
+    /// The variables that the remaining bindings and the result use.
     pub(super) needed: NameSet,
-    /// The symbolic dims that the remaining bindings use.
+    /// The symbolic dims that the remaining bindings, the result, the return type, and the values computed in both
+    /// functions use.
     pub(super) needed_symbols: NameSet,
 }
 
@@ -109,7 +110,8 @@ struct Known {
 }
 
 impl Known {
-    /// Whether the value of a binding depends only on these, and can be computed at another time.
+    /// Whether the value of a binding depends only on known variables and symbolic dims, and can be computed at another
+    /// time: it has no effect, makes no new object, and is not held back by `stop_lift_params`.
     fn give(&self, binding: &VarBinding, effects: &Effects) -> bool {
         let BoundValue::Expr(value) = &binding.value else { return false };
         let held_back = value.as_op() == Some("builtin.stop_lift_params");

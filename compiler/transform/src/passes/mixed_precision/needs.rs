@@ -10,11 +10,11 @@ use rx_ops::tvm::{Precision, precision};
 /// The float width that the uses of a value need.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Need {
-    /// No use is known yet.
+    /// No need: no use is known, or a cast leaves the dtype as it is.
     Unknown,
-    /// 16 bits: only products and convolutions use the value.
+    /// 16 bits: only operators that always take 16-bit floats, such as matmuls, use the value.
     Narrow,
-    /// The original width.
+    /// The original width; as the target of a cast, 32 bits.
     Wide,
     /// A tuple, with the need of each field.
     Tuple(Vec<Need>),
@@ -29,7 +29,7 @@ impl Need {
         }
     }
 
-    /// Returns the need restricted to the tensors that are needed with 16 bits; the others become unknown.
+    /// Returns the need restricted to the tensors that are needed with 16 bits; the need of other tensors is unknown.
     pub fn narrow_parts(&self) -> Need {
         match self {
             Need::Narrow => Need::Narrow,

@@ -142,7 +142,7 @@ const ALIASES: &[(&str, &str)] = &[("reshape", "x"), ("memory.view", "data"), ("
 struct Tensor {
     /// The block that allocates it.
     block: usize,
-    /// The number of calls that it is passed to.
+    /// The number of times that it is passed to a call.
     passed: usize,
     /// Whether it gets a storage.
     planned: bool,
@@ -189,7 +189,8 @@ impl Uses<'_> {
         }
     }
 
-    /// Excludes all tensors that a nested function uses, since it may keep them. Its own allocations stay as well.
+    /// Excludes all tensors that a nested function uses, since the function may keep them. Its own allocations are not
+    /// planned either.
     fn function(&mut self, function: &RelaxFunction) {
         crate::walk::each_part(&function.body, &mut |expr| {
             self.keep(expr);
@@ -311,7 +312,8 @@ impl Giving<'_> {
         }
     }
 
-    /// Returns a storage for a tensor that is passed to `passed` calls: a free one if one fits, otherwise a new one.
+    /// Returns a storage for a tensor that is passed to calls `passed` times: a free one if one fits, otherwise a new
+    /// one. A tensor that is never passed gets a new one.
     fn give(&mut self, wanted: Storage, passed: usize, region: usize) -> usize {
         match (passed > 0).then(|| self.take(&wanted)).flatten() {
             Some(at) => {
@@ -322,8 +324,9 @@ impl Giving<'_> {
         }
     }
 
-    /// Takes a free storage for reuse: of those in range the smallest that is large enough, otherwise the largest,
-    /// which grows. A storage of symbolic size is reused only for exactly the same size.
+    /// Takes a free storage of the same scope and dtype for reuse: of those in range ([`RANGE`]) the smallest that is
+    /// large enough, otherwise the largest, which grows. A storage of symbolic size is reused only for exactly the same
+    /// size.
     fn take(&mut self, wanted: &Storage) -> Option<usize> {
         let needed = wanted.bytes.as_constant();
         let taken = self.pool.take(|freed, Given { storage, .. }| {
@@ -334,7 +337,7 @@ impl Giving<'_> {
                 (Some(size), Some(needed)) if size >= needed => {
                     (size <= needed.saturating_mul(RANGE)).then_some(Rank::Large(size, freed))
                 }
-                // Of storages of equal size, the one freed last is preferred.
+                // Of storages of equal size that must grow, the one freed last is preferred.
                 (Some(size), Some(needed)) => (size >= needed / RANGE).then_some(Rank::Small(Reverse((size, freed)))),
                 (None, None) => {
                     let is_same = prove::equal(&storage.bytes, &wanted.bytes, self.bounds) == Answer::Proved;
@@ -362,7 +365,8 @@ impl Giving<'_> {
 
 /// The order in which free storages are preferred; the least is best. Storages that are large enough come first,
 /// smallest first; then those that must grow, largest first. The second number is how many storages were freed before
-/// this one.
+/// this one: of equal sizes, the one freed first is best among those that are large enough, the one freed last among
+/// those that must grow.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Large(i64, usize),
