@@ -174,9 +174,13 @@ impl Splitter<'_> {
         self.host_loops.pop();
     }
 
-    /// Adds one statement.
+    /// Adds one statement. A guard that is constant is not evaluated at run time.
     fn add(&mut self, stmt: &Stmt, guard: &Expr) {
-        let guard = guard.as_int().is_none().then(|| guard.clone());
+        let guard = match guard.as_int() {
+            Some(0) => return,
+            Some(_) => None,
+            None => Some(guard.clone()),
+        };
         self.result.statements.push(Statement {
             stmt: stmt.clone(),
             guard,

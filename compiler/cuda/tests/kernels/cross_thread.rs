@@ -46,7 +46,24 @@ for b, t in T.grid(3, 32):
     out[b, t] = x[b, 31 - t] + x[b, 31 - t] * T.float32(2) + x[b, 31 - t] * T.float32(3)",
     },
     Pair {
-        title: "a scan in rounds, each thread keeping what it read before others write",
+        title: "loops that do not start at 0 around loops over threads",
+        shapes: &[&[4, 12], &[4, 12]],
+        many: "\
+for b in T.thread_binding(4, thread=\"blockIdx.x\"):
+    with T.sblock(\"staged\"):
+        sh = T.sblock_alloc_buffer((64,), scope=\"shared\")
+        for i in range(2, 12):
+            for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+                sh[i] = x[b, i] * T.float32(2)
+        for j in range(2, 12):
+            for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+                out[b, j] = sh[j]",
+        one: "\
+for b, j in T.grid(4, 10):
+    out[b, j + 2] = x[b, j + 2] * T.float32(2)",
+    },
+    Pair {
+        title: "a scan; each thread keeps the value that it loaded before others store",
         shapes: &[&[3, 64], &[3, 64]],
         many: "\
 for b in T.thread_binding(3, thread=\"blockIdx.x\"):

@@ -61,11 +61,11 @@ pub(super) const UNROLLED: i64 = 16;
 /// Limit of the size of a thread's buffer, in bytes.
 const LOCAL_BYTES: i64 = 16 << 10;
 
-/// An access, and the loops around it, outermost first, with their extents.
+/// An access, and the loops around it, outermost first.
 struct Access {
     buffer: BufferId,
     indices: Vec<Expr>,
-    loops: Vec<(VarId, Expr)>,
+    loops: Vec<(VarId, Values)>,
 }
 
 /// Shrinks the block's buffers, in the tree and in the function's table of buffers, and returns them.
@@ -171,14 +171,13 @@ fn region(
     let unknown = || Declined::because("requires a constant bound of the accessed region; found none");
     let Some(first) = accesses.first() else { return Ok(Vec::new()) };
     let shared_loops =
-        |a: &[(VarId, Expr)], b: &[(VarId, Expr)]| a.iter().zip(b).take_while(|(a, b)| a.0 == b.0).count();
+        |a: &[(VarId, Values)], b: &[(VarId, Values)]| a.iter().zip(b).take_while(|(a, b)| a.0 == b.0).count();
     let common = accesses.iter().map(|other| shared_loops(&first.loops, &other.loops)).min().unwrap_or(0);
     let mut region: Vec<(Dim, i64, i64)> = Vec::new();
     for access in accesses {
-        let mut moving: FxHashMap<VarId, Option<i64>> =
-            access.loops[common..].iter().map(|(var, extent)| (*var, extent.as_int())).collect();
+        let mut moving: FxHashMap<VarId, Values> = access.loops[common..].iter().copied().collect();
         if is_shared {
-            moving.extend(launch.lanes().map(|axis| (axis.var, axis.extent.as_int())));
+            moving.extend(launch.lanes().map(|axis| (axis.var, counted(&axis.extent))));
         }
         for (at, index) in access.indices.iter().enumerate() {
             let simple = known.dim(index);
@@ -207,11 +206,11 @@ fn region(
     regions.collect::<Option<_>>().ok_or_else(unknown)
 }
 
-/// Splits an index into a base, which is constant while the loops of `moving` (with their extents) run, and the least
+/// Splits an index into a base, which is constant while the loops of `moving` run, and the least
 /// and the largest value that these loops add to it.
 ///
 /// For example, `bx * 32 + tx` while `tx` takes 32 values has base `bx * 32` and the range 0 to 31.
-fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>) -> Option<(Dim, i64, i64)> {
+fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Values>) -> Option<(Dim, i64, i64)> {
     if index.has_load() {
         return None;
     }
@@ -220,7 +219,10 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>)
     }
     let none = Dim::constant(0);
     match index {
-        Expr::Var { var, .. } => Some((none, 0, (*moving.get(var)?)?.checked_sub(1)?.max(0))),
+        Expr::Var { var, .. } => {
+            let (low, high) = (*moving.get(var)?)?;
+            Some((none, low, high))
+        }
         Expr::Cast { value, .. } | Expr::Checked { index: value, .. } => span(known, value, moving),
         Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right } => {
             let (a, low_a, high_a) = span(known, left, moving)?;
@@ -262,14 +264,28 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>)
     }
 }
 
+/// The least and the largest value of a loop variable; `None` if they are not constants.
+type Values = Option<(i64, i64)>;
+
+/// Returns the values of a loop with this start and number of iterations. A loop without iterations has its start.
+fn values(start: &Expr, extent: &Expr) -> Values {
+    let (start, extent) = (start.as_int()?, extent.as_int()?);
+    Some((start, start.checked_add(extent.max(1) - 1)?))
+}
+
+/// Returns the values of a loop that starts at 0.
+fn counted(extent: &Expr) -> Values {
+    values(&Expr::int(0), extent)
+}
+
 /// Collects the accesses of a tree.
 struct Accesses {
     /// The accesses found so far.
     all: Vec<Access>,
     /// The variables of let values.
     named: Vec<VarId>,
-    /// The loops around the current node, outermost first, with their extents.
-    loops: Vec<(VarId, Expr)>,
+    /// The loops around the current node, outermost first.
+    loops: Vec<(VarId, Values)>,
 }
 
 impl Accesses {
@@ -278,7 +294,7 @@ impl Accesses {
             Node::Seq(nodes) => nodes.iter().for_each(|node| self.node(node)),
             Node::For { var, extent, start, body } => {
                 [start, extent].into_iter().for_each(|expr| self.expr(expr));
-                self.loops.push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() }));
+                self.loops.push((*var, values(start, extent)));
                 self.node(body);
                 self.loops.pop();
             }
@@ -302,12 +318,12 @@ impl Accesses {
             }
             Node::Reduce(cross_thread) => {
                 let depth = self.loops.len();
-                self.loops.extend(cross_thread.loops.iter().map(|one| (one.var, one.extent.clone())));
+                self.loops.extend(cross_thread.loops.iter().map(|one| (one.var, counted(&one.extent))));
                 cross_thread.reduced.iter().for_each(|one| self.expr(&one.element));
                 cross_thread.counts.iter().for_each(|condition| self.expr(condition));
                 self.loops.truncate(depth);
                 let outer = cross_thread.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
-                self.loops.extend(outer.map(|one| (one.var, one.extent.clone())));
+                self.loops.extend(outer.map(|one| (one.var, counted(&one.extent))));
                 cross_thread.stores.iter().for_each(|expr| self.expr(expr));
                 for one in &cross_thread.reduced {
                     self.expr(&one.init);
@@ -329,9 +345,7 @@ impl Accesses {
         }
         let depth = self.loops.len();
         if let Stmt::For { var, start, extent, .. } = stmt {
-            // A loop that does not begin at 0 takes values beyond its extent, so its entry is another expression.
-            self.loops
-                .push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() * extent.clone() }));
+            self.loops.push((*var, values(start, extent)));
         }
         stmt.children().into_iter().for_each(|child| self.stmt(child));
         self.loops.truncate(depth);
